@@ -1,0 +1,71 @@
+import * as v from "valibot";
+import { type ConfigSources, type Layers, layerSources } from "./config/layers.ts";
+import { type ConfigProblem, ConfigUnusable, foundKind, foundValue } from "./config/problem.ts";
+import { type ConfigSetting, listSettings } from "./config/settings.ts";
+import { type ConfigShape, readShape } from "./config/shape.ts";
+
+export type { ConfigFlag, ConfigSources } from "./config/layers.ts";
+export { filePath, fromEnv, type SecretInput, secret, secretFromEnv } from "./config/marks.ts";
+export { nearestWord } from "./config/nearest.ts";
+export { type ConfigProblem, ConfigUnusable } from "./config/problem.ts";
+export { type ConfigKey, type ConfigSetting, listKeys as listConfigKeys } from "./config/settings.ts";
+
+/** A configuration that passed its schema. */
+export interface LoadedConfig<T> {
+  readonly value: T;
+  /** Every key with its value, its source and its environment variable; secrets are masked. */
+  readonly settings: readonly ConfigSetting[];
+}
+
+/**
+ * Read a configuration with its schema. Sources, weakest first: the schema's defaults, file, environment variables (`fromEnv`), flags.
+ * Throws ConfigUnusable with every problem at once: unknown keys of strict objects, wrong types, secrets that are not there.
+ */
+export function loadConfig<const S extends v.GenericSchema<any, any>>(
+  schema: S,
+  sources: ConfigSources = {},
+): LoadedConfig<v.InferOutput<S>> {
+  const shape = readShape(schema);
+  const layers = layerSources(shape, sources);
+  const result = v.safeParse(schema, layers.settled);
+  const problems = onePerPath([...layers.problems, ...(result.issues ?? []).map((issue) => problemOf(issue, shape, layers))]);
+  if (!result.success || problems.length > 0) throw new ConfigUnusable(problems);
+  return { value: result.output, settings: listSettings(shape, layers, result.output) };
+}
+
+/** A problem found early, such as a secret that is not there, makes the schema stumble over the same key once more. */
+function onePerPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  return problems.filter((problem, index) => problems.findIndex((other) => other.path === problem.path) === index);
+}
+
+function problemOf(issue: v.BaseIssue<unknown>, root: ConfigShape, layers: Layers): ConfigProblem {
+  const keys = (issue.path ?? []).map((item) => String(item.key));
+  const path = keys.join(".");
+  const { shape, isSecret } = shapeAt(root, keys);
+  // valibot's own messages begin like this; any other was written by the schema's author, as what was expected.
+  const expected = issue.message.startsWith("Invalid ") ? (shape?.expected ?? "no such key") : issue.message;
+  const source = layers.sourceOf(path);
+  return {
+    path,
+    expected,
+    found: isSecret || !shape ? foundKind(writtenAt(layers.written, keys)) : foundValue(issue.input),
+    source: source === "default" ? undefined : source,
+  };
+}
+
+function shapeAt(root: ConfigShape, keys: readonly string[]): { shape: ConfigShape | undefined; isSecret: boolean } {
+  let shape: ConfigShape | undefined = root;
+  let isSecret = root.isSecret;
+  for (const key of keys) {
+    shape = shape?.entries?.get(key) ?? shape?.each;
+    isSecret ||= shape?.isSecret ?? false;
+  }
+  return { shape, isSecret };
+}
+
+function writtenAt(value: unknown, keys: readonly string[]): unknown {
+  return keys.reduce<unknown>(
+    (at, key) => (typeof at === "object" && at !== null ? (at as Record<string, unknown>)[key] : undefined),
+    value,
+  );
+}

@@ -1,0 +1,155 @@
+import { dirname, resolve } from "node:path";
+import { nearestWord } from "./nearest.ts";
+import { type ConfigProblem, foundKind } from "./problem.ts";
+import { resolveSecret } from "./secret-reference.ts";
+import type { ConfigShape } from "./shape.ts";
+
+/** Where settings come from, weakest first; the schema's own defaults are weaker than all of them. */
+export interface ConfigSources {
+  /** The configuration file, already read: `path` is absolute, `content` is what it holds. */
+  readonly file?: { readonly path: string; readonly content: unknown } | undefined;
+  /** An empty variable counts as unset. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly flags?: readonly ConfigFlag[] | undefined;
+  /** What relative paths outside the file are relative to; default: the process's working directory. */
+  readonly cwd?: string | undefined;
+}
+
+/** A command-line flag that sets one key. */
+export interface ConfigFlag {
+  /** Path of the key: `dataDir`, `proxy.listen.port`. */
+  readonly key: string;
+  /** As the user wrote it: `--data-dir`. */
+  readonly flag: string;
+  readonly value: unknown;
+}
+
+export interface Layers {
+  /** The strongest spelling of every key that any source gives, as it was written. */
+  readonly written: unknown;
+  /** The same with secrets looked up, paths absolute, and without unknown keys: ready for the schema. */
+  readonly settled: unknown;
+  readonly problems: readonly ConfigProblem[];
+  /** What the value at this path came from: `default` where no source gives it. */
+  sourceOf(path: string): string;
+}
+
+/** Put the sources over each other, key by key. Objects are merged; a list, and an object with keys of free choice, is taken whole. */
+export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers {
+  const cwd = sources.cwd ?? process.cwd();
+  const origins = new Map<string, Origin>();
+  const problems: ConfigProblem[] = [];
+  const env = sources.env ?? {};
+
+  const originOf = (path: string): Origin => {
+    for (let at = path; ; at = parentPath(at)) {
+      const origin = origins.get(at);
+      if (origin) return origin;
+      if (at === "") return { label: "default", base: cwd };
+    }
+  };
+  const problem = (path: string, expected: string, found: string, hint?: string) => {
+    const source = originOf(path).label;
+    problems.push({ path, expected, found, source: source === "default" ? undefined : source, hint });
+  };
+
+  const layer = (at: ConfigShape, inFile: unknown, path: string, isParentThere: boolean): unknown => {
+    let value = inFile;
+    if (value !== undefined && sources.file)
+      origins.set(path, { label: `file ${sources.file.path}`, base: dirname(sources.file.path) });
+    const text = at.env === undefined ? undefined : env[at.env];
+    if (text !== undefined && text !== "") {
+      origins.set(path, { label: `environment ${at.env}`, base: cwd });
+      value = fromText(at, text, path, problem);
+    }
+    const flag = sources.flags?.findLast((each) => each.key === path && each.value !== undefined);
+    if (flag) {
+      origins.set(path, { label: `flag ${flag.flag}`, base: cwd });
+      value = flag.value;
+    }
+    if (value === undefined && at.isPath && isParentThere && typeof at.default === "string") {
+      // The schema would put the default in as it is: relative to nothing.
+      origins.set(path, { label: "default", base: cwd });
+      value = at.default;
+    }
+    if (!at.entries || (value !== undefined && !isPlainObject(value))) return value;
+    const merged: Record<string, unknown> = { ...value };
+    const isThere = isParentThere && (value !== undefined || at.default !== undefined);
+    for (const [key, entry] of at.entries) {
+      const child = layer(entry, value && Object.hasOwn(value, key) ? value[key] : undefined, childPath(path, key), isThere);
+      if (child !== undefined) merged[key] = child;
+    }
+    return value === undefined && Object.keys(merged).length === 0 ? undefined : merged;
+  };
+
+  const settle = (at: ConfigShape, value: unknown, path: string): unknown => {
+    if (at.isSecret) return resolveSecret(value, originOf(path).base, env, (expected, found) => problem(path, expected, found));
+    if (at.isPath && typeof value === "string" && value !== "") return resolve(originOf(path).base, value);
+    if (Array.isArray(value)) return at.each ? value.map((item, index) => settle(at.each!, item, childPath(path, index))) : value;
+    if (!isPlainObject(value)) return value;
+    const settled: [string, unknown][] = [];
+    for (const [key, item] of Object.entries(value)) {
+      const entry = at.entries?.get(key) ?? (at.isList ? undefined : at.each);
+      if (entry) settled.push([key, settle(entry, item, childPath(path, key))]);
+      else if (at.isStrict) problem(childPath(path, key), "no such key", foundKind(item), keyHint(key, at));
+      else settled.push([key, item]);
+    }
+    return Object.fromEntries(settled);
+  };
+
+  const content = sources.file?.content;
+  const isUsable = content === undefined || isPlainObject(content) || !shape.entries;
+  if (!isUsable)
+    problems.push({ path: "", expected: "an object", found: foundKind(content), source: `file ${sources.file?.path}` });
+  // A configuration that nothing is written in is an empty one, not none.
+  const written = layer(shape, (isUsable ? content : undefined) ?? (shape.entries ? {} : undefined), "", true);
+  const settled = settle(shape, written, "");
+  return { written, settled, problems, sourceOf: (path) => originOf(path).label };
+}
+
+export function childPath(path: string, key: string | number): string {
+  return path === "" ? String(key) : `${path}.${key}`;
+}
+
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // A module's namespace and objects of another realm count, too; instances of classes are values.
+  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
+}
+
+interface Origin {
+  readonly label: string;
+  /** Folder that relative paths of this source start from. */
+  readonly base: string;
+}
+
+function parentPath(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf(".")));
+}
+
+/** The text of an environment variable as the key's own kind of value; text that does not fit stays text, for the schema to refuse. */
+function fromText(
+  shape: ConfigShape,
+  text: string,
+  path: string,
+  problem: (path: string, expected: string, found: string) => void,
+): unknown {
+  if (shape.isSecret) return text;
+  if (shape.takes.has("boolean") && (text === "true" || text === "false")) return text === "true";
+  if (shape.takes.has("number") && /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text)) return Number(text);
+  if (!shape.entries && !shape.each) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    if (shape.takes.has("string")) return text;
+    problem(path, `${shape.expected}, written as JSON`, "text that is not JSON");
+    return undefined;
+  }
+}
+
+function keyHint(key: string, shape: ConfigShape): string {
+  const known = [...(shape.entries?.keys() ?? [])];
+  const nearest = nearestWord(key, known);
+  return nearest === undefined ? `known keys: ${known.join(", ")}` : `did you mean "${nearest}"?`;
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { Secret } from "../secret.ts";
+
+/**
+ * What a secret's spelling stands for: a `Secret`, or the spelling itself where it is none (the schema refuses it then). A reference
+ * that leads nowhere is told to `problem`, in words that hold nothing of what was written: people put the secret itself there.
+ */
+export function resolveSecret(
+  written: unknown,
+  base: string,
+  env: Readonly<Record<string, string | undefined>>,
+  problem: (expected: string, found: string) => void,
+): unknown {
+  const reference = readReference(written);
+  if (!reference) return written;
+  if (reference.kind === "env") {
+    const value = env[reference.name];
+    if (value) return new Secret(value);
+    const name = VARIABLE_NAME.test(reference.name)
+      ? `environment variable ${reference.name}`
+      : "the environment variable that it names";
+    problem(`${name} to be set`, value === undefined ? "nothing" : "an empty one");
+    return undefined;
+  }
+  try {
+    // Editors and `echo` end a file with a line break; no secret does.
+    const value = readFileSync(resolve(base, reference.path), "utf8").replace(/\r?\n$/, "");
+    if (value !== "") return new Secret(value);
+    problem("a file with the secret in it", "an empty file");
+  } catch (error) {
+    problem("a readable file with the secret in it", `none (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`);
+  }
+  return undefined;
+}
+
+/** Where a secret is looked up, as a listing may show it: `environment NAME` or `file`. Undefined for one that is written out. */
+export function referenceInWords(written: unknown): string | undefined {
+  const reference = readReference(written);
+  if (reference?.kind === "env") return VARIABLE_NAME.test(reference.name) ? `environment ${reference.name}` : "environment";
+  return reference && "file";
+}
+
+/** Names that are certainly no secret by mistake. */
+const VARIABLE_NAME = /^[A-Z_][A-Z0-9_]{0,63}$/;
+
+function readReference(written: unknown): { kind: "env"; name: string } | { kind: "file"; path: string } | undefined {
+  if (typeof written !== "object" || written === null || written instanceof Secret) return undefined;
+  const [[key, value] = [], ...others] = Object.entries(written);
+  if (others.length > 0 || typeof value !== "string" || value === "") return undefined;
+  if (key === "env") return { kind: "env", name: value };
+  return key === "file" ? { kind: "file", path: value } : undefined;
+}

@@ -1,0 +1,201 @@
+import type { GenericSchema } from "valibot";
+
+/**
+ * What a configuration schema says about one key, read once from the schema itself, so that files, environment, reports, listings and
+ * documents can never disagree with it. Works with any valibot schema, also those of third-party plugins and presets.
+ */
+export interface ConfigShape {
+  /** In words: `a whole number from 0 to 65535`. */
+  readonly expected: string;
+  /** Keys of an object; undefined where it is none. */
+  readonly entries: ReadonlyMap<string, ConfigShape> | undefined;
+  /** Whether keys that are not among the entries are refused. */
+  readonly isStrict: boolean;
+  /** What each item of a list or each value of a record looks like. */
+  readonly each: ConfigShape | undefined;
+  readonly isList: boolean;
+  /** Whether a string, a number, a boolean is a fitting spelling: what the text of an environment variable is read as. */
+  readonly takes: ReadonlySet<"string" | "number" | "boolean">;
+  readonly isSecret: boolean;
+  readonly isPath: boolean;
+  readonly isRequired: boolean;
+  readonly env: string | undefined;
+  readonly description: string | undefined;
+  /** Undefined where there is none. */
+  readonly default: unknown;
+}
+
+/** The marks that `fromEnv`, `secret` and `directory` leave on a schema. */
+export interface ConfigMarks {
+  readonly env?: string;
+  readonly secret?: boolean;
+  readonly path?: boolean;
+}
+
+/** Read a schema's shape. What it does not understand it takes for a plain value of any kind. */
+export function readShape(schema: GenericSchema<any, any>): ConfigShape {
+  return shapeOf(schema as unknown as SchemaParts, 0);
+}
+
+/** The parts of valibot's schema objects that are read here. */
+interface SchemaParts {
+  readonly type: string;
+  readonly pipe?: readonly PipeItem[];
+  readonly wrapped?: SchemaParts;
+  readonly default?: unknown;
+  readonly entries?: Readonly<Record<string, SchemaParts>>;
+  readonly item?: SchemaParts;
+  readonly value?: SchemaParts;
+  readonly options?: readonly unknown[];
+  readonly literal?: unknown;
+  readonly getter?: (input: unknown) => SchemaParts;
+}
+
+interface PipeItem extends Partial<SchemaParts> {
+  readonly kind: string;
+  readonly type: string;
+  readonly requirement?: unknown;
+  readonly message?: unknown;
+  readonly metadata?: ConfigMarks;
+  readonly description?: string;
+}
+
+/** Deeper than any configuration; ends schemas that contain themselves. */
+const DEEPEST = 12;
+
+const MAY_BE_ABSENT = new Set(["optional", "exact_optional", "nullish", "undefinedable"]);
+
+const ANY: ConfigShape = {
+  expected: "a value",
+  entries: undefined,
+  isStrict: false,
+  each: undefined,
+  isList: false,
+  takes: new Set(["string"]),
+  isSecret: false,
+  isPath: false,
+  isRequired: true,
+  env: undefined,
+  description: undefined,
+  default: undefined,
+};
+
+function shapeOf(schema: SchemaParts, depth: number): ConfigShape {
+  if (depth > DEEPEST) return ANY;
+  const items = pipeItems(schema);
+  const marks: ConfigMarks = Object.assign({}, ...items.map((item) => (item.type === "metadata" ? item.metadata : {})));
+  const description = items.findLast((item) => item.type === "description")?.description;
+  const inner = bareShape(schema, items, depth);
+  const isSecret = marks.secret ?? inner.isSecret;
+  return {
+    ...inner,
+    isSecret,
+    isPath: marks.path ?? inner.isPath,
+    env: marks.env ?? inner.env,
+    description: description ?? inner.description,
+    expected: isSecret ? 'a string, {"env": "NAME"} or {"file": "PATH"}' : inner.expected,
+  };
+}
+
+/** A pipe may begin with a pipe: what stands in both counts. Only what is checked before a transformation is about the input. */
+function pipeItems(schema: SchemaParts): readonly PipeItem[] {
+  return (schema.pipe ?? []).flatMap((item, index) => (index === 0 && item.pipe ? pipeItems(item as SchemaParts) : [item]));
+}
+
+function bareShape(schema: SchemaParts, items: readonly PipeItem[], depth: number): ConfigShape {
+  if (schema.wrapped) return wrappedShape(schema, schema.wrapped, depth);
+  switch (schema.type) {
+    case "object":
+    case "strict_object":
+    case "loose_object":
+    case "object_with_rest":
+      return objectShape(schema, depth);
+    case "record":
+    case "array": {
+      const each = shapeOf((schema.type === "array" ? schema.item : schema.value) as SchemaParts, depth + 1);
+      const isList = schema.type === "array";
+      const expected = isList ? `a list${each.expected === ANY.expected ? "" : `, each ${each.expected}`}` : "an object";
+      return { ...ANY, takes: new Set(), each, isList, expected };
+    }
+    case "union":
+    case "variant":
+      return unionShape((schema.options ?? []) as readonly SchemaParts[], depth);
+    case "lazy":
+      return schema.getter ? shapeOf(schema.getter(undefined), depth + 1) : ANY;
+    case "number":
+      return { ...ANY, takes: new Set(["number"]), expected: numberInWords(items) };
+    case "boolean":
+      return { ...ANY, takes: new Set(["boolean"]), expected: "true or false" };
+    case "string":
+      return { ...ANY, expected: stringInWords(items) };
+    case "picklist":
+    case "enum":
+      return choiceShape(schema.options ?? []);
+    case "literal":
+      return choiceShape([schema.literal]);
+    default:
+      return ANY;
+  }
+}
+
+function wrappedShape(schema: SchemaParts, wrapped: SchemaParts, depth: number): ConfigShape {
+  const inner = shapeOf(wrapped, depth + 1);
+  const fallback: unknown = typeof schema.default === "function" ? schema.default() : schema.default;
+  return { ...inner, isRequired: inner.isRequired && !MAY_BE_ABSENT.has(schema.type), default: fallback ?? inner.default };
+}
+
+function objectShape(schema: SchemaParts, depth: number): ConfigShape {
+  const entries = Object.entries(schema.entries ?? {}).map(([key, entry]) => [key, shapeOf(entry, depth + 1)] as const);
+  return {
+    ...ANY,
+    takes: new Set(),
+    entries: new Map(entries),
+    isStrict: schema.type === "strict_object",
+    expected: "an object",
+  };
+}
+
+/** What any of the choices may be. A secret in one choice makes the key a secret: nothing of it is ever shown. */
+function unionShape(options: readonly SchemaParts[], depth: number): ConfigShape {
+  const shapes = options.map((option) => shapeOf(option, depth + 1));
+  const objects = shapes.filter((shape) => shape.entries);
+  const entries = new Map<string, ConfigShape>();
+  for (const shape of objects) for (const [key, entry] of shape.entries ?? []) entries.set(key, { ...entry, isRequired: false });
+  return {
+    ...ANY,
+    expected: [...new Set(shapes.map((shape) => shape.expected))].join(" or ") || ANY.expected,
+    entries: objects.length > 0 ? entries : undefined,
+    isStrict: objects.length > 0 && objects.every((shape) => shape.isStrict),
+    each: shapes.find((shape) => shape.each)?.each,
+    isList: shapes.some((shape) => shape.isList),
+    takes: new Set(shapes.flatMap((shape) => [...shape.takes])),
+    isSecret: shapes.some((shape) => shape.isSecret),
+    isPath: shapes.some((shape) => shape.isPath),
+  };
+}
+
+function choiceShape(choices: readonly unknown[]): ConfigShape {
+  const takes = choices
+    .map((choice) => typeof choice)
+    .filter((type) => type === "string" || type === "number" || type === "boolean");
+  return { ...ANY, takes: new Set(takes), expected: choices.map((choice) => JSON.stringify(choice)).join(" or ") };
+}
+
+function numberInWords(items: readonly PipeItem[]): string {
+  const requirement = (type: string) => items.find((item) => item.type === type)?.requirement as number | undefined;
+  const kind = items.some((item) => item.type === "integer" || item.type === "safe_integer") ? "a whole number" : "a number";
+  const least = requirement("min_value");
+  const most = requirement("max_value");
+  if (least !== undefined && most !== undefined) return `${kind} from ${least} to ${most}`;
+  if (least !== undefined) return `${kind} of at least ${least}`;
+  return most === undefined ? kind : `${kind} of at most ${most}`;
+}
+
+/** A check that brings a message of its own brings it as what was expected. */
+function stringInWords(items: readonly PipeItem[]): string {
+  const own = items.find((item) => item.kind === "validation" && typeof item.message === "string");
+  if (own) return own.message as string;
+  return items.some((item) => item.type === "non_empty" || item.type === "min_length")
+    ? "a string that is not empty"
+    : "a string";
+}

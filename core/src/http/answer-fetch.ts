@@ -1,0 +1,196 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { FastResponse } from "srvx";
+import type { RequestTrace } from "../ports/telemetry.ts";
+import type { RequestHead } from "../route.ts";
+import { readBody } from "./body.ts";
+import { eventStream } from "./event-stream.ts";
+import { exchanged } from "./exchange-fetch.ts";
+import { linger } from "./linger.ts";
+import { hasMediaType } from "./media-type.ts";
+import {
+  accepted,
+  admit,
+  begin,
+  bodyError,
+  bodyLimit,
+  CALLER_LEFT,
+  fault,
+  type InstalledRoute,
+  type PathRoutes,
+  parse,
+  parseJson,
+  render,
+  type SurfaceServices,
+} from "./pipeline.ts";
+import { readQuery } from "./query.ts";
+import { webHeaders } from "./web-headers.ts";
+
+/** Answer one request of a fetch host: every kind of route, exchange routes by way of a pass-through stream. */
+export async function answerFetch(
+  routes: PathRoutes,
+  request: Request,
+  rawParams: Readonly<Record<string, string>>,
+  services: SurfaceServices,
+): Promise<Response> {
+  const id = services.ids.id("req_");
+  const url = new URL(request.url);
+  const { params, isMalformed } = decodeParams(rawParams);
+  const head = headOf(request, url, params);
+  const trace = begin(routes, head, url.protocol === "https:" ? "https" : "http", id, services.telemetry);
+  const left = leaving(request.signal);
+  let route: InstalledRoute | undefined;
+  try {
+    const admitted = await admit(routes, head, left.signal);
+    route = admitted.route;
+    const { contract } = route;
+    if (isMalformed) throw fault(contract.faults, "invalid_request", { message: "Malformed percent-escape in the path" });
+    const { kind } = contract.success;
+    const input = {
+      head,
+      who: admitted.who,
+      signal: left.signal,
+      trace,
+      fail: contract.errors ?? {},
+      say: route.say,
+      params: parse(contract.params, params, contract.faults),
+      query: parse(contract.query, contract.query && readQuery(head.search), contract.faults),
+      body: kind === "exchange" ? undefined : await parsedBody(route, request, services),
+      request: kind === "bytes" ? request : undefined,
+    };
+    if (kind === "exchange") return await exchanged(route, input, { request, body: bodyOf(request), left, trace, services, id });
+    const result = await route.handler(input as never);
+    const failed = (error: unknown) => render(error, routes, route, head, services, id);
+    const response = withRequestId(toResponse(route, result, { trace, left, failed }), id);
+    // An event stream is not over when its head is sent: it ends the trace itself.
+    if (kind !== "events") trace.end({ status: response.status });
+    return request.method === "HEAD" ? await headOnly(response) : response;
+  } catch (thrown) {
+    const { error, status, headers, body } = render(thrown, routes, route, head, services, id);
+    trace.end({ status: request.signal.aborted ? CALLER_LEFT : status, error: error.code });
+    const node = nodeOf(request);
+    if (node && !node.req.complete) linger(node.req, services.clock);
+    return new FastResponse(request.method === "HEAD" ? null : body, { status, headers: webHeaders(headers) });
+  }
+}
+
+interface Ending {
+  readonly trace: RequestTrace;
+  readonly left: AbortController;
+  readonly failed: (error: unknown) => { readonly error: { readonly code: string }; readonly body: string };
+}
+
+function toResponse(route: InstalledRoute, result: unknown, ending: Ending): Response {
+  const { success } = route.contract;
+  switch (success.kind) {
+    case "json": {
+      const body = JSON.stringify(result);
+      return new FastResponse(body, { status: success.status, headers: { "content-type": "application/json; charset=utf-8" } });
+    }
+    case "empty":
+      return new FastResponse(null, { status: success.status });
+    case "events": {
+      const stream = eventStream(result as AsyncIterable<{ event: string; data: unknown }>, {
+        ended: (error) => ending.trace.end({ status: success.status, ...(error && { error }) }),
+        left: () => ending.left.abort(new DOMException("The caller went away", "AbortError")),
+        render(thrown) {
+          const { error, body } = ending.failed(thrown);
+          return { code: error.code, body };
+        },
+      });
+      return new FastResponse(stream, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
+    }
+    default:
+      return result as Response;
+  }
+}
+
+async function parsedBody(route: InstalledRoute, request: Request, services: SurfaceServices): Promise<unknown> {
+  const { contract } = route;
+  if (!contract.body) return undefined;
+  const text = await bodyText(route, request, services);
+  // Only now is it known whether a body came: fetch hosts declare neither a length nor an encoding.
+  if (text !== "" && !hasMediaType(request.headers.get("content-type") ?? undefined, accepted(contract))) {
+    throw fault(contract.faults, "unsupported_media_type");
+  }
+  return parse(contract.body, text === "" ? undefined : parseJson(text, contract.faults), contract.faults);
+}
+
+async function bodyText(route: InstalledRoute, request: Request, services: SurfaceServices): Promise<string> {
+  const { contract } = route;
+  const body = bodyOf(request);
+  if (!body) return "";
+  let bytes: Buffer;
+  try {
+    bytes = await readBody(body, { limit: bodyLimit(contract), clock: services.clock });
+  } catch (error) {
+    // A refused Node request still gets its answer; any other source is told that nobody reads on.
+    if (!nodeOf(request)) body.destroy();
+    throw bodyError(error, contract.faults);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw fault(contract.faults, "invalid_json");
+  }
+}
+
+/**
+ * The Node stream underneath where the host is Node, so that no web stream stands in between. The web stream is not even looked at
+ * then: making it would start a second reader that pauses the first.
+ */
+function bodyOf(request: Request): Readable | undefined {
+  const node = nodeOf(request);
+  if (node) return node.req;
+  return request.body ? Readable.fromWeb(request.body as never) : undefined;
+}
+
+function nodeOf(request: Request): { readonly req: IncomingMessage; readonly res?: ServerResponse } | undefined {
+  const { runtime } = request as { runtime?: { node?: { req?: IncomingMessage; res?: ServerResponse } } };
+  return runtime?.node?.req ? (runtime.node as { req: IncomingMessage; res?: ServerResponse }) : undefined;
+}
+
+/** Aborts with the host's signal, and when the reader of the answer leaves: a fetch host may tell either. */
+function leaving(signal: AbortSignal): AbortController {
+  const left = new AbortController();
+  if (signal.aborted) left.abort(signal.reason);
+  else signal.addEventListener("abort", () => left.abort(signal.reason), { once: true });
+  return left;
+}
+
+/** A handler's own Response may have headers that cannot be changed, as those of `fetch` and `Response.redirect` do. */
+function withRequestId(response: Response, id: string): Response {
+  try {
+    response.headers.set("x-portico-request-id", id);
+    return response;
+  } catch {
+    const headers = new Headers(response.headers);
+    headers.set("x-portico-request-id", id);
+    return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+  }
+}
+
+async function headOnly(response: Response): Promise<Response> {
+  await response.body?.cancel();
+  return new FastResponse(null, { status: response.status, headers: response.headers });
+}
+
+function headOf(request: Request, url: URL, params: Readonly<Record<string, string>>): RequestHead {
+  return {
+    method: request.method,
+    path: url.pathname,
+    search: url.search,
+    params,
+    header: (name) => request.headers.get(name) ?? undefined,
+  };
+}
+
+/** What cannot be decoded stays as it came, so that the credential is looked at first and refused first. */
+function decodeParams(raw: Readonly<Record<string, string>>): { params: Record<string, string>; isMalformed: boolean } {
+  try {
+    const params = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, decodeURIComponent(value)]));
+    return { params, isMalformed: false };
+  } catch {
+    return { params: { ...raw }, isMalformed: true };
+  }
+}

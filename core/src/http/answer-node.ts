@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Exchange, RequestHead } from "../route.ts";
+import { linger } from "./linger.ts";
+import {
+  admit,
+  begin,
+  CALLER_LEFT,
+  type InstalledRoute,
+  type PathRoutes,
+  parse,
+  render,
+  type SurfaceServices,
+} from "./pipeline.ts";
+import { readQuery } from "./query.ts";
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
+
+/**
+ * Answer an exchange route on the Node request and response themselves. The same contract, guard, checks and envelope as on a fetch
+ * host; only the web streams and objects in between are left out, because they cost more than the rest of a proxied call.
+ */
+export async function answerNode(
+  routes: PathRoutes,
+  request: IncomingMessage,
+  response: ServerResponse,
+  services: SurfaceServices,
+): Promise<void> {
+  const id = services.ids.id("req_");
+  const head = headOf(request);
+  const trace = begin(routes, head, "encrypted" in request.socket ? "https" : "http", id, services.telemetry);
+  const left = new AbortController();
+  let route: InstalledRoute | undefined;
+  let failure: string | undefined;
+  response.on("close", () => {
+    const isWhole = response.writableFinished;
+    if (!isWhole) left.abort(new DOMException("The caller went away", "AbortError"));
+    trace.end({ status: response.headersSent ? response.statusCode : CALLER_LEFT, ...(failure && { error: failure }) });
+  });
+  try {
+    const admitted = await admit(routes, head, left.signal);
+    route = admitted.route;
+    const { contract } = route;
+    const exchange: Exchange = {
+      headers: request.headers,
+      body: request,
+      respond(status, headers) {
+        response.setHeader("x-portico-request-id", id);
+        response.writeHead(status, headers as Record<string, string | string[]>);
+        // Node holds the head back until the first byte of the body, which a silent stream may not have for minutes.
+        if (isEventStream(headers["content-type"])) response.flushHeaders();
+        return response;
+      },
+    };
+    await route.handler({
+      params: undefined,
+      query: parse(contract.query, contract.query && readQuery(head.search), contract.faults),
+      body: undefined,
+      head,
+      who: admitted.who,
+      signal: left.signal,
+      trace,
+      fail: contract.errors ?? {},
+      say: route.say,
+      request: undefined,
+      exchange,
+    } as never);
+    if (!response.headersSent && !response.destroyed) throw new Error(`${route.key} ended without an answer`);
+  } catch (thrown) {
+    if (response.destroyed) return;
+    if (response.headersSent) {
+      // Part of the answer is out: a cut connection is the only honest end.
+      failure = "answer_broken";
+      services.telemetry.log.error(`${route?.key ?? routes.surface} broke after its head`, { request: id }, thrown);
+      response.destroy();
+      return;
+    }
+    const { error, status, headers, body } = render(thrown, routes, route, head, services, id);
+    failure = error.code;
+    if (!request.complete) linger(request, services.clock);
+    response.writeHead(status, headers as Record<string, string | string[]>);
+    response.end(request.method === "HEAD" ? undefined : body);
+  }
+}
+
+function isEventStream(contentType: string | readonly string[] | undefined): boolean {
+  return typeof contentType === "string" && contentType.startsWith("text/event-stream");
+}
+
+function headOf(request: IncomingMessage): RequestHead {
+  const url = request.url ?? "/";
+  const question = url.indexOf("?");
+  return {
+    method: request.method ?? "GET",
+    path: question < 0 ? url : url.slice(0, question),
+    search: question < 0 ? "" : url.slice(question),
+    params: NO_PARAMS,
+    header(name) {
+      const value = request.headers[name];
+      return Array.isArray(value) ? value.join(", ") : value;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import type { Readable } from "node:stream";
+import type { Clock, Timer } from "../ports/clock.ts";
+
+/** The body is longer than its route allows. */
+export class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge";
+}
+
+/** The body ended before it was complete: the caller left. */
+export class BodyCut extends Error {
+  override readonly name = "BodyCut";
+}
+
+/** Nothing more of the body arrived for too long. */
+export class BodySilent extends Error {
+  override readonly name = "BodySilent";
+}
+
+/** Somebody read the body before: a host's body parser stands in front of the surface. */
+export class BodyAlreadyRead extends Error {
+  override readonly name = "BodyAlreadyRead";
+}
+
+/** Silence after which an upload counts as dead. Slow uploads are welcome; silent ones are not. */
+export const BODY_SILENCE_MS = 60_000;
+
+export interface BodyLimits {
+  /** Bytes; one more is refused with BodyTooLarge, also where no length was declared. */
+  readonly limit: number;
+  readonly clock?: Clock | undefined;
+  readonly silenceMs?: number;
+}
+
+/**
+ * Hand each chunk of a body to `take` as it arrives and resolve when all was taken. A promise that `take` returns holds the stream back
+ * until it settles. Rejects with BodyTooLarge, BodyCut, BodySilent, BodyAlreadyRead, or what `take` threw; the stream is then left paused, not destroyed,
+ * so that an answer can still be sent.
+ */
+export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let size = 0;
+    let silence: Timer | undefined;
+    let settled = false;
+    let taking: Promise<void> | undefined;
+    let ended = false;
+    const settle = (error?: unknown) => {
+      if (settled) return;
+      settled = true;
+      silence?.cancel();
+      body.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onError);
+      if (error === undefined) return resolve();
+      body.pause();
+      body.on("error", ignore);
+      reject(error);
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limits.limit) return settle(new BodyTooLarge(`The body is longer than ${limits.limit} bytes`));
+      silence?.refresh();
+      try {
+        const pending = take(chunk);
+        if (pending === undefined) return;
+        body.pause();
+        taking = pending.then(
+          () => {
+            taking = undefined;
+            if (settled) return;
+            if (ended) return settle();
+            silence?.refresh();
+            body.resume();
+          },
+          (error: unknown) => settle(error),
+        );
+      } catch (error) {
+        settle(error);
+      }
+    };
+    const watch = () => {
+      silence = limits.clock?.after(limits.silenceMs ?? BODY_SILENCE_MS, () => {
+        // While `take` holds the stream back the silence is ours, not the caller's.
+        if (taking) watch();
+        else settle(new BodySilent("The body stopped arriving"));
+      });
+    };
+    const onEnd = () => {
+      ended = true;
+      if (!taking) settle();
+    };
+    const onClose = () => {
+      if (!ended) settle(new BodyCut("The body ended before it was complete"));
+    };
+    const onError = (cause: Error) => settle(new BodyCut("The body ended before it was complete", { cause }));
+    if (body.readableEnded) return settle(new BodyAlreadyRead("The body was read before it came here"));
+    if (body.destroyed) return settle(new BodyCut("The body ended before it was complete"));
+    body.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onError);
+    watch();
+  });
+}
+
+/** A whole body in memory, for bodies whose limit is small. Rejects as `eachChunk` does. */
+export async function readBody(body: Readable, limits: BodyLimits): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  await eachChunk(body, limits, (chunk) => void chunks.push(chunk));
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+function ignore(): void {}

@@ -1,0 +1,16 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../ports/clock.ts";
+
+/** How long an upload that was already refused may go on. */
+const LINGER_MS = 2_000;
+
+/**
+ * The rest of a refused upload is read and thrown away, so that its caller reads the refusal instead of a reset connection; a caller
+ * that goes on for longer is cut off. `connection: close` would not do: Node then resets at once whatever is still arriving.
+ */
+export function linger(request: IncomingMessage, clock: Clock): void {
+  const timer = clock.after(LINGER_MS, () => request.socket.destroy());
+  request.once("close", () => timer.cancel());
+  request.on("error", () => {});
+  request.resume();
+}

@@ -1,0 +1,209 @@
+import * as v from "valibot";
+import { type Envelope, type FaultCode, type Faults, faults, ServiceError } from "../error.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ids } from "../ports/ids.ts";
+import type { RequestTrace, Telemetry } from "../ports/telemetry.ts";
+import type { Events, Guard, RequestHead, RouteContract, Schema } from "../route.ts";
+import { BodyCut, BodySilent, BodyTooLarge } from "./body.ts";
+import { hasMediaType } from "./media-type.ts";
+
+/** Bytes of a JSON body where a route says nothing else. */
+const BODY_LIMIT = 1024 * 1024;
+/** What the log says of a caller who left before an answer; never sent. */
+export const CALLER_LEFT = 499;
+
+export interface SurfaceServices {
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** A contract's route with what its plugin made of it. */
+export interface InstalledRoute {
+  /** `plugin.contractKey`. */
+  readonly key: string;
+  readonly area: string;
+  readonly contract: RouteContract;
+  readonly guard: Guard | undefined;
+  readonly handler: (input: never) => unknown;
+  /** Made once per route, not per request. */
+  readonly say: Readonly<Record<string, unknown>>;
+}
+
+/** All routes of one path. The one without any is where unmatched requests end. */
+export interface PathRoutes {
+  readonly path: string;
+  readonly surface: string;
+  readonly methods: Map<string, InstalledRoute>;
+  envelope?: Envelope | undefined;
+  faults?: Faults | undefined;
+}
+
+export interface Admitted {
+  readonly route: InstalledRoute;
+  readonly who: unknown;
+}
+
+/** Everything that can be refused by looking at the head alone, in this order: credential, method, media type, declared size. */
+export async function admit(routes: PathRoutes, head: RequestHead, signal: AbortSignal): Promise<Admitted> {
+  const own = routeFor(routes, head.method);
+  const asked = own ?? firstRoute(routes);
+  if (!asked) throw fault(routes.faults, "not_found");
+  const who = await asked.guard?.(head, signal);
+  const { contract } = asked;
+  if (!own) throw fault(contract.faults, "method_not_allowed", { headers: { allow: allowedMethods(routes).join(", ") } });
+  if (!takesBody(contract)) return { route: own, who };
+  if (!hasMediaType(head.header("content-type"), accepted(contract)) && !isOptionalBodyAbsent(contract, head)) {
+    throw fault(contract.faults, "unsupported_media_type");
+  }
+  const length = Number(head.header("content-length") ?? 0);
+  if (length > bodyLimit(contract)) throw fault(contract.faults, "body_too_large");
+  return { route: own, who };
+}
+
+/** HEAD is answered by the GET route, without the body (RFC 9110, 9.3.2). */
+export function routeFor(routes: PathRoutes, method: string): InstalledRoute | undefined {
+  return routes.methods.get(method) ?? (method === "HEAD" ? routes.methods.get("GET") : undefined);
+}
+
+export function firstRoute(routes: PathRoutes): InstalledRoute | undefined {
+  return routes.methods.values().next().value;
+}
+
+export function bodyLimit(contract: RouteContract): number {
+  return contract.bodyLimit ?? BODY_LIMIT;
+}
+
+export function takesBody(contract: RouteContract): boolean {
+  return contract.body !== undefined || contract.accepts !== undefined;
+}
+
+/** The media types that a route's body may have. */
+export function accepted(contract: RouteContract): readonly string[] {
+  return contract.accepts ?? ["application/json"];
+}
+
+/** Parse one part of the request with its declared schema; what does not fit is the area's `invalid_request`. */
+export function parse(schema: Schema | undefined, value: unknown, own: Faults | undefined): unknown {
+  if (!schema) return undefined;
+  const result = v.safeParse(schema, value);
+  if (result.success) return result.output;
+  throw fault(own, "invalid_request", { details: { issues: result.issues.map(describeIssue) } });
+}
+
+export function parseJson(text: string, own: Faults | undefined): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's message quotes the text, which may hold secrets: it is neither shown nor kept as the cause.
+    throw fault(own, "invalid_json");
+  }
+}
+
+export function fault(
+  own: Faults | undefined,
+  code: FaultCode,
+  options: ConstructorParameters<typeof ServiceError>[1] = {},
+): ServiceError {
+  return new ServiceError(own?.[code] ?? faults[code], options);
+}
+
+/** Errors of reading a body, in the area's words. Anything else comes back as it is. */
+export function bodyError(error: unknown, own: Faults | undefined): unknown {
+  if (error instanceof BodyTooLarge) return fault(own, "body_too_large", { cause: error });
+  if (error instanceof BodySilent) return fault(own, "request_timeout", { cause: error });
+  if (error instanceof BodyCut) return fault(own, "invalid_request", { message: error.message, cause: error });
+  return error;
+}
+
+export interface Rendered {
+  readonly error: ServiceError;
+  readonly status: number;
+  readonly headers: Record<string, string | readonly string[]>;
+  readonly body: string;
+}
+
+/** An error as its area shows it. Unknown errors are logged with the request's id and shown as `internal_error`. */
+export function render(
+  thrown: unknown,
+  routes: PathRoutes,
+  route: InstalledRoute | undefined,
+  head: RequestHead,
+  services: SurfaceServices,
+  id: string,
+): Rendered {
+  const contract = (route ?? firstRoute(routes))?.contract;
+  const own = contract?.faults ?? routes.faults;
+  const error = ServiceError.is(thrown) ? thrown : fault(own, "internal_error", { cause: thrown });
+  const where = route?.key ?? routes.surface;
+  if (error.status >= 500 && error.cause !== undefined) {
+    services.telemetry.log.error(`${where} failed: ${error.code}`, { request: id }, error.cause);
+  }
+  const body = enveloped(error, contract?.envelope ?? routes.envelope ?? plainEnvelope, head, (cause) =>
+    services.telemetry.log.error(`${where} has an envelope that failed`, { request: id }, cause),
+  );
+  return {
+    error,
+    status: error.status,
+    headers: {
+      ...error.headers,
+      "content-type": "application/json; charset=utf-8",
+      "content-length": String(Buffer.byteLength(body)),
+      "x-portico-request-id": id,
+    },
+    body,
+  };
+}
+
+/** A fault of the envelope itself must not leave the caller without an answer. */
+function enveloped(error: ServiceError, envelope: Envelope, head: RequestHead, failed: (cause: unknown) => void): string {
+  try {
+    return JSON.stringify(envelope(error, head) ?? null);
+  } catch (cause) {
+    failed(cause);
+    return JSON.stringify({ error: error.code });
+  }
+}
+
+export function begin(
+  routes: PathRoutes,
+  head: RequestHead,
+  scheme: "http" | "https",
+  id: string,
+  telemetry: Telemetry,
+): RequestTrace {
+  const route = routeFor(routes, head.method) ?? firstRoute(routes);
+  return telemetry.begin({
+    id,
+    area: route?.area ?? routes.surface,
+    route: route?.key ?? "unmatched",
+    method: head.method,
+    path: routes.path,
+    scheme,
+    header: head.header,
+  });
+}
+
+export function sayings(events: Events): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.keys(events).map((event) => [event, (data: unknown) => ({ event, data })]));
+}
+
+/** The body of an error on a surface that no contract stands on. */
+const plainEnvelope: Envelope = (error) => ({ error: error.code, message: error.message });
+
+function allowedMethods(routes: PathRoutes): string[] {
+  const methods = [...routes.methods.keys()];
+  return methods.includes("GET") ? [...methods, "HEAD"] : methods;
+}
+
+/** A JSON body whose schema takes `undefined` may be left out, and then has no media type either. */
+function isOptionalBodyAbsent(contract: RouteContract, head: RequestHead): boolean {
+  const isAbsent = head.header("transfer-encoding") === undefined && Number(head.header("content-length") ?? 0) === 0;
+  return isAbsent && contract.body !== undefined && v.is(contract.body, undefined);
+}
+
+function describeIssue(issue: v.BaseIssue<unknown>): string {
+  const path = v.getDotPath(issue);
+  // `received` quotes what the caller sent; only expectations go back.
+  return `${path ?? "(body)"}: expected ${issue.expected ?? "another value"}`;
+}

@@ -1,0 +1,60 @@
+// Assembling
+
+// Writing an adapter
+export { type Adapter, type AdapterSpec, defineAdapter } from "./adapter.ts";
+export { type App, createApp } from "./app.ts";
+export {
+  type Channel,
+  type ChannelContract,
+  type ChannelHandlers,
+  type ChannelMessage,
+  type ChannelSay,
+  defineChannel,
+  openChannel,
+} from "./channel.ts";
+// Configuration
+export {
+  type ConfigFlag,
+  type ConfigKey,
+  type ConfigProblem,
+  type ConfigSetting,
+  type ConfigSources,
+  ConfigUnusable,
+  filePath,
+  fromEnv,
+  type LoadedConfig,
+  listConfigKeys,
+  loadConfig,
+  nearestWord,
+  type SecretInput,
+  secret,
+  secretFromEnv,
+} from "./config.ts";
+export { type CauseDescription, describeCause } from "./describe-cause.ts";
+export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError, type ServiceErrorOptions } from "./error.ts";
+export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/body.ts";
+export { bearerToken } from "./http/credential.ts";
+// Writing a plugin
+export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
+export { defineManyPort, definePort, type Filling, type Given, type ManyPort, type Needs, type Port } from "./port.ts";
+export * as ports from "./ports/index.ts";
+export type { RequestTrace } from "./ports/telemetry.ts";
+export { definePreset, flattenPreset, type Preset } from "./preset.ts";
+export { type ProbeOptions, probes } from "./probes.ts";
+export {
+  type Contract,
+  type ContractDefaults,
+  defineContract,
+  type Exchange,
+  type Guard,
+  type Handler,
+  type Handlers,
+  type RequestHead,
+  type RouteContract,
+  type RouteInput,
+  type RouteResult,
+  reply,
+} from "./route.ts";
+export type { Scope } from "./scope.ts";
+export { Secret } from "./secret.ts";
+export type { Fetch, NodeListener, Surface } from "./surface.ts";

@@ -1,0 +1,9 @@
+import type { NodeListener, Surface } from "./surface.ts";
+
+/**
+ * A surface as a classic `(request, response)` listener, for `node:http`, Express, Connect, Fastify and listhen. Routes that move bytes
+ * run on the Node streams themselves.
+ */
+export function toNodeHandler(surface: Pick<Surface, "node">): NodeListener {
+  return (request, response) => surface.node(request, response);
+}

@@ -1,0 +1,18 @@
+import { definePort, type Port } from "../port.ts";
+
+/** Who holds a token of the agent service (open points 1: roles). */
+export interface Identity {
+  /** Resolves a presented token, whatever a stranger sent; undefined when nobody holds it. Compares in constant time. */
+  resolve(token: string, signal?: AbortSignal): Promise<Caller | undefined>;
+}
+
+export interface Caller {
+  /** Absent for role `service`, which resolves to no user. */
+  readonly userId: string | undefined;
+  readonly role: Role;
+}
+
+/** `owner`: everything; `member`: everything but owner-only calls; `service`: a program that is no user. */
+export type Role = "owner" | "member" | "service";
+
+export const identity: Port<Identity> = definePort<Identity>("identity");

@@ -1,0 +1,58 @@
+export { type Clock, clock, type Timer } from "./clock.ts";
+export { type Caller, type Identity, identity, type Role } from "./identity.ts";
+export { type Ids, ids } from "./ids.ts";
+export {
+  type ModelAnswer,
+  type ModelCall,
+  type ModelProtocol,
+  type ModelProvider,
+  ModelTimeout,
+  ModelUnreachable,
+  models,
+} from "./models.ts";
+export {
+  ConnectionRefused,
+  type Realtime,
+  type RealtimeConnections,
+  type RealtimeService,
+  type RealtimeSocket,
+  realtime,
+} from "./realtime.ts";
+export {
+  type Collection,
+  type CollectionSpec,
+  type Expected,
+  type Page,
+  type Query,
+  RecordConflict,
+  RecordCursorInvalid,
+  type Records,
+  RecordsUnavailable,
+  RecordsUnindexed,
+  records,
+  type Stored,
+  type Write,
+} from "./records.ts";
+export { type KeptSecret, type Secrets, SecretsUnavailable, secrets } from "./secrets.ts";
+export {
+  type Log,
+  type LogFields,
+  type RequestBegin,
+  type RequestFacts,
+  type RequestTrace,
+  type Telemetry,
+  telemetry,
+} from "./telemetry.ts";
+export {
+  type RiskLevel,
+  ToolArgumentsInvalid,
+  type ToolCall,
+  type ToolCaller,
+  type ToolContent,
+  type ToolDefinition,
+  ToolNotFound,
+  type ToolResult,
+  type ToolSource,
+  ToolsUnavailable,
+  tools,
+} from "./tools.ts";

@@ -1,0 +1,29 @@
+import { inspect } from "node:util";
+
+const MASK = "***";
+
+/** A secret value that cannot slip out: printing, logging, or serialising it shows `***`. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The value itself, for the one line that uses it. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return MASK;
+  }
+
+  toJSON(): string {
+    return MASK;
+  }
+
+  [inspect.custom](): string {
+    return MASK;
+  }
+}

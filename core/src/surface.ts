@@ -1,0 +1,75 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { H3, type H3Event } from "h3";
+import { toNodeHandler } from "srvx/node";
+import { answerFetch } from "./http/answer-fetch.ts";
+import { answerNode } from "./http/answer-node.ts";
+import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
+
+export type Fetch = (request: Request) => Response | Promise<Response>;
+export type NodeListener = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** One address with its own credential: the routes of every plugin that stands on it. */
+export interface Surface {
+  readonly name: string;
+  /** For any fetch host. One parameter on purpose: hosts pass `env` and friends as the second. */
+  readonly fetch: Fetch;
+  /** For Node hosts: a classic `(request, response)` listener. Exchange routes run on the Node streams themselves. */
+  readonly node: NodeListener;
+}
+
+/** A surface that can still take routes; the app fills it while it starts. */
+export interface SurfaceBuilder extends Surface {
+  add(route: InstalledRoute): void;
+}
+
+export function createSurface(name: string, services: SurfaceServices): SurfaceBuilder {
+  const paths = new Map<string, PathRoutes>();
+  /** Paths that stand for themselves and only have exchange routes: answered without the detour over Request and Response. */
+  const direct = new Map<string, PathRoutes>();
+  const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
+  const h3 = new H3({ silent: true });
+  h3.all("/**", (event: H3Event) => answerFetch(unmatched, event.req, {}, services));
+
+  const fetch: Fetch = (request) => h3.fetch(request as never);
+  const overFetch = toNodeHandler((request) => fetch(request)) as NodeListener;
+  return {
+    name,
+    fetch,
+    node(request, response) {
+      const routes = direct.get(pathOf(request.url));
+      if (!routes) return overFetch(request, response);
+      return answerNode(routes, request, response, services).catch((error: unknown) => {
+        // An answer that cannot even be refused, for example with a header that is none: only this connection may suffer.
+        services.telemetry.log.error(`An answer of surface "${name}" could not be sent`, {}, error);
+        response.destroy();
+      });
+    },
+    add(route) {
+      const { path, method } = route.contract;
+      const known = paths.get(path);
+      const routes = known ?? { path, surface: name, methods: new Map() };
+      if (routes.methods.has(method)) {
+        throw new Error(
+          `${method} ${path} on surface "${name}" is declared twice: by "${routes.methods.get(method)!.key}" and "${route.key}"`,
+        );
+      }
+      routes.methods.set(method, route);
+      unmatched.envelope ??= route.contract.envelope;
+      unmatched.faults ??= route.contract.faults;
+      if (!known) {
+        paths.set(path, routes);
+        h3.all(path, (event: H3Event) => answerFetch(routes, event.req, event.context.params ?? {}, services));
+      }
+      const isDirect =
+        !path.includes(":") && [...routes.methods.values()].every((each) => each.contract.success.kind === "exchange");
+      if (isDirect) direct.set(path, routes);
+      else direct.delete(path);
+    },
+  };
+}
+
+function pathOf(url: string | undefined): string {
+  if (url === undefined) return "/";
+  const end = url.indexOf("?");
+  return end < 0 ? url : url.slice(0, end);
+}
