@@ -1,0 +1,161 @@
+import { upstreamFailure } from "../errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../json.ts";
+import type { FinishReason, Usage } from "../model-events.ts";
+import { readErrorValue } from "../read-upstream-error.ts";
+import type { AnswerReader, Emit } from "./answer-reader.ts";
+import { ChatReasoning } from "./chat-reasoning.ts";
+import { ChatToolCalls } from "./chat-tool-calls.ts";
+import { isBrokenFinish, readFinishReason, settleFinishReason } from "./finish-reason.ts";
+import { mergeUsage, readChatUsage } from "./usage.ts";
+
+/** Reads an answer in Chat Completions: its chunks one by one, or the one message of a whole answer. */
+export class ChatAnswer implements AnswerReader {
+  readonly #emit: Emit;
+  readonly #tools: ChatToolCalls;
+  readonly #reasoning: ChatReasoning;
+  #started = false;
+  #refused = false;
+  #usage: Usage | undefined;
+  #finish: FinishReason | undefined;
+
+  constructor(emit: Emit) {
+    this.#emit = emit;
+    this.#tools = new ChatToolCalls(emit);
+    this.#reasoning = new ChatReasoning((event) => {
+      this.#tools.settle();
+      emit(event);
+    });
+  }
+
+  knows(name: string): boolean {
+    return name === "message" || name === "error";
+  }
+
+  read(chunk: JsonObject, name: string | undefined): void {
+    if (isError(chunk, name)) {
+      this.#fail(chunk);
+      return;
+    }
+    if (!this.#started) this.#start(chunk);
+    const choice = firstChoice(chunk.choices);
+    // Cumulative where a vendor sends it in every chunk, and in the choice with some: what came last holds.
+    this.#usage = mergeUsage(this.#usage, readChatUsage(chunk.usage ?? choice?.usage));
+    if (choice === undefined) return;
+    if (isJsonObject(choice.error)) {
+      this.#fail(choice);
+      return;
+    }
+    if (isJsonObject(choice.delta)) {
+      this.#reasoning.read(choice.delta);
+      this.#content(choice.delta);
+    }
+    this.#finishReason(choice.finish_reason);
+  }
+
+  /** Takes a whole answer instead of chunks. */
+  readWhole(body: JsonObject): void {
+    if (isError(body, undefined)) {
+      this.#fail(body);
+      return;
+    }
+    const choice = firstChoice(body.choices);
+    if (choice === undefined || !isJsonObject(choice.message)) {
+      this.#emit(upstreamFailure("The provider's answer has no message."));
+      return;
+    }
+    this.#start(body);
+    this.#usage = readChatUsage(body.usage ?? choice.usage);
+    this.#reasoning.readWhole(choice.message);
+    this.#content(choice.message);
+    this.#finishReason(choice.finish_reason);
+    this.close(true);
+  }
+
+  close(marked: boolean): void {
+    const cut = this.#finish === undefined && !marked;
+    // Half a call must not look like a complete one, so a cut answer closes none.
+    const named = cut || this.#tools.close();
+    if (this.#usage !== undefined) this.#emit({ type: "usage", usage: this.#usage });
+    if (cut) {
+      this.#emit(upstreamFailure("The provider's stream ended before its answer was complete."));
+      return;
+    }
+    if (!named) {
+      this.#emit(upstreamFailure("The provider's answer has a tool call without a name."));
+      return;
+    }
+    const content = { toolCalls: this.#tools.count > 0, refused: this.#refused };
+    this.#emit({ type: "finish", reason: settleFinishReason(this.#finish ?? "end", content) });
+  }
+
+  #start(body: JsonObject): void {
+    this.#started = true;
+    this.#emit({ type: "start", model: typeof body.model === "string" ? body.model : undefined });
+  }
+
+  #content(delta: JsonObject): void {
+    const { content } = delta;
+    if (typeof content === "string") this.#text(content);
+    else if (Array.isArray(content)) for (const part of content as readonly Json[]) this.#part(part);
+    this.#refusal(delta.refusal);
+    if (delta.tool_calls !== undefined) this.#tools.read(delta.tool_calls);
+    if (delta.function_call !== undefined) this.#tools.readLegacy(delta.function_call);
+  }
+
+  #part(part: Json): void {
+    if (typeof part === "string") {
+      this.#text(part);
+      return;
+    }
+    if (!isJsonObject(part)) return;
+    if (part.type === "text" && typeof part.text === "string") this.#text(part.text);
+    else if (part.type === "refusal") this.#refusal(part.refusal);
+    else if (part.type === "thinking") this.#reasoning.readPart(part);
+  }
+
+  #text(text: string): void {
+    if (text === "") return;
+    this.#tools.settle();
+    this.#emit({ type: "text", text });
+  }
+
+  #refusal(text: Json | undefined): void {
+    if (typeof text !== "string" || text === "") return;
+    this.#refused = true;
+    this.#tools.settle();
+    this.#emit({ type: "refusal", text });
+  }
+
+  /** The reason is kept until the end: usage follows it, and some vendors send one with every chunk. */
+  #finishReason(reason: Json | undefined): void {
+    if (typeof reason !== "string" || reason === "") return;
+    if (isBrokenFinish(reason)) {
+      this.#emit(upstreamFailure("The provider broke its answer off."));
+      return;
+    }
+    this.#finish = readFinishReason(reason);
+  }
+
+  #fail(value: JsonObject): void {
+    this.#emit({ type: "error", error: readErrorValue("chat-completions", value) });
+  }
+}
+
+/** Errors inside a stream come under `error`, as an object of type error, or under that event name. */
+function isError(body: JsonObject, name: string | undefined): boolean {
+  return (
+    name === "error" ||
+    body.object === "error" ||
+    isJsonObject(body.error) ||
+    (typeof body.error === "string" && body.error !== "")
+  );
+}
+
+/** The choice with index 0: nobody who can be converted asked for more than one. */
+function firstChoice(choices: Json | undefined): JsonObject | undefined {
+  if (!Array.isArray(choices)) return undefined;
+  for (const choice of choices as readonly Json[]) {
+    if (isJsonObject(choice) && (choice.index === 0 || typeof choice.index !== "number")) return choice;
+  }
+  return undefined;
+}

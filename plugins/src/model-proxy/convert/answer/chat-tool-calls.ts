@@ -1,0 +1,142 @@
+import { upstreamFailure } from "../errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../json.ts";
+import type { Emit } from "./answer-reader.ts";
+import { JsonProgress } from "./json-progress.ts";
+
+/** So many calls may be unfinished at once; each delta looks at all of them, so that an upstream must not make them endless. */
+const OPEN_CALLS = 1_024;
+
+interface Call {
+  /** Unknown until the upstream gives it; some give it late, some never. */
+  id: string | undefined;
+  name: string;
+  /** Its number among the events, once it was announced. */
+  number: number | undefined;
+  /** Arguments that came before the call could be announced. */
+  held: string;
+  readonly progress: JsonProgress;
+  ended: boolean;
+}
+
+/**
+ * Puts the tool calls of a Chat Completions answer together from their deltas, in every way that vendors are known to cut them:
+ * interleaved, two on one index, ids late, repeated, changing or missing, arguments as an object.
+ */
+export class ChatToolCalls {
+  readonly #emit: Emit;
+  readonly #current = new Map<number, Call>();
+  /** The calls that aren't ended, in the order of their first delta. */
+  #open: Call[] = [];
+  #count = 0;
+  #nameless = false;
+
+  constructor(emit: Emit) {
+    this.#emit = emit;
+  }
+
+  /** How many calls were announced. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Takes the `tool_calls` of one delta or of a whole message. */
+  read(deltas: Json | undefined): void {
+    if (!Array.isArray(deltas)) return;
+    for (const [position, delta] of (deltas as readonly Json[]).entries()) {
+      if (!isJsonObject(delta)) continue;
+      // Some vendors leave the index out; the position stands in for it.
+      this.#take(typeof delta.index === "number" ? delta.index : position, delta.id, delta.function);
+    }
+  }
+
+  /** Takes a `function_call`, the older form of a single call without an id. */
+  readLegacy(delta: Json | undefined): void {
+    if (isJsonObject(delta)) this.#take(-1, undefined, delta);
+  }
+
+  /** Other content begins: announces what waits for an id, and ends the calls whose arguments are complete. */
+  settle(except?: Call): void {
+    if (this.#open.length === 0) return;
+    for (const call of this.#open) {
+      if (call === except) continue;
+      this.#announce(call);
+      if (call.number !== undefined && call.progress.complete) this.#end(call);
+    }
+    this.#open = this.#open.filter((call) => !call.ended);
+  }
+
+  /** The answer is over. Gives false if a call has arguments but never got a name, and so cannot be told on. */
+  close(): boolean {
+    for (const call of this.#open) {
+      this.#announce(call);
+      this.#end(call);
+    }
+    this.#open = [];
+    return !this.#nameless;
+  }
+
+  #take(index: number, rawId: Json | undefined, rawFunction: Json | undefined): void {
+    const called: JsonObject = isJsonObject(rawFunction) ? rawFunction : {};
+    const id = typeof rawId === "string" && rawId !== "" ? rawId : undefined;
+    const name = typeof called.name === "string" ? called.name : "";
+    const piece = argumentsText(called.arguments);
+
+    const known = this.#current.get(index);
+    const call = known !== undefined && !beginsAnother(known, id, name, piece) ? known : this.#begin(index, known);
+    if (call.ended) return;
+    if (call !== known || this.#open.length > 1) this.settle(call);
+
+    call.id ??= id;
+    if (call.name === "") call.name = name;
+    call.progress.push(piece);
+    if (call.number === undefined) {
+      call.held += piece;
+      if (call.id !== undefined) this.#announce(call);
+    } else if (piece !== "") {
+      this.#emit({ type: "tool-arguments", call: call.number, json: piece });
+    }
+  }
+
+  #begin(index: number, before: Call | undefined): Call {
+    // Nothing more can come for the call that had this index.
+    if (before !== undefined && !before.ended) {
+      this.#announce(before);
+      this.#end(before);
+      this.#open = this.#open.filter((call) => call !== before);
+    }
+    const call: Call = { id: undefined, name: "", number: undefined, held: "", progress: new JsonProgress(), ended: false };
+    this.#current.set(index, call);
+    this.#open.push(call);
+    if (this.#open.length > OPEN_CALLS) this.#emit(upstreamFailure("The provider's answer has too many unfinished tool calls."));
+    return call;
+  }
+
+  #announce(call: Call): void {
+    if (call.number !== undefined || call.name === "") return;
+    call.number = this.#count;
+    this.#count += 1;
+    this.#emit({ type: "tool-start", call: call.number, id: call.id ?? "", name: call.name });
+    if (call.held !== "") this.#emit({ type: "tool-arguments", call: call.number, json: call.held });
+    call.held = "";
+  }
+
+  #end(call: Call): void {
+    call.ended = true;
+    this.#nameless ||= call.number === undefined && call.held !== "";
+    if (call.number !== undefined) this.#emit({ type: "tool-end", call: call.number });
+  }
+}
+
+/** Whether a delta on the index of `call` is the beginning of another call. */
+function beginsAnother(call: Call, id: string | undefined, name: string, piece: string): boolean {
+  if (id !== undefined && id === call.id) return false;
+  // Some vendors make up a new id for every delta: only a name, or complete arguments before it, tell a new call from those.
+  if (id !== undefined && call.id !== undefined) return name !== "" || call.progress.complete;
+  return name !== "" && piece !== "" && call.progress.complete;
+}
+
+/** The arguments as JSON text; vendors also send them as an object. */
+function argumentsText(value: Json | undefined): string {
+  if (typeof value === "string") return value;
+  return isJsonObject(value) ? JSON.stringify(value) : "";
+}

@@ -1,0 +1,80 @@
+import type { ModelEvent } from "../model-events.ts";
+
+/** One piece of an answer's content, in the order in which the pieces began. */
+export interface ContentBlock {
+  readonly kind: "text" | "refusal" | "thinking" | "redacted-thinking" | "tool";
+  /** Text, arguments or redacted data so far. Whoever has told it on may empty it. */
+  text: string;
+  signature: string;
+  /** Nothing more can come for it. Text and thinking also end where another block begins. */
+  ended: boolean;
+  /** Of a tool call: its number, the upstream's id ("" where it gave none) and its name. */
+  readonly call: number;
+  readonly id: string;
+  readonly name: string;
+}
+
+const NO_CALL = { call: -1, id: "", name: "" } as const;
+
+/** Folds events into content blocks; deltas of interleaved tool calls find their own. */
+export class ContentBlocks {
+  readonly list: ContentBlock[] = [];
+  readonly #calls = new Map<number, ContentBlock>();
+
+  /**
+   * Takes one event and gives the block that it changed, or nothing for an event that is not content or that nobody can place.
+   */
+  add(event: ModelEvent): ContentBlock | undefined {
+    switch (event.type) {
+      case "text":
+      case "refusal":
+      case "thinking":
+        return event.text === "" ? undefined : this.#append(event.type, event.text);
+      case "thinking-signature":
+        return this.#sign(event.signature);
+      case "redacted-thinking":
+        return this.#begin({ kind: "redacted-thinking", text: event.data, ended: true, ...NO_CALL });
+      case "tool-start": {
+        if (this.#calls.has(event.call)) return undefined;
+        const block = this.#begin({ kind: "tool", text: "", ended: false, call: event.call, id: event.id, name: event.name });
+        this.#calls.set(event.call, block);
+        return block;
+      }
+      case "tool-arguments": {
+        const block = this.#calls.get(event.call);
+        if (block === undefined || block.ended) return undefined;
+        block.text += event.json;
+        return block;
+      }
+      case "tool-end": {
+        const block = this.#calls.get(event.call);
+        if (block !== undefined) block.ended = true;
+        return block;
+      }
+    }
+    return undefined;
+  }
+
+  #append(kind: "text" | "refusal" | "thinking", text: string): ContentBlock {
+    const last = this.list.at(-1);
+    const block = last?.kind === kind && !last.ended ? last : this.#begin({ kind, text: "", ended: false, ...NO_CALL });
+    block.text += text;
+    return block;
+  }
+
+  /** A signature without thinking before it is a block of its own: its text may have been left out on purpose. */
+  #sign(signature: string): ContentBlock {
+    const last = this.list.at(-1);
+    const open = last?.kind === "thinking" && !last.ended;
+    const block = open ? last : this.#begin({ kind: "thinking", text: "", ended: false, ...NO_CALL });
+    block.signature = signature;
+    block.ended = true;
+    return block;
+  }
+
+  #begin(block: Omit<ContentBlock, "signature">): ContentBlock {
+    const begun: ContentBlock = { signature: "", ...block };
+    this.list.push(begun);
+    return begun;
+  }
+}

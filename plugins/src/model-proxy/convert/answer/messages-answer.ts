@@ -1,0 +1,182 @@
+import { upstreamFailure } from "../errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../json.ts";
+import type { FinishReason, Usage } from "../model-events.ts";
+import { readErrorValue } from "../read-upstream-error.ts";
+import type { AnswerReader, Emit } from "./answer-reader.ts";
+import { isBrokenFinish, readFinishReason, settleFinishReason } from "./finish-reason.ts";
+import { mergeUsage, readMessagesUsage } from "./usage.ts";
+
+interface Block {
+  readonly kind: "text" | "thinking" | "tool" | "ignored";
+  /** The number of its call among the events, where it is one. */
+  readonly call: number;
+  /** The input that came with the block's start; deltas, where there are any, replace it. */
+  readonly input: JsonObject | undefined;
+  signature: string;
+  hasDeltas: boolean;
+}
+
+const EVENTS: ReadonlySet<string> = new Set([
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+  "error",
+]);
+
+/** Reads an answer in Messages: its stream's events one by one, or a whole message. */
+export class MessagesAnswer implements AnswerReader {
+  readonly #emit: Emit;
+  readonly #blocks = new Map<Json | undefined, Block>();
+  #calls = 0;
+  #usage: Usage | undefined;
+  #finish: FinishReason | undefined;
+  #stopSequence: string | undefined;
+
+  constructor(emit: Emit) {
+    this.#emit = emit;
+  }
+
+  knows(name: string): boolean {
+    return EVENTS.has(name);
+  }
+
+  read(event: JsonObject, name: string | undefined): void {
+    switch (event.type ?? name) {
+      case "content_block_delta":
+        if (isJsonObject(event.delta)) this.#delta(event.index, event.delta);
+        return;
+      case "content_block_start":
+        if (isJsonObject(event.content_block)) this.#open(event.index, event.content_block);
+        return;
+      case "content_block_stop":
+        this.#stop(event.index);
+        return;
+      case "message_start":
+        if (isJsonObject(event.message)) this.#start(event.message);
+        return;
+      case "message_delta":
+        this.#usage = mergeUsage(this.#usage, readMessagesUsage(event.usage));
+        if (isJsonObject(event.delta)) this.#finishReason(event.delta);
+        return;
+      case "message_stop":
+        this.close(true);
+        return;
+      case "error":
+        this.#fail(event);
+        return;
+    }
+    // `ping` and what the protocol may add later say nothing that could be told on; an error of another protocol does.
+    if (isJsonObject(event.error)) this.#fail(event);
+  }
+
+  /** Takes a whole message instead of a stream's events. */
+  readWhole(body: JsonObject): void {
+    if (body.type === "error" || isJsonObject(body.error)) {
+      this.#fail(body);
+      return;
+    }
+    if (!Array.isArray(body.content)) {
+      this.#emit(upstreamFailure("The provider's answer has no content."));
+      return;
+    }
+    this.#start(body);
+    for (const [index, block] of (body.content as readonly Json[]).entries()) {
+      if (!isJsonObject(block)) continue;
+      this.#open(index, block);
+      this.#stop(index);
+    }
+    this.#finishReason(body);
+    this.close(true);
+  }
+
+  close(marked: boolean): void {
+    const cut = this.#finish === undefined && !marked;
+    if (!cut) for (const index of [...this.#blocks.keys()]) this.#stop(index);
+    if (this.#usage !== undefined) this.#emit({ type: "usage", usage: this.#usage });
+    if (cut) {
+      this.#emit(upstreamFailure("The provider's stream ended before its answer was complete."));
+      return;
+    }
+    const reason = settleFinishReason(this.#finish ?? "end", { toolCalls: this.#calls > 0, refused: false });
+    this.#emit({ type: "finish", reason, ...(this.#stopSequence !== undefined && { stopSequence: this.#stopSequence }) });
+  }
+
+  #start(message: JsonObject): void {
+    this.#usage = mergeUsage(this.#usage, readMessagesUsage(message.usage));
+    this.#emit({ type: "start", model: typeof message.model === "string" ? message.model : undefined, usage: this.#usage });
+  }
+
+  #open(index: Json | undefined, start: JsonObject): void {
+    this.#stop(index);
+    const kind = kindOf(start.type);
+    const input = kind === "tool" && isJsonObject(start.input) ? start.input : undefined;
+    this.#blocks.set(index, { kind, call: this.#calls, input, signature: text(start.signature), hasDeltas: false });
+    if (kind === "text" && text(start.text) !== "") this.#emit({ type: "text", text: text(start.text) });
+    if (kind === "thinking" && text(start.thinking) !== "") this.#emit({ type: "thinking", text: text(start.thinking) });
+    if (start.type === "redacted_thinking") this.#emit({ type: "redacted-thinking", data: text(start.data) });
+    if (kind !== "tool") return;
+    this.#emit({ type: "tool-start", call: this.#calls, id: text(start.id), name: text(start.name) });
+    this.#calls += 1;
+  }
+
+  #delta(index: Json | undefined, delta: JsonObject): void {
+    const block = this.#blocks.get(index);
+    // A delta whose block never began keeps its text; of a server's own tools nothing is told on.
+    if (block?.kind === "ignored") return;
+    switch (delta.type) {
+      case "text_delta":
+        if (text(delta.text) !== "") this.#emit({ type: "text", text: text(delta.text) });
+        return;
+      case "thinking_delta":
+        if (text(delta.thinking) !== "") this.#emit({ type: "thinking", text: text(delta.thinking) });
+        return;
+      case "signature_delta":
+        if (block !== undefined) block.signature += text(delta.signature);
+        return;
+      case "input_json_delta":
+        if (block?.kind !== "tool" || text(delta.partial_json) === "") return;
+        block.hasDeltas = true;
+        this.#emit({ type: "tool-arguments", call: block.call, json: text(delta.partial_json) });
+    }
+  }
+
+  #stop(index: Json | undefined): void {
+    const block = this.#blocks.get(index);
+    if (block === undefined) return;
+    this.#blocks.delete(index);
+    if (block.kind === "thinking" && block.signature !== "")
+      this.#emit({ type: "thinking-signature", signature: block.signature });
+    if (block.kind !== "tool") return;
+    if (!block.hasDeltas && block.input !== undefined && Object.keys(block.input).length > 0) {
+      this.#emit({ type: "tool-arguments", call: block.call, json: JSON.stringify(block.input) });
+    }
+    this.#emit({ type: "tool-end", call: block.call });
+  }
+
+  #finishReason(holder: JsonObject): void {
+    if (typeof holder.stop_sequence === "string") this.#stopSequence = holder.stop_sequence;
+    const reason = holder.stop_reason;
+    if (typeof reason !== "string" || reason === "") return;
+    if (isBrokenFinish(reason)) {
+      this.#emit(upstreamFailure("The provider broke its answer off."));
+      return;
+    }
+    this.#finish = readFinishReason(reason);
+  }
+
+  #fail(value: JsonObject): void {
+    this.#emit({ type: "error", error: readErrorValue("messages", value) });
+  }
+}
+
+function kindOf(type: Json | undefined): Block["kind"] {
+  if (type === "text" || type === "thinking") return type;
+  return type === "tool_use" ? "tool" : "ignored";
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,14 @@
+/** A JSON value as `JSON.parse` gives it. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** A JSON object that is still being put together. */
+export type JsonObjectDraft = { [key: string]: Json | undefined };
+
+/** Whether a parsed value is an object (and neither an array nor null). */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

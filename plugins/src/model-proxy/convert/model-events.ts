@@ -1,0 +1,63 @@
+/**
+ * What a model's answer consists of, said once for both protocols: readers turn an upstream answer (whole or streamed) into these
+ * events, writers turn them into the caller's protocol. Readers keep this order: `start`, then blocks one after another or
+ * interleaved, then `usage` if any was reported, then exactly one of `finish` and `error`. Writers put up with any order.
+ */
+export type ModelEvent =
+  | { readonly type: "start"; readonly model?: string | undefined; readonly usage?: Usage | undefined }
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "refusal"; readonly text: string }
+  | { readonly type: "thinking"; readonly text: string }
+  /** Whole, never in pieces; it closes the thinking before it. Empty where that thinking ends and nobody signed it. */
+  | { readonly type: "thinking-signature"; readonly signature: string }
+  | { readonly type: "redacted-thinking"; readonly data: string }
+  /**
+   * `call` numbers the tool calls of one answer from 0, whatever the upstream's own indexes are. `id` is "" where it gave none.
+   */
+  | { readonly type: "tool-start"; readonly call: number; readonly id: string; readonly name: string }
+  /** A piece of the arguments' JSON text. */
+  | { readonly type: "tool-arguments"; readonly call: number; readonly json: string }
+  /** The arguments of this call are complete. */
+  | { readonly type: "tool-end"; readonly call: number }
+  | { readonly type: "usage"; readonly usage: Usage }
+  | { readonly type: "finish"; readonly reason: FinishReason; readonly stopSequence?: string | undefined }
+  /** The answer broke: nothing follows, and no normal end may be written. */
+  | { readonly type: "error"; readonly error: ModelError };
+
+/** Why the model stopped, in words that neither protocol owns. */
+export type FinishReason = "end" | "length" | "tool" | "stop-sequence" | "refusal" | "context-window" | "pause";
+
+/**
+ * Token counts. A field is absent where the upstream reported nothing: missing usage is not zero consumption (specification 4.1).
+ * `input` is what was neither read from nor written to a cache, so that the three input counts add up to the prompt.
+ */
+export interface Usage {
+  readonly input?: number | undefined;
+  readonly cacheRead?: number | undefined;
+  readonly cacheWrite?: number | undefined;
+  readonly output?: number | undefined;
+  /** The part of `output` that was reasoning. */
+  readonly reasoning?: number | undefined;
+}
+
+/** An error in neutral words; `errors.ts` renders it in either protocol. `message` never holds a credential or an address. */
+export interface ModelError {
+  readonly kind: ModelErrorKind;
+  readonly message: string;
+  /** The provider's own machine-readable code or parameter name, if it gave one. */
+  readonly code?: string | undefined;
+  readonly param?: string | undefined;
+}
+
+export type ModelErrorKind =
+  | "invalid-request"
+  | "authentication"
+  | "permission"
+  | "billing"
+  | "not-found"
+  | "too-large"
+  | "rate-limit"
+  | "timeout"
+  | "overloaded"
+  | "upstream"
+  | "internal";

@@ -1,0 +1,164 @@
+import type { Protocol } from "../protocol.ts";
+import { isJsonObject, type Json, type JsonObject } from "./json.ts";
+import type { ModelError, ModelErrorKind } from "./model-events.ts";
+
+/** An upstream's own sentence is kept up to this length, in characters. */
+export const ERROR_MESSAGE_CHARACTERS = 2_000;
+
+/**
+ * Codes and types that name the kind by themselves, whatever the status says; both protocols' and their vendors', in lower case.
+ */
+const NAMED: ReadonlyMap<string, ModelErrorKind> = new Map<string, ModelErrorKind>([
+  ["authentication_error", "authentication"],
+  ["invalid_api_key", "authentication"],
+  ["invalid_authentication", "authentication"],
+  ["unauthenticated", "authentication"],
+  ["unauthorized", "authentication"],
+  ["permission_error", "permission"],
+  ["permission_denied", "permission"],
+  ["access_denied", "permission"],
+  ["billing_error", "billing"],
+  ["insufficient_quota", "billing"],
+  ["insufficient_balance", "billing"],
+  ["billing_hard_limit_reached", "billing"],
+  ["not_found_error", "not-found"],
+  ["not_found", "not-found"],
+  ["model_not_found", "not-found"],
+  ["request_too_large", "too-large"],
+  ["rate_limit_error", "rate-limit"],
+  ["rate_limit_exceeded", "rate-limit"],
+  ["resource_exhausted", "rate-limit"],
+  ["timeout_error", "timeout"],
+  ["timeout", "timeout"],
+  ["deadline_exceeded", "timeout"],
+  ["overloaded_error", "overloaded"],
+  ["overloaded", "overloaded"],
+  ["unavailable", "overloaded"],
+]);
+
+/** Names that many kinds share: they decide only where no status does. */
+const VAGUE: ReadonlyMap<string, ModelErrorKind> = new Map<string, ModelErrorKind>([
+  ["invalid_request_error", "invalid-request"],
+  ["invalid_argument", "invalid-request"],
+  ["context_length_exceeded", "invalid-request"],
+]);
+
+/** Statuses with a meaning of their own; the rest of their hundred follows `kindOfStatus`. */
+const STATUSES: ReadonlyMap<number, ModelErrorKind> = new Map<number, ModelErrorKind>([
+  [401, "authentication"],
+  [402, "billing"],
+  [403, "permission"],
+  [404, "not-found"],
+  [408, "timeout"],
+  [413, "too-large"],
+  [429, "rate-limit"],
+  [503, "overloaded"],
+  [504, "timeout"],
+  [529, "overloaded"],
+]);
+
+/**
+ * Understands the error response of an upstream of `protocol`: that protocol's shape first, then whatever else it may have sent.
+ * The upstream's sentence is kept, cut to {@link ERROR_MESSAGE_CHARACTERS}; pages of HTML are not. Whoever calls this removes
+ * credentials and addresses from the message.
+ */
+export function readUpstreamError(protocol: Protocol, status: number, body: string | undefined): ModelError {
+  const text = body?.trim() ?? "";
+  const value = parseJson(text);
+  if (value !== undefined && typeof value !== "string") return readErrorValue(protocol, value, status);
+  const sentence = value ?? text;
+  return {
+    kind: kindOfStatus(status),
+    message: plain(sentence) ?? `The provider answered with status ${status} and ${described(text)}.`,
+  };
+}
+
+/** Understands an error object from inside an answer or a stream, or, with `status`, from an error response. */
+export function readErrorValue(protocol: Protocol, value: Json, status?: number): ModelError {
+  const error = errorIn(value);
+  const type = name(error.type);
+  const code = name(error.code) ?? detailCode(error) ?? name(error.status);
+  // A status inside the body says more than the 200 of the stream around it.
+  const kind = kindOf([type, code], status ?? statusIn(error));
+  const message =
+    sentenceIn(error) ??
+    (status === undefined ? "The provider reported an error." : `The provider answered with status ${status}.`);
+  const param = protocol === "chat-completions" ? name(error.param) : undefined;
+  return { kind, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) };
+}
+
+function kindOf(names: readonly (string | undefined)[], status: number | undefined): ModelErrorKind {
+  const lower = names.flatMap((each) => (each === undefined ? [] : [each.toLowerCase()]));
+  for (const each of lower) {
+    const named = NAMED.get(each);
+    if (named !== undefined) return named;
+  }
+  if (status !== undefined) return kindOfStatus(status);
+  for (const each of lower) {
+    const vague = VAGUE.get(each);
+    if (vague !== undefined) return vague;
+  }
+  return "upstream";
+}
+
+function kindOfStatus(status: number): ModelErrorKind {
+  return STATUSES.get(status) ?? (status >= 400 && status < 500 ? "invalid-request" : "upstream");
+}
+
+/**
+ * The object that describes the error: under `error` in both protocols, else the value itself; some vendors wrap it in an array.
+ */
+function errorIn(value: Json): JsonObject {
+  const outer = Array.isArray(value) ? (value[0] as Json | undefined) : value;
+  if (!isJsonObject(outer)) return typeof outer === "string" ? { message: outer } : {};
+  if (isJsonObject(outer.error)) return outer.error;
+  return typeof outer.error === "string" ? { type: outer.type, code: outer.code, message: outer.message ?? outer.error } : outer;
+}
+
+function sentenceIn(error: JsonObject): string | undefined {
+  const detail = Array.isArray(error.detail) ? (error.detail[0] as Json | undefined) : error.detail;
+  for (const candidate of [
+    error.message,
+    detail,
+    isJsonObject(detail) ? detail.msg : undefined,
+    error.msg,
+    error.error_description,
+  ]) {
+    const sentence = typeof candidate === "string" ? plain(candidate.trim()) : undefined;
+    if (sentence !== undefined) return sentence;
+  }
+  return undefined;
+}
+
+function detailCode(error: JsonObject): string | undefined {
+  return isJsonObject(error.details) ? name(error.details.error_code) : undefined;
+}
+
+/** Vendors put the HTTP status into `code` or `status`, as a number or as its digits. */
+function statusIn(error: JsonObject): number | undefined {
+  const status = Number(error.code ?? error.status);
+  return Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined;
+}
+
+/** A machine-readable name: short and one word, so that no text of the answer slips into a code. */
+function name(value: Json | undefined): string | undefined {
+  return typeof value === "string" && /^[\w.[\]:-]{1,128}$/.test(value) ? value : undefined;
+}
+
+/** The text as a message, unless it is empty or markup. */
+function plain(text: string): string | undefined {
+  if (text === "" || text.startsWith("<")) return undefined;
+  return text.length <= ERROR_MESSAGE_CHARACTERS ? text : text.slice(0, ERROR_MESSAGE_CHARACTERS).toWellFormed();
+}
+
+function described(text: string): string {
+  return text === "" ? "no body" : "a page instead of an error";
+}
+
+function parseJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import { ConversionRefused } from "../conversion-refused.ts";
+import type { Json, JsonObject } from "../json.ts";
+import { isAbsent, quoteName, readArray, readObject, readOptional } from "./read-field.ts";
+
+/**
+ * Fields of Messages that change the answer and that Chat Completions can't say. What only tunes cost, speed or bookkeeping
+ * is dropped as unknown instead.
+ * @throws ConversionRefused naming the field; for `mcp_servers`, the servers too.
+ */
+export function refuseMessagesOnly(body: JsonObject): void {
+  const servers = readOptional(body.mcp_servers, "mcp_servers", readArray) ?? [];
+  if (servers.length > 0) {
+    const names = servers.map((server, index) => quoteName(readObject(server, `mcp_servers.${index}`).name));
+    throw new ConversionRefused("mcp_servers", `${names.slice(0, 8).join(", ")}: only their own provider can call these servers`);
+  }
+  refusePresent(body, "container", "only its own provider has containers");
+  if (body.inference_geo !== "global") refusePresent(body, "inference_geo", "this provider can't promise where it runs");
+  refusePresent(body, "thread", "this provider keeps no threads");
+}
+
+/**
+ * The same for Chat Completions, towards Messages.
+ * @throws ConversionRefused naming the field.
+ */
+export function refuseChatOnly(body: JsonObject): void {
+  if (!isAbsent(body.n) && body.n !== 1) throw new ConversionRefused("n", "this provider gives one answer per request");
+  if (!isAbsent(body.logprobs) && body.logprobs !== false) refuse("logprobs", "this provider reports no probabilities");
+  if (!isAbsent(body.top_logprobs) && body.top_logprobs !== 0) refuse("top_logprobs", "this provider reports no probabilities");
+  const bias = readOptional(body.logit_bias, "logit_bias", readObject);
+  if (bias && Object.keys(bias).length > 0) refuse("logit_bias", "this provider can't weigh tokens");
+  const modalities = readOptional(body.modalities, "modalities", readArray) ?? [];
+  if (modalities.some((modality: Json) => modality !== "text")) refuse("modalities", "this provider answers in text only");
+  refusePresent(body, "audio", "this provider answers in text only");
+  refusePresent(body, "web_search_options", "only its own provider can search the web");
+  refusePresent(body, "moderation", "this provider has no moderation by request");
+}
+
+function refusePresent(body: JsonObject, field: string, reason: string): void {
+  if (!isAbsent(body[field])) refuse(field, reason);
+}
+
+function refuse(field: string, reason: string): never {
+  throw new ConversionRefused(field, reason);
+}

@@ -1,0 +1,109 @@
+import { ConversionRefused } from "../conversion-refused.ts";
+import type { Dropped } from "../dropped.ts";
+import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
+import { dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/read-field.ts";
+import { readDataUrl } from "./data-url.ts";
+import { imageToChat } from "./image-parts.ts";
+import { textBlock } from "./text-parts.ts";
+
+const PDF = "application/pdf";
+const TEXT = "text/plain";
+/** Chat Completions wants a name for a file, Messages can do without. */
+const FILE_NAME = "document.pdf";
+
+const DOCUMENT_FIELDS = new Set(["type", "source", "title", "context"]);
+const SEARCH_RESULT_FIELDS = new Set(["type", "source", "title", "content"]);
+const FILE_PART_FIELDS = new Set(["type", "file"]);
+const FILE_FIELDS = new Set(["file_data", "filename", "file_id"]);
+
+/**
+ * A `document` block: a PDF becomes a `file` part, text becomes text between `<document>` tags with its title and context,
+ * and mixed content the same with its images in place. Flags for citations are dropped.
+ * @throws ConversionRefused for a source that Chat Completions can't fetch: a URL, a file in the provider's own storage.
+ */
+export function documentToChat(block: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
+  dropUnknown(block, DOCUMENT_FIELDS, "messages.content.", dropped);
+  const title = readOptional(block.title, `${path}.title`, readString);
+  const context = readOptional(block.context, `${path}.context`, readString);
+  const source = readObject(block.source, `${path}.source`);
+  if (source.type === "base64") {
+    const file = { type: "file", file: { filename: title || FILE_NAME, file_data: pdfUrl(source, `${path}.source`) } };
+    return context ? [textBlock(tagged("document_context", context)), file] : [file];
+  }
+  const head = ["<document>", ...(title ? [tagged("title", title)] : []), ...(context ? [tagged("context", context)] : [])].join(
+    "\n",
+  );
+  const asText = (content: string) => [textBlock(`${head}\n${content}\n</document>`)];
+  if (source.type === "text") return asText(readString(source.data, `${path}.source.data`));
+  if (source.type !== "content") {
+    throw new ConversionRefused(`${path}.source`, `a document source of type ${quoteName(source.type)} has no counterpart here`);
+  }
+  if (typeof source.content === "string") return asText(source.content);
+  const inner = readArray(source.content, `${path}.source.content`).map((value, index) => {
+    const innerPath = `${path}.source.content.${index}`;
+    const part = readObject(value, innerPath);
+    if (part.type === "image") return imageToChat(part, innerPath, dropped);
+    if (part.type === "text") return textBlock(readString(part.text, `${innerPath}.text`));
+    throw new ConversionRefused(innerPath, `a block of type ${quoteName(part.type)} can't stand in a document`);
+  });
+  return [textBlock(head), ...inner, textBlock("</document>")];
+}
+
+/** A `search_result` block as text between tags, with its title and source. */
+export function searchResultToChat(block: JsonObject, path: string, dropped: Dropped): JsonObject {
+  dropUnknown(block, SEARCH_RESULT_FIELDS, "messages.content.", dropped);
+  const title = readString(block.title, `${path}.title`);
+  const source = readString(block.source, `${path}.source`);
+  const lines = readArray(block.content, `${path}.content`).map((value, index) => {
+    const part = readObject(value, `${path}.content.${index}`);
+    return readString(part.text, `${path}.content.${index}.text`);
+  });
+  return textBlock(
+    ["<search_result>", tagged("title", title), tagged("source", source), ...lines, "</search_result>"].join("\n"),
+  );
+}
+
+/**
+ * A `file` part as a `document` block titled with its name: PDF, and plain text, which Messages wants decoded.
+ * @throws ConversionRefused for a file in the provider's own storage, or of any other kind.
+ */
+export function fileToMessages(part: JsonObject, path: string, dropped: Dropped): JsonObject {
+  dropUnknown(part, FILE_PART_FIELDS, "messages.content.", dropped);
+  const file = readObject(part.file, `${path}.file`);
+  dropUnknown(file, FILE_FIELDS, "messages.content.file.", dropped);
+  if (!isAbsent(file.file_id))
+    throw new ConversionRefused(`${path}.file.file_id`, "this provider can't read files stored elsewhere");
+  const name = readOptional(file.filename, `${path}.file.filename`, readString);
+  const document: JsonObjectDraft = {
+    type: "document",
+    source: sourceOfFile(readString(file.file_data, `${path}.file.file_data`), name, `${path}.file.file_data`),
+  };
+  if (name) document.title = name;
+  return document;
+}
+
+function sourceOfFile(fileData: string, name: string | undefined, path: string): Json {
+  // The protocol's own words are "base64 encoded file data"; its examples are data URLs. Both are in use.
+  const bare = !/^data:/i.test(fileData.slice(0, 5)) && (name === undefined || /\.pdf$/i.test(name));
+  const { mediaType, data } = bare ? { mediaType: PDF, data: fileData } : readDataUrl(fileData, path);
+  if (mediaType === PDF) return { type: "base64", media_type: PDF, data };
+  if (mediaType === TEXT) return { type: "text", media_type: TEXT, data: decodeText(data, path) };
+  throw new ConversionRefused(path, "must be a PDF or plain text");
+}
+
+function decodeText(data: string, path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(data, "base64"));
+  } catch {
+    throw new ConversionRefused(path, "must be text in UTF-8");
+  }
+}
+
+function pdfUrl(source: JsonObject, path: string): string {
+  if (source.media_type !== PDF) throw new ConversionRefused(`${path}.media_type`, "must be application/pdf");
+  return `data:${PDF};base64,${readString(source.data, `${path}.data`)}`;
+}
+
+function tagged(tag: string, content: string): string {
+  return `<${tag}>${content}</${tag}>`;
+}

@@ -1,0 +1,107 @@
+import { ConversionRefused } from "../conversion-refused.ts";
+import type { Dropped } from "../dropped.ts";
+import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
+import { dropUnknown, quoteName, readArray, readObject, readString } from "../request/read-field.ts";
+import { documentToChat, searchResultToChat } from "./document-parts.ts";
+import { imageToChat } from "./image-parts.ts";
+import { BLOCK_SEPARATOR, chatContent, readText, readTexts } from "./text-parts.ts";
+import { thinkingToChat } from "./thinking-blocks.ts";
+import { toolUseToChat } from "./tool-calls.ts";
+import { toolResultToChat } from "./tool-results.ts";
+
+const MESSAGE_FIELDS = new Set(["role", "content"]);
+
+/**
+ * The `messages` of a Messages request as those of a Chat Completions request, in their order.
+ * @throws ConversionRefused with the path of what Chat Completions can't hold.
+ */
+export function turnsToChat(value: Json | undefined, dropped: Dropped): readonly JsonObject[] {
+  const turns = readArray(value, "messages");
+  if (turns.length === 0) throw new ConversionRefused("messages", "must not be empty");
+  return turns.flatMap((turn, index): readonly JsonObject[] => {
+    const path = `messages.${index}`;
+    const message = readObject(turn, path);
+    dropUnknown(message, MESSAGE_FIELDS, "messages.", dropped);
+    switch (message.role) {
+      case "user":
+        return userToChat(message.content, `${path}.content`, dropped);
+      case "assistant":
+        return [assistantToChat(message.content, `${path}.content`, dropped)];
+      case "system":
+        return [{ role: "system", content: readTexts(message.content, `${path}.content`, dropped).join(BLOCK_SEPARATOR) }];
+      default:
+        throw new ConversionRefused(`${path}.role`, `${quoteName(message.role)} is no role of this protocol`);
+    }
+  });
+}
+
+/** Tool messages must follow their calls at once, so the results of a turn come first and what the user said after them. */
+function userToChat(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
+  if (typeof content === "string") return [{ role: "user", content }];
+  const results: JsonObject[] = [];
+  const parts: JsonObject[] = [];
+  for (const [index, value] of readArray(content, path).entries()) {
+    const blockPath = `${path}.${index}`;
+    const block = readObject(value, blockPath);
+    if (block.type === "tool_result") {
+      const result = toolResultToChat(block, blockPath, dropped);
+      results.push(result.message);
+      parts.push(...result.attachments);
+    } else {
+      parts.push(...userBlockToChat(block, blockPath, dropped));
+    }
+  }
+  return parts.length === 0 && results.length > 0 ? results : [...results, { role: "user", content: chatContent(parts) }];
+}
+
+function userBlockToChat(block: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
+  switch (block.type) {
+    case "text": {
+      const text = readText(block, path, dropped);
+      return text === "" ? [] : [{ type: "text", text }];
+    }
+    case "image":
+      return [imageToChat(block, path, dropped)];
+    case "document":
+      return documentToChat(block, path, dropped);
+    case "search_result":
+      return [searchResultToChat(block, path, dropped)];
+    default:
+      throw refusedBlock(block, path);
+  }
+}
+
+function assistantToChat(content: Json | undefined, path: string, dropped: Dropped): JsonObject {
+  if (typeof content === "string") return { role: "assistant", content };
+  const thinking: JsonObject[] = [];
+  const thinkingPaths: string[] = [];
+  const calls: JsonObject[] = [];
+  let text = "";
+  let textFollows = false;
+  for (const [index, value] of readArray(content, path).entries()) {
+    const blockPath = `${path}.${index}`;
+    const block = readObject(value, blockPath);
+    if (block.type === "text") {
+      // Neighbouring blocks are pieces of one text, cut where a citation began; others stand apart.
+      const piece = readText(block, blockPath, dropped);
+      text += text === "" || textFollows ? piece : BLOCK_SEPARATOR + piece;
+    } else if (block.type === "tool_use") {
+      calls.push(toolUseToChat(block, blockPath, dropped));
+    } else if (block.type === "thinking" || block.type === "redacted_thinking") {
+      thinking.push(block);
+      thinkingPaths.push(blockPath);
+    } else {
+      throw refusedBlock(block, blockPath);
+    }
+    textFollows = block.type === "text";
+  }
+  const message: JsonObjectDraft = { role: "assistant", content: text === "" && calls.length > 0 ? null : text };
+  if (thinking.length > 0) Object.assign(message, thinkingToChat(thinking, thinkingPaths, dropped));
+  if (calls.length > 0) message.tool_calls = calls;
+  return message;
+}
+
+function refusedBlock(block: JsonObject, path: string): ConversionRefused {
+  readString(block.type, `${path}.type`);
+  return new ConversionRefused(path, `a block of type ${quoteName(block.type)} has no counterpart here`);
+}

@@ -1,0 +1,169 @@
+import { ConversionRefused } from "../conversion-refused.ts";
+import type { Dropped } from "../dropped.ts";
+import type { Json, JsonObject } from "../json.ts";
+import { dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/read-field.ts";
+import { toolIdForFunctionCall, toolIdForMessages } from "../tool-ids.ts";
+import { assistantTextsToMessages, userContentToMessages } from "./spoken-content.ts";
+import { instructionInPlace, systemToMessages } from "./system-text.ts";
+import { isBlank, readTexts, textBlock } from "./text-parts.ts";
+import { thinkingToMessages } from "./thinking-blocks.ts";
+import { functionCallToMessages, toolCallToMessages } from "./tool-calls.ts";
+import { toolResultToMessages } from "./tool-results.ts";
+
+/** Messages wants a user's turn first, and refuses one with nothing in it. */
+export const START_PLACEHOLDER = "(start of conversation)";
+export const EMPTY_PLACEHOLDER = "(empty message)";
+
+const SPOKEN_FIELDS = new Set(["role", "content"]);
+const TOOL_FIELDS = new Set(["role", "content", "tool_call_id"]);
+const FUNCTION_FIELDS = new Set(["role", "content", "name"]);
+const ASSISTANT_FIELDS = new Set([
+  "role",
+  "content",
+  "refusal",
+  "audio",
+  "tool_calls",
+  "function_call",
+  "reasoning_content",
+  "reasoning_details",
+]);
+
+export interface ConvertedTurns {
+  readonly system?: Json;
+  readonly messages: readonly JsonObject[];
+}
+
+/**
+ * The `messages` of a Chat Completions request as `system` and `messages` of a Messages request. Neighbours of one role
+ * become one turn, tool results at its head, so that turns alternate as every server of Messages accepts.
+ * @throws ConversionRefused with the path of what Messages can't hold.
+ */
+export function turnsToMessages(value: Json | undefined, dropped: Dropped): ConvertedTurns {
+  const messages = readArray(value, "messages");
+  if (messages.length === 0) throw new ConversionRefused("messages", "must not be empty");
+  const turns = new TurnWriter(dropped);
+  for (const [index, message] of messages.entries()) turns.add(readObject(message, `messages.${index}`), `messages.${index}`);
+  return turns.finish();
+}
+
+interface Turn {
+  readonly role: "user" | "assistant";
+  readonly results: JsonObject[];
+  readonly content: JsonObject[];
+}
+
+class TurnWriter {
+  readonly #dropped: Dropped;
+  readonly #system: string[] = [];
+  readonly #turns: Turn[] = [];
+  /** Legacy function calls that no function message has answered yet: their ids by name. */
+  readonly #openCalls = new Map<string, string[]>();
+  #functionCalls = 0;
+
+  constructor(dropped: Dropped) {
+    this.#dropped = dropped;
+  }
+
+  add(message: JsonObject, path: string): void {
+    switch (message.role) {
+      case "system":
+      case "developer":
+        this.#addInstruction(message, path);
+        return;
+      case "user":
+        dropUnknown(message, SPOKEN_FIELDS, "messages.", this.#dropped);
+        this.#turn("user").content.push(...userContentToMessages(message.content, `${path}.content`, this.#dropped));
+        return;
+      case "assistant":
+        this.#addAssistant(message, path);
+        return;
+      case "tool":
+        dropUnknown(message, TOOL_FIELDS, "messages.", this.#dropped);
+        this.#addResult(message, toolIdForMessages(readString(message.tool_call_id, `${path}.tool_call_id`)), path);
+        return;
+      case "function":
+        dropUnknown(message, FUNCTION_FIELDS, "messages.", this.#dropped);
+        this.#addResult(message, this.#answeredCall(readString(message.name, `${path}.name`), path), path);
+        return;
+      default:
+        throw new ConversionRefused(`${path}.role`, `${quoteName(message.role)} is no role of this protocol`);
+    }
+  }
+
+  finish(): ConvertedTurns {
+    const turns = this.#turns;
+    if (turns[0]?.role !== "user") turns.unshift({ role: "user", results: [], content: [textBlock(START_PLACEHOLDER)] });
+    trimPrefill(turns.at(-1));
+    const messages = turns.map((turn) => ({ role: turn.role, content: contentOf(turn) }));
+    const system = systemToMessages(this.#system);
+    return system === undefined ? { messages } : { system, messages };
+  }
+
+  #addInstruction(message: JsonObject, path: string): void {
+    dropUnknown(message, SPOKEN_FIELDS, "messages.", this.#dropped);
+    const texts = readTexts(message.content, `${path}.content`, this.#dropped).filter((text) => !isBlank(text));
+    if (this.#turns.length === 0) {
+      this.#system.push(...texts);
+    } else if (texts.length > 0) {
+      this.#turn("user").content.push(textBlock(instructionInPlace(texts)));
+    }
+  }
+
+  #addAssistant(message: JsonObject, path: string): void {
+    dropUnknown(message, ASSISTANT_FIELDS, "messages.", this.#dropped);
+    if (!isAbsent(message.audio)) throw new ConversionRefused(`${path}.audio`, "this provider takes no audio");
+    const blocks: JsonObject[] = [
+      ...thinkingToMessages(message, path, this.#dropped),
+      ...assistantTextsToMessages(message, path, this.#dropped),
+    ];
+    const calls = readOptional(message.tool_calls, `${path}.tool_calls`, readArray) ?? [];
+    for (const [index, call] of calls.entries())
+      blocks.push(toolCallToMessages(call, `${path}.tool_calls.${index}`, this.#dropped));
+    if (!isAbsent(message.function_call)) blocks.push(this.#functionCall(message.function_call, `${path}.function_call`));
+    // An assistant that said nothing has no turn: Messages refuses an empty one.
+    if (blocks.length > 0) this.#turn("assistant").content.push(...blocks);
+  }
+
+  #functionCall(value: Json, path: string): JsonObject {
+    const id = toolIdForFunctionCall(this.#functionCalls++);
+    const block = functionCallToMessages(value, id, path, this.#dropped);
+    const name = readString(block.name, `${path}.name`);
+    const open = this.#openCalls.get(name);
+    if (open) open.push(id);
+    else this.#openCalls.set(name, [id]);
+    return block;
+  }
+
+  #answeredCall(name: string, path: string): string {
+    const id = this.#openCalls.get(name)?.shift();
+    if (id === undefined) throw new ConversionRefused(`${path}.name`, "answers no function call");
+    return id;
+  }
+
+  #addResult(message: JsonObject, id: string, path: string): void {
+    this.#turn("user").results.push(toolResultToMessages(message.content, id, `${path}.content`, this.#dropped));
+  }
+
+  /** The turn that goes on, or a new one where the other side spoke last. */
+  #turn(role: Turn["role"]): Turn {
+    const last = this.#turns.at(-1);
+    if (last?.role === role) return last;
+    const turn: Turn = { role, results: [], content: [] };
+    this.#turns.push(turn);
+    return turn;
+  }
+}
+
+function contentOf({ results, content }: Turn): Json {
+  const [only, second] = content;
+  if (results.length > 0) return [...results, ...content];
+  if (only === undefined) return EMPTY_PLACEHOLDER;
+  return second === undefined && only.type === "text" ? readString(only.text, "messages") : content;
+}
+
+/** An assistant's turn at the end is one to be continued; Messages refuses whitespace at its end. */
+function trimPrefill(last: Turn | undefined): void {
+  const block = last?.role === "assistant" ? last.content.at(-1) : undefined;
+  if (last && block?.type === "text")
+    last.content[last.content.length - 1] = textBlock(readString(block.text, "messages").trimEnd());
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from "vitest";
+import { errorBody, errorStatus, streamErrorEvent } from "../../../../plugins/src/model-proxy/convert/errors.ts";
+import type { ModelError, ModelErrorKind } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
+import { ERROR_MESSAGE_CHARACTERS, readUpstreamError } from "../../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
+
+const chat = (error: object) => JSON.stringify({ error });
+const messages = (type: string) => JSON.stringify({ type: "error", error: { type, message: "m" } });
+
+describe("errors of upstreams", () => {
+  it.each<readonly [number, ModelErrorKind]>([
+    [400, "invalid-request"],
+    [401, "authentication"],
+    [402, "billing"],
+    [403, "permission"],
+    [404, "not-found"],
+    [408, "timeout"],
+    [409, "invalid-request"],
+    [413, "too-large"],
+    [422, "invalid-request"],
+    [429, "rate-limit"],
+    [500, "upstream"],
+    [502, "upstream"],
+    [503, "overloaded"],
+    [504, "timeout"],
+    [529, "overloaded"],
+  ])("status %i without a body is %s", (status, kind) => {
+    for (const body of [undefined, "", "  \n"]) {
+      expect(readUpstreamError("messages", status, body)).toEqual({
+        kind,
+        message: `The provider answered with status ${status} and no body.`,
+      });
+    }
+  });
+
+  it.each<readonly [string, ModelErrorKind]>([
+    ["invalid_request_error", "invalid-request"],
+    ["authentication_error", "authentication"],
+    ["billing_error", "billing"],
+    ["permission_error", "permission"],
+    ["not_found_error", "not-found"],
+    ["request_too_large", "too-large"],
+    ["rate_limit_error", "rate-limit"],
+    ["timeout_error", "timeout"],
+    ["overloaded_error", "overloaded"],
+  ])("a Messages error of type %s is %s and comes back under the same name", (type, kind) => {
+    const error = readUpstreamError("messages", 400, messages(type));
+    expect(error).toEqual({ kind, message: "m" });
+    expect(errorBody("messages", error)).toEqual({ type: "error", error: { type, message: "m" } });
+  });
+
+  it.each<readonly [string, number, object, ModelErrorKind]>([
+    ["a wrong key", 401, { message: "m", type: "invalid_request_error", code: "invalid_api_key", param: null }, "authentication"],
+    [
+      "a model that is not there",
+      404,
+      { message: "m", type: "invalid_request_error", code: "model_not_found", param: "model" },
+      "not-found",
+    ],
+    ["no more money, said with 429", 429, { message: "m", type: "insufficient_quota", code: "insufficient_quota" }, "billing"],
+    ["a limit of tokens", 429, { message: "m", type: "tokens", code: "rate_limit_exceeded" }, "rate-limit"],
+    [
+      "a prompt that is too long",
+      400,
+      { message: "m", type: "invalid_request_error", code: "context_length_exceeded", param: "messages" },
+      "invalid-request",
+    ],
+    ["a server's own failure", 500, { message: "m", type: "server_error", code: null }, "upstream"],
+    ["a code that is a status", 400, { message: "m", code: 400, status: "INVALID_ARGUMENT" }, "invalid-request"],
+    ["resources exhausted", 429, { message: "m", code: 429, status: "RESOURCE_EXHAUSTED" }, "rate-limit"],
+  ])("a Chat Completions error: %s", (_title, status, error, kind) => {
+    expect(readUpstreamError("chat-completions", status, chat(error))).toMatchObject({ kind, message: "m" });
+  });
+
+  it("keeps the provider's code and parameter for the callers of Chat Completions", () => {
+    const error = readUpstreamError(
+      "chat-completions",
+      400,
+      chat({ message: "Bad", type: "invalid_request_error", param: "messages.0", code: "bad_thing" }),
+    );
+    expect(errorBody("chat-completions", error)).toEqual({
+      error: { message: "Bad", type: "invalid_request_error", param: "messages.0", code: "bad_thing" },
+    });
+    const detailed = JSON.stringify({
+      type: "error",
+      error: { type: "billing_error", message: "m", details: { error_code: "spend_limit" } },
+    });
+    expect(readUpstreamError("messages", 402, detailed)).toEqual({ kind: "billing", message: "m", code: "spend_limit" });
+  });
+
+  it.each([
+    ["a sentence under error", '{"error":"model is loading"}', "model is loading"],
+    ["a message without error", '{"message":"nope","type":"x"}', "nope"],
+    ["a detail", '{"detail":"Not allowed"}', "Not allowed"],
+    ["a list of details", '{"detail":[{"loc":["body"],"msg":"field required"}]}', "field required"],
+    ["a list of errors", '[{"error":{"message":"wrapped"}}]', "wrapped"],
+    ["a JSON string", '"just words"', "just words"],
+    ["plain text", "upstream connect error", "upstream connect error"],
+    ["JSON without a sentence", '{"ok":false}', "The provider answered with status 400."],
+    ["JSON that is no object", "17", "The provider answered with status 400."],
+    [
+      "HTML",
+      "<!DOCTYPE html><html><body>secret</body></html>",
+      "The provider answered with status 400 and a page instead of an error.",
+    ],
+    ["HTML inside JSON", '{"error":{"message":"<html>secret</html>"}}', "The provider answered with status 400."],
+  ])("finds the sentence in %s", (_title, body, expected) => {
+    for (const protocol of ["messages", "chat-completions"] as const) {
+      expect(readUpstreamError(protocol, 400, body)).toEqual({ kind: "invalid-request", message: expected });
+    }
+  });
+
+  it("cuts a long sentence, never inside a character", () => {
+    const long = `${"x".repeat(ERROR_MESSAGE_CHARACTERS - 1)}👩 and more`;
+    const { message } = readUpstreamError("messages", 400, JSON.stringify({ error: { message: long } }));
+    expect(message).toHaveLength(ERROR_MESSAGE_CHARACTERS);
+    expect(message.isWellFormed()).toBe(true);
+  });
+
+  it("takes no prose for a code or a parameter", () => {
+    const error = readUpstreamError("chat-completions", 400, chat({ message: "m", code: "two words", param: "x".repeat(200) }));
+    expect(error).toEqual({ kind: "invalid-request", message: "m" });
+  });
+});
+
+describe("errors for callers", () => {
+  const KINDS: readonly (readonly [ModelErrorKind, number, string, string, string | null])[] = [
+    ["invalid-request", 400, "invalid_request_error", "invalid_request_error", null],
+    ["authentication", 401, "authentication_error", "authentication_error", "invalid_api_key"],
+    ["billing", 402, "billing_error", "insufficient_quota", "insufficient_quota"],
+    ["permission", 403, "permission_error", "permission_error", null],
+    ["not-found", 404, "not_found_error", "not_found_error", null],
+    ["too-large", 413, "request_too_large", "invalid_request_error", "request_too_large"],
+    ["rate-limit", 429, "rate_limit_error", "rate_limit_error", "rate_limit_exceeded"],
+    ["internal", 500, "api_error", "server_error", null],
+    ["upstream", 502, "api_error", "server_error", "upstream_error"],
+    ["overloaded", 503, "overloaded_error", "server_error", "overloaded"],
+    ["timeout", 504, "timeout_error", "server_error", "timeout"],
+  ];
+
+  it.each(KINDS)(
+    "%s: status %i, %s in Messages, %s with code %s in Chat Completions",
+    (kind, status, messagesType, type, code) => {
+      const error: ModelError = { kind, message: "m" };
+      expect(errorStatus("chat-completions", kind)).toBe(status);
+      expect(errorStatus("messages", kind)).toBe(kind === "overloaded" ? 529 : status);
+      expect(errorBody("messages", error)).toEqual({ type: "error", error: { type: messagesType, message: "m" } });
+      expect(errorBody("chat-completions", error)).toEqual({ error: { message: "m", type, param: null, code } });
+    },
+  );
+
+  it.each(KINDS)("%s keeps its meaning through the body of either protocol", (kind, status) => {
+    const meaning = kind === "internal" ? "upstream" : kind;
+    for (const protocol of ["messages", "chat-completions"] as const) {
+      const body = JSON.stringify(errorBody(protocol, { kind, message: "m" }));
+      expect(readUpstreamError(protocol, status, body).kind).toBe(meaning);
+    }
+  });
+
+  it("ends a stream in the caller's protocol", () => {
+    const error: ModelError = { kind: "timeout", message: "line\nbreak" };
+    expect(streamErrorEvent("messages", error)).toBe(
+      'event: error\ndata: {"type":"error","error":{"type":"timeout_error","message":"line\\nbreak"}}\n\n',
+    );
+    expect(streamErrorEvent("chat-completions", error)).toBe(
+      'data: {"error":{"message":"line\\nbreak","type":"server_error","param":null,"code":"timeout"}}\n\n',
+    );
+  });
+});
