@@ -1,0 +1,97 @@
+import { defineAdapter, ports } from "@portico/core";
+import { checkDuration } from "./duration.ts";
+import { createSleep } from "./sleep.ts";
+
+const DEFAULT_START = "2030-01-01T00:00:00.000Z";
+
+export interface ManualClock extends ports.Clock {
+  /**
+   * Let `ms` milliseconds pass: runs what falls due, in order, and lets everything that this sets going settle before the next.
+   * Rejects with what a timer throws; the rest of the time has then not passed. Calls queue up.
+   */
+  advance(ms: number): Promise<void>;
+}
+
+export interface ManualClockOptions {
+  /** ISO 8601; default 2030-01-01T00:00:00.000Z. */
+  readonly startAt?: string;
+  /** A clock made before, so that the test holds its controls; then `startAt` is that clock's affair. */
+  readonly clock?: ManualClock;
+}
+
+/** Time that stands still until a test moves it. */
+export const manualClock = defineAdapter({
+  name: "clock/manual",
+  port: ports.clock,
+  needs: {},
+  open: (_given, options: ManualClockOptions): ports.Clock => options.clock ?? createManualClock(options),
+});
+
+interface Entry {
+  due: number;
+  /** Breaks ties: who was set first runs first. */
+  order: number;
+  readonly run: () => void;
+}
+
+/** A manual clock with its controls. Throws RangeError when `startAt` is no time. */
+export function createManualClock(options: { readonly startAt?: string } = {}): ManualClock {
+  const start = Date.parse(options.startAt ?? DEFAULT_START);
+  if (Number.isNaN(start)) throw new RangeError("startAt is not an ISO 8601 time");
+  let now = start;
+  let sequence = 0;
+  let advancing: Promise<void> = Promise.resolve();
+  const entries = new Set<Entry>();
+
+  const after: ports.Clock["after"] = (ms, run) => {
+    const duration = checkDuration(ms);
+    const entry: Entry = { due: now + duration, order: ++sequence, run };
+    entries.add(entry);
+    return {
+      refresh() {
+        entry.due = now + duration;
+        entry.order = ++sequence;
+      },
+      cancel: () => void entries.delete(entry),
+    };
+  };
+
+  const move = async (ms: number): Promise<void> => {
+    const end = now + ms;
+    // First of all, so that what a test has just set going gets to set its timers.
+    await settled();
+    for (let entry = nextDue(entries, end); entry; entry = nextDue(entries, end)) {
+      entries.delete(entry);
+      now = entry.due;
+      entry.run();
+      await settled();
+    }
+    now = end;
+  };
+
+  return {
+    now: () => now,
+    after,
+    sleep: createSleep(after),
+    advance(ms) {
+      const duration = checkDuration(ms);
+      const moved = advancing.then(() => move(duration));
+      advancing = moved.catch(() => {});
+      return moved;
+    },
+  };
+}
+
+function nextDue(entries: ReadonlySet<Entry>, end: number): Entry | undefined {
+  let first: Entry | undefined;
+  for (const entry of entries) {
+    if (entry.due > end) continue;
+    if (!first || entry.due < first.due || (entry.due === first.due && entry.order < first.order)) first = entry;
+  }
+  return first;
+}
+
+/** One turn of the event loop: every promise that could be settled is, however long its chain. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

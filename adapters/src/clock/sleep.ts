@@ -1,0 +1,19 @@
+import type { ports } from "@portico/core";
+
+/** The clock port's `sleep`, made of its `after`. */
+export function createSleep(after: ports.Clock["after"]): ports.Clock["sleep"] {
+  return (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const abort = (): void => {
+        timer.cancel();
+        reject(signal?.reason);
+      };
+      const timer = after(ms, () => {
+        // A signal may live as long as the app: nothing stays behind on it.
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      });
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+}

@@ -1,0 +1,35 @@
+import { randomFillSync, randomUUID } from "node:crypto";
+import { defineAdapter, ports } from "@portico/core";
+
+/** Names that nobody can foretell. */
+export const randomIds = defineAdapter({
+  name: "ids/random",
+  port: ports.ids,
+  needs: {},
+  open: (): ports.Ids => ({ uuid: () => randomUUID(), id: (prefix) => prefix + randomLetters() }),
+});
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** 17 of 62 characters are 101 bits; 16 would be 95. */
+const LENGTH = 17;
+/** The multiple of 62 below 256: larger bytes are passed over, or the first letters would come up more often. */
+const FAIR = 248;
+
+// Random bytes are fetched many at a time: one call to the system costs more than many ids.
+const pool = Buffer.allocUnsafe(8192);
+let next = pool.length;
+
+function randomLetters(): string {
+  let letters = "";
+  for (let count = 0; count < LENGTH; ) {
+    if (next === pool.length) {
+      randomFillSync(pool);
+      next = 0;
+    }
+    const byte = pool[next++] ?? FAIR;
+    if (byte >= FAIR) continue;
+    letters += ALPHABET[byte % ALPHABET.length];
+    count++;
+  }
+  return letters;
+}

@@ -1,0 +1,107 @@
+import { Readable } from "node:stream";
+import { defineAdapter, ports } from "@portico/core";
+import { type DemoAnswer, type DemoRequest, demoAnswer } from "./demo/answer.ts";
+
+export interface DemoOptions {
+  /** Provider configuration id; default `demo`. */
+  readonly id?: string;
+}
+
+const MODEL = "demo";
+const LARGEST_REQUEST = 32 * 1024 * 1024;
+
+/** The offline provider (open points 2): needs no key and no network, speaks Messages, always answers the same to the same question. */
+export const demo = defineAdapter({
+  name: "models/demo",
+  port: ports.models,
+  needs: {},
+  open: (_given, options: DemoOptions): ports.ModelProvider => ({
+    id: options.id ?? "demo",
+    type: "demo",
+    protocol: "messages",
+    listModels: async () => [MODEL],
+    async send(call, signal) {
+      const request = await readRequest(call.body, signal);
+      if (!request)
+        return json(400, {
+          type: "error",
+          error: { type: "invalid_request_error", message: "The body is not a request the demo model can read" },
+        });
+      const answer = demoAnswer(request);
+      const model = typeof request.model === "string" ? request.model : MODEL;
+      if (request.stream !== true) return json(200, message(model, answer));
+      return {
+        status: 200,
+        headers: { "content-type": "text/event-stream" },
+        body: Readable.from(events(model, answer), { objectMode: false, signal }),
+      };
+    },
+    redact: (text) => text,
+  }),
+});
+
+async function readRequest(body: Uint8Array | Readable, signal: AbortSignal): Promise<DemoRequest | undefined> {
+  signal.throwIfAborted();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body instanceof Readable ? (body as AsyncIterable<Uint8Array>) : [body]) {
+    size += chunk.length;
+    if (size > LARGEST_REQUEST) return undefined;
+    chunks.push(chunk);
+  }
+  try {
+    const parsed: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+    return typeof parsed === "object" && parsed !== null ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function json(status: number, value: unknown): ports.ModelAnswer {
+  const body = Buffer.from(JSON.stringify(value));
+  return {
+    status,
+    headers: { "content-type": "application/json", "content-length": String(body.length) },
+    body: Readable.from([body], { objectMode: false }),
+  };
+}
+
+function message(model: string, answer: DemoAnswer): object {
+  return {
+    id: "msg_demo",
+    type: "message",
+    role: "assistant",
+    model,
+    content: answer.content,
+    stop_reason: answer.stopReason,
+    stop_sequence: null,
+    usage: { input_tokens: answer.inputTokens, output_tokens: answer.outputTokens },
+  };
+}
+
+/** The same answer as a stream: text word by word, the arguments of a tool in pieces. */
+function* events(model: string, answer: DemoAnswer): Generator<string> {
+  const usage = { input_tokens: answer.inputTokens, output_tokens: 0 };
+  yield event("message_start", { message: { ...message(model, answer), content: [], stop_reason: null, usage } });
+  for (const [index, block] of answer.content.entries()) {
+    const isText = block.type === "text";
+    yield event("content_block_start", { index, content_block: isText ? { type: "text", text: "" } : { ...block, input: {} } });
+    const pieces = isText ? (block.text.match(/\s*\S+|\s+$/g) ?? []) : (JSON.stringify(block.input).match(/[\s\S]{1,16}/g) ?? []);
+    for (const piece of pieces) {
+      yield event("content_block_delta", {
+        index,
+        delta: isText ? { type: "text_delta", text: piece } : { type: "input_json_delta", partial_json: piece },
+      });
+    }
+    yield event("content_block_stop", { index });
+  }
+  yield event("message_delta", {
+    delta: { stop_reason: answer.stopReason, stop_sequence: null },
+    usage: { output_tokens: answer.outputTokens },
+  });
+  yield event("message_stop", {});
+}
+
+function event(type: string, data: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+}

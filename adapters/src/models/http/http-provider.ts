@@ -1,0 +1,64 @@
+import { Readable } from "node:stream";
+import type { ports, Scope } from "@portico/core";
+import { createDiscovery } from "./discovery.ts";
+import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamDialect } from "./provider-options.ts";
+import { createUpstream } from "./upstream.ts";
+
+const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
+/** Shorter values would be found by chance in honest text. */
+const SHORTEST_SECRET = 8;
+
+/** A provider behind HTTP that speaks one dialect. Throws when `baseUrl` is no http or https address. */
+export function openHttpProvider(
+  dialect: UpstreamDialect,
+  options: HttpProviderOptions,
+  clock: ports.Clock,
+  scope: Scope,
+): ports.ModelProvider {
+  const base = new URL(options.baseUrl);
+  if (base.protocol !== "http:" && base.protocol !== "https:")
+    throw new Error(`Provider "${options.id}": baseUrl must begin with http:// or https://`);
+  const prefix = base.pathname.replace(/\/+$/, "");
+  const upstream = createUpstream(options.id, base.origin, { ...DEFAULT_TIMEOUTS, ...options.timeouts }, clock);
+  scope.onClose(() => upstream.close());
+
+  const own = lowercased(options.headers ?? {});
+  const credential = options.credential?.reveal();
+  const fixed = { ...(credential && dialect.credentialHeader(credential)), ...own };
+  const path = `${prefix}${dialect.callPath}`;
+  const { models } = options;
+  const discover = createDiscovery(
+    options.id,
+    upstream,
+    { path: `${prefix}/models`, headers: { ...dialect.defaults, ...fixed } },
+    clock,
+  );
+  const redact = redactor([
+    ...(credential ? [credential] : []),
+    ...Object.entries(own).flatMap(([name, value]) => (CREDENTIAL_NAME.test(name) ? [value, value.replace(/^\S+ +/, "")] : [])),
+    base.host,
+    base.hostname,
+  ]);
+
+  return {
+    id: options.id,
+    type: options.type,
+    protocol: dialect.protocol,
+    listModels: models === "discover" ? discover : async () => models,
+    send(call, signal) {
+      const headers: Record<string, string> = { ...dialect.defaults, ...call.headers, ...fixed };
+      if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
+      return upstream.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);
+    },
+    redact,
+  };
+}
+
+function redactor(secrets: readonly string[]): (text: string) => string {
+  const hidden = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_SECRET).sort((a, b) => b.length - a.length);
+  return (text) => hidden.reduce((shown, secret) => (shown.includes(secret) ? shown.replaceAll(secret, "***") : shown), text);
+}
+
+function lowercased(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,157 @@
+import { Readable } from "node:stream";
+import { ports } from "@portico/core";
+import { type Dispatcher, errors, Pool } from "undici";
+import type { ProviderTimeouts } from "./provider-options.ts";
+
+export interface UpstreamRequest {
+  readonly method: "GET" | "POST";
+  /** Path and query, from the origin. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | Readable | undefined;
+}
+
+/** Connections to one provider: pooled, kept alive, with this provider's time limits and no others. */
+export interface Upstream {
+  request(request: UpstreamRequest, signal: AbortSignal | undefined): Promise<ports.ModelAnswer>;
+  close(): Promise<void>;
+}
+
+export function createUpstream(name: string, origin: string, timeouts: ProviderTimeouts, clock: ports.Clock): Upstream {
+  // undici's own head and body time-outs are off: they default to 300 s, and a reasoning model may stay silent for longer.
+  const pool = new Pool(origin, { connect: { timeout: timeouts.connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
+  return {
+    request: (request, signal) =>
+      new Promise((resolve, reject) => {
+        const call = new UpstreamCall(name, timeouts, clock, signal, resolve, reject);
+        const { method, path, headers, body } = request;
+        pool.dispatch({ origin, method, path, headers: headers as Record<string, string>, body: body ?? null }, call);
+      }),
+    // In-flight calls belong to requests that the host has already waited for: what is left now is cut.
+    close: () => pool.destroy(),
+  };
+}
+
+/** One call: a dispatch handler whose answer body is a Node stream with back pressure in both directions. */
+class UpstreamCall implements Dispatcher.DispatchHandler {
+  readonly #name: string;
+  readonly #timeouts: ProviderTimeouts;
+  readonly #signal: AbortSignal | undefined;
+  readonly #resolve: (answer: ports.ModelAnswer) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #clock: ports.Clock;
+  #timer: ports.Timer;
+  #controller: Dispatcher.DispatchController | undefined;
+  #answer: AnswerBody | undefined;
+  #failure: Error | undefined;
+
+  constructor(
+    name: string,
+    timeouts: ProviderTimeouts,
+    clock: ports.Clock,
+    signal: AbortSignal | undefined,
+    resolve: (answer: ports.ModelAnswer) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#name = name;
+    this.#timeouts = timeouts;
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#timer = clock.after(timeouts.headersMs, () =>
+      this.#stop(new ports.ModelTimeout(`Provider "${name}" did not answer in time`)),
+    );
+    if (signal?.aborted) this.#onAbort();
+    else signal?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#failure) controller.abort(this.#failure);
+  }
+
+  /** While the request still moves, the upstream is not late. */
+  onBodySent(): void {
+    this.#timer.refresh();
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[]>): void {
+    if (status < 200 || this.#failure) return;
+    this.#timer.cancel();
+    this.#timer = this.#clock.after(this.#timeouts.idleMs, () => {
+      // A reader that holds the stream back is not the upstream's silence.
+      if (controller.paused) this.#timer.refresh();
+      else this.#stop(new ports.ModelTimeout(`Provider "${this.#name}" stopped answering`));
+    });
+    this.#answer = new AnswerBody(controller, () => this.#settle());
+    this.#resolve({ status, headers, body: this.#answer });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#timer.refresh();
+    if (this.#answer?.push(chunk) === false) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#settle();
+    this.#answer?.push(null);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    this.#settle();
+    const error = this.#failure ?? this.#translate(cause);
+    if (this.#answer) this.#answer.destroy(error);
+    else this.#reject(error);
+  }
+
+  readonly #onAbort = (): void => {
+    const reason: unknown = this.#signal?.reason;
+    this.#stop(reason instanceof Error ? reason : new DOMException("The call was aborted", "AbortError"));
+  };
+
+  /** End the call from this side, at once, wherever it is: also while it still waits for a connection. */
+  #stop(error: Error): void {
+    if (this.#failure) return;
+    this.#failure = error;
+    this.#settle();
+    this.#controller?.abort(error);
+    if (this.#answer) this.#answer.destroy(error);
+    else this.#reject(error);
+  }
+
+  #settle(): void {
+    this.#timer.cancel();
+    this.#signal?.removeEventListener("abort", this.#onAbort);
+  }
+
+  /** The cause's message names an address, so only its code is told. */
+  #translate(cause: Error): Error {
+    if (cause instanceof errors.ConnectTimeoutError)
+      return new ports.ModelTimeout(`Provider "${this.#name}" could not be connected to in time`, { cause });
+    const code = (cause as { code?: string }).code;
+    return new ports.ModelUnreachable(`Provider "${this.#name}" could not be reached${code ? ` (${code})` : ""}`, { cause });
+  }
+}
+
+/** The body of an answer. Destroying it before its end closes the connection, so that the upstream stops working. */
+class AnswerBody extends Readable {
+  readonly #controller: Dispatcher.DispatchController;
+  readonly #closed: () => void;
+
+  constructor(controller: Dispatcher.DispatchController, closed: () => void) {
+    super();
+    this.#controller = controller;
+    this.#closed = closed;
+  }
+
+  override _read(): void {
+    if (this.#controller.paused) this.#controller.resume();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#closed();
+    if (!this.readableEnded) this.#controller.abort(error ?? new DOMException("The answer is not wanted any more", "AbortError"));
+    callback(error);
+  }
+}

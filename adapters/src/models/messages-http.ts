@@ -1,0 +1,22 @@
+import { defineAdapter, ports } from "@portico/core";
+import { openHttpProvider } from "./http/http-provider.ts";
+import type { HttpProviderOptions } from "./http/provider-options.ts";
+
+/** A provider that speaks the Messages protocol over HTTP, and wants its key in `x-api-key` and a version header. */
+export const messagesHttp = defineAdapter({
+  name: "models/messages-http",
+  port: ports.models,
+  needs: { clock: ports.clock },
+  open: ({ clock }, options: HttpProviderOptions, scope) =>
+    openHttpProvider(
+      {
+        protocol: "messages",
+        callPath: "/messages",
+        credentialHeader: (credential) => ({ "x-api-key": credential }),
+        defaults: { "anthropic-version": "2023-06-01" },
+      },
+      options,
+      clock,
+      scope,
+    ),
+});

@@ -1,0 +1,104 @@
+import { type ports, Secret } from "@portico/core";
+import { ofetch } from "ofetch";
+import type { HttpProviderOptions } from "./http/provider-options.ts";
+
+/** A provider that was found on this machine, with where it came from in words for a person. */
+export interface FoundProvider {
+  readonly protocol: ports.ModelProtocol;
+  readonly source: string;
+  readonly options: HttpProviderOptions;
+}
+
+interface Vendor {
+  readonly id: string;
+  readonly protocol: ports.ModelProtocol;
+  /** Environment variables that may hold the key, the usual one first. */
+  readonly keys: readonly string[];
+  /** Environment variable that moves the address, as the vendor's own client libraries read it. */
+  readonly addressVariable?: string;
+  readonly baseUrl: string;
+}
+
+const VENDORS: readonly Vendor[] = [
+  {
+    id: "anthropic",
+    protocol: "messages",
+    keys: ["ANTHROPIC_API_KEY"],
+    addressVariable: "ANTHROPIC_BASE_URL",
+    baseUrl: "https://api.anthropic.com/v1",
+  },
+  {
+    id: "openai",
+    protocol: "chat-completions",
+    keys: ["OPENAI_API_KEY"],
+    addressVariable: "OPENAI_BASE_URL",
+    baseUrl: "https://api.openai.com/v1",
+  },
+  {
+    id: "google",
+    protocol: "chat-completions",
+    keys: ["GEMINI_API_KEY"],
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
+  },
+  { id: "openrouter", protocol: "chat-completions", keys: ["OPENROUTER_API_KEY"], baseUrl: "https://openrouter.ai/api/v1" },
+  { id: "mistral", protocol: "chat-completions", keys: ["MISTRAL_API_KEY"], baseUrl: "https://api.mistral.ai/v1" },
+  { id: "groq", protocol: "chat-completions", keys: ["GROQ_API_KEY"], baseUrl: "https://api.groq.com/openai/v1" },
+  { id: "deepseek", protocol: "chat-completions", keys: ["DEEPSEEK_API_KEY"], baseUrl: "https://api.deepseek.com/v1" },
+  { id: "xai", protocol: "chat-completions", keys: ["XAI_API_KEY"], baseUrl: "https://api.x.ai/v1" },
+  { id: "together", protocol: "chat-completions", keys: ["TOGETHER_API_KEY"], baseUrl: "https://api.together.xyz/v1" },
+];
+
+/** Servers that people run for themselves, where they listen when nobody moved them. */
+const LOCAL_SERVERS: readonly { readonly id: string; readonly baseUrl: string }[] = [
+  { id: "ollama", baseUrl: "http://127.0.0.1:11434/v1" },
+  { id: "lmstudio", baseUrl: "http://127.0.0.1:1234/v1" },
+  { id: "llamacpp", baseUrl: "http://127.0.0.1:8080/v1" },
+];
+
+/** A local server answers at once or is not there: the start must not wait for it. */
+const LOCAL_ANSWER_MS = 300;
+
+/**
+ * Providers that this machine already has: keys in the usual environment variables, and local model servers that answer a list of
+ * models (open points 2, `autoProviders`). Never throws; nothing is sent to a vendor.
+ */
+export async function findProviders(at: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal?: AbortSignal;
+}): Promise<FoundProvider[]> {
+  const local = await Promise.all(LOCAL_SERVERS.map((server) => findLocal(server, at.signal)));
+  return [...VENDORS.flatMap((vendor) => findKey(vendor, at.env)), ...local.flat()];
+}
+
+function findKey(vendor: Vendor, env: Readonly<Record<string, string | undefined>>): FoundProvider[] {
+  const variable = vendor.keys.find((name) => env[name]);
+  if (!variable) return [];
+  const { id, protocol } = vendor;
+  const baseUrl = baseUrlOf(vendor, env);
+  const options = { id, type: id, baseUrl, credential: new Secret(env[variable]!), models: "discover" } as const;
+  return [{ protocol, source: `environment variable ${variable}`, options }];
+}
+
+function baseUrlOf(vendor: Vendor, env: Readonly<Record<string, string | undefined>>): string {
+  const moved = vendor.addressVariable && env[vendor.addressVariable];
+  if (!moved) return vendor.baseUrl;
+  // The Messages vendor's libraries take the address without the version, which our base URLs include.
+  return vendor.protocol === "messages" && !/\/v\d+\/?$/.test(moved) ? `${moved.replace(/\/+$/, "")}/v1` : moved;
+}
+
+async function findLocal(
+  server: { readonly id: string; readonly baseUrl: string },
+  signal: AbortSignal | undefined,
+): Promise<FoundProvider[]> {
+  try {
+    const list = await ofetch<{ data?: unknown }>(`${server.baseUrl}/models`, {
+      retry: 0,
+      signal: AbortSignal.any([AbortSignal.timeout(LOCAL_ANSWER_MS), ...(signal ? [signal] : [])]),
+    });
+    if (!Array.isArray(list?.data) || list.data.length === 0) return [];
+  } catch {
+    return [];
+  }
+  const options = { id: server.id, type: server.id, baseUrl: server.baseUrl, models: "discover" } as const;
+  return [{ protocol: "chat-completions", source: `local model server at ${server.baseUrl}`, options }];
+}

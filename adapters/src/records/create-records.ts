@@ -1,0 +1,123 @@
+import { ports } from "@portico/core";
+import { type CollectionShape, checkCollection } from "./collection-shape.ts";
+import { planQuery, type QueryPlan } from "./query-plan.ts";
+import { isRecordId, toRecordText } from "./record-text.ts";
+
+/**
+ * What a technology brings. Ids, values, queries and cursors are checked before it is asked, so that all adapters keep one law.
+ */
+export interface RecordsBackend {
+  /** Make the place of a collection, with its indexes, where it is missing. Called once per collection. */
+  open(shape: CollectionShape): void;
+  get(collection: string, id: string): Row | undefined;
+  /** Up to one row more than the plan's limit: the last one only says that there is more. */
+  page(collection: string, plan: QueryPlan): readonly Row[];
+  /**
+   * Writes that succeed or fail together, in their order. Answers the version that each was given, 0 for a remove that found
+   * nothing. Rejects with RecordConflict or RecordsUnavailable.
+   */
+  commit(writes: readonly CheckedWrite[]): Promise<readonly number[]>;
+}
+
+export interface Row {
+  readonly id: string;
+  readonly version: number;
+  readonly text: string;
+}
+
+export interface CheckedWrite {
+  readonly collection: string;
+  readonly id: string;
+  /** Undefined removes. */
+  readonly text: string | undefined;
+  readonly expected: ports.Expected | undefined;
+}
+
+/** The records port over a backend. */
+export function createRecords(backend: RecordsBackend): ports.Records {
+  const opened = new Map<string, { readonly shape: CollectionShape; readonly collection: ports.Collection<object> }>();
+
+  const shapeOf = (name: string): CollectionShape => {
+    const found = opened.get(name);
+    if (!found) throw new TypeError(`Collection ${name} was not opened in this store`);
+    return found.shape;
+  };
+
+  return {
+    collection<T extends object>(spec: ports.CollectionSpec) {
+      const shape = checkCollection(spec);
+      const found = opened.get(shape.name);
+      if (found && found.shape.fingerprint !== shape.fingerprint) {
+        throw new TypeError(`Collection ${shape.name} is open with other indexes`);
+      }
+      if (found) return found.collection as ports.Collection<T>;
+      backend.open(shape);
+      const collection = createCollection<T>(backend, shape);
+      opened.set(shape.name, { shape, collection: collection as ports.Collection<object> });
+      return collection;
+    },
+    async batch(writes) {
+      await backend.commit(writes.map((write) => checkWrite(shapeOf(write.collection), write)));
+    },
+  };
+}
+
+function createCollection<T extends object>(backend: RecordsBackend, shape: CollectionShape): ports.Collection<T> {
+  const { name } = shape;
+  return {
+    name,
+    async get(id) {
+      const row = isRecordId(id) ? backend.get(name, id) : undefined;
+      return row && toStored<T>(name, row);
+    },
+    async put(id, given, expected) {
+      checkId(name, id);
+      checkExpected(expected);
+      const { text, value } = toRecordText(shape, given);
+      const [version = 0] = await backend.commit([{ collection: name, id, text, expected }]);
+      return { id, version, value: value as T };
+    },
+    async remove(id, expected) {
+      const [version] = await backend.commit([checkWrite(shape, { collection: name, id, value: undefined, expected })]);
+      return version !== 0;
+    },
+    async query(query = {}) {
+      const plan = planQuery(shape, query);
+      const rows = plan.empty ? [] : backend.page(name, plan);
+      const items = rows.slice(0, plan.limit).map((row) => toStored<T>(name, row));
+      const last = items.at(-1);
+      return { items, next: last && rows.length > plan.limit ? plan.cursorAt(last.id, last.value) : undefined };
+    },
+    write: {
+      put: (id, value, expected) => ({ collection: name, id, value, expected }),
+      remove: (id, expected) => ({ collection: name, id, value: undefined, expected }),
+    },
+  };
+}
+
+function checkWrite(shape: CollectionShape, { collection, id, value, expected }: ports.Write): CheckedWrite {
+  checkId(collection, id);
+  checkExpected(expected);
+  if (value !== undefined) return { collection, id, text: toRecordText(shape, value).text, expected };
+  if (expected === "absent") throw new TypeError("A remove expects a version or nothing");
+  return { collection, id, text: undefined, expected };
+}
+
+function checkId(collection: string, id: string): void {
+  if (!isRecordId(id)) throw new TypeError(`An id in ${collection} is 1-512 well-formed characters without U+0000`);
+}
+
+function checkExpected(expected: ports.Expected | undefined): void {
+  // An expectation that got lost on its way must not become "whatever was there".
+  if (expected === undefined || expected === "absent" || Number.isSafeInteger(expected)) return;
+  throw new TypeError("A write expects a version, 'absent' or nothing");
+}
+
+function toStored<T>(collection: string, row: Row): ports.Stored<T> {
+  try {
+    return { id: row.id, version: row.version, value: JSON.parse(row.text) as T };
+  } catch {
+    // Without its cause: a parser's message quotes what it read.
+    throw new ports.RecordsUnavailable(`The stored record ${collection}/${row.id} is not JSON`);
+  }
+}

@@ -1,0 +1,104 @@
+import { defineAdapter, ports } from "@portico/core";
+import { type CheckedWrite, createRecords, type RecordsBackend, type Row } from "./create-records.ts";
+import { readField, type Scalar } from "./field-path.ts";
+import { orderValue, type QueryPlan } from "./query-plan.ts";
+
+/**
+ * Records in this process's memory, gone when it closes: for tests and for trying things out. A query walks its whole collection.
+ */
+export const memoryRecords = defineAdapter({
+  name: "records/memory",
+  port: ports.records,
+  needs: {},
+  open(_given, _options, scope) {
+    const backend = createMemoryBackend();
+    scope.onClose(backend.close);
+    return createRecords(backend);
+  },
+});
+
+/** A row and its parsed value, which is only looked at: whoever reads a record gets a copy of their own from the text. */
+interface MemoryRow extends Row {
+  readonly value: object;
+}
+
+function createMemoryBackend(): RecordsBackend & { close(): void } {
+  const collections = new Map<string, Map<string, MemoryRow>>();
+  let lastVersion = 0;
+  let closed = false;
+
+  const rowsOf = (collection: string): Map<string, MemoryRow> => {
+    if (closed) throw new ports.RecordsUnavailable("The records store is closed");
+    const rows = collections.get(collection) ?? new Map<string, MemoryRow>();
+    collections.set(collection, rows);
+    return rows;
+  };
+
+  const apply = (write: CheckedWrite, undo: (() => void)[]): number => {
+    const rows = rowsOf(write.collection);
+    const current = rows.get(write.id);
+    if (write.expected !== undefined && write.expected !== (current?.version ?? "absent")) {
+      throw new ports.RecordConflict(write.collection, write.id);
+    }
+    if (write.text === undefined && !current) return 0;
+    undo.push(() => (current ? rows.set(write.id, current) : rows.delete(write.id)));
+    const version = ++lastVersion;
+    if (write.text === undefined) rows.delete(write.id);
+    else rows.set(write.id, { id: write.id, version, text: write.text, value: JSON.parse(write.text) as object });
+    return version;
+  };
+
+  return {
+    open: (shape) => void rowsOf(shape.name),
+    get: (collection, id) => rowsOf(collection).get(id),
+    page: (collection, plan) => pageOf([...rowsOf(collection).values()], plan),
+    async commit(writes) {
+      const undo: (() => void)[] = [];
+      try {
+        return writes.map((write) => apply(write, undo));
+      } catch (error) {
+        for (const step of undo.reverse()) step();
+        throw error;
+      }
+    },
+    close() {
+      closed = true;
+      collections.clear();
+    },
+  };
+}
+
+function pageOf(rows: readonly MemoryRow[], plan: QueryPlan): readonly Row[] {
+  const { by, after } = plan;
+  const sign = plan.descending ? -1 : 1;
+  const compare = (a: OrderKey, b: OrderKey) => sign * (compareScalars(a.value, b.value) || compareText(a.id, b.id));
+  const keyed = rows
+    .filter((row) => plan.where.every(([field, value]) => readField(row.value, field) === value))
+    .map((row) => ({ row, value: orderValue(row.value, by), id: row.id }));
+  return keyed
+    .filter((key) => after === undefined || compare(key, after) > 0)
+    .sort(compare)
+    .slice(0, plan.limit + 1)
+    .map((key) => key.row);
+}
+
+interface OrderKey {
+  readonly value: Scalar;
+  readonly id: string;
+}
+
+/** The port's order: nothing, then numbers (with false as 0 and true as 1), then texts. */
+function compareScalars(a: Scalar, b: Scalar): number {
+  if (typeof a === "string" && typeof b === "string") return compareText(a, b);
+  return rank(a) - rank(b) || Math.sign(Number(a) - Number(b));
+}
+
+function rank(value: Scalar): number {
+  if (value === null) return 0;
+  return typeof value === "string" ? 2 : 1;
+}
+
+/** By UTF-8 bytes, which is by code point; JavaScript's own `<` puts U+10000 and above before U+E000. */
+function compareText(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

@@ -1,0 +1,57 @@
+import type { CollectionShape } from "./collection-shape.ts";
+import { isStorableText, readField } from "./field-path.ts";
+
+const ID_LENGTH = 512;
+/** SQLite's JSON functions refuse what nests deeper, so no adapter takes it. */
+const NESTING = 1000;
+
+/** A record as it is stored, and as it will be read back. */
+export interface RecordText {
+  readonly text: string;
+  readonly value: object;
+}
+
+/** Whether a record can have this id: 1-512 characters that every store can keep. */
+export function isRecordId(id: string): boolean {
+  return typeof id === "string" && id.length > 0 && id.length <= ID_LENGTH && isStorableText(id);
+}
+
+/**
+ * Write a record as JSON. Throws TypeError when it is no JSON object, nests too deep, or holds at an indexed field something that
+ * cannot be ordered. No message repeats what the record holds.
+ */
+export function toRecordText(shape: CollectionShape, given: object): RecordText {
+  const text: string | undefined = JSON.stringify(given);
+  if (!text?.startsWith("{")) throw new TypeError(`A record of ${shape.name} must be a JSON object`);
+  if (nestsTooDeep(text)) throw new TypeError(`A record of ${shape.name} nests deeper than ${NESTING}`);
+  const value = JSON.parse(text) as object;
+  for (const field of shape.fields) {
+    if (!isIndexable(readField(value, field))) {
+      throw new TypeError(`The indexed field ${field} of a record of ${shape.name} must be a text, a number, a boolean or null`);
+    }
+  }
+  return { text, value };
+}
+
+function isIndexable(value: unknown): boolean {
+  if (typeof value === "string") return isStorableText(value);
+  return value === null || typeof value !== "object";
+}
+
+function nestsTooDeep(text: string): boolean {
+  // Each level takes two characters, so that almost no record is scanned at all.
+  if (text.length <= NESTING * 2) return false;
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (quoted) {
+      if (code === 0x5c) at++;
+      else if (code === 0x22) quoted = false;
+    } else if (code === 0x22) quoted = true;
+    else if (code === 0x7b || code === 0x5b) {
+      if (++depth > NESTING) return true;
+    } else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return false;
+}

@@ -1,0 +1,103 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { ports } from "@portico/core";
+import type { CollectionShape } from "../collection-shape.ts";
+import type { CheckedWrite, Row } from "../create-records.ts";
+import type { QueryPlan } from "../query-plan.ts";
+import { fieldSql, type PageStatement, pageSql } from "./page-sql.ts";
+
+/** One collection: its table and its prepared statements. */
+export interface Table {
+  get(id: string): Row | undefined;
+  page(plan: QueryPlan): readonly Row[];
+  /**
+   * One write inside the running transaction. Answers `version`, or 0 when there was nothing to remove; throws RecordConflict.
+   */
+  apply(write: CheckedWrite, version: number): number;
+}
+
+/** Prepare a collection, making its table and its indexes where they are missing. */
+export function openTable(database: DatabaseSync, shape: CollectionShape): Table {
+  makeTable(database, shape);
+  const table = `"${shape.name}"`;
+  const get = database.prepare(`SELECT id, version, value AS text FROM ${table} WHERE id = ?`);
+  const replaceAny = database.prepare(
+    `INSERT INTO ${table} (id, version, value) VALUES (?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET version = excluded.version, value = excluded.value`,
+  );
+  const create = database.prepare(`INSERT INTO ${table} (id, version, value) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING`);
+  const replace = database.prepare(`UPDATE ${table} SET version = ?, value = ? WHERE id = ? AND version = ?`);
+  const removeAny = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
+  const remove = database.prepare(`DELETE FROM ${table} WHERE id = ? AND version = ?`);
+  // As many as there are shapes of queries, which the declared indexes bound.
+  const pages = new Map<string, StatementSync>();
+
+  const readPart = ({ sql, values }: PageStatement, limit: number): readonly Row[] => {
+    const statement = pages.get(sql) ?? database.prepare(sql);
+    pages.set(sql, statement);
+    return statement.all(...values, limit) as unknown as readonly Row[];
+  };
+
+  const changes = ({ id, text, expected }: CheckedWrite, version: number): number | bigint => {
+    if (text === undefined) return (expected === undefined ? removeAny.run(id) : remove.run(id, expected)).changes;
+    if (expected === undefined) return replaceAny.run(id, version, text).changes;
+    if (expected === "absent") return create.run(id, version, text).changes;
+    return replace.run(version, text, id, expected).changes;
+  };
+
+  return {
+    get: (id) => get.get(id) as Row | undefined,
+    page(plan) {
+      const parts = pageSql(shape.name, plan);
+      return inOneSnapshot(database, parts.length > 1, () => {
+        const rows: Row[] = [];
+        for (const part of parts) {
+          const wanted = plan.limit + 1 - rows.length;
+          if (wanted > 0) rows.push(...readPart(part, wanted));
+        }
+        return rows;
+      });
+    },
+    apply(write, version) {
+      if (changes(write, version) > 0) return version;
+      if (write.expected !== undefined) throw new ports.RecordConflict(write.collection, write.id);
+      return 0;
+    },
+  };
+}
+
+/** A record that another process changes between two parts of a page must not be on it twice. */
+function inOneSnapshot<T>(database: DatabaseSync, needed: boolean, read: () => T): T {
+  if (!needed) return read();
+  database.exec("BEGIN");
+  try {
+    return read();
+  } finally {
+    if (database.isTransaction) database.exec("COMMIT");
+  }
+}
+
+function makeTable(database: DatabaseSync, shape: CollectionShape): void {
+  // An index is named after its fields: two versions of an app that declare different ones do not undo each other's.
+  const indexes = shape.indexes.map((fields) => ({
+    name: `${shape.name}(${fields.join()})`,
+    on: [...fields.map(fieldSql), "id"].join(),
+  }));
+  const present = new Set(
+    database
+      .prepare("SELECT name FROM sqlite_schema WHERE tbl_name = ?")
+      .all(shape.name)
+      .map((row) => row.name),
+  );
+  if ([shape.name, ...indexes.map((index) => index.name)].every((name) => present.has(name))) return;
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    database.exec(
+      `CREATE TABLE IF NOT EXISTS "${shape.name}" (id TEXT PRIMARY KEY NOT NULL, version INTEGER NOT NULL, value TEXT NOT NULL)`,
+    );
+    for (const { name, on } of indexes) database.exec(`CREATE INDEX IF NOT EXISTS "${name}" ON "${shape.name}" (${on})`);
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}

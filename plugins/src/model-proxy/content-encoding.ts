@@ -1,0 +1,28 @@
+import type { Transform } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+
+/** A decoder for one Content-Encoding; undefined where there is nothing to decode. Throws EncodingUnknown. */
+export function createDecoder(encoding: string | readonly string[] | undefined): Transform | undefined {
+  const name = (typeof encoding === "string" ? encoding : (encoding?.join(",") ?? "")).trim().toLowerCase();
+  switch (name) {
+    case "":
+    case "identity":
+      return undefined;
+    case "gzip":
+    case "x-gzip":
+      return createGunzip();
+    case "deflate":
+      return createInflate();
+    case "br":
+      return createBrotliDecompress();
+    case "zstd":
+      return createZstdDecompress();
+    default:
+      throw new EncodingUnknown("The content is encoded in a way that is not known here");
+  }
+}
+
+/** A coding nobody registered, or several on top of each other. */
+export class EncodingUnknown extends Error {
+  override readonly name = "EncodingUnknown";
+}

@@ -1,0 +1,18 @@
+import { parentPort } from "node:worker_threads";
+import { ConversionRefused } from "./convert/conversion-refused.ts";
+import { convertRequest } from "./convert/convert-request.ts";
+import type { ConversionJob, ConversionResult } from "./request-converter.ts";
+
+// Runs beside the event loop, for bodies whose parsing alone would hold every other caller up.
+parentPort?.on("message", ({ id, from, bytes }: ConversionJob) => {
+  parentPort?.postMessage(convert(id, from, bytes));
+});
+
+function convert(id: number, from: ConversionJob["from"], bytes: Uint8Array): ConversionResult {
+  try {
+    return { id, request: convertRequest(from, bytes) };
+  } catch (error) {
+    if (error instanceof ConversionRefused) return { id, refused: { field: error.field, message: error.message } };
+    return { id, failed: error instanceof Error ? error.name : "unknown" };
+  }
+}

@@ -1,0 +1,25 @@
+import { bearerToken, type Guard, type ports } from "@portico/core";
+import { managementErrors, proxyErrors } from "./errors.ts";
+import type { SafeToken, SafeTokens } from "./safe-tokens.ts";
+
+/** Who calls through the proxy: nothing in the request but the token decides (specification 2.1, 5). */
+export function safeTokenGuard(tokens: SafeTokens): Guard<Promise<SafeToken>> {
+  return async (head) => {
+    // 5: when both are sent, a nonempty x-api-key wins.
+    const presented = head.header("x-api-key") || bearerToken(head);
+    const found = presented === undefined ? undefined : await tokens.find(presented);
+    if (!found) throw proxyErrors.authentication_error();
+    return found;
+  };
+}
+
+/** The instance's owner, by the agent service's token. */
+export function ownerGuard(identity: ports.Identity): Guard<Promise<ports.Caller>> {
+  return async (head, signal) => {
+    const token = head.header("x-agent-service-token");
+    const caller = token ? await identity.resolve(token, signal) : undefined;
+    if (!caller) throw managementErrors.unauthorized();
+    if (caller.role !== "owner") throw managementErrors.owner_required();
+    return caller;
+  };
+}

@@ -1,0 +1,152 @@
+import type { ports } from "@portico/core";
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Meant for one connection only (RFC 9110, 7.6.1), together with those that the Connection header names. */
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** The caller's own credentials, cookies and whereabouts, and what the upstream call says anew. */
+const NEVER_SENT = new Set([
+  ...HOP_BY_HOP,
+  "host",
+  "content-length",
+  "expect",
+  "authorization",
+  "x-api-key",
+  "api-key",
+  "x-goog-api-key",
+  "cookie",
+  "origin",
+  "referer",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-service-provider-id",
+]);
+
+/** The upstream's own connection, cookies, credentials and whereabouts. */
+const NEVER_RETURNED = new Set([
+  ...HOP_BY_HOP,
+  "set-cookie",
+  "set-cookie2",
+  "www-authenticate",
+  "location",
+  "content-location",
+  "alt-svc",
+  "strict-transport-security",
+  "via",
+  "x-portico-request-id",
+  "x-portico-dropped",
+]);
+
+/** What describes a body that the proxy replaces by its own. */
+const OF_THE_BODY = new Set([
+  "content-length",
+  "content-encoding",
+  "content-type",
+  "content-disposition",
+  "content-md5",
+  "digest",
+  "etag",
+  "last-modified",
+  "accept-ranges",
+]);
+
+/** In a converted call only these say the same to an upstream of the other protocol. */
+const ALWAYS_MEANT = new Set(["traceparent", "tracestate", "baggage", "user-agent"]);
+
+const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
+
+/** A safe token somewhere it does not belong; it stays here all the same. */
+const TOKEN_MARK = "service_";
+
+/** The caller's headers that go to an upstream of the same protocol. */
+export function requestHeaders(headers: Headers): Record<string, string> {
+  const named = namedByConnection(headers);
+  const kept: Record<string, string> = {};
+  for (const name in headers) {
+    if (NEVER_SENT.has(name) || named?.has(name) || name.startsWith("x-forwarded-") || name.startsWith("x-portico-")) continue;
+    const value = headers[name];
+    const text = typeof value === "string" ? value : value?.join(", ");
+    if (text !== undefined && !text.includes(TOKEN_MARK)) kept[name] = text;
+  }
+  return kept;
+}
+
+/** The headers of a converted call: its body is ours, and the caller's protocol headers would mean nothing. */
+export function convertedRequestHeaders(headers: Headers, isStream: boolean): Record<string, string> {
+  const all = requestHeaders(headers);
+  const kept = Object.fromEntries(Object.entries(all).filter(([name]) => ALWAYS_MEANT.has(name)));
+  return {
+    ...kept,
+    "content-type": "application/json",
+    accept: isStream ? "text/event-stream" : "application/json",
+    "accept-encoding": "identity",
+  };
+}
+
+/** The query that goes upstream: the caller's, without a safe token that somebody put there. */
+export function requestQuery(search: string): string {
+  if (!search.includes(TOKEN_MARK)) return search;
+  const parameters = new URLSearchParams(search);
+  for (const [name, value] of [...parameters]) if (value.includes(TOKEN_MARK)) parameters.delete(name, value);
+  return parameters.size > 0 ? `?${parameters}` : "";
+}
+
+/** The upstream's headers that reach the caller with a body that passes unchanged. Values that hold its address or credential do not. */
+export function answerHeaders(
+  answer: Headers,
+  provider: Pick<ports.ModelProvider, "redact">,
+): Record<string, string | readonly string[]> {
+  const named = namedByConnection(answer);
+  const kept: Record<string, string | readonly string[]> = {};
+  for (const name in answer) {
+    if (NEVER_RETURNED.has(name) || named?.has(name)) continue;
+    const value = answer[name];
+    if (value === undefined) continue;
+    const isHonest = typeof value === "string" ? isShown(value, provider) : value.every((each) => isShown(each, provider));
+    if (isHonest) kept[name] = value;
+  }
+  return kept;
+}
+
+/** The upstream's headers that reach the caller with a body of the proxy's own: request ids, rate limits, when to try again. */
+export function convertedAnswerHeaders(
+  answer: Headers,
+  provider: Pick<ports.ModelProvider, "redact">,
+): Record<string, string | readonly string[]> {
+  const all = answerHeaders(answer, provider);
+  return Object.fromEntries(Object.entries(all).filter(([name]) => isKeptWithOwnBody(name)));
+}
+
+/** A value that tells nothing of the provider and that a header can carry (RFC 9110, 5.5). */
+function isShown(value: string, provider: Pick<ports.ModelProvider, "redact">): boolean {
+  return provider.redact(value) === value && !UNSENDABLE.test(value);
+}
+
+function isKeptWithOwnBody(name: string): boolean {
+  if (OF_THE_BODY.has(name)) return false;
+  return name.includes("ratelimit") || name.startsWith("retry-after") || name.endsWith("request-id") || name === "x-should-retry";
+}
+
+function namedByConnection(headers: Headers): Set<string> | undefined {
+  const value = headers["connection"];
+  if (value === undefined || value === "keep-alive" || value === "close") return undefined;
+  const text = typeof value === "string" ? value : value.join(",");
+  return new Set(
+    text
+      .toLowerCase()
+      .split(",")
+      .map((name) => name.trim()),
+  );
+}

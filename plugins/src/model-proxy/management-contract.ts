@@ -1,0 +1,57 @@
+import { defineContract, reply } from "@portico/core";
+import * as v from "valibot";
+import { managementEnvelope } from "./envelope.ts";
+import { managementErrors } from "./errors.ts";
+import { LABEL_LENGTH } from "./limits.ts";
+
+const safeToken = {
+  tokenId: v.string(),
+  providerId: v.string(),
+  label: v.optional(v.string()),
+  createdAt: v.string(),
+};
+
+/** Safe tokens for the instance's owner, on the agent service (open points 2). */
+export const safeTokenContract = defineContract(
+  {
+    surface: "agent",
+    auth: "owner",
+    envelope: managementEnvelope,
+    faults: { invalid_request: managementErrors.invalid_request },
+  },
+  {
+    list: {
+      method: "GET",
+      path: "/api/safe-tokens",
+      summary: "List safe tokens, without their values",
+      success: reply.json(v.object({ safeTokens: v.array(v.object(safeToken)) })),
+      errors: managementErrors,
+    },
+    issue: {
+      method: "POST",
+      path: "/api/safe-tokens",
+      summary: "Issue a safe token; its value is in this answer and nowhere else",
+      body: v.strictObject({
+        providerId: v.pipe(v.string(), v.nonEmpty()),
+        label: v.optional(v.pipe(v.string(), v.maxLength(LABEL_LENGTH))),
+      }),
+      success: reply.json(v.object({ ...safeToken, token: v.string() }), 201),
+      errors: managementErrors,
+    },
+    revoke: {
+      method: "DELETE",
+      path: "/api/safe-tokens/:tokenId",
+      summary: "Revoke one safe token",
+      params: v.strictObject({ tokenId: v.string() }),
+      success: reply.json(v.object({ revoked: v.number() })),
+      errors: managementErrors,
+    },
+    revokeAll: {
+      method: "DELETE",
+      path: "/api/safe-tokens",
+      summary: "Revoke all safe tokens",
+      success: reply.json(v.object({ revoked: v.number() })),
+      errors: managementErrors,
+    },
+  },
+);

@@ -1,0 +1,39 @@
+import { definePlugin, ports } from "@portico/core";
+import * as v from "valibot";
+import { ownerGuard } from "./guards.ts";
+import { safeTokenContract } from "./management-contract.ts";
+import { createSafeTokens } from "./safe-tokens.ts";
+
+/** The owner's management of safe tokens, for presets that have an agent service beside the proxy. */
+export const safeTokenManagement = definePlugin({
+  name: "safe-tokens",
+  config: v.strictObject({}),
+  needs: {
+    models: ports.models,
+    records: ports.records,
+    secrets: ports.secrets,
+    identity: ports.identity,
+    clock: ports.clock,
+    ids: ports.ids,
+  },
+  contract: safeTokenContract,
+  guards: ({ identity }) => ({ owner: ownerGuard(identity) }),
+  setup({ models, ...given }) {
+    const tokens = createSafeTokens(given);
+    return {
+      list: async () => ({ safeTokens: [...(await tokens.list())] }),
+      async issue({ body, fail }) {
+        if (!models.some((provider) => provider.id === body.providerId)) {
+          throw fail.unknown_provider("No enabled provider has this id", { providers: models.map((provider) => provider.id) });
+        }
+        const { token, ...issued } = await tokens.issue(body);
+        return { ...issued, token: token.reveal() };
+      },
+      async revoke({ params, fail }) {
+        if (!(await tokens.revoke(params.tokenId))) throw fail.safe_token_not_found();
+        return { revoked: 1 };
+      },
+      revokeAll: async () => ({ revoked: await tokens.revokeAll() }),
+    };
+  },
+});

@@ -1,0 +1,73 @@
+import { definePlugin, type Exchange, ports, type RequestHead, type RequestTrace } from "@portico/core";
+import { modelProxyConfig } from "./config.ts";
+import { modelProxyContract } from "./contract.ts";
+import { safeTokenGuard } from "./guards.ts";
+import type { Protocol } from "./protocol.ts";
+import { createProviderDirectory } from "./provider-directory.ts";
+import { relay } from "./relay.ts";
+import { createRequestConverter } from "./request-converter.ts";
+import { createSafeTokens, type SafeToken } from "./safe-tokens.ts";
+import { translate } from "./translate.ts";
+import { gatherUpload, modelOf, receiveUpload } from "./upload.ts";
+import { callFailure } from "./upstream-error.ts";
+
+/** What both call routes hand over. */
+interface CallInput {
+  readonly exchange: Exchange;
+  readonly head: RequestHead;
+  readonly who: SafeToken;
+  readonly signal: AbortSignal;
+  readonly trace: RequestTrace;
+}
+
+/** Area 1: trusted programs call configured model providers with a safe token (specification 4.1). */
+export const modelProxy = definePlugin({
+  name: "model-proxy",
+  config: modelProxyConfig,
+  needs: {
+    models: ports.models,
+    records: ports.records,
+    secrets: ports.secrets,
+    clock: ports.clock,
+    ids: ports.ids,
+    telemetry: ports.telemetry,
+  },
+  contract: modelProxyContract,
+  guards: (given) => ({ "safe-token": safeTokenGuard(createSafeTokens(given)) }),
+  setup({ models, clock, ids, telemetry }, { spoolDir }, scope) {
+    const directory = createProviderDirectory(models, telemetry.log);
+    const converter = createRequestConverter(clock);
+    scope.onClose(() => converter.close());
+
+    const call = async (protocol: Protocol, { exchange, head, who, signal, trace }: CallInput): Promise<void> => {
+      const provider = directory.bound(who.providerId);
+      const isConverted = provider.protocol !== protocol;
+      trace.note({ operation: "chat", provider: provider.id, providerType: provider.type, converted: isConverted });
+      const admit = async (model: string) => {
+        trace.note({ model });
+        await directory.assertServes(provider, model, signal).catch(callFailure);
+      };
+      if (!isConverted) {
+        const upload = await receiveUpload(exchange, { clock, spoolDir, admit });
+        return relay({ protocol, provider, exchange, head, upload, signal });
+      }
+      const { bytes, facts } = await gatherUpload(exchange, clock);
+      const model = modelOf(facts);
+      await admit(model);
+      return translate({ protocol, provider, exchange, bytes, model, signal, trace }, { clock, ids, converter });
+    };
+
+    return {
+      async models({ signal }) {
+        const created = Math.floor(clock.now() / 1000);
+        const listed = await directory.list(signal);
+        return {
+          object: "list" as const,
+          data: listed.map(({ id, ownedBy }) => ({ id, object: "model" as const, created, owned_by: ownedBy })),
+        };
+      },
+      messages: (input) => call("messages", input),
+      chatCompletions: (input) => call("chat-completions", input),
+    };
+  },
+});

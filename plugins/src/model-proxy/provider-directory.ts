@@ -1,0 +1,49 @@
+import type { ports } from "@portico/core";
+import { proxyErrors } from "./errors.ts";
+
+export interface ListedModel {
+  readonly id: string;
+  readonly ownedBy: string;
+}
+
+/** The enabled providers, by what the proxy asks of them. */
+export interface ProviderDirectory {
+  /** The provider that a token is bound to. Throws provider_unavailable. */
+  bound(providerId: string): ports.ModelProvider;
+  /** Throws model_not_served: another provider is never tried (specification 5, rule 2). Throws the port's errors where it must ask. */
+  assertServes(provider: ports.ModelProvider, model: string, signal: AbortSignal): Promise<void>;
+  /** Models of every provider; one that does not tell its list now is left out and named in the log. */
+  list(signal: AbortSignal): Promise<readonly ListedModel[]>;
+}
+
+export function createProviderDirectory(models: readonly ports.ModelProvider[], log: ports.Log): ProviderDirectory {
+  const byId = new Map(models.map((provider) => [provider.id, provider]));
+  return {
+    bound(providerId) {
+      const provider = byId.get(providerId);
+      if (!provider) throw proxyErrors.provider_unavailable();
+      return provider;
+    },
+    async assertServes(provider, model, signal) {
+      const served = await provider.listModels(signal);
+      if (!served.includes(model))
+        throw proxyErrors.model_not_served(`The provider of this safe token does not serve the model ${JSON.stringify(model)}`, {
+          field: "model",
+        });
+    },
+    async list(signal) {
+      const lists = await Promise.all(
+        models.map(async (provider) => {
+          try {
+            return (await provider.listModels(signal)).map((id) => ({ id, ownedBy: provider.type }));
+          } catch (error) {
+            if (signal.aborted) throw error;
+            log.warn("A provider did not tell its models", { provider: provider.id }, error);
+            return [];
+          }
+        }),
+      );
+      return lists.flat();
+    },
+  };
+}

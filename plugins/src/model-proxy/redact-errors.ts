@@ -1,0 +1,13 @@
+import type { ports } from "@portico/core";
+import type { ModelEvent } from "./convert/model-events.ts";
+
+/** Errors inside an answer are the upstream's words, too: they reach a caller without the provider's credential and address. */
+export function redactErrors(
+  events: readonly ModelEvent[],
+  provider: Pick<ports.ModelProvider, "redact">,
+): readonly ModelEvent[] {
+  if (events.at(-1)?.type !== "error") return events;
+  return events.map((event) =>
+    event.type === "error" ? { ...event, error: { ...event.error, message: provider.redact(event.error.message) } } : event,
+  );
+}

@@ -1,0 +1,96 @@
+import { Worker } from "node:worker_threads";
+import type { ports } from "@portico/core";
+import { ConversionRefused } from "./convert/conversion-refused.ts";
+import { convertRequest, type RequestText } from "./convert/convert-request.ts";
+import { proxyErrors } from "./errors.ts";
+import { CONVERTED_HERE_BYTES } from "./limits.ts";
+import type { Protocol } from "./protocol.ts";
+
+/** A worker that nobody needs for this long goes away, with the memory that big bodies left in it. */
+const IDLE_MS = 10_000;
+
+export interface ConversionJob {
+  readonly id: number;
+  readonly from: Protocol;
+  readonly bytes: Uint8Array;
+}
+
+export type ConversionResult =
+  | { readonly id: number; readonly request: RequestText }
+  | { readonly id: number; readonly refused: { readonly field: string; readonly message: string } }
+  | { readonly id: number; readonly failed: string };
+
+export interface RequestConverter {
+  /** Throws invalid_field where the request cannot be said in the other protocol. Takes the bytes over: they must not be used after. */
+  convert(from: Protocol, bytes: Buffer): RequestText | Promise<RequestText>;
+  close(): Promise<void>;
+}
+
+/** Converts small requests at once and large ones in a worker thread, one after another, so that no body holds the event loop. */
+export function createRequestConverter(clock: ports.Clock): RequestConverter {
+  const waiting = new Map<number, { resolve: (request: RequestText) => void; reject: (error: unknown) => void }>();
+  let worker: Worker | undefined;
+  let idle: ports.Timer | undefined;
+  let lastId = 0;
+
+  const stop = async () => {
+    idle?.cancel();
+    const stopping = worker;
+    worker = undefined;
+    await stopping?.terminate();
+  };
+  const fail = (cause: unknown) => {
+    worker = undefined;
+    for (const { reject } of waiting.values()) reject(cause);
+    waiting.clear();
+  };
+  const start = (): Worker => {
+    // The sources run as they are, and the published build has the same file beside this one.
+    const started = new Worker(
+      new URL(import.meta.url.endsWith(".ts") ? "./conversion-worker.ts" : "./conversion-worker.js", import.meta.url),
+    );
+    started.unref();
+    started.on("message", (result: ConversionResult) => {
+      const job = waiting.get(result.id);
+      waiting.delete(result.id);
+      if ("request" in result) job?.resolve(result.request);
+      else if ("refused" in result) job?.reject(refusal(result.refused));
+      else job?.reject(new Error(`Converting a request failed: ${result.failed}`));
+      idle?.cancel();
+      if (waiting.size === 0) idle = clock.after(IDLE_MS, () => void stop());
+    });
+    started.on("error", fail);
+    return started;
+  };
+
+  return {
+    convert(from, bytes) {
+      if (bytes.length <= CONVERTED_HERE_BYTES) return convertHere(from, bytes);
+      idle?.cancel();
+      worker ??= start();
+      const id = ++lastId;
+      // A slice of Node's shared pool cannot be handed over without the rest of the pool; big bodies never are one.
+      const isWhole =
+        bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
+      const job: ConversionJob = { id, from, bytes };
+      worker.postMessage(job, isWhole ? [bytes.buffer as ArrayBuffer] : []);
+      return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+    },
+    async close() {
+      await stop();
+      fail(new Error("The converter is closed"));
+    },
+  };
+}
+
+function convertHere(from: Protocol, bytes: Buffer): RequestText {
+  try {
+    return convertRequest(from, bytes);
+  } catch (error) {
+    throw error instanceof ConversionRefused ? refusal(error) : error;
+  }
+}
+
+function refusal({ field, message }: { readonly field: string; readonly message: string }): Error {
+  return proxyErrors.invalid_field(message, { field });
+}

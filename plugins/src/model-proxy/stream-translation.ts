@@ -1,0 +1,77 @@
+import type { Readable } from "node:stream";
+import type { Exchange, ports } from "@portico/core";
+import type { ModelEvent } from "./convert/model-events.ts";
+import type { StreamReader, StreamWriter } from "./convert/stream.ts";
+import { KEEP_ALIVE_MS } from "./limits.ts";
+import { redactErrors } from "./redact-errors.ts";
+import { brokenStream } from "./relay.ts";
+
+export interface StreamTranslation {
+  readonly body: Readable;
+  readonly reader: StreamReader;
+  readonly writer: StreamWriter;
+  readonly note: (events: readonly ModelEvent[]) => void;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly provider: ports.ModelProvider;
+  readonly exchange: Exchange;
+  readonly clock: ports.Clock;
+}
+
+const START: readonly ModelEvent[] = [{ type: "start" }];
+
+/**
+ * Convert a stream while it passes. The head and the first event go out at once, since a reasoning model may stay silent for minutes;
+ * then a keep-alive follows every 15 s of silence, only between events. Resolves when the stream is out or its reader left.
+ */
+export function streamTranslation(stream: StreamTranslation): Promise<void> {
+  const { body, reader, writer, note, provider, exchange, clock } = stream;
+  const out = exchange.respond(200, {
+    ...stream.headers,
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+  });
+  return new Promise((resolve) => {
+    let isOver = false;
+    const beat = () => {
+      // A reader that does not keep up needs no sign of life.
+      if (!out.writableNeedDrain) out.write(writer.keepAlive);
+      next = clock.after(KEEP_ALIVE_MS, beat);
+    };
+    let next = clock.after(KEEP_ALIVE_MS, beat);
+    const finish = () => {
+      isOver = true;
+      next.cancel();
+      resolve();
+    };
+    const write = (events: readonly ModelEvent[]) => {
+      if (isOver || events.length === 0) return;
+      const text = writer.write(redactErrors(events, provider));
+      note(events);
+      const last = events.at(-1)!;
+      if (last.type === "finish" || last.type === "error") {
+        finish();
+        out.end(text);
+        // What an upstream says after the end is nobody's; a broken one is cut.
+        if (last.type === "error") body.destroy();
+        else body.resume();
+      } else if (text !== "") {
+        next.refresh();
+        if (!out.write(text)) body.pause();
+      }
+    };
+    out.on("drain", () => void (isOver || body.resume()));
+    out.on("close", () => {
+      if (!out.writableFinished) body.destroy();
+      finish();
+    });
+    body.on("data", (chunk: Buffer) => write(reader.push(chunk)));
+    body.on("end", () => {
+      write(reader.end());
+      // A reader that gives no end would leave the caller waiting for ever.
+      if (!isOver)
+        write([{ type: "error", error: { kind: "upstream", message: `Provider "${provider.id}" broke its answer off` } }]);
+    });
+    body.on("error", (error: Error) => write([{ type: "error", error: brokenStream(error, provider) }]));
+    write(START);
+  });
+}

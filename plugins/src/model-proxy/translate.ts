@@ -1,0 +1,187 @@
+import type { Readable } from "node:stream";
+import type { Exchange, ports, RequestTrace } from "@portico/core";
+import { createDecoder } from "./content-encoding.ts";
+import { AnswerFailed } from "./convert/answer-failed.ts";
+import { errorBody, errorStatus, upstreamFailure } from "./convert/errors.ts";
+import { isJsonObject } from "./convert/json.ts";
+import type { ModelError, ModelEvent, Usage } from "./convert/model-events.ts";
+import { readChatCompletion, readMessage } from "./convert/read-answer.ts";
+import { readChatStream } from "./convert/read-chat-stream.ts";
+import { readMessagesStream } from "./convert/read-messages-stream.ts";
+import type { StreamReader } from "./convert/stream.ts";
+import { writeChatCompletion } from "./convert/write-chat-completion.ts";
+import { writeChatStream } from "./convert/write-chat-stream.ts";
+import { writeMessage } from "./convert/write-message.ts";
+import { writeMessagesStream } from "./convert/write-messages-stream.ts";
+import { proxyErrors } from "./errors.ts";
+import { convertedAnswerHeaders, convertedRequestHeaders } from "./header-filter.ts";
+import { ANSWER_BYTES } from "./limits.ts";
+import type { Protocol } from "./protocol.ts";
+import { redactErrors } from "./redact-errors.ts";
+import type { RequestConverter } from "./request-converter.ts";
+import { streamTranslation } from "./stream-translation.ts";
+import { callFailure, relayError } from "./upstream-error.ts";
+
+export interface TranslateCall {
+  readonly protocol: Protocol;
+  readonly provider: ports.ModelProvider;
+  readonly exchange: Exchange;
+  readonly bytes: Buffer;
+  readonly model: string;
+  readonly signal: AbortSignal;
+  readonly trace: RequestTrace;
+}
+
+export interface TranslateServices {
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
+  readonly converter: RequestConverter;
+}
+
+const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer is nested too deeply" };
+
+/** The caller speaks one protocol and the provider the other: request and answer are converted, whole or as they stream. */
+export async function translate(call: TranslateCall, services: TranslateServices): Promise<void> {
+  const { protocol, provider, exchange, model, signal, trace } = call;
+  const request = await services.converter.convert(protocol, call.bytes);
+  const answer = await provider
+    .send(
+      { headers: convertedRequestHeaders(exchange.headers, request.isStream), query: "", body: Buffer.from(request.text) },
+      signal,
+    )
+    .catch(callFailure);
+  if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
+
+  const headers = {
+    ...convertedAnswerHeaders(answer.headers, provider),
+    ...(request.dropped.length > 0 && { "x-portico-dropped": droppedHeader(request.dropped) }),
+  };
+  const names = {
+    id: services.ids.id(protocol === "messages" ? "msg_" : "chatcmpl-"),
+    model,
+    created: Math.floor(services.clock.now() / 1000),
+    isLegacy: request.isLegacy,
+  };
+  const note = (events: readonly ModelEvent[]) => noteUsage(trace, events);
+  if (request.isStream) {
+    const writer =
+      protocol === "messages" ? writeMessagesStream(names) : writeChatStream({ ...names, includeUsage: request.includeUsage });
+    return streamTranslation({
+      body: decodedBody(answer),
+      reader: readerFor(provider, answer),
+      writer,
+      note,
+      headers,
+      provider,
+      exchange,
+      clock: services.clock,
+    });
+  }
+  const events = redactErrors(await readWhole(provider, answer), provider);
+  note(events);
+  const { status, text } = writeWhole(protocol, events, names);
+  exchange
+    .respond(status, {
+      ...headers,
+      "content-type": "application/json; charset=utf-8",
+      "content-length": String(Buffer.byteLength(text)),
+    })
+    .end(text);
+}
+
+/** Reads the upstream's stream; an upstream that was asked for a stream and answered whole is read all the same. */
+function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): StreamReader {
+  if (isEventStream(answer)) return provider.protocol === "messages" ? readMessagesStream() : readChatStream();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  return {
+    push(chunk) {
+      size += chunk.length;
+      if (size > ANSWER_BYTES) return [upstreamFailure("The provider's answer is too long")];
+      chunks.push(chunk);
+      return [];
+    },
+    end: () => parseWhole(provider, Buffer.concat(chunks)),
+  };
+}
+
+/** The whole answer as events; an upstream that streams though nobody asked is read all the same. */
+async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswer): Promise<readonly ModelEvent[]> {
+  const reader = isEventStream(answer) ? (provider.protocol === "messages" ? readMessagesStream() : readChatStream()) : undefined;
+  const events: ModelEvent[] = [];
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of decodedBody(answer) as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > ANSWER_BYTES) throw proxyErrors.upstream_invalid("The provider's answer is too long");
+      if (reader) events.push(...reader.push(chunk));
+      else chunks.push(chunk);
+    }
+  } catch (error) {
+    answer.body.destroy();
+    return callFailure(error);
+  }
+  return reader ? [...events, ...reader.end()] : parseWhole(provider, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+}
+
+function parseWhole(provider: ports.ModelProvider, bytes: Buffer): readonly ModelEvent[] {
+  try {
+    const body: unknown = JSON.parse(bytes.toString("utf8"));
+    if (isJsonObject(body)) return provider.protocol === "messages" ? readMessage(body) : readChatCompletion(body);
+  } catch {
+    // What the upstream sent is no JSON; its text is not quoted, for it may hold anything.
+  }
+  return [upstreamFailure("The provider answered with something that is not an answer")];
+}
+
+function writeWhole(
+  protocol: Protocol,
+  events: readonly ModelEvent[],
+  names: { id: string; model: string; created: number; isLegacy: boolean },
+): { readonly status: number; readonly text: string } {
+  try {
+    const body = protocol === "messages" ? writeMessage(events, names) : writeChatCompletion(events, names);
+    return { status: 200, text: JSON.stringify(body) };
+  } catch (error) {
+    // A tool's arguments can be nested deeper than JSON.stringify can follow: no answer that anybody could use.
+    const failure = error instanceof RangeError ? new AnswerFailed(TOO_DEEP) : error;
+    if (!(failure instanceof AnswerFailed)) throw failure;
+    return { status: errorStatus(protocol, failure.error.kind), text: JSON.stringify(errorBody(protocol, failure.error)) };
+  }
+}
+
+function decodedBody(answer: ports.ModelAnswer): Readable {
+  const decoder = createDecoder(answer.headers["content-encoding"]);
+  if (!decoder) return answer.body;
+  answer.body.on("error", (error) => decoder.destroy(error));
+  decoder.on("close", () => answer.body.destroy());
+  return answer.body.pipe(decoder);
+}
+
+function isEventStream(answer: ports.ModelAnswer): boolean {
+  const type = answer.headers["content-type"];
+  return typeof type === "string" && type.toLowerCase().startsWith("text/event-stream");
+}
+
+function noteUsage(trace: RequestTrace, events: readonly ModelEvent[]): void {
+  for (const event of events) {
+    if ((event.type === "usage" || event.type === "start") && event.usage) trace.note(tokens(event.usage));
+  }
+}
+
+function tokens(usage: Usage): { inputTokens?: number; outputTokens?: number } {
+  const isInputKnown = usage.input !== undefined || usage.cacheRead !== undefined || usage.cacheWrite !== undefined;
+  return {
+    ...(isInputKnown && { inputTokens: (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) }),
+    ...(usage.output !== undefined && { outputTokens: usage.output }),
+  };
+}
+
+/** Field names come from the caller's body: whatever a header cannot carry is left out of it. */
+function droppedHeader(fields: readonly string[]): string {
+  return fields
+    .map((field) => field.replace(/[^\x21-\x2b\x2d-\x7e]/g, ""))
+    .join(", ")
+    .slice(0, 2048);
+}

@@ -1,0 +1,86 @@
+import type { Readable } from "node:stream";
+import { type Exchange, ports, type ServiceError } from "@portico/core";
+import { createDecoder } from "./content-encoding.ts";
+import { errorBody } from "./convert/errors.ts";
+import { isJsonObject } from "./convert/json.ts";
+import { readUpstreamError } from "./convert/read-upstream-error.ts";
+import { proxyErrors } from "./errors.ts";
+import { convertedAnswerHeaders } from "./header-filter.ts";
+import { ERROR_BYTES } from "./limits.ts";
+import type { Protocol } from "./protocol.ts";
+
+/**
+ * Tell the caller of an upstream's error: its status, its request id, rate limits and time to retry, and its words in the caller's
+ * protocol, without the provider's credential and address (open points 2). A redirect is no answer: 502.
+ */
+export async function relayError(call: {
+  readonly protocol: Protocol;
+  readonly provider: ports.ModelProvider;
+  readonly exchange: Exchange;
+  readonly answer: ports.ModelAnswer;
+}): Promise<void> {
+  const { protocol, provider, exchange, answer } = call;
+  if (answer.status < 400) {
+    answer.body.destroy();
+    throw proxyErrors.upstream_invalid(`The provider answered with status ${answer.status}`);
+  }
+  const text = provider.redact(await readErrorText(answer));
+  const body =
+    sameProtocolBody(call, text) ??
+    JSON.stringify(errorBody(protocol, readUpstreamError(provider.protocol, answer.status, text || undefined)));
+  const headers = convertedAnswerHeaders(answer.headers, provider);
+  const out = exchange.respond(answer.status, {
+    ...headers,
+    "content-type": "application/json; charset=utf-8",
+    "content-length": String(Buffer.byteLength(body)),
+  });
+  out.end(body);
+}
+
+/** The port's errors as the proxy's own; everything else passes through. */
+export function callFailure(error: unknown): never {
+  throw toProxyError(error);
+}
+
+function toProxyError(error: unknown): ServiceError | unknown {
+  if (error instanceof ports.ModelTimeout) return proxyErrors.upstream_timeout(error.message, undefined, error);
+  if (error instanceof ports.ModelUnreachable) return proxyErrors.upstream_unreachable(error.message, undefined, error);
+  return error;
+}
+
+/** An error that is already in the caller's protocol keeps every field that its provider gave it. */
+function sameProtocolBody(
+  { protocol, provider }: { protocol: Protocol; provider: ports.ModelProvider },
+  text: string,
+): string | undefined {
+  if (protocol !== provider.protocol) return undefined;
+  try {
+    const body: unknown = JSON.parse(text);
+    if (!isJsonObject(body) || !isJsonObject(body["error"])) return undefined;
+    const isComplete =
+      typeof body["error"]["message"] === "string" && (protocol === "chat-completions" || body["type"] === "error");
+    return isComplete ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** As much of the body as can be read; a broken one is as good as none. */
+async function readErrorText(answer: ports.ModelAnswer): Promise<string> {
+  try {
+    const decoder = createDecoder(answer.headers["content-encoding"]);
+    const body: Readable = decoder ? answer.body.on("error", (error) => decoder.destroy(error)).pipe(decoder) : answer.body;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk.subarray(0, ERROR_BYTES - size));
+      size += chunk.length;
+      if (size >= ERROR_BYTES) break;
+    }
+    return Buffer.concat(chunks).toString("utf8");
+  } catch {
+    return "";
+  } finally {
+    answer.body.destroy();
+  }
+}
