@@ -29,7 +29,7 @@ export interface Plugin {
 }
 
 /** Declare a plugin; the result is called with its options where a preset installs it. */
-export function definePlugin<const N extends Needs, S extends Schema, C extends Contract, G extends Guards = {}>(
+export function definePlugin<const N extends Needs, S extends Schema, C extends Contract, G extends Guards = Guards>(
   spec: PluginSpec<N, S, C, G>,
 ): (options: InferInput<S>) => Plugin {
   return (options) => ({ name: spec.name, spec, options });

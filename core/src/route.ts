@@ -88,9 +88,11 @@ export type Guard<W = unknown> = (head: RequestHead, signal: AbortSignal) => W |
 export type Guards = Readonly<Record<string, Guard>>;
 
 /** Whom the guard of this route let in; undefined on open routes. */
-export type Who<G extends Guards, C extends RouteContract> = C["auth"] extends keyof G
-  ? Awaited<ReturnType<G[C["auth"]]>>
-  : undefined;
+export type Who<G extends Guards, C extends RouteContract> = C["auth"] extends "open"
+  ? undefined
+  : C["auth"] extends keyof G
+    ? Awaited<ReturnType<G[C["auth"]]>>
+    : undefined;
 
 /** One request and its answer as Node streams. */
 export interface Exchange {

@@ -27,7 +27,8 @@ export function createSurface(name: string, services: SurfaceServices): SurfaceB
   /** Paths that stand for themselves and only have exchange routes: answered without the detour over Request and Response. */
   const direct = new Map<string, PathRoutes>();
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
-  const h3 = new H3({ silent: true });
+  // A malformed path is for the area to refuse, after the credential and in its own envelope.
+  const h3 = new H3({ silent: true, allowMalformedURL: true });
   h3.all("/**", (event: H3Event) => answerFetch(unmatched, event.req, {}, services));
 
   const fetch: Fetch = (request) => h3.fetch(request as never);
@@ -58,7 +59,11 @@ export function createSurface(name: string, services: SurfaceServices): SurfaceB
       unmatched.faults ??= route.contract.faults;
       if (!known) {
         paths.set(path, routes);
-        h3.all(path, (event: H3Event) => answerFetch(routes, event.req, event.context.params ?? {}, services));
+        h3.all(path, (event: H3Event) => {
+          // h3 takes `/path/` for `/path`; a path that no contract declares is unregistered (specification 4.1).
+          const isDeclared = event.url.pathname.endsWith("/") === path.endsWith("/");
+          return answerFetch(isDeclared ? routes : unmatched, event.req, event.context.params ?? {}, services);
+        });
       }
       const isDirect =
         !path.includes(":") && [...routes.methods.values()].every((each) => each.contract.success.kind === "exchange");

@@ -1,6 +1,8 @@
 import { Readable } from "node:stream";
 import { defineAdapter, ports } from "@portico/core";
-import { type DemoAnswer, type DemoRequest, demoAnswer } from "./demo/answer.ts";
+import { abortError } from "./abort-error.ts";
+import { type DemoAnswer, demoAnswer } from "./demo/answer.ts";
+import { parseDemoRequest } from "./demo/request.ts";
 
 export interface DemoOptions {
   /** Provider configuration id; default `demo`. */
@@ -21,40 +23,44 @@ export const demo = defineAdapter({
     protocol: "messages",
     listModels: async () => [MODEL],
     async send(call, signal) {
-      const request = await readRequest(call.body, signal);
-      if (!request)
-        return json(400, {
-          type: "error",
-          error: { type: "invalid_request_error", message: "The body is not a request the demo model can read" },
-        });
+      const body = await readText(call.body, signal);
+      if (body === undefined) return refusal(413, "request_too_large", "The body is larger than 32 MiB");
+      const request = parseDemoRequest(body);
+      if (typeof request === "string") return refusal(400, "invalid_request_error", request);
       const answer = demoAnswer(request);
-      const model = typeof request.model === "string" ? request.model : MODEL;
+      const model = request.model ?? MODEL;
       if (request.stream !== true) return json(200, message(model, answer));
-      return {
-        status: 200,
-        headers: { "content-type": "text/event-stream" },
-        body: Readable.from(events(model, answer), { objectMode: false, signal }),
-      };
+      const stream = Readable.from(events(model, answer), { objectMode: false });
+      return { status: 200, headers: { "content-type": "text/event-stream" }, body: failsWith(signal, stream) };
     },
     redact: (text) => text,
   }),
 });
 
-async function readRequest(body: Uint8Array | Readable, signal: AbortSignal): Promise<DemoRequest | undefined> {
-  signal.throwIfAborted();
+/** Undefined for a body that is too large. Throws the signal's reason; the body is never left open. */
+async function readText(body: Uint8Array | Readable, signal: AbortSignal): Promise<string | undefined> {
+  if (signal.aborted && body instanceof Readable) body.destroy();
+  if (signal.aborted) throw abortError(signal);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body instanceof Readable ? (body as AsyncIterable<Uint8Array>) : [body]) {
+  for await (const chunk of body instanceof Readable ? (failsWith(signal, body) as AsyncIterable<Uint8Array>) : [body]) {
     size += chunk.length;
     if (size > LARGEST_REQUEST) return undefined;
     chunks.push(chunk);
   }
-  try {
-    const parsed: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-    return typeof parsed === "object" && parsed !== null ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** The same stream, which fails when the caller leaves before it has ended. */
+function failsWith(signal: AbortSignal, stream: Readable): Readable {
+  const onAbort = () => stream.destroy(abortError(signal));
+  const forget = () => signal.removeEventListener("abort", onAbort);
+  signal.addEventListener("abort", onAbort, { once: true });
+  return stream.once("end", forget).once("close", forget);
+}
+
+function refusal(status: number, type: string, message: string): ports.ModelAnswer {
+  return json(status, { type: "error", error: { type, message } });
 }
 
 function json(status: number, value: unknown): ports.ModelAnswer {

@@ -48,8 +48,15 @@ const VENDORS: readonly Vendor[] = [
   { id: "together", protocol: "chat-completions", keys: ["TOGETHER_API_KEY"], baseUrl: "https://api.together.xyz/v1" },
 ];
 
+/** A model server that somebody runs on this machine. */
+export interface LocalServer {
+  readonly id: string;
+  /** Everything before `/models`. */
+  readonly baseUrl: string;
+}
+
 /** Servers that people run for themselves, where they listen when nobody moved them. */
-const LOCAL_SERVERS: readonly { readonly id: string; readonly baseUrl: string }[] = [
+const LOCAL_SERVERS: readonly LocalServer[] = [
   { id: "ollama", baseUrl: "http://127.0.0.1:11434/v1" },
   { id: "lmstudio", baseUrl: "http://127.0.0.1:1234/v1" },
   { id: "llamacpp", baseUrl: "http://127.0.0.1:8080/v1" },
@@ -64,35 +71,37 @@ const LOCAL_ANSWER_MS = 300;
  */
 export async function findProviders(at: {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Which local servers to look for; default: the usual ones on their usual ports. */
+  readonly localServers?: readonly LocalServer[];
   readonly signal?: AbortSignal;
 }): Promise<FoundProvider[]> {
-  const local = await Promise.all(LOCAL_SERVERS.map((server) => findLocal(server, at.signal)));
+  const local = await Promise.all((at.localServers ?? LOCAL_SERVERS).map((server) => findLocal(server, at.signal)));
   return [...VENDORS.flatMap((vendor) => findKey(vendor, at.env)), ...local.flat()];
 }
 
 function findKey(vendor: Vendor, env: Readonly<Record<string, string | undefined>>): FoundProvider[] {
-  const variable = vendor.keys.find((name) => env[name]);
-  if (!variable) return [];
+  // A line end that a shell left behind belongs to no key.
+  const found = vendor.keys.map((name) => ({ name, key: env[name]?.trim() })).find(({ key }) => key);
+  if (!found?.key) return [];
   const { id, protocol } = vendor;
   const baseUrl = baseUrlOf(vendor, env);
-  const options = { id, type: id, baseUrl, credential: new Secret(env[variable]!), models: "discover" } as const;
-  return [{ protocol, source: `environment variable ${variable}`, options }];
+  const options = { id, type: id, baseUrl, credential: new Secret(found.key), models: "discover" } as const;
+  return [{ protocol, source: `environment variable ${found.name}`, options }];
 }
 
 function baseUrlOf(vendor: Vendor, env: Readonly<Record<string, string | undefined>>): string {
-  const moved = vendor.addressVariable && env[vendor.addressVariable];
+  const moved = vendor.addressVariable && env[vendor.addressVariable]?.trim();
   if (!moved) return vendor.baseUrl;
   // The Messages vendor's libraries take the address without the version, which our base URLs include.
   return vendor.protocol === "messages" && !/\/v\d+\/?$/.test(moved) ? `${moved.replace(/\/+$/, "")}/v1` : moved;
 }
 
-async function findLocal(
-  server: { readonly id: string; readonly baseUrl: string },
-  signal: AbortSignal | undefined,
-): Promise<FoundProvider[]> {
+async function findLocal(server: LocalServer, signal: AbortSignal | undefined): Promise<FoundProvider[]> {
   try {
     const list = await ofetch<{ data?: unknown }>(`${server.baseUrl}/models`, {
       retry: 0,
+      // Whatever listens there may point elsewhere; nobody is asked who is not on this machine.
+      redirect: "error",
       signal: AbortSignal.any([AbortSignal.timeout(LOCAL_ANSWER_MS), ...(signal ? [signal] : [])]),
     });
     if (!Array.isArray(list?.data) || list.data.length === 0) return [];

@@ -10,7 +10,10 @@ export interface Loopback extends ports.Realtime {
    * `not_served` where nothing listens. Without `surface` and `path` the only served path is meant. The client leaves when `signal`
    * aborts, also while the service still decides.
    */
-  connect(hello: unknown, at?: { readonly surface?: string; readonly path?: string; readonly signal?: AbortSignal }): Promise<LoopbackClient>;
+  connect(
+    hello: unknown,
+    at?: { readonly surface?: string; readonly path?: string; readonly signal?: AbortSignal },
+  ): Promise<LoopbackClient>;
 }
 
 /** A loopback of one's own, for tests that need both sides. */

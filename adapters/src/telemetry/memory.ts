@@ -41,7 +41,9 @@ export function createMemoryTelemetry(): MemoryTelemetry {
       let facts: ports.RequestFacts = {};
       let isOver = false;
       return {
-        note: (more) => void (facts = { ...facts, ...known(more) }),
+        note(more) {
+          facts = { ...facts, ...known(more) };
+        },
         end({ status, error }) {
           if (isOver) return;
           isOver = true;
@@ -57,7 +59,8 @@ export const memoryTelemetry = defineAdapter({
   name: "telemetry/memory",
   port: ports.telemetry,
   needs: {},
-  open: (_given, options: { readonly telemetry?: MemoryTelemetry } | undefined): ports.Telemetry => options?.telemetry ?? createMemoryTelemetry(),
+  open: (_given, options: { readonly telemetry?: MemoryTelemetry } | undefined): ports.Telemetry =>
+    options?.telemetry ?? createMemoryTelemetry(),
 });
 
 /** A fact that is noted as undefined is not known; it must not hide one that is. */

@@ -1,8 +1,9 @@
 import { defineAdapter, ports } from "@portico/core";
-import { createLogLines, type LogDestination, type LogFormat, type LogLevel } from "./opentelemetry/log-lines.ts";
+import type { LogDestination } from "./opentelemetry/line-batch.ts";
+import { createLogLines, type LogFormat, type LogLevel } from "./opentelemetry/log-lines.ts";
 import { createMeasures } from "./opentelemetry/measures.ts";
-import { createRequestSpans } from "./opentelemetry/request-span.ts";
 import { RequestRecord } from "./opentelemetry/request-record.ts";
+import { createRequestSpans } from "./opentelemetry/request-span.ts";
 
 export interface OpenTelemetryOptions {
   /** The quietest lines that are still written; default `info`. `silent` writes none. */
@@ -23,7 +24,7 @@ export const openTelemetry = defineAdapter({
   needs: {},
   open(_given, options: OpenTelemetryOptions | undefined, scope): ports.Telemetry {
     const lines = createLogLines(options ?? {});
-    scope.onClose(() => lines.flush());
+    scope.onClose(() => lines.close());
     const spans = createRequestSpans();
     const measures = createMeasures();
     return {

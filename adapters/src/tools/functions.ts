@@ -4,7 +4,10 @@ import { defineAdapter, ports } from "@portico/core";
 export interface FunctionTool extends Omit<ports.ToolDefinition, "id"> {
   /** Default: the name. */
   readonly id?: string;
-  /** Checks its own arguments: throws `ToolArgumentsInvalid` for those that break the schema. Any other error becomes an error result. */
+  /**
+   * Checks its own arguments: throws ToolArgumentsInvalid for those that break the schema. May throw ToolsUnavailable, too; any other
+   * error becomes an error result. When the signal aborts, nobody waits for it any longer.
+   */
   run(args: unknown, caller: ports.ToolCaller, signal: AbortSignal): Promise<string | ports.ToolResult>;
 }
 
@@ -14,17 +17,24 @@ export interface FunctionToolsOptions {
   readonly tools: readonly FunctionTool[];
 }
 
-/** Tools that an application brings along as plain functions. Two of one id are refused at the start. */
+/** What both protocols take as the name of a tool. */
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Tools that an application brings along as plain functions. Opening throws for two of one id or name, and for a name that is none. */
 export const functionTools = defineAdapter({
   name: "tools/functions",
   port: ports.tools,
   needs: {},
   open(_given, options: FunctionToolsOptions): ports.ToolSource {
     const tools = new Map<string, FunctionTool>();
+    const names = new Set<string>();
     for (const tool of options.tools) {
       const id = tool.id ?? tool.name;
+      if (!TOOL_NAME.test(tool.name)) throw new Error(`Tool "${id}" needs a name of 1-64 letters, digits, "_" and "-"`);
       if (tools.has(id)) throw new Error(`Two tools have the id "${id}"`);
+      if (names.has(tool.name)) throw new Error(`Two tools have the name "${tool.name}"`);
       tools.set(id, tool);
+      names.add(tool.name);
     }
     const definitions = [...tools].map(([id, { run: _run, ...definition }]) => ({ ...definition, id }));
     return {
@@ -35,10 +45,11 @@ export const functionTools = defineAdapter({
         const tool = tools.get(toolId);
         if (!tool) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
         try {
-          const result = await tool.run(args, caller, signal);
+          const result = await untilAborted(() => tool.run(args, caller, signal), signal);
           return typeof result === "string" ? { content: [{ type: "text", text: result }], isError: false } : result;
         } catch (error) {
-          if (signal.aborted || error instanceof ports.ToolArgumentsInvalid) throw error;
+          signal.throwIfAborted();
+          if (error instanceof ports.ToolArgumentsInvalid || error instanceof ports.ToolsUnavailable) throw error;
           // The model reads that it failed, and nothing of an error that was meant for somebody else.
           return { content: [{ type: "text", text: `The tool "${tool.name}" failed` }], isError: true };
         }
@@ -46,3 +57,13 @@ export const functionTools = defineAdapter({
     };
   },
 });
+
+/** A tool that does not listen to its signal must not hold a turn that was stopped. */
+function untilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+    const forget = () => signal.removeEventListener("abort", onAbort);
+    new Promise<T>((begun) => begun(work())).then(resolve, reject).finally(forget);
+  });
+}

@@ -1,4 +1,4 @@
-import { type ErrorCatalogue, type FaultCode, faults, ServiceError, type ErrorMaker } from "../error.ts";
+import { type ErrorCatalogue, type ErrorMaker, type FaultCode, faults, ServiceError } from "../error.ts";
 import type { RouteContract } from "../route.ts";
 
 /** The codes that a route can fail with: its own, the grammar's, and `unknown` for an answer that is none of them. */

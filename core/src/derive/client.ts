@@ -1,6 +1,6 @@
 import { createFetch } from "ofetch";
-import type { Contract, EventOf, Events, RouteContract, Schema } from "../route.ts";
 import type { InferInput } from "valibot";
+import type { Contract, EventOf, Events, RouteContract, Schema } from "../route.ts";
 import { type CallCode, CallFailed, callFailed } from "./call-failed.ts";
 import { readEvents } from "./read-events.ts";
 
@@ -21,9 +21,8 @@ export type CallHeaders = Readonly<Record<string, string>>;
 export type Client<C extends Contract> = { readonly [K in keyof C]: Call<C[K]> };
 
 /** Takes what the route's schemas ask for. Rejects with CallFailed when the service answers with an error. */
-export type Call<C extends RouteContract> = {} extends CallInput<C>
-  ? (input?: CallInput<C>) => Promise<CallResult<C>>
-  : (input: CallInput<C>) => Promise<CallResult<C>>;
+export type Call<C extends RouteContract> =
+  {} extends CallInput<C> ? (input?: CallInput<C>) => Promise<CallResult<C>> : (input: CallInput<C>) => Promise<CallResult<C>>;
 
 export type CallInput<C extends RouteContract> = Part<"params", C["params"]> &
   Part<"query", C["query"]> &
@@ -35,12 +34,16 @@ export type CallResult<C extends RouteContract> = C["success"] extends { kind: "
   : C["success"] extends { kind: "json"; schema: infer S extends Schema }
     ? InferInput<S>
     : C["success"] extends { kind: "empty" }
-      ? void
+      ? undefined
       : Response;
 
 type Part<K extends string, S> = S extends Schema ? Optional<K, InferInput<S>> : {};
 /** A part that may be left out, or whose fields all may, may be left out. */
-type Optional<K extends string, T> = {} extends T ? { readonly [P in K]?: T } : undefined extends T ? { readonly [P in K]?: T } : { readonly [P in K]: T };
+type Optional<K extends string, T> = {} extends T
+  ? { readonly [P in K]?: T }
+  : undefined extends T
+    ? { readonly [P in K]?: T }
+    : { readonly [P in K]: T };
 /** A route that takes other bodies than JSON takes what `fetch` takes. */
 type Body<C extends RouteContract> = C["body"] extends Schema
   ? Part<"body", C["body"]>
@@ -98,7 +101,14 @@ async function resultOf(route: RouteContract, response: Response): Promise<unkno
 function fetchOf(options: ClientOptions): typeof fetch {
   const { fetch: own } = options;
   if (!own) return (input, init) => globalThis.fetch(input, init);
-  return async (input, init) => own(new Request(input, init));
+  return async (input, init) => {
+    const request = new Request(input, init);
+    // A function in process need not look at the signal; a caller that gave up is told so all the same.
+    request.signal.throwIfAborted();
+    const response = await own(request);
+    request.signal.throwIfAborted();
+    return response;
+  };
 }
 
 /** Throws a TypeError for a value that would be another path: URLs take `..` for the parent, however it is escaped. */

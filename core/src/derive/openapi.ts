@@ -49,11 +49,18 @@ export function toOpenAPI(
       Object.assign(securitySchemes, named);
       const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
       const method = route.method.toLowerCase();
-      const operations = (paths[path] ??= {});
+      const operations = paths[path] ?? {};
+      paths[path] = operations;
       if (operations[method]) {
         throw new Error(`${route.method} ${route.path} stands on several surfaces: name one, there is one document per surface`);
       }
-      operations[method] = operationOf({ area, key, route, schemas, security: Object.keys(named).map((name) => ({ [name]: [] })) });
+      operations[method] = operationOf({
+        area,
+        key,
+        route,
+        schemas,
+        security: Object.keys(named).map((name) => ({ [name]: [] })),
+      });
     }
   }
   return {
@@ -69,7 +76,12 @@ export function toOpenAPI(
 /** The named schemes of one `auth`: none for `open`. One that nobody described is at least named. */
 function securityOf(auth: string, described: OpenAPIOptions["security"] = {}): Record<string, SecurityScheme> {
   if (auth === "open") return {};
-  const undescribed: SecurityScheme = { type: "apiKey", in: "header", name: "Authorization", description: `The credential "${auth}"` };
+  const undescribed: SecurityScheme = {
+    type: "apiKey",
+    in: "header",
+    name: "Authorization",
+    description: `The credential "${auth}"`,
+  };
   const schemes = [described[auth] ?? undescribed].flat() as SecurityScheme[];
   return Object.fromEntries(schemes.map((scheme, index) => [index === 0 ? auth : `${auth}-${index + 1}`, scheme]));
 }

@@ -21,7 +21,9 @@ export interface Parameter {
   readonly schema: JsonSchema;
 }
 
-type Content = Readonly<Record<string, { readonly schema?: JsonSchema; readonly examples?: Examples; readonly "x-events"?: JsonSchema }>>;
+type Content = Readonly<
+  Record<string, { readonly schema?: JsonSchema; readonly examples?: Examples; readonly "x-events"?: JsonSchema }>
+>;
 type Examples = Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
 
 interface OperationSource {
@@ -66,7 +68,12 @@ function pathParameters(operationId: string, route: RouteContract, schemas: Sche
 function queryParameters(operationId: string, route: RouteContract, schemas: SchemaBook): Parameter[] {
   if (!route.query) return [];
   const { properties = {}, required = [] } = schemas.of(`${operationId}.query`, route.query);
-  return Object.entries(properties).map(([name, schema]) => ({ name, in: "query", required: required.includes(name), schema: schema as JsonSchema }));
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: required.includes(name),
+    schema: schema as JsonSchema,
+  }));
 }
 
 function requestBodyOf(operationId: string, route: RouteContract, schemas: SchemaBook): Operation["requestBody"] {
@@ -101,7 +108,9 @@ function errorResponses(route: RouteContract): Operation["responses"] {
   const byStatus = Map.groupBy([...Object.values(route.errors ?? {}), ...ownFaults(route)], (error) => error.status);
   return Object.fromEntries(
     [...byStatus].map(([status, errors]) => {
-      const examples = Object.fromEntries(errors.map((error) => [error.code, { summary: error.message ?? error.code, value: example(route, error) }]));
+      const examples = Object.fromEntries(
+        errors.map((error) => [error.code, { summary: error.message ?? error.code, value: example(route, error) }]),
+      );
       return [status, { description: Object.keys(examples).join(", "), content: { "application/json": { examples } } }];
     }),
   );

@@ -7,7 +7,11 @@ import { failureOf } from "./call-failed.ts";
  * not declare are passed over, so that a service can learn new ones. Throws CallFailed on the event `error` that a broken source sends
  * last, and what the connection throws when it is cut.
  */
-export async function* readEvents<E extends Events>(route: RouteContract, response: Response, events: E): AsyncGenerator<EventOf<E>, void> {
+export async function* readEvents<E extends Events>(
+  route: RouteContract,
+  response: Response,
+  events: E,
+): AsyncGenerator<EventOf<E>, void> {
   if (!response.body) return;
   // The stream types of the platform and of the library differ in nothing that matters here.
   const text = response.body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>);

@@ -61,13 +61,19 @@ export async function answerFetch(
     if (kind === "exchange") return await exchanged(route, input, { request, body: bodyOf(request), left, trace, services, id });
     const result = await route.handler(input as never);
     const failed = (error: unknown) => render(error, routes, route, head, services, id);
-    const response = withRequestId(toResponse(route, result, { trace, left, failed }), id);
+    const opened = () => flushHead(request);
+    const response = withRequestId(toResponse(route, result, { trace, left, opened, failed }), id);
     // An event stream is not over when its head is sent: it ends the trace itself.
     if (kind !== "events") trace.end({ status: response.status });
     return request.method === "HEAD" ? await headOnly(response) : response;
   } catch (thrown) {
+    if (request.signal.aborted) {
+      // Nobody reads on, and what failed because of that is nobody's fault.
+      trace.end({ status: CALLER_LEFT });
+      return new FastResponse(null, { status: CALLER_LEFT });
+    }
     const { error, status, headers, body } = render(thrown, routes, route, head, services, id);
-    trace.end({ status: request.signal.aborted ? CALLER_LEFT : status, error: error.code });
+    trace.end({ status, error: error.code });
     const node = nodeOf(request);
     if (node && !node.req.complete) linger(node.req, services.clock);
     return new FastResponse(request.method === "HEAD" ? null : body, { status, headers: webHeaders(headers) });
@@ -77,6 +83,7 @@ export async function answerFetch(
 interface Ending {
   readonly trace: RequestTrace;
   readonly left: AbortController;
+  readonly opened: () => void;
   readonly failed: (error: unknown) => { readonly error: { readonly code: string }; readonly body: string };
 }
 
@@ -91,6 +98,7 @@ function toResponse(route: InstalledRoute, result: unknown, ending: Ending): Res
       return new FastResponse(null, { status: success.status });
     case "events": {
       const stream = eventStream(result as AsyncIterable<{ event: string; data: unknown }>, {
+        opened: ending.opened,
         ended: (error) => ending.trace.end({ status: success.status, ...(error && { error }) }),
         left: () => ending.left.abort(new DOMException("The caller went away", "AbortError")),
         render(thrown) {
@@ -148,6 +156,12 @@ function bodyOf(request: Request): Readable | undefined {
 function nodeOf(request: Request): { readonly req: IncomingMessage; readonly res?: ServerResponse } | undefined {
   const { runtime } = request as { runtime?: { node?: { req?: IncomingMessage; res?: ServerResponse } } };
   return runtime?.node?.req ? (runtime.node as { req: IncomingMessage; res?: ServerResponse }) : undefined;
+}
+
+/** Node holds a head back until the first byte of the body, which a silent stream may not have for minutes. */
+function flushHead(request: Request): void {
+  const response = nodeOf(request)?.res;
+  if (response?.headersSent) response.flushHeaders();
 }
 
 /** Aborts with the host's signal, and when the reader of the answer leaves: a fetch host may tell either. */

@@ -44,10 +44,9 @@ export async function answerNode(
       headers: request.headers,
       body: request,
       respond(status, headers) {
-        response.setHeader("x-portico-request-id", id);
-        response.writeHead(status, headers as Record<string, string | string[]>);
-        // Node holds the head back until the first byte of the body, which a silent stream may not have for minutes.
-        if (isEventStream(headers["content-type"])) response.flushHeaders();
+        // All names at once: after a `setHeader` Node would merge them one by one.
+        response.writeHead(status, { ...(headers as Record<string, string | string[]>), "x-portico-request-id": id });
+        if (isEventStream(headers["content-type"])) sendHeadSoon(response);
         return response;
       },
     };
@@ -80,6 +79,18 @@ export async function answerNode(
     response.writeHead(status, headers as Record<string, string | string[]>);
     response.end(request.method === "HEAD" ? undefined : body);
   }
+}
+
+/**
+ * Node holds the head back until the first byte of the body, which a silent stream may not have for minutes. It goes out at the end of
+ * this turn of the event loop, in one piece with what the turn writes.
+ */
+function sendHeadSoon(response: ServerResponse): void {
+  const { socket } = response;
+  // The socket's own cork: a response that is ended while it is corked itself puts its last chunk before the others.
+  socket?.cork();
+  response.flushHeaders();
+  setImmediate(() => socket?.uncork());
 }
 
 function isEventStream(contentType: string | readonly string[] | undefined): boolean {

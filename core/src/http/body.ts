@@ -27,6 +27,8 @@ export const BODY_SILENCE_MS = 60_000;
 export interface BodyLimits {
   /** Bytes; one more is refused with BodyTooLarge, also where no length was declared. */
   readonly limit: number;
+  /** Bytes that the head declares: a body that has arrived whole by now is then taken at once, as most are. */
+  readonly declared?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly silenceMs?: number;
 }
@@ -37,6 +39,7 @@ export interface BodyLimits {
  * so that an answer can still be sent.
  */
 export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+  if (hasArrived(body, limits)) return takeWhole(body, take);
   return new Promise((resolve, reject) => {
     let size = 0;
     let silence: Timer | undefined;
@@ -102,6 +105,15 @@ export async function readBody(body: Readable, limits: BodyLimits): Promise<Buff
   const chunks: Buffer[] = [];
   await eachChunk(body, limits, (chunk) => void chunks.push(chunk));
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+function hasArrived(body: Readable, { limit, declared = 0 }: BodyLimits): boolean {
+  return declared > 0 && declared <= limit && body.readableLength === declared && !body.destroyed;
+}
+
+async function takeWhole(body: Readable, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+  body.on("error", ignore);
+  await take(body.read() as Buffer);
 }
 
 function ignore(): void {}

@@ -1,5 +1,7 @@
-/** What the answer does when its events are over. */
-export interface EventStreamEnd {
+/** What the answer does around its events. */
+export interface EventStreamAnswer {
+  /** The first event is asked for: the head is sent, or can be. */
+  opened(): void;
   /** Told once: with an error code if the source broke, without one if it ended or its reader left. */
   ended(error?: string): void;
   /** The reader left before the source ended. */
@@ -15,38 +17,45 @@ export interface EventStreamEnd {
  */
 export function eventStream(
   events: AsyncIterable<{ readonly event: string; readonly data: unknown }>,
-  end: EventStreamEnd,
+  answer: EventStreamAnswer,
 ): ReadableStream<Uint8Array> {
   const iterator = events[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
-  let isBroken = false;
+  let state: "new" | "open" | "broken" | "left" = "new";
+  const isLeft = () => state === "left";
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        if (isBroken) {
+        if (state === "broken") {
           // Node writes at the end of the turn: breaking the stream in the same turn would take the last event with it.
           await new Promise((resolve) => setImmediate(resolve));
           controller.error(new Error("The source of the events broke"));
           return;
         }
+        if (state === "new") answer.opened();
+        state = "open";
         try {
           const next = await iterator.next();
+          if (isLeft()) return;
           if (next.done) {
-            end.ended();
+            answer.ended();
             controller.close();
             return;
           }
           controller.enqueue(encoder.encode(frame(next.value.event, JSON.stringify(next.value.data))));
         } catch (error) {
-          isBroken = true;
-          const { code, body } = end.render(error);
-          end.ended(code);
+          // What breaks because the reader left is nobody's fault.
+          if (isLeft()) return;
+          state = "broken";
+          const { code, body } = answer.render(error);
+          answer.ended(code);
           controller.enqueue(encoder.encode(frame("error", body)));
         }
       },
       async cancel() {
-        end.ended();
-        end.left();
+        state = "left";
+        answer.ended();
+        answer.left();
         await iterator.return?.();
       },
     },

@@ -3,6 +3,7 @@ import type { RequestTrace } from "../ports/telemetry.ts";
 import type { Exchange } from "../route.ts";
 import type { InstalledRoute, SurfaceServices } from "./pipeline.ts";
 import { webHeaders } from "./web-headers.ts";
+import { toWebStream } from "./web-stream.ts";
 
 export interface FetchExchange {
   readonly request: Request;
@@ -25,20 +26,21 @@ export function exchanged(route: InstalledRoute, input: object, over: FetchExcha
   return new Promise((resolve, reject) => {
     const answer = new PassThrough();
     let isSent = false;
+    let isBroken = false;
     const exchange: Exchange = {
       headers: Object.fromEntries(request.headers),
       body: over.body ?? Readable.from([]),
       respond(status, headers) {
         if (isSent) throw new Error("respond() was called twice");
         const isBodyless = request.method === "HEAD" || BODYLESS.has(status);
-        const stream = isBodyless ? null : (Readable.toWeb(answer) as ReadableStream);
+        const stream = isBodyless ? null : toWebStream(answer);
         const response = new Response(stream, { status, headers: webHeaders({ ...headers, "x-portico-request-id": over.id }) });
         isSent = true;
         if (isBodyless) answer.resume();
         answer.once("close", () => {
           const isWhole = answer.readableEnded;
           if (!isWhole) left.abort(new DOMException("The caller went away", "AbortError"));
-          trace.end({ status, ...(answer.errored && { error: "answer_broken" }) });
+          trace.end({ status, ...(isBroken && { error: "answer_broken" }) });
         });
         resolve(response);
         return answer;
@@ -55,6 +57,7 @@ export function exchanged(route: InstalledRoute, input: object, over: FetchExcha
         if (!isSent) return reject(error);
         if (answer.destroyed) return;
         over.services.telemetry.log.error(`${route.key} broke after its head`, { request: over.id }, error);
+        isBroken = true;
         answer.destroy(error);
       },
     );

@@ -132,11 +132,12 @@ export function render(
   services: SurfaceServices,
   id: string,
 ): Rendered {
-  const contract = (route ?? firstRoute(routes))?.contract;
+  const contract = (route ?? routeFor(routes, head.method) ?? firstRoute(routes))?.contract;
   const own = contract?.faults ?? routes.faults;
-  const error = ServiceError.is(thrown) ? thrown : fault(own, "internal_error", { cause: thrown });
+  const isDeclared = ServiceError.is(thrown);
+  const error = isDeclared ? thrown : fault(own, "internal_error", { cause: thrown });
   const where = route?.key ?? routes.surface;
-  if (error.status >= 500 && error.cause !== undefined) {
+  if (!isDeclared || (error.status >= 500 && error.cause !== undefined)) {
     services.telemetry.log.error(`${where} failed: ${error.code}`, { request: id }, error.cause);
   }
   const body = enveloped(error, contract?.envelope ?? routes.envelope ?? plainEnvelope, head, (cause) =>

@@ -45,6 +45,7 @@ export interface RequestFacts {
   /** Provider configuration id and provider type. */
   readonly provider?: string;
   readonly providerType?: string;
+  /** Once it is known to be served: it becomes a label of metrics, and callers can invent any number of names. */
   readonly model?: string;
   /** Whether the request was converted between protocols. */
   readonly converted?: boolean;

@@ -48,9 +48,12 @@ export const credentialTool = defineAdapter({
       return told({ provider: providerId, tokenId, token: token.reveal() });
     };
     const reveal = (providerId: string): ports.ToolResult => {
-      if (!options.allowRawCredentials) return refused("Real credentials are not handed out: this instance does not allow raw credentials");
+      if (!options.allowRawCredentials)
+        return refused("Real credentials are not handed out: this instance does not allow raw credentials");
       const credential = options.credentials?.[providerId];
-      return credential ? told({ provider: providerId, credential: credential.reveal() }) : refused(`Provider "${providerId}" has no credential`);
+      return credential
+        ? told({ provider: providerId, credential: credential.reveal() })
+        : refused(`Provider "${providerId}" has no credential`);
     };
     return {
       id: "compute-credential",
@@ -60,7 +63,9 @@ export const credentialTool = defineAdapter({
         if (call.toolId !== TOOL_ID) throw new ports.ToolNotFound(`There is no tool "${call.toolId}" here`);
         const parsed = v.safeParse(credentialArguments, call.arguments);
         if (!parsed.success) {
-          throw new ports.ToolArgumentsInvalid(parsed.issues.map((issue) => `${v.getDotPath(issue) ?? "(arguments)"}: expected ${issue.expected}`).join("; "));
+          throw new ports.ToolArgumentsInvalid(
+            parsed.issues.map((issue) => `${v.getDotPath(issue) ?? "(arguments)"}: expected ${issue.expected}`).join("; "),
+          );
         }
         const ids = models.map((provider) => provider.id);
         const providerId = parsed.output.provider ?? call.caller.providerId ?? (ids.length === 1 ? ids[0] : undefined);

@@ -22,6 +22,8 @@ export async function relay({ protocol, provider, exchange, head, upload, signal
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
   const headers = answerHeaders(answer.headers, provider);
   const out = exchange.respond(answer.status, headers);
+  // Already read to its end: no error that comes later is of any concern.
+  if (hasArrived(answer)) return void out.end(answer.body.on("error", () => {}).read());
   await pass(answer.body, out, (error) =>
     isPlainEventStream(headers) ? streamErrorEvent(protocol, brokenStream(error, provider)) : undefined,
   );
@@ -86,6 +88,11 @@ function pass(body: Readable, out: Writable, ending: (error: Error) => string | 
       resolve();
     });
   });
+}
+
+/** Most whole answers come together with their head: there are no pieces to wait for. */
+function hasArrived({ headers, body }: ports.ModelAnswer): boolean {
+  return body.readableLength > 0 && headers["content-length"] === String(body.readableLength);
 }
 
 function isPlainEventStream(headers: Readonly<Record<string, string | readonly string[]>>): boolean {

@@ -32,6 +32,14 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
   });
   return new Promise((resolve) => {
     let isOver = false;
+    /** What this turn of the event loop has to say: chunks arrive many at a time, and each write has its price. */
+    let pending = "";
+    const flush = () => {
+      if (isOver) return;
+      next.refresh();
+      if (!out.write(pending)) body.pause();
+      pending = "";
+    };
     const beat = () => {
       // A reader that does not keep up needs no sign of life.
       if (!out.writableNeedDrain) out.write(writer.keepAlive);
@@ -50,13 +58,13 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
       const last = events.at(-1)!;
       if (last.type === "finish" || last.type === "error") {
         finish();
-        out.end(text);
+        out.end(pending + text);
         // What an upstream says after the end is nobody's; a broken one is cut.
         if (last.type === "error") body.destroy();
         else body.resume();
       } else if (text !== "") {
-        next.refresh();
-        if (!out.write(text)) body.pause();
+        if (pending === "") queueMicrotask(flush);
+        pending += text;
       }
     };
     out.on("drain", () => void (isOver || body.resume()));

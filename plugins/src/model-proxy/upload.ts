@@ -90,7 +90,7 @@ class Intake {
     const encoding = this.#exchange.headers["content-encoding"];
     if (encoding !== undefined && encoding !== "identity") return this.#runEncoded();
     await guarded(
-      eachChunk(this.#exchange.body, { limit: REQUEST_BYTES, clock: this.#options.clock }, (chunk) => {
+      eachChunk(this.#exchange.body, limitsOf(this.#exchange, this.#options.clock), (chunk) => {
         this.#scan.push(chunk);
         return this.#take(chunk, true);
       }),
@@ -139,9 +139,8 @@ class Intake {
     // Whoever sends the body upstream waits for `rest`; it must not count as unhandled before that.
     rest.catch(() => {});
     out.on("error", () => {});
-    const declared = Number(this.#exchange.headers["content-length"] ?? Number.NaN);
     const facts = { model, stream: this.#scan.stream, mistyped: undefined };
-    this.#resolve({ facts, body: out, length: Number.isSafeInteger(declared) ? declared : undefined, rest });
+    this.#resolve({ facts, body: out, length: declaredLength(this.#exchange), rest });
   }
 
   #forward(chunk: Buffer): void | Promise<void> {
@@ -181,7 +180,7 @@ async function decoded(
   takeRaw?: (chunk: Buffer) => void | Promise<void>,
 ): Promise<void> {
   const decoder = decoderOf(exchange);
-  const limits = { limit: REQUEST_BYTES, clock };
+  const limits = limitsOf(exchange, clock);
   if (!decoder) return guarded(eachChunk(exchange.body, limits, take));
   let size = 0;
   let failure: unknown;
@@ -217,6 +216,15 @@ async function decoded(
   } finally {
     decoder.destroy();
   }
+}
+
+function limitsOf(exchange: Exchange, clock: ports.Clock): Parameters<typeof eachChunk>[1] {
+  return { limit: REQUEST_BYTES, declared: declaredLength(exchange), clock };
+}
+
+function declaredLength({ headers }: Exchange): number | undefined {
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  return Number.isSafeInteger(length) ? length : undefined;
 }
 
 function decoderOf(exchange: Exchange): ReturnType<typeof createDecoder> {

@@ -1,15 +1,5 @@
+import type { DemoRequest } from "./request.ts";
 import { sampleOf } from "./sample.ts";
-
-/** The parts of a Messages request that the demo model looks at. Everything may be missing: it came from outside. */
-export interface DemoRequest {
-  readonly model?: unknown;
-  readonly max_tokens?: unknown;
-  readonly stream?: unknown;
-  readonly messages?: unknown;
-  readonly tools?: unknown;
-  readonly tool_choice?: unknown;
-  readonly output_config?: unknown;
-}
 
 export type DemoBlock =
   | { readonly type: "text"; readonly text: string }
@@ -52,12 +42,12 @@ export function demoAnswer(request: DemoRequest): DemoAnswer {
       ? resultReport(results)
       : (toolCall(request, said, messages.length) ?? [{ type: "text", text: plainAnswer(request, said, blocks) }]);
   const inputTokens = tokensOf(JSON.stringify(messages));
-  return fitted(content, inputTokens, typeof request.max_tokens === "number" ? request.max_tokens : Number.POSITIVE_INFINITY);
+  return fitted(content, inputTokens, request.max_tokens ?? Number.POSITIVE_INFINITY);
 }
 
 function plainAnswer(request: DemoRequest, said: string, blocks: readonly Block[]): string {
   const format = (request.output_config as { format?: { type?: string; schema?: unknown } } | undefined)?.format;
-  if (format?.type === "json_schema") return JSON.stringify(sampleOf(format.schema, said || "demo"));
+  if (format?.type === "json_schema") return JSON.stringify(sampleOf(format.schema, shortened(said) || "demo"));
   const others = blocks.filter((block) => block.type !== "text").map((block) => block.type);
   const seen = others.length > 0 ? ` With it came: ${others.join(", ")}.` : "";
   return said
@@ -66,19 +56,19 @@ function plainAnswer(request: DemoRequest, said: string, blocks: readonly Block[
 }
 
 function toolCall(request: DemoRequest, said: string, turn: number): DemoBlock[] | undefined {
-  const tools = listOf<Tool>(request.tools).filter((tool) => typeof tool.name === "string");
-  const choice = request.tool_choice as { type?: string; name?: string } | undefined;
+  const tools = listOf<Tool>(request.tools).filter((tool) => typeof tool.name === "string" && tool.name !== "");
+  const choice = request.tool_choice as { type?: string; name?: string; disable_parallel_tool_use?: unknown } | null | undefined;
   if (choice?.type === "none") return undefined;
   const forced =
     choice?.type === "tool" ? tools.find((tool) => tool.name === choice.name) : choice?.type === "any" ? tools[0] : undefined;
   const named = tools.filter((tool) => said.includes(tool.name!));
-  const chosen = forced ? [forced] : named;
+  const chosen = forced ? [forced] : choice?.disable_parallel_tool_use === true ? named.slice(0, 1) : named;
   if (chosen.length === 0) return undefined;
   return chosen.map((tool, index) => ({
     type: "tool_use",
     id: `toolu_demo_${turn}_${index}`,
     name: tool.name!,
-    input: sampleOf(tool.input_schema ?? { type: "object" }, said || "demo"),
+    input: sampleOf(tool.input_schema ?? { type: "object" }, shortened(said) || "demo"),
   }));
 }
 
@@ -91,8 +81,8 @@ function fitted(content: readonly DemoBlock[], inputTokens: number, limit: numbe
   const first = content[0];
   const length = tokensOf(content.map((block) => (block.type === "text" ? block.text : JSON.stringify(block.input))).join(""));
   if (first?.type === "text" && length > limit) {
-    const text = [...first.text].slice(0, Math.max(limit, 0) * CHARACTERS_PER_TOKEN).join("");
-    return { content: text ? [{ type: "text", text }] : [], stopReason: "max_tokens", inputTokens, outputTokens: limit };
+    const text = [...first.text].slice(0, limit * CHARACTERS_PER_TOKEN).join("");
+    return { content: [{ type: "text", text }], stopReason: "max_tokens", inputTokens, outputTokens: limit };
   }
   return { content, stopReason: first?.type === "tool_use" ? "tool_use" : "end_turn", inputTokens, outputTokens: length };
 }
@@ -110,7 +100,9 @@ function textOf(blocks: readonly Block[]): string {
 }
 
 function shortened(text: string): string {
-  return text.length > LONGEST_ECHO ? `${text.slice(0, LONGEST_ECHO)}…` : text;
+  if (text.length <= LONGEST_ECHO) return text;
+  // Not in the middle of a character.
+  return `${text.slice(0, LONGEST_ECHO).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
 function tokensOf(text: string): number {

@@ -4,13 +4,24 @@ import type { Upstream } from "./upstream.ts";
 
 /** How long a discovered list is believed. */
 const FRESH_MS = 5 * 60_000;
+/** How long a reading may take, all pages together: callers wait for it. */
+const READING_MS = 15_000;
+/** How long an old list stands in before the next attempt, so that an upstream that is down does not slow every call. */
+const RETRY_MS = 30_000;
 const LIST_BYTES = 8 * 1024 * 1024;
 /** More pages than any vendor has: a list that never ends is not followed for ever. */
 const MOST_PAGES = 50;
 
+interface Known {
+  readonly models: readonly string[];
+  /** When the next reading is due. */
+  readonly until: number;
+}
+
 /**
  * Reads the upstream's own list of models, following the pages of the Messages protocol, and remembers it for five minutes. Callers at
- * the same time share one reading. A list that can no longer be renewed is still believed, as long as there ever was one.
+ * the same time share one reading. A list that cannot be renewed now is still believed; without any, a failure is the next caller's
+ * chance. Throws ModelUnreachable, ModelTimeout or the signal's reason.
  */
 export function createDiscovery(
   name: string,
@@ -18,42 +29,69 @@ export function createDiscovery(
   request: { readonly path: string; readonly headers: Readonly<Record<string, string>> },
   clock: ports.Clock,
 ): (signal?: AbortSignal) => Promise<readonly string[]> {
-  let known: { readonly models: readonly string[]; readonly at: number } | undefined;
+  let known: Known | undefined;
   let reading: Promise<readonly string[]> | undefined;
 
-  const read = async (): Promise<readonly string[]> => {
-    const models: string[] = [];
+  const read = async (signal: AbortSignal): Promise<readonly string[]> => {
+    const models = new Set<string>();
     let after: string | undefined;
     for (let page = 0; page < MOST_PAGES; page++) {
       const path = after === undefined ? request.path : `${request.path}?after_id=${encodeURIComponent(after)}`;
-      const answer = await upstream.request({ method: "GET", path, headers: request.headers }, undefined);
+      const answer = await upstream.request({ method: "GET", path, headers: request.headers }, signal);
       const list = parseList(name, answer.status, await readText(answer.body));
-      models.push(...list.models);
+      for (const model of list.models) models.add(model);
       if (!list.next) break;
       after = list.next;
     }
-    known = { models, at: clock.now() };
-    return models;
+    return Object.freeze([...models]);
+  };
+
+  const renew = async (): Promise<readonly string[]> => {
+    const late = new AbortController();
+    const timer = clock.after(READING_MS, () =>
+      late.abort(new ports.ModelTimeout(`Provider "${name}" did not tell its models in time`)),
+    );
+    try {
+      const models = await read(late.signal);
+      known = { models, until: clock.now() + FRESH_MS };
+      return models;
+    } catch (error) {
+      if (!known) throw error;
+      known = { models: known.models, until: clock.now() + RETRY_MS };
+      return known.models;
+    } finally {
+      timer.cancel();
+      reading = undefined;
+    }
   };
 
   return async (signal) => {
-    if (known && clock.now() - known.at < FRESH_MS) return known.models;
-    reading ??= read().finally(() => {
-      reading = undefined;
-    });
-    const stale = known;
-    return untilAborted(stale ? reading.catch(() => stale.models) : reading, signal);
+    signal?.throwIfAborted();
+    if (known && clock.now() < known.until) return known.models;
+    reading ??= renew();
+    return untilAborted(reading, signal);
   };
 }
 
 function parseList(name: string, status: number, text: string): { models: string[]; next: string | undefined } {
   if (status !== 200) throw new ports.ModelUnreachable(`Provider "${name}" answered its list of models with status ${status}`);
+  const body = parseObject(text);
+  const entries: unknown = body?.["data"];
+  if (!body || !Array.isArray(entries)) throw new ports.ModelUnreachable(`Provider "${name}" answered with no list of models`);
+  const ids = entries.map((entry: { id?: unknown } | null) => entry?.id);
+  const next = body["last_id"];
+  return {
+    models: ids.filter((id): id is string => typeof id === "string" && id !== ""),
+    next: body["has_more"] === true && typeof next === "string" ? next : undefined,
+  };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const body = JSON.parse(text) as { data?: { id?: unknown }[]; has_more?: unknown; last_id?: unknown };
-    const models = (body.data ?? []).map((entry) => entry.id).filter((id) => typeof id === "string");
-    return { models, next: body.has_more === true && typeof body.last_id === "string" ? body.last_id : undefined };
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
   } catch {
-    throw new ports.ModelUnreachable(`Provider "${name}" answered with no list of models`);
+    return undefined;
   }
 }
 
@@ -76,7 +114,6 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pro
   if (!signal) return work;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error);
-    if (signal.aborted) return onAbort();
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   });

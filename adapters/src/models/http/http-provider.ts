@@ -8,16 +8,14 @@ const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
 /** Shorter values would be found by chance in honest text. */
 const SHORTEST_SECRET = 8;
 
-/** A provider behind HTTP that speaks one dialect. Throws when `baseUrl` is no http or https address. */
+/** A provider behind HTTP that speaks one dialect. Throws when `baseUrl` is no plain http or https address. */
 export function openHttpProvider(
   dialect: UpstreamDialect,
   options: HttpProviderOptions,
   clock: ports.Clock,
   scope: Scope,
 ): ports.ModelProvider {
-  const base = new URL(options.baseUrl);
-  if (base.protocol !== "http:" && base.protocol !== "https:")
-    throw new Error(`Provider "${options.id}": baseUrl must begin with http:// or https://`);
+  const base = parseBaseUrl(options);
   const prefix = base.pathname.replace(/\/+$/, "");
   const upstream = createUpstream(options.id, base.origin, { ...DEFAULT_TIMEOUTS, ...options.timeouts }, clock);
   scope.onClose(() => upstream.close());
@@ -52,6 +50,17 @@ export function openHttpProvider(
     },
     redact,
   };
+}
+
+/** The address may hold a credential by mistake, so that no message repeats it. */
+function parseBaseUrl({ id, baseUrl }: HttpProviderOptions): URL {
+  const base = URL.parse(baseUrl);
+  if (base?.protocol !== "http:" && base?.protocol !== "https:")
+    throw new Error(`Provider "${id}": baseUrl must be an address that begins with http:// or https://`);
+  // What calls would silently leave out is refused: a user, a query, a fragment.
+  if (base.username || base.password || base.search || base.hash)
+    throw new Error(`Provider "${id}": baseUrl must be an address and a path alone, without user, query or fragment`);
+  return base;
 }
 
 function redactor(secrets: readonly string[]): (text: string) => string {

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { ports } from "@portico/core";
 import { type Dispatcher, errors, Pool } from "undici";
+import { abortError } from "../abort-error.ts";
 import type { ProviderTimeouts } from "./provider-options.ts";
 
 export interface UpstreamRequest {
@@ -23,8 +24,11 @@ export function createUpstream(name: string, origin: string, timeouts: ProviderT
   return {
     request: (request, signal) =>
       new Promise((resolve, reject) => {
-        const call = new UpstreamCall(name, timeouts, clock, signal, resolve, reject);
         const { method, path, headers, body } = request;
+        const upload = body instanceof Readable ? body : undefined;
+        const call = new UpstreamCall(name, timeouts, clock, upload, signal, resolve, reject);
+        // A caller who has left already costs the upstream no connection.
+        if (call.isOver) return;
         pool.dispatch({ origin, method, path, headers: headers as Record<string, string>, body: body ?? null }, call);
       }),
     // In-flight calls belong to requests that the host has already waited for: what is left now is cut.
@@ -36,6 +40,8 @@ export function createUpstream(name: string, origin: string, timeouts: ProviderT
 class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #name: string;
   readonly #timeouts: ProviderTimeouts;
+  /** The request's body, where it is a stream: whatever happens, it is not left open. */
+  readonly #upload: Readable | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #resolve: (answer: ports.ModelAnswer) => void;
   readonly #reject: (error: Error) => void;
@@ -44,11 +50,13 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #answer: AnswerBody | undefined;
   #failure: Error | undefined;
+  #isSent = false;
 
   constructor(
     name: string,
     timeouts: ProviderTimeouts,
     clock: ports.Clock,
+    upload: Readable | undefined,
     signal: AbortSignal | undefined,
     resolve: (answer: ports.ModelAnswer) => void,
     reject: (error: Error) => void,
@@ -56,14 +64,17 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#name = name;
     this.#timeouts = timeouts;
     this.#clock = clock;
+    this.#upload = upload;
     this.#signal = signal;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#timer = clock.after(timeouts.headersMs, () =>
-      this.#stop(new ports.ModelTimeout(`Provider "${name}" did not answer in time`)),
-    );
+    this.#timer = this.#awaitHead();
     if (signal?.aborted) this.#onAbort();
     else signal?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  get isOver(): boolean {
+    return this.#failure !== undefined;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -76,15 +87,20 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#timer.refresh();
   }
 
+  onRequestSent(): void {
+    this.#isSent = true;
+    this.#timer.refresh();
+  }
+
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[]>): void {
     if (status < 200 || this.#failure) return;
     this.#timer.cancel();
-    this.#timer = this.#clock.after(this.#timeouts.idleMs, () => {
-      // A reader that holds the stream back is not the upstream's silence.
-      if (controller.paused) this.#timer.refresh();
-      else this.#stop(new ports.ModelTimeout(`Provider "${this.#name}" stopped answering`));
-    });
-    this.#answer = new AnswerBody(controller, () => this.#settle());
+    this.#timer = this.#awaitMore(controller);
+    this.#answer = new AnswerBody(
+      controller,
+      () => this.#timer.refresh(),
+      () => this.#settle(),
+    );
     this.#resolve({ status, headers, body: this.#answer });
   }
 
@@ -100,14 +116,14 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
     this.#settle();
+    this.#upload?.destroy();
     const error = this.#failure ?? this.#translate(cause);
     if (this.#answer) this.#answer.destroy(error);
     else this.#reject(error);
   }
 
   readonly #onAbort = (): void => {
-    const reason: unknown = this.#signal?.reason;
-    this.#stop(reason instanceof Error ? reason : new DOMException("The call was aborted", "AbortError"));
+    if (this.#signal) this.#stop(abortError(this.#signal));
   };
 
   /** End the call from this side, at once, wherever it is: also while it still waits for a connection. */
@@ -116,8 +132,29 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#failure = error;
     this.#settle();
     this.#controller?.abort(error);
+    this.#upload?.destroy();
     if (this.#answer) this.#answer.destroy(error);
     else this.#reject(error);
+  }
+
+  #awaitHead(): ports.Timer {
+    return this.#clock.after(this.#timeouts.headersMs, () => {
+      if (this.#isSenderLate()) this.#timer = this.#awaitHead();
+      else this.#stop(new ports.ModelTimeout(`Provider "${this.#name}" did not answer in time`));
+    });
+  }
+
+  /** Whether the next byte is the request's own, and not held up by an upstream that does not take it. */
+  #isSenderLate(): boolean {
+    return this.#upload !== undefined && this.#controller !== undefined && !this.#isSent && !this.#upload.isPaused();
+  }
+
+  #awaitMore(controller: Dispatcher.DispatchController): ports.Timer {
+    return this.#clock.after(this.#timeouts.idleMs, () => {
+      // A reader that holds the stream back is not the upstream's silence.
+      if (controller.paused) this.#timer = this.#awaitMore(controller);
+      else this.#stop(new ports.ModelTimeout(`Provider "${this.#name}" stopped answering`));
+    });
   }
 
   #settle(): void {
@@ -137,16 +174,20 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
 /** The body of an answer. Destroying it before its end closes the connection, so that the upstream stops working. */
 class AnswerBody extends Readable {
   readonly #controller: Dispatcher.DispatchController;
+  readonly #resumed: () => void;
   readonly #closed: () => void;
 
-  constructor(controller: Dispatcher.DispatchController, closed: () => void) {
+  constructor(controller: Dispatcher.DispatchController, resumed: () => void, closed: () => void) {
     super();
     this.#controller = controller;
+    this.#resumed = resumed;
     this.#closed = closed;
   }
 
   override _read(): void {
-    if (this.#controller.paused) this.#controller.resume();
+    if (!this.#controller.paused) return;
+    this.#resumed();
+    this.#controller.resume();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {

@@ -1,22 +1,17 @@
 import { describeCause, type ports } from "@portico/core";
 import pino, { type Logger } from "pino";
+import { createLineBatch, type LogDestination } from "./line-batch.ts";
 import { type EndedRequest, shortened } from "./request-record.ts";
 import { textLine } from "./text-line.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 export type LogFormat = "json" | "text";
 
-/** Takes whole lines. One that buffers may offer `flushSync`, which is then called after errors and when the app closes. */
-export interface LogDestination {
-  write(line: string): unknown;
-  flushSync?(): void;
-}
-
 export interface LogLines {
   readonly log: ports.Log;
   request(ended: EndedRequest): void;
   /** Everything that was logged has left the process when this returns. */
-  flush(): void;
+  close(): void;
 }
 
 const STANDARD_ERROR = 2;
@@ -26,8 +21,7 @@ const CALLER_LEFT = 499;
 
 /** Log lines with pino. Only declared fields of plain values are written, so that no secret, prompt or body can hang on one. */
 export function createLogLines(options: { level?: LogLevel; format?: LogFormat; destination?: LogDestination }): LogLines {
-  const destination: LogDestination = options.destination ?? pino.destination({ dest: STANDARD_ERROR, sync: false });
-  const isText = options.format === "text";
+  const batch = createLineBatch(options.destination ?? pino.destination({ dest: STANDARD_ERROR, sync: false }));
   const logger = pino(
     {
       level: options.level ?? "info",
@@ -35,15 +29,14 @@ export function createLogLines(options: { level?: LogLevel; format?: LogFormat; 
       timestamp: createTimestamp(),
       formatters: { level: (label) => ({ level: label }) },
     },
-    isText ? { write: (line: string) => destination.write(textLine(line)) } : destination,
+    options.format === "text" ? { write: (line: string) => batch.write(textLine(line)) } : batch,
   );
-  const flush = () => destination.flushSync?.();
   let flushedAt = Number.NEGATIVE_INFINITY;
   const flushErrors = () => {
     const now = performance.now();
     if (now - flushedAt < FLUSH_EVERY_MS) return;
     flushedAt = now;
-    flush();
+    batch.flush();
   };
 
   return {
@@ -57,7 +50,7 @@ export function createLogLines(options: { level?: LogLevel; format?: LogFormat; 
       },
     },
     request: (ended) => writeRequest(logger, ended),
-    flush,
+    close: batch.close,
   };
 }
 

@@ -18,7 +18,12 @@ export function createMeasures(): Measures {
 
   const requests = histogram("http.server.request.duration", "s", "Duration of HTTP requests", HTTP_SECONDS);
   const operations = histogram("gen_ai.client.operation.duration", "s", "Duration of model calls", MODEL_SECONDS);
-  const firstChunks = histogram("gen_ai.client.operation.time_to_first_chunk", "s", "Time to a stream's first chunk", MODEL_SECONDS);
+  const firstChunks = histogram(
+    "gen_ai.client.operation.time_to_first_chunk",
+    "s",
+    "Time to a stream's first chunk",
+    MODEL_SECONDS,
+  );
   const tokens = histogram("gen_ai.client.token.usage", "{token}", "Tokens that model calls used", TOKENS);
 
   return {

@@ -1,4 +1,14 @@
-import { type Attributes, type Context, context, type HrTime, propagation, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  type Attributes,
+  type Context,
+  context,
+  type HrTime,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
 import type { ports } from "@portico/core";
 import type { EndedRequest } from "./request-record.ts";
 import { errorType, httpMethod, SCOPE } from "./semantic-names.ts";

@@ -3,7 +3,18 @@ import type { EndedRequest } from "./request-record.ts";
 /** The instrumentation scope of all spans and metrics. */
 export const SCOPE = "portico";
 
-const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"]);
+const METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "DELETE",
+  "CONNECT",
+  "OPTIONS",
+  "TRACE",
+  "PATCH",
+  "QUERY",
+]);
 
 /** A method as an attribute: a caller can invent any number of others, and each would be a time series of its own. */
 export function httpMethod(method: string): string {

@@ -27,7 +27,11 @@ export function writeChatCompletion(
     content: text === "" && (refusal !== "" || calls.length > 0) ? null : text,
     refusal: refusal === "" ? null : refusal,
     ...reasoning(blocks),
-    ...(calls.length > 0 && called(calls.map((call) => toolCall(call, ids)), options.isLegacy)),
+    ...(calls.length > 0 &&
+      called(
+        calls.map((call) => toolCall(call, ids)),
+        options.isLegacy,
+      )),
   };
   const reported = chatUsage(usage);
   return {

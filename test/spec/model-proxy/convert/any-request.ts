@@ -2,8 +2,8 @@ import fc from "fast-check";
 import type { Json, JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
 
 /**
- * Requests of both protocols that can be said in the other one: everything that the conversion promises to keep, in the mixtures that
- * callers send. Keys that are undefined are left out, as on the wire.
+ * Requests of both protocols that can be said in the other one: everything that the conversion promises to keep, in the
+ * mixtures that callers send. Keys that are undefined are left out, as on the wire.
  */
 
 const said = fc

@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
 
 /**
- * What a request asks for, in words of neither protocol. Both readers are written from the protocols' own pages and from the rules that
- * the documentation of the conversion states, and share no code with it.
+ * What a request asks for, in words of neither protocol. Both readers are written from the protocols' own pages and from the
+ * rules that the documentation of the conversion states, and share no code with it.
  */
 export interface Meaning {
   readonly model: Json | undefined;
@@ -139,7 +139,7 @@ class Story {
       .filter((piece) => !/^(\[tool error\] )?\[attachment \d+: in the next user message\]$/.test(piece))
       .join("\n\n");
     const failed = text.startsWith("[tool error]") && !own.startsWith("[tool error]");
-    this.at("user").results.push(`${this.number(id)} ${failed ? `[tool error] ${own}`.trim() : own}`);
+    this.at("user").results.push(`${this.number(id)} ${failed ? markFailed(own) : own}`);
   }
 
   number(id: Json | undefined): string {
@@ -170,7 +170,7 @@ function readMessagesTurn(story: Story, message: JsonObject): void {
   for (const result of blocks.filter((block) => block.type === "tool_result")) {
     const parts = typeof result.content === "string" ? [{ type: "text", text: result.content }] : list(result.content);
     const text = parts.flatMap((part) => (part.type === "text" ? [String(part.text)] : [])).join("\n\n");
-    story.result(result.tool_use_id, result.is_error === true ? `[tool error] ${text}`.trim() : text);
+    story.result(result.tool_use_id, result.is_error === true ? markFailed(text) : text);
     for (const part of parts)
       if (part.type !== "text") turn.media.push(`of call ${story.number(result.tool_use_id)}`, mediaOfBlock(part));
   }
@@ -181,7 +181,10 @@ function readMessagesTurn(story: Story, message: JsonObject): void {
 }
 
 function readChatMessage(story: Story, message: JsonObject): void {
-  if (message.role === "tool") return story.result(message.tool_call_id, textsOf(message.content).join("\n\n"));
+  if (message.role === "tool") {
+    story.result(message.tool_call_id, textsOf(message.content).join("\n\n"));
+    return;
+  }
   if (message.role === "user") {
     const turn = story.at("user");
     const parts = typeof message.content === "string" ? [{ type: "text", text: message.content }] : list(message.content);
@@ -209,6 +212,10 @@ function readUserText(story: Story, text: string): void {
   const label = /^\[attachment \d+ of the result of tool call (.*)\]$/s.exec(text);
   if (label) story.at("user").media.push(`of call ${story.number(label[1])}`);
   else story.at("user").texts.push(text);
+}
+
+function markFailed(text: string): string {
+  return text === "" ? "[tool error]" : `[tool error] ${text}`;
 }
 
 function mediaOfBlock(block: JsonObject): string {

@@ -53,6 +53,12 @@ describe("sampling", () => {
     expect(dropped).toEqual(named);
   });
 
+  it("is made of numbers, and 1e999 is none", () => {
+    expect(refusal(() => toChat({ temperature: "1" })).field).toBe("temperature");
+    expect(refusal(() => toChat(JSON.parse('{"top_p":1e999}'))).field).toBe("top_p");
+    expect(refusal(() => toMessages(JSON.parse('{"presence_penalty":1e999}'))).field).toBe("presence_penalty");
+  });
+
   it.each([1.01, 2, -0.1, "1"])("a temperature that Messages lacks is refused, not clamped: %j", (temperature) => {
     expect(refusal(() => toMessages({ temperature })).field).toBe("temperature");
   });

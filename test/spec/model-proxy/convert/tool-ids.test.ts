@@ -7,8 +7,9 @@ const anyId = fc.oneof(
   fc.string(),
   fc.string({ unit: "binary" }),
   fc.stringMatching(/^[a-zA-Z0-9_-]{1,60}$/),
-  fc.stringMatching(/^(esc|sha)-[a-zA-Z0-9_-]{0,40}$/),
+  fc.stringMatching(/^(esc|sha|big)-[a-zA-Z0-9_-]{0,40}$/),
   fc.stringMatching(/^esc-(-00[0-9a-f]{2}|[a-z]){0,6}$/),
+  fc.string({ minLength: 511, maxLength: 520 }),
   fc.stringMatching(/^functions\.[a-z_]{1,12}:[0-9]$/),
 );
 
@@ -30,15 +31,23 @@ describe("an id of Chat Completions", () => {
     },
   );
 
-  it("whatever it is, comes back unchanged unless it looks like our own hash", () => {
+  it("of up to 512 characters comes back unchanged, unless it looks like our own hash", () => {
     fc.assert(
       fc.property(anyId, (id) => {
         expect(toolIdForMessages(id)).toMatch(/^[a-zA-Z0-9_-]+$/);
-        if (!id.startsWith("sha-")) expect(toolIdForChat(toolIdForMessages(id))).toBe(id);
+        if (id.length <= 512 && !id.startsWith("sha-")) expect(toolIdForChat(toolIdForMessages(id))).toBe(id);
       }),
     );
   });
 });
+
+it.each(["!".repeat(513), "a".repeat(1_000_000), `esc-${"-0021".repeat(1_000_000)}`])(
+  "an id of absurd length becomes a short one",
+  (id) => {
+    expect(toolIdForMessages(id)).toMatch(/^big-[a-zA-Z0-9_-]{36}$/);
+    expect(toolIdForChat(id)).toMatch(/^sha-[a-zA-Z0-9_-]{36}$/);
+  },
+);
 
 describe("an id of Messages", () => {
   it.each(["x".repeat(41), "toolu:1", "", "sha-1", "esc-not-escaped"])("becomes one of at most 40 characters: %j", (id) => {
@@ -57,6 +66,11 @@ it.each([
       expect(new Set([...all].map(convert)).size).toBe(all.size);
     }),
   );
+});
+
+it("ids that differ in half a character stay apart", () => {
+  expect(toolIdForChat("\ud800")).not.toBe(toolIdForChat("\ud801"));
+  expect(toolIdForMessages("\ud800")).not.toBe(toolIdForMessages("\ud801"));
 });
 
 it("a legacy function call gets an id that no other id can become", () => {

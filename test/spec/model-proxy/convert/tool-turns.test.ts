@@ -76,12 +76,12 @@ describe("results of tools, towards Chat Completions", () => {
   });
 
   it.each<[string, JsonObject, string]>([
-    ["a failure", result("t", "not found", { is_error: true }), "[tool error] not found"],
+    ["a failure", result("t", "not found\n", { is_error: true }), "[tool error] not found\n"],
     ["a failure without a word", result("t", undefined, { is_error: true }), "[tool error]"],
     ["a success", result("t", "found", { is_error: false }), "found"],
     ["nothing", result("t"), ""],
     ["null", result("t", null), ""],
-    ["empty blocks", result("t", [text("")]), ""],
+    ["empty blocks", result("t", [text(""), text("a"), text("")]), "a"],
     ["a tool that was found", result("t", [{ type: "tool_reference", tool_name: "x" }]), "[tool found: x]"],
     [
       "a search result",
@@ -228,6 +228,21 @@ describe("legacy function calls, towards Messages", () => {
     expect(second).toMatchObject({ type: "tool_use", input: { n: 2 } });
     expect(two).toMatchObject({ content: "two", tool_use_id: second?.id });
     expect(first?.id).not.toBe(second?.id);
+  });
+
+  it("are answered in the order in which they were made", () => {
+    const turns = messagesTurns(
+      { role: "user", content: "a" },
+      called("look", '{"n":1}'),
+      called("look", '{"n":2}'),
+      answered("look", "one"),
+      answered("look", "two"),
+    ) as { content: JsonObject[] }[];
+    const [first, second] = turns[1]?.content ?? [];
+    expect(turns[2]?.content).toMatchObject([
+      { tool_use_id: first?.id, content: "one" },
+      { tool_use_id: second?.id, content: "two" },
+    ]);
   });
 
   it.each<[JsonObject[], string]>([

@@ -167,3 +167,11 @@ describe("a malformed conversation is refused at its place", () => {
     expect(refusal(() => chatMessages(user("a"), message)).field).toBe(field);
   });
 });
+
+it("a conversation may be longer than a call takes arguments", () => {
+  const many = Array.from({ length: 300_000 }, () => text("a"));
+  expect(chatMessages(user(many), assistant(many))).toHaveLength(2);
+  expect(messagesTurns({ role: "system", content: many }, user(many), assistant(many))).toHaveLength(2);
+  const images = many.map(() => ({ type: "image", source: { type: "url", url: "https://a.example/" } }));
+  expect(chatMessages(user([{ type: "tool_result", tool_use_id: "t", content: images }]))).toHaveLength(2);
+});

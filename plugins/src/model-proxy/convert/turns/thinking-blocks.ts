@@ -32,9 +32,9 @@ export function thinkingToChat(blocks: readonly JsonObject[], paths: readonly st
 
 /**
  * The thinking that this proxy handed to a caller of Chat Completions, as the blocks that the Messages provider signed. A stream
- * gives the text apart from its signature: then the one is joined to the other again, if there is one of each. Reasoning without a
- * signature never came from such a provider, which would refuse it: dropped. An empty signature counts, for providers that speak
- * Messages and sign nothing.
+ * gives the text apart from its signature: then the one is joined to the other again, if there is one of each. Reasoning without
+ * a signature never came from such a provider, which would refuse it: dropped. An empty signature counts, for providers that
+ * speak Messages and sign nothing.
  */
 export function thinkingToMessages(message: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
   const content = readOptional(message.reasoning_content, `${path}.reasoning_content`, readString) ?? "";

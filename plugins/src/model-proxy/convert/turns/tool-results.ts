@@ -47,7 +47,7 @@ export function toolResultToChat(block: JsonObject, path: string, dropped: Dropp
     attachments.push({ type: "text", text: `[attachment ${number} of the result of tool call ${id}]` }, part);
   }
   const content = texts.join(BLOCK_SEPARATOR);
-  const marked = failed ? `${TOOL_ERROR_MARK} ${content}`.trimEnd() : content;
+  const marked = failed ? [TOOL_ERROR_MARK, ...(content === "" ? [] : [content])].join(" ") : content;
   return { message: { role: "tool", tool_call_id: id, content: marked }, attachments };
 }
 

@@ -46,9 +46,9 @@ function userToChat(content: Json | undefined, path: string, dropped: Dropped): 
     if (block.type === "tool_result") {
       const result = toolResultToChat(block, blockPath, dropped);
       results.push(result.message);
-      parts.push(...result.attachments);
+      for (const part of result.attachments) parts.push(part);
     } else {
-      parts.push(...userBlockToChat(block, blockPath, dropped));
+      for (const part of userBlockToChat(block, blockPath, dropped)) parts.push(part);
     }
   }
   return parts.length === 0 && results.length > 0 ? results : [...results, { role: "user", content: chatContent(parts) }];

@@ -72,7 +72,7 @@ class TurnWriter {
         return;
       case "user":
         dropUnknown(message, SPOKEN_FIELDS, "messages.", this.#dropped);
-        this.#turn("user").content.push(...userContentToMessages(message.content, `${path}.content`, this.#dropped));
+        this.#say("user", userContentToMessages(message.content, `${path}.content`, this.#dropped));
         return;
       case "assistant":
         this.#addAssistant(message, path);
@@ -103,9 +103,9 @@ class TurnWriter {
     dropUnknown(message, SPOKEN_FIELDS, "messages.", this.#dropped);
     const texts = readTexts(message.content, `${path}.content`, this.#dropped).filter((text) => !isBlank(text));
     if (this.#turns.length === 0) {
-      this.#system.push(...texts);
+      for (const text of texts) this.#system.push(text);
     } else if (texts.length > 0) {
-      this.#turn("user").content.push(textBlock(instructionInPlace(texts)));
+      this.#say("user", [textBlock(instructionInPlace(texts))]);
     }
   }
 
@@ -121,7 +121,7 @@ class TurnWriter {
       blocks.push(toolCallToMessages(call, `${path}.tool_calls.${index}`, this.#dropped));
     if (!isAbsent(message.function_call)) blocks.push(this.#functionCall(message.function_call, `${path}.function_call`));
     // An assistant that said nothing has no turn: Messages refuses an empty one.
-    if (blocks.length > 0) this.#turn("assistant").content.push(...blocks);
+    if (blocks.length > 0) this.#say("assistant", blocks);
   }
 
   #functionCall(value: Json, path: string): JsonObject {
@@ -142,6 +142,12 @@ class TurnWriter {
 
   #addResult(message: JsonObject, id: string, path: string): void {
     this.#turn("user").results.push(toolResultToMessages(message.content, id, `${path}.content`, this.#dropped));
+  }
+
+  /** One by one: a list from outside may be longer than a call takes arguments. */
+  #say(role: Turn["role"], blocks: readonly JsonObject[]): void {
+    const { content } = this.#turn(role);
+    for (const block of blocks) content.push(block);
   }
 
   /** The turn that goes on, or a new one where the other side spoke last. */

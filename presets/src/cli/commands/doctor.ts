@@ -1,0 +1,26 @@
+import { defineCommand } from "citty";
+import { settingsFlags } from "../settings-flags.ts";
+
+export const doctorCommand = defineCommand({
+  meta: {
+    name: "doctor",
+    description: "Check configuration, data directory, providers and ports; every finding comes with its fix",
+  },
+  args: {
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...settingsFlags,
+  },
+  async run({ args }) {
+    const [{ diagnose }, { EXIT }] = await Promise.all([import("../doctor/diagnose.ts"), import("../exit-codes.ts")]);
+    const findings = await diagnose(args);
+    const wrong = findings.filter(({ isWrong }) => isWrong);
+    if (args.json) console.log(JSON.stringify(findings, null, 2));
+    else {
+      for (const { about, isWrong, message, fix } of findings) {
+        console.log(`${isWrong ? "WRONG" : "ok   "}  ${about}: ${message}${fix ? `\n       Fix: ${fix}` : ""}`);
+      }
+      console.log(wrong.length === 0 ? "\nNothing is wrong." : `\n${wrong.length} of ${findings.length} checks found something.`);
+    }
+    process.exitCode = wrong.length === 0 ? EXIT.ok : EXIT.failed;
+  },
+});

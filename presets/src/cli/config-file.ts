@@ -1,0 +1,122 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { extname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { jsonFault } from "./json-fault.ts";
+
+/** Names that are looked for in the working directory (open points 1). */
+export const CONFIG_FILES = ["ts", "mjs", "json", "yaml", "yml"].map((extension) => `portico.config.${extension}`);
+
+export interface ConfigFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly content: unknown;
+}
+
+/**
+ * The named configuration file, or else the one in the working directory, if there is one. Throws CommandFailed (78) with one line when
+ * it is missing, broken, or one of several: nobody should have to guess which of two files counts.
+ */
+export async function readConfigFile(named: string | undefined, cwd: string): Promise<ConfigFile | undefined> {
+  const path = named === undefined ? findConfigFile(cwd) : resolve(cwd, named);
+  if (path === undefined) return undefined;
+  if (!existsSync(path)) throw unusable(`There is no configuration file ${path}`);
+  return { path, content: await readContent(path) };
+}
+
+function findConfigFile(cwd: string): string | undefined {
+  const present = CONFIG_FILES.filter((name) => existsSync(join(cwd, name)));
+  if (present.length > 1)
+    throw unusable(`Several configuration files: ${present.join(", ")}. Keep one, or name one with --config`);
+  return present[0] && join(cwd, present[0]);
+}
+
+async function readContent(path: string): Promise<unknown> {
+  switch (extname(path)) {
+    case ".json":
+      return parseJson(path, await readText(path));
+    case ".yaml":
+    case ".yml":
+      return parseYaml(path, await readText(path));
+    case ".ts":
+    case ".mts":
+    case ".js":
+    case ".mjs":
+      return importDefault(path);
+    default:
+      throw unusable(`${path}: a configuration file ends in .ts, .mjs, .json, .yaml or .yml`);
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
+  } catch (cause) {
+    throw unusable(`${path} cannot be read (${codeOf(cause)})`, cause);
+  }
+}
+
+/** Parsers quote the text around an error, and that may be a secret: of their messages only the place is kept. */
+function parseJson(path: string, text: string): unknown {
+  if (text.trim() === "") return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    const { line, column } = jsonFault(text);
+    throw unusable(`${path}:${line}:${column} is not valid JSON`);
+  }
+}
+
+async function parseYaml(path: string, text: string): Promise<unknown> {
+  const { LineCounter, parseDocument } = await import("yaml");
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const error = document.errors[0];
+  if (error) {
+    const { line, col } = lines.linePos(error.pos[0]);
+    throw unusable(`${path}:${line}:${col} is not valid YAML: ${error.code.toLowerCase().replaceAll("_", " ")}`);
+  }
+  try {
+    return document.toJS() ?? {};
+  } catch {
+    throw unusable(`${path} is not valid YAML: its aliases cannot be resolved`);
+  }
+}
+
+async function importDefault(path: string): Promise<unknown> {
+  let module: Record<string, unknown>;
+  try {
+    module = await import(pathToFileURL(path).href);
+  } catch (cause) {
+    throw unusable(`${path}${placeOf(cause, path)} cannot be loaded: ${reasonOf(cause)}`, cause);
+  }
+  if (module["default"] === undefined)
+    throw unusable(`${path} has no default export: it exports the configuration as its default`);
+  return module["default"];
+}
+
+/** `:line:column` of the first frame inside the file, where the error tells one. */
+function placeOf(error: unknown, path: string): string {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  for (const name of [pathToFileURL(path).href, path]) {
+    const at = stack.indexOf(`${name}:`);
+    if (at >= 0) return /^(?::\d+)+/.exec(stack.slice(at + name.length))?.[0] ?? "";
+  }
+  return "";
+}
+
+/** The kind of error and its first line; but JSON's parser quotes the text, and that may be a secret. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "it threw something that is no error";
+  const [first = ""] = error.message.split("\n");
+  return first.includes("JSON") ? error.name : `${error.name}: ${first.trim()}`;
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException | undefined)?.code ?? "unknown reason";
+}
+
+function unusable(message: string, cause?: unknown): CommandFailed {
+  return new CommandFailed(message, EXIT.config, cause);
+}

@@ -1,0 +1,41 @@
+import { statSync } from "node:fs";
+import { nearestWord } from "@portico/core";
+import type { ReadSettings } from "../read-settings.ts";
+import { type Finding, fine, wrong } from "./finding.ts";
+
+const ABOUT = "configuration";
+/** Permission bits of the group and of everybody else. */
+const OTHERS = 0o077;
+
+/** Whether the file that was read is for its owner alone, where it holds a secret. */
+export function checkConfigFile({ file, listing }: ReadSettings): readonly Finding[] {
+  if (file === undefined) return [fine(ABOUT, "no configuration file; defaults and environment variables are fine")];
+  const written = listing.filter(
+    ({ value, source, reference }) => value === "***" && reference === undefined && source === `file ${file}`,
+  );
+  if (written.length > 0 && statSync(file).mode & OTHERS) {
+    const keys = written.map(({ path }) => path).join(", ");
+    return [
+      wrong(
+        ABOUT,
+        `${file} holds secrets (${keys}) and others can read it`,
+        `chmod 600 ${file}, or spell the secrets as {"env": "NAME"}`,
+      ),
+    ];
+  }
+  return [fine(ABOUT, `${file} is fine`)];
+}
+
+/** A misspelt variable is silently without effect: nothing else would ever say so. */
+export function checkEnvironment(
+  { listing }: ReadSettings,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly Finding[] {
+  const known = listing.flatMap((setting) => setting.env ?? []);
+  return Object.keys(env)
+    .filter((name) => name.startsWith("PORTICO_") && !known.includes(name))
+    .map((name) => {
+      const nearest = nearestWord(name, known);
+      return wrong("environment", `${name} is set, but no setting reads it`, nearest ? `rename it to ${nearest}` : "remove it");
+    });
+}

@@ -1,0 +1,113 @@
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { isIPv6 } from "node:net";
+import type { App } from "@portico/core";
+import { toNodeHandler } from "@portico/core/node";
+import type { ListenAddress } from "../settings/listen.ts";
+import { CommandFailed, EXIT } from "./exit-codes.ts";
+
+export interface Listeners {
+  /** Surface name to URL, in the order of the app's surfaces. */
+  readonly urls: Readonly<Record<string, string>>;
+  /** Accept nothing new, let what is in flight finish for up to `graceMs`, then cut it. Answers how many requests were cut. */
+  drain(graceMs: number): Promise<number>;
+}
+
+/** Longest wait for a request's head. Bodies and answers may take as long as they take: each area has its own limits on silence. */
+const HEADERS_MS = 30_000;
+/** Longer than load balancers usually keep an idle connection, so that the closing is theirs. */
+const KEEP_ALIVE_MS = 75_000;
+
+/** What follows a surface's address in its URL: clients of the proxy are given the version, too (open points 1). */
+const BASE_PATHS: Readonly<Record<string, string>> = { proxy: "/v1" };
+
+/** Open one listener per surface. A port that is taken is an error, never another port: throws CommandFailed (69). */
+export async function openListeners(app: App, addresses: Readonly<Record<string, ListenAddress>>): Promise<Listeners> {
+  const open: Listener[] = [];
+  const drain = async (graceMs: number) =>
+    (await Promise.all(open.map((listener) => listener.drain(graceMs)))).reduce((sum, cut) => sum + cut, 0);
+  try {
+    for (const surface of app.surfaces) {
+      const address = addresses[surface];
+      if (!address) throw new Error(`The preset has no address for the surface "${surface}"`);
+      open.push(await openListener(app, surface, address));
+    }
+  } catch (error) {
+    await drain(0);
+    throw error;
+  }
+  return { urls: Object.fromEntries(open.map(({ surface, url }) => [surface, url])), drain };
+}
+
+/** A URL for a host and a port. A listener on every address is reached at this machine's own. */
+export function urlOf(host: string, port: number, path = ""): string {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}${path}`;
+}
+
+interface Listener extends Pick<Listeners, "drain"> {
+  readonly surface: string;
+  readonly url: string;
+}
+
+async function openListener(app: App, surface: string, address: ListenAddress): Promise<Listener> {
+  const handler = toNodeHandler(app.surface(surface));
+  const inFlight = new Set<ServerResponse>();
+  let isDraining = false;
+  const server = createServer(
+    { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS },
+    (request, response) => {
+      inFlight.add(response);
+      if (isDraining) response.shouldKeepAlive = false;
+      response.once("close", () => {
+        inFlight.delete(response);
+        // A connection is idle only after this event.
+        if (isDraining) setImmediate(() => server.closeIdleConnections());
+      });
+      handler(request, response);
+    },
+  );
+  const port = await listen(server, surface, address);
+
+  return {
+    surface,
+    url: urlOf(address.host, port, BASE_PATHS[surface]),
+    async drain(graceMs) {
+      isDraining = true;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const response of inFlight) response.shouldKeepAlive = false;
+      server.closeIdleConnections();
+      let cut = 0;
+      const timer = setTimeout(() => {
+        cut = inFlight.size;
+        server.closeAllConnections();
+      }, graceMs);
+      await closed;
+      clearTimeout(timer);
+      return cut;
+    },
+  };
+}
+
+function listen(server: Server, surface: string, { host, port }: ListenAddress): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const onError = (cause: NodeJS.ErrnoException) =>
+      reject(new CommandFailed(listenFailure(cause, surface, { host, port }), EXIT.unavailable, cause));
+    server.once("error", onError);
+    server.listen({ host, port, exclusive: true }, () => {
+      server.off("error", onError);
+      const bound = server.address();
+      resolve(typeof bound === "object" && bound ? bound.port : port);
+    });
+  });
+}
+
+function listenFailure({ code }: NodeJS.ErrnoException, surface: string, { host, port }: ListenAddress): string {
+  const setting = `${surface}.listen`;
+  if (code === "EADDRINUSE")
+    return `${setting}: port ${port} on ${host} is taken: stop the program that has it, or set another port (0 lets the system choose)`;
+  if (code === "EACCES")
+    return `${setting}: this user may not listen on port ${port}: set one above 1023 (0 lets the system choose)`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return `${setting}: this machine has no address ${host}`;
+  return `${setting}: cannot listen on ${host} port ${port} (${code ?? "unknown reason"})`;
+}

@@ -1,0 +1,48 @@
+import { nearestWord, type Preset } from "@portico/core";
+import type { PlatformOptions } from "../platform/platform-options.ts";
+import type { ListenAddress } from "../settings/listen.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { CommandFailed, EXIT } from "./exit-codes.ts";
+
+/** A preset that `portico start` can run. */
+export interface StartablePreset {
+  readonly name: string;
+  readonly build: (options: PlatformOptions) => Preset;
+  /** Where each of its surfaces listens. */
+  readonly addresses: (settings: PlatformSettings) => Readonly<Record<string, ListenAddress>>;
+}
+
+/** What the command line starts when nothing is named. */
+export const DEFAULT_PRESET = "local";
+
+/** All presets: one line each. Those without `load` are named by the specification and not built yet. */
+const PRESETS: Readonly<Record<string, { readonly load?: () => Promise<(options: PlatformOptions) => Preset> }>> = {
+  local: { load: async () => (await import("../local/preset.ts")).local },
+  proxy: { load: async () => (await import("../proxy/preset.ts")).proxy },
+  workflow: {},
+  agent: {},
+  cluster: {},
+};
+
+export const PRESET_NAMES = Object.keys(PRESETS);
+
+/** Throws CommandFailed (64) for a name that is no preset, or one that is not built yet. */
+export async function loadPreset(name: string): Promise<StartablePreset> {
+  const entry = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
+  if (!entry) {
+    const nearest = nearestWord(name, PRESET_NAMES);
+    throw new CommandFailed(
+      `There is no preset "${name}"${nearest ? `; did you mean "${nearest}"?` : `: ${PRESET_NAMES.join(", ")}`}`,
+      EXIT.usage,
+    );
+  }
+  if (!entry.load) {
+    const built = PRESET_NAMES.filter((each) => PRESETS[each]?.load);
+    throw new CommandFailed(`The preset "${name}" is not built yet; there are ${built.join(" and ")}`, EXIT.usage);
+  }
+  return {
+    name,
+    build: await entry.load(),
+    addresses: ({ proxy, agent, workflow }) => ({ proxy: proxy.listen, agent: agent.listen, workflow: workflow.listen }),
+  };
+}

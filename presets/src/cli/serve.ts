@@ -1,0 +1,120 @@
+import { type App, createApp, ports, type Secret } from "@portico/core";
+import { type DataDirectory, dataDirectory } from "../platform/data-directory.ts";
+import { chooseProviders, type ServedProvider } from "../platform/provider-choice.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
+import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
+import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { type Listeners, openListeners } from "./listeners.ts";
+import type { StartablePreset } from "./preset-table.ts";
+import { listenForStop, type StopRequest } from "./stop-request.ts";
+
+/** Closing the stores takes milliseconds; when it hangs, the process ends all the same. */
+const CLOSE_MS = 5_000;
+
+export interface Service {
+  readonly preset: string;
+  readonly directory: DataDirectory;
+  readonly providers: readonly ServedProvider[];
+  /** Surface name to URL. */
+  readonly urls: Readonly<Record<string, string>>;
+  /** Set at the first start, when no setting gives a token: this is the only time to show it. */
+  readonly madeToken: Secret | undefined;
+}
+
+/**
+ * Run a preset until it is asked to stop; answers the exit code. `settings` is read after the wish to stop can be heard, `announce` is
+ * called when everything listens. Throws CommandFailed where the start fails; everything that was opened is closed then.
+ */
+export async function serve(
+  preset: StartablePreset,
+  read: () => Promise<{ readonly settings: PlatformSettings }>,
+  announce: (service: Service) => void,
+): Promise<number> {
+  const stop = listenForStop();
+  const undo: (() => unknown)[] = [];
+  try {
+    const service = await start(preset, (await read()).settings, stop, undo);
+    announce(service);
+    return await stop.requested;
+  } catch (error) {
+    if (stop.signal.aborted && error === stop.signal.reason) return await stop.requested;
+    throw error;
+  } finally {
+    for (const step of undo.reverse()) await step();
+  }
+}
+
+async function start(
+  preset: StartablePreset,
+  settings: PlatformSettings,
+  stop: StopRequest,
+  undo: (() => unknown)[],
+): Promise<Service> {
+  const { signal } = stop;
+  const directory = dataDirectory(settings.dataDir);
+  makeDataDirectory(directory);
+  undo.push(lockDataDirectory(directory));
+
+  const providers = await chooseProviders(settings, { env: process.env, signal });
+  signal.throwIfAborted();
+  let madeToken: Secret | undefined;
+  const isReady = () => !signal.aborted;
+  const app = await openApp(() =>
+    createApp(preset.build({ settings, providers, isReady, onTokenMade: (token) => (madeToken = token) })),
+  );
+  undo.push(() => closeApp(app));
+  const { log } = app.port(ports.telemetry);
+  stop.onDefect((error) => log.error("An error that nothing caught: stopping", {}, error));
+  signal.throwIfAborted();
+
+  const listeners = await openListeners(app, preset.addresses(settings));
+  undo.push(() => drain(listeners, settings.shutdownGraceMs, log));
+  signal.throwIfAborted();
+
+  writeEndpoints(directory, {
+    pid: process.pid,
+    listeners: Object.fromEntries(Object.entries(listeners.urls).map(([name, url]) => [name, { url }])),
+  });
+  undo.push(() => removeOwnEndpoints(directory));
+  // A person in front of a terminal is told by `announce`.
+  if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
+  return { preset: preset.name, directory, providers, urls: listeners.urls, madeToken };
+}
+
+/** Errors of a start are sentences for a person; what lies behind them is only interesting to whoever looks for a defect. */
+async function openApp(open: () => Promise<App>): Promise<App> {
+  try {
+    return await open();
+  } catch (cause) {
+    const isOutside = cause instanceof ports.RecordsUnavailable || cause instanceof ports.SecretsUnavailable;
+    throw new CommandFailed(
+      cause instanceof Error ? cause.message : "The app cannot be opened",
+      isOutside ? EXIT.unavailable : EXIT.internal,
+      cause,
+    );
+  }
+}
+
+function logStart(log: ports.Log, preset: string, { urls }: Listeners, providers: readonly ServedProvider[]): void {
+  for (const { id, origin, source } of providers) log.info("Serving a provider", { provider: id, origin, source });
+  log.info("Started", { preset, pid: process.pid, ...urls });
+}
+
+async function drain(listeners: Listeners, graceMs: number, log: ports.Log): Promise<void> {
+  log.info("Stopping");
+  const cut = await listeners.drain(graceMs);
+  if (cut > 0) log.warn("Some requests did not finish in time and were cut", { requests: cut, graceMs });
+}
+
+async function closeApp(app: App): Promise<void> {
+  const timer = setTimeout(() => {
+    console.error("The stores did not close in time");
+    process.exit(EXIT.internal);
+  }, CLOSE_MS);
+  try {
+    await app.close();
+  } finally {
+    clearTimeout(timer);
+  }
+}

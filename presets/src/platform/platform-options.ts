@@ -1,0 +1,14 @@
+import type { Secret } from "@portico/core";
+import type { PlatformSettings } from "../settings/platform.ts";
+import type { ServedProvider } from "./provider-choice.ts";
+
+/** What a platform preset is built from. */
+export interface PlatformOptions {
+  readonly settings: PlatformSettings;
+  /** From `chooseProviders`. */
+  readonly providers: readonly ServedProvider[];
+  /** Whether requests should come in now; default: always. */
+  readonly isReady?: (() => boolean) | undefined;
+  /** Called with a token that was made just now, to show it once. */
+  readonly onTokenMade?: ((token: Secret) => void) | undefined;
+}

@@ -1,0 +1,62 @@
+import { filePath, fromEnv } from "@portico/core";
+import * as v from "valibot";
+import { listenSchema } from "./listen.ts";
+import { keySecret, text } from "./scalar.ts";
+
+const tokenSchema = v.pipe(
+  v.strictObject({
+    token: v.pipe(keySecret(), v.description("The token itself.")),
+    userId: v.optional(v.pipe(text(), v.description("Who holds it; a `service` is no user and has none."))),
+    role: v.pipe(v.picklist(["owner", "member", "service"]), v.description("What its holder may do.")),
+  }),
+  v.forward(
+    v.check(
+      ({ role, userId }) => (role === "service") === (userId === undefined),
+      "a user id for owner and member, and none for service",
+    ),
+    ["userId"],
+  ),
+);
+
+/** The agent service (open points 1). */
+export const agentSchema = v.optional(
+  v.strictObject({
+    listen: listenSchema("AGENT"),
+    agentsDir: v.optional(
+      fromEnv("PORTICO_AGENTS_DIR", v.pipe(filePath(), v.description("Folder with one folder per agent."))),
+      "agents",
+    ),
+    allowedOrigins: v.optional(
+      fromEnv(
+        "PORTICO_ALLOWED_ORIGINS",
+        v.pipe(
+          v.array(v.pipe(v.string(), v.check(isOrigin, "an origin, such as https://app.example"))),
+          v.description("Origins of web pages that may call the agent service, beside its own."),
+        ),
+      ),
+      [],
+    ),
+    tokens: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_TOKENS",
+        v.pipe(
+          v.array(tokenSchema),
+          v.check(
+            (tokens) => new Set(tokens.map(({ token }) => token.reveal())).size === tokens.length,
+            "another token for each holder",
+          ),
+          v.description(
+            "Tokens of the agent service. The first owner's is the instance access token; without one it is made at the first start.",
+          ),
+        ),
+      ),
+      [],
+    ),
+  }),
+  {},
+);
+
+function isOrigin(origin: string): boolean {
+  const url = URL.parse(origin);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === origin;
+}

@@ -1,0 +1,41 @@
+import { type ConfigKey, listConfigKeys } from "@portico/core";
+import { platformSchema } from "./platform.ts";
+
+/** Every key of a platform's configuration as Markdown tables, one per area: derived from the schema, which is the only place to edit. */
+export function settingsReference(): string {
+  const areas = new Map<string, ConfigKey[]>();
+  for (const key of listConfigKeys(platformSchema)) {
+    const [area = ""] = key.path.split(".");
+    const isGeneral = !key.path.includes(".") && key.path !== "providers" && key.path !== "mcpServers";
+    const heading = isGeneral || area === "instance" ? "The instance" : `\`${area}\``;
+    areas.set(heading, [...(areas.get(heading) ?? []), key]);
+  }
+  return [...areas].map(([heading, keys]) => `### ${heading}\n\n${keyTable(keys)}`).join("\n\n");
+}
+
+function keyTable(keys: readonly ConfigKey[]): string {
+  const rows = keys.map((key) => [
+    `\`${key.path}\``,
+    cell(key.description ?? ""),
+    cell(valueInWords(key)),
+    defaultInWords(key),
+    key.env ? `\`${key.env}\`` : "",
+  ]);
+  return [["Key", "What it is", "Value", "Default", "Environment variable"], ["---", "---", "---", "---", "---"], ...rows]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n");
+}
+
+function valueInWords({ expected, isSecret, env }: ConfigKey): string {
+  if (isSecret) return "a secret";
+  return env !== undefined && /^(a list|an object)/.test(expected) ? `${expected} (JSON in the variable)` : expected;
+}
+
+function defaultInWords(key: ConfigKey): string {
+  if (key.default !== undefined) return `\`${JSON.stringify(key.default)}\``;
+  return key.isRequired && !key.path.endsWith("*") ? "required" : "";
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
+}

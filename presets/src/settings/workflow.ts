@@ -1,0 +1,56 @@
+import { filePath, fromEnv, secret } from "@portico/core";
+import * as v from "valibot";
+import { listenSchema } from "./listen.ts";
+import { keySecret, name, text } from "./scalar.ts";
+
+const bindingSchema = v.strictObject({
+  id: v.pipe(name(), v.description("Names the binding.")),
+  workflowId: v.pipe(text(), v.description("The workflow that it binds.")),
+  boardId: v.optional(v.pipe(text(), v.description("The board that its runs belong to."))),
+  taskId: v.optional(v.pipe(text(), v.description("The task that its runs belong to."))),
+  readers: v.optional(v.pipe(v.array(text()), v.description("Users who may read its runs.")), []),
+});
+
+/** The workflow service (open points 1 and 8). */
+export const workflowSchema = v.optional(
+  v.strictObject({
+    listen: listenSchema("WORKFLOW"),
+    token: v.optional(
+      fromEnv(
+        "WORKFLOW_SERVICE_TOKEN",
+        v.pipe(keySecret(), v.description("The service token; made at the first start where none is given.")),
+      ),
+    ),
+    definitionsDir: v.optional(
+      fromEnv("PORTICO_DEFINITIONS_DIR", v.pipe(filePath(), v.description("Folder of the workflow definitions; never written."))),
+      "workflows",
+    ),
+    bindings: v.optional(
+      fromEnv("PORTICO_WORKFLOW_BINDINGS", v.pipe(v.array(bindingSchema), v.description("Workflows bound to boards and tasks."))),
+      [],
+    ),
+    secrets: v.optional(
+      fromEnv(
+        "PORTICO_WORKFLOW_SECRETS",
+        v.pipe(
+          v.record(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "a name of letters, digits and _")), secret()),
+          v.description("What definitions read as `secrets.NAME`; masked wherever it would show."),
+        ),
+      ),
+      {},
+    ),
+    http: v.optional(
+      v.strictObject({
+        allow: v.optional(
+          fromEnv(
+            "PORTICO_WORKFLOW_HTTP_ALLOW",
+            v.pipe(v.array(text()), v.description("Private hosts and addresses that `http` nodes may call all the same.")),
+          ),
+          [],
+        ),
+      }),
+      {},
+    ),
+  }),
+  {},
+);

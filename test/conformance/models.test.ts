@@ -1,0 +1,148 @@
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { chatHttp } from "@portico/adapters/models/chat-http";
+import { demo } from "@portico/adapters/models/demo";
+import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { ports, Secret } from "@portico/core";
+import { afterEach, describe, expect, it } from "vitest";
+import { json } from "../harness/upstream-answers.ts";
+import { CREDENTIAL, createSubjects, failureOf, HEADER_SECRET } from "./models/subject.ts";
+import { type MakeModels, modelsConformance } from "./models.ts";
+import { openAdapter } from "./open-adapter.ts";
+
+const FRESH_MS = 5 * 60_000;
+
+function overHttp(adapter: typeof messagesHttp): MakeModels {
+  return (setting) => {
+    const clock = createManualClock();
+    return { adapter: adapter(setting), others: [manualClock({ clock })], pass: clock.advance };
+  };
+}
+
+modelsConformance("messages-http", overHttp(messagesHttp), { upstream: "http", discovers: { freshMs: FRESH_MS } });
+modelsConformance("chat-http", overHttp(chatHttp), { upstream: "http", discovers: { freshMs: FRESH_MS } });
+modelsConformance("demo", () => ({ adapter: demo({}), pass: async () => {} }), { upstream: "none" });
+
+/** What HTTP itself needs, beside what a call and the provider's configuration say. */
+const TRANSPORT = ["connection", "content-length", "host"];
+
+describe("models/messages-http", () => {
+  const subjects = createSubjects(overHttp(messagesHttp));
+  afterEach(() => subjects.close());
+
+  it("asks at /messages with its key in x-api-key and a version, and with nothing else of its own", async () => {
+    const { send, upstream } = await subjects.open();
+    await send({ headers: { "x-caller": "1" } });
+    const { url, headers } = await upstream.request();
+    expect(url).toBe("/v1/messages");
+    expect(headers).toMatchObject({ "x-api-key": CREDENTIAL, "anthropic-version": "2023-06-01" });
+    const own = ["anthropic-version", "x-api-key", "x-caller", "x-vendor-token"];
+    expect(Object.keys(headers).sort()).toEqual([...TRANSPORT, ...own].sort());
+  });
+
+  it("leaves the version to a caller who names one", async () => {
+    const { send, upstream } = await subjects.open();
+    await send({ headers: { "anthropic-version": "2024-01-01", "anthropic-beta": "a-1,b-2" } });
+    expect((await upstream.request()).headers).toMatchObject({ "anthropic-version": "2024-01-01", "anthropic-beta": "a-1,b-2" });
+  });
+
+  it("follows the pages of the list of models", async () => {
+    const { provider, upstream } = await subjects.open({ setting: { models: "discover" } });
+    upstream.answerNext(
+      json(200, { data: [{ id: "a" }, { id: "b/1" }], has_more: true, first_id: "a", last_id: "b/1" }),
+      json(200, { data: [{ id: "c" }], has_more: true, first_id: "c", last_id: "c" }),
+      json(200, { data: [{ id: "d" }], has_more: false, first_id: "d", last_id: "d" }),
+    );
+    expect(await provider.listModels()).toEqual(["a", "b/1", "c", "d"]);
+    expect(upstream.requests.map(({ url }) => url)).toEqual(["/v1/models", "/v1/models?after_id=b%2F1", "/v1/models?after_id=c"]);
+    for (const { headers } of upstream.requests) {
+      expect(headers).toMatchObject({
+        "x-api-key": CREDENTIAL,
+        "anthropic-version": "2023-06-01",
+        "x-vendor-token": HEADER_SECRET,
+      });
+    }
+  });
+
+  it("has no list when a page of it is missing", async () => {
+    const { provider, upstream } = await subjects.open({ setting: { models: "discover" } });
+    upstream.answerNext(json(200, { data: [{ id: "a" }], has_more: true, last_id: "a" }), json(500, {}));
+    expect(await failureOf(provider.listModels())).toBeInstanceOf(ports.ModelUnreachable);
+  });
+
+  it("does not follow a list without end for ever", async () => {
+    const { provider, upstream } = await subjects.open({ setting: { models: "discover" } });
+    upstream.answerAll(json(200, { data: [{ id: "a" }], has_more: true, last_id: "a" }));
+    expect(await provider.listModels()).toEqual(["a"]);
+    expect(upstream.requests.length).toBeLessThanOrEqual(50);
+  });
+});
+
+describe("models/chat-http", () => {
+  const subjects = createSubjects(overHttp(chatHttp));
+  afterEach(() => subjects.close());
+
+  it("asks at /chat/completions with its key as a bearer token, and with nothing else of its own", async () => {
+    const { send, upstream } = await subjects.open();
+    await send({ headers: { "x-caller": "1" } });
+    const { url, headers } = await upstream.request();
+    expect(url).toBe("/v1/chat/completions");
+    expect(headers["authorization"]).toBe(`Bearer ${CREDENTIAL}`);
+    expect(Object.keys(headers).sort()).toEqual([...TRANSPORT, "authorization", "x-caller", "x-vendor-token"].sort());
+  });
+
+  it("asks without a key where it has none", async () => {
+    const { send, upstream } = await subjects.open({ setting: { credential: undefined as unknown as Secret } });
+    await send();
+    expect((await upstream.request()).headers).not.toHaveProperty("authorization");
+  });
+
+  it("hides a credential that stands in a header of its own, with its scheme and without", async () => {
+    const { provider } = await subjects.open({ setting: { headers: { Authorization: "Bearer other-secret-0815" } } });
+    expect(provider.redact("other-secret-0815 and Bearer other-secret-0815")).not.toContain("other-secret-0815");
+  });
+});
+
+describe.each([
+  ["messages-http", messagesHttp, "/messages"],
+  ["chat-http", chatHttp, "/chat/completions"],
+] as const)("models/%s", (_name, adapter, path) => {
+  const subjects = createSubjects(overHttp(adapter));
+  afterEach(() => subjects.close());
+
+  it.each(["", "/", "//"])("takes a base URL that ends with %j, and one with any path", async (end) => {
+    const own = await subjects.open();
+    const { send, upstream } = own;
+    const { port: moved, close } = await openAdapter(
+      adapter({ id: "moved", type: "t", baseUrl: `${new URL(upstream.baseUrl).origin}/a/b%20c/v9${end}`, models: ["m"] }),
+      [manualClock({})],
+    );
+    upstream.answerAll(json(200, {}));
+    await send();
+    await moved.send({ headers: {}, query: "", body: Buffer.from("{}") }, new AbortController().signal);
+    await close();
+    expect(upstream.requests.map(({ url }) => url)).toEqual([`/v1${path}`, `/a/b%20c/v9${path}`]);
+  });
+
+  it.each([
+    "",
+    "api.example/v1",
+    "ftp://api.example/v1",
+    "file:///v1",
+    "https://",
+    "https://user:hidden-word@api.example/v1",
+    "https://api.example/v1?key=hidden-word",
+    "https://api.example/v1#hidden-word",
+  ])("refuses the base URL %j at the start, names the provider, and does not repeat it", async (baseUrl) => {
+    const error = await failureOf(openAdapter(adapter({ id: "main", type: "t", baseUrl, models: ["m"] }), [manualClock({})]));
+    expect(String(error)).toMatch(/"main".*baseUrl/);
+    expect(String(error)).not.toContain("hidden-word");
+  });
+
+  it("tells a header that cannot be sent from an upstream that is down, without repeating it", async () => {
+    const { send, upstream } = await subjects.open({ setting: { credential: new Secret("two\nlines-of-a-key") } });
+    const error = await failureOf(send());
+    expect(error).toBeInstanceOf(ports.ModelUnreachable);
+    expect(String(error)).not.toContain("lines-of-a-key");
+    expect(upstream.requests).toHaveLength(0);
+  });
+});

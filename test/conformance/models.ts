@@ -1,0 +1,142 @@
+import { getEventListeners } from "node:events";
+import { Readable } from "node:stream";
+import { afterEach, describe, expect, it } from "vitest";
+import { describeBreaks } from "./models/breaks.ts";
+import { describeDiscovery } from "./models/discovery.ts";
+import { describePatience } from "./models/patience.ts";
+import {
+  createSubjects,
+  failureOf,
+  fedBody,
+  type MakeModels,
+  type OpenSubject,
+  readBytes,
+  sampleRequest,
+} from "./models/subject.ts";
+import { describeTransfer } from "./models/transfer.ts";
+
+export type { MakeModels, ModelsUnderTest, ProviderSetting } from "./models/subject.ts";
+
+export interface ModelsConformanceOptions {
+  /** `http`: it calls the suite's upstream at `setting.baseUrl`. `none`: it answers by itself, and only what holds for all is tested. */
+  readonly upstream: "http" | "none";
+  /** It takes `models: "discover"`, and believes a list that it read for that long. */
+  readonly discovers?: { readonly freshMs: number };
+}
+
+/**
+ * The law of the models port, as vitest tests. `make` is called once per test with what the provider is to be. The suite brings the
+ * upstream and scripts it; an adapter that has a clock of its own says with `pass` how a test moves it.
+ */
+export function modelsConformance(name: string, make: MakeModels, { upstream, discovers }: ModelsConformanceOptions): void {
+  describe(`models port: ${name}`, () => {
+    const subjects = createSubjects(make);
+    afterEach(() => subjects.close());
+
+    describeEveryProvider(subjects.open);
+    if (upstream === "none") return;
+    describeTransfer(subjects.open);
+    describeBreaks(subjects.open);
+    describePatience(subjects.open);
+    if (discovers) describeDiscovery(subjects.open, discovers.freshMs);
+  });
+}
+
+function describeEveryProvider(open: OpenSubject): void {
+  describe("any provider", () => {
+    it("says who it is and which protocol it speaks", async () => {
+      const { provider } = await open();
+      expect(provider.id).toMatch(/./);
+      expect(provider.type).toMatch(/./);
+      expect(["messages", "chat-completions"]).toContain(provider.protocol);
+    });
+
+    it("lists names of models, each once", async () => {
+      const { provider } = await open();
+      const listed = await provider.listModels();
+      expect(listed.length).toBeGreaterThan(0);
+      expect(new Set(listed).size).toBe(listed.length);
+      for (const model of listed) expect(model).toMatch(/./);
+      expect(await provider.listModels(new AbortController().signal)).toEqual(listed);
+    });
+
+    it("answers a call with a status, headers by lowercase name, and a body of bytes", async () => {
+      const { provider, send } = await open();
+      const model = (await provider.listModels())[0];
+      const answer = await send({ body: sampleRequest(provider, { model }) });
+      expect(answer.status).toBe(200);
+      expect(Object.keys(answer.headers).filter((header) => header !== header.toLowerCase())).toEqual([]);
+      expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+      expect(answer.body).toBeInstanceOf(Readable);
+      expect(JSON.parse((await readBytes(answer.body)).toString("utf8"))).toMatchObject({ model });
+    });
+
+    it("takes a request as bytes, as a stream with its length, and as one without", async () => {
+      const { provider, send } = await open();
+      const request = sampleRequest(provider, { model: (await provider.listModels())[0] });
+      const half = request.length >> 1;
+      for (const length of [request.length, undefined]) {
+        const body = fedBody(request.subarray(0, half), request.subarray(half));
+        body.push(null);
+        const answer = await send({ body, ...(length !== undefined && { length }) });
+        expect(answer.status).toBe(200);
+        expect((await readBytes(answer.body)).length).toBeGreaterThan(0);
+      }
+    });
+
+    it("streams server-sent events where the request asks for them", async () => {
+      const { provider, send } = await open();
+      const answer = await send({ body: sampleRequest(provider, { model: (await provider.listModels())[0], stream: true }) });
+      expect(answer.headers["content-type"]).toMatch(/^text\/event-stream/);
+      expect((await readBytes(answer.body)).toString("utf8")).toMatch(/^data: ?\{/m);
+    });
+
+    it("fails with the reason of a signal that has aborted, and lets go of the request's body", async () => {
+      const { send } = await open();
+      const reason = new Error("the caller left");
+      const body = fedBody("{");
+      expect(await failureOf(send({ body }, AbortSignal.abort(reason)))).toBe(reason);
+      expect(body.destroyed).toBe(true);
+    });
+
+    it("fails with the signal's reason while the request's body is still coming, and lets go of it", async () => {
+      const { send } = await open();
+      const leaving = new AbortController();
+      const body = fedBody("{");
+      const sending = send({ body }, leaving.signal);
+      const reason = new Error("the caller left");
+      leaving.abort(reason);
+      expect(await failureOf(sending)).toBe(reason);
+      expect(body.destroyed).toBe(true);
+    });
+
+    it("leaves no listener on a signal that stays quiet, and minds no abort after the end", async () => {
+      const { send } = await open();
+      const { signal, abort } = abortable();
+      const answer = await send({}, signal);
+      const text = await readBytes(answer.body);
+      expect(getEventListeners(signal, "abort")).toHaveLength(0);
+      abort();
+      expect(text.length).toBeGreaterThan(0);
+    });
+
+    it("goes on serving after an answer that nobody read to its end", async () => {
+      const { provider, send } = await open();
+      const answer = await send({ body: sampleRequest(provider, { stream: true }) });
+      answer.body.destroy();
+      expect((await send()).status).toBe(200);
+    });
+
+    it("redacts nothing from honest words", async () => {
+      const { provider } = await open();
+      for (const text of ["", "The model is overloaded. Try again in 20 s.", 'é\u{1f680} {"a":"\\u0000"}']) {
+        expect(provider.redact(text)).toBe(text);
+      }
+    });
+  });
+}
+
+function abortable(): { readonly signal: AbortSignal; abort(): void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}

@@ -1,0 +1,62 @@
+import type { Adapter, Filling, Port } from "@portico/core";
+
+/** An adapter that stands open outside any app. */
+export interface OpenAdapter<T> {
+  readonly port: T;
+  /** Undo what opening did, last in first out, the adapters it was built on included. */
+  close(): Promise<void>;
+}
+
+type Undo = () => unknown;
+
+/**
+ * Open one adapter alone: `others` fill the ports that it, or they, ask for, and are opened only where they are asked for.
+ * Throws what opening throws, with everything undone, and an Error naming a port that nobody fills.
+ */
+export async function openAdapter<P extends Port<unknown>>(
+  adapter: Adapter<P>,
+  others: readonly Adapter[] = [],
+): Promise<OpenAdapter<Filling<P>>> {
+  const undo: Undo[] = [];
+  const close = async (): Promise<void> => {
+    for (const step of undo.splice(0).reverse()) await step();
+  };
+  try {
+    return { port: (await openInto(undo, adapter, others, new Map())) as Filling<P>, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openInto(
+  undo: Undo[],
+  adapter: Adapter,
+  others: readonly Adapter[],
+  opened: Map<Adapter, Promise<unknown>>,
+): Promise<unknown> {
+  const given: Record<string, unknown> = {};
+  for (const [name, need] of Object.entries(adapter.spec.needs as Record<string, Port<unknown>>)) {
+    given[name] = await fill(undo, adapter, need, others, opened);
+  }
+  return adapter.spec.open(given, adapter.options, { onClose: (step) => undo.push(step) });
+}
+
+async function fill(
+  undo: Undo[],
+  asking: Adapter,
+  need: Port<unknown>,
+  others: readonly Adapter[],
+  opened: Map<Adapter, Promise<unknown>>,
+): Promise<unknown> {
+  const fillings: unknown[] = [];
+  for (const other of others.filter((candidate) => candidate.spec.port.id === need.id)) {
+    const already = opened.get(other) ?? openInto(undo, other, others, opened);
+    opened.set(other, already);
+    fillings.push(await already);
+  }
+  if (need.many) return fillings;
+  if (fillings.length !== 1)
+    throw new Error(`${asking.name} needs one adapter for the port ${need.id}; ${fillings.length} were given`);
+  return fillings[0];
+}

@@ -1,0 +1,43 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { App, NodeListener } from "@portico/core";
+import { toNodeHandler } from "@portico/core/node";
+
+/** The two ways in which every surface can be hosted. */
+export type HostKind = "node" | "fetch";
+export const hostKinds: readonly HostKind[] = ["node", "fetch"];
+
+export interface Host extends AsyncDisposable {
+  /** Undefined on a fetch host, which has no address. */
+  readonly origin: string | undefined;
+  /** Call a path of the surface as a client would. */
+  call(path: string, init?: RequestInit): Promise<Response>;
+}
+
+/** Host one surface of an app (default: its first) as a Node listener on a port of its own, or as a fetch function. */
+export async function openHost(kind: HostKind, app: App, surface: string = app.surfaces[0]!): Promise<Host> {
+  if (kind === "node") return listen(toNodeHandler(app.surface(surface)));
+  return {
+    origin: undefined,
+    call: async (path, init) => app.surface(surface).fetch(new Request(`http://test${path}`, init)),
+    async [Symbol.asyncDispose]() {},
+  };
+}
+
+/** A Node listener on a port of its own. Closing cuts whatever is still open. */
+export async function listen(listener: NodeListener): Promise<Host & { readonly origin: string }> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    origin,
+    call: (path, init) => fetch(origin + path, init),
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

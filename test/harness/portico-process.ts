@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const LAUNCHER = join(import.meta.dirname, "../../presets/portico.mjs");
+
+export interface CommandOptions {
+  /** Working directory; default: a new folder that is removed at the end. */
+  readonly cwd?: string;
+  /** Added to an environment of PATH and HOME alone, in which no provider is looked for. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** JavaScript that runs before the command, in its process. */
+  readonly before?: string;
+}
+
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The one line of `portico start --json`. */
+export interface ReadyLine {
+  readonly event: "ready";
+  readonly pid: number;
+  readonly listeners: Readonly<Record<string, { readonly url: string }>>;
+}
+
+/** A running `portico start`, in a process of its own. */
+export interface PorticoProcess extends AsyncDisposable {
+  readonly pid: number;
+  readonly ready: ReadyLine;
+  readonly cwd: string;
+  readonly dataDir: string;
+  /** URL of one listener. */
+  url(surface: string): string;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** The text of a file in the data directory. */
+  read(name: string): string;
+  /** Another command with the same folder and environment. */
+  run(...args: string[]): Promise<CommandResult>;
+  /** A safe token of a provider. */
+  token(providerId: string): Promise<string>;
+  signal(signal: NodeJS.Signals): void;
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  /** SIGTERM, and the exit code. */
+  stop(): Promise<number | null>;
+}
+
+export interface StartOptions extends CommandOptions {
+  /** After `start --json`. */
+  readonly args?: readonly string[];
+  /** Written to `portico.config.json`. */
+  readonly config?: unknown;
+}
+
+/** A folder of its own for one test; `remove` it at the end. */
+export function temporaryFolder(): { readonly path: string; readonly remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), "portico-test-"));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** Run one command to its end. */
+export async function runPortico(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const folder = options.cwd === undefined ? temporaryFolder() : undefined;
+  try {
+    const child = launch(args, { ...options, cwd: options.cwd ?? folder!.path });
+    const output = collect(child);
+    const { code } = await exitOf(child);
+    return { code, stdout: output.stdout(), stderr: output.stderr() };
+  } finally {
+    folder?.remove();
+  }
+}
+
+/**
+ * Start a service and wait until it is ready. Throws with what it wrote when it ends before that. Dispose of it at the end: the process
+ * is killed and its folder removed.
+ */
+export async function startPortico(options: StartOptions = {}): Promise<PorticoProcess> {
+  const folder = options.cwd === undefined ? temporaryFolder() : undefined;
+  const cwd = options.cwd ?? folder!.path;
+  const around = { ...options, cwd };
+  if (options.config !== undefined)
+    writeFileSync(join(cwd, "portico.config.json"), JSON.stringify(options.config), { mode: 0o600 });
+  const child = launch(["start", "--json", ...(options.args ?? [])], around);
+  const output = collect(child);
+  const exited = exitOf(child);
+  const ready = await readyOf(child, output, exited).catch((error: unknown) => {
+    child.kill("SIGKILL");
+    folder?.remove();
+    throw error;
+  });
+
+  const dataDir = join(cwd, ".portico");
+  const run = (...args: string[]) => runPortico(args, around);
+  return {
+    pid: ready.pid,
+    ready,
+    cwd,
+    dataDir,
+    url(surface) {
+      const listener = ready.listeners[surface];
+      if (!listener) throw new Error(`There is no listener "${surface}"`);
+      return listener.url;
+    },
+    ...output,
+    read: (name) => readFileSync(join(dataDir, name), "utf8"),
+    run,
+    async token(providerId) {
+      const { code, stdout, stderr } = await run("token", "issue", "--provider", providerId);
+      if (code !== 0) throw new Error(`token issue ended with ${code}: ${stderr}`);
+      return stdout.trim();
+    },
+    signal: (signal) => void child.kill(signal),
+    exited,
+    async stop() {
+      child.kill("SIGTERM");
+      return (await exited).code;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await exited;
+      folder?.remove();
+    },
+  };
+}
+
+function launch(args: readonly string[], { cwd, env, before }: CommandOptions & { readonly cwd: string }): ChildProcess {
+  const preload = before === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(before)}`];
+  const bare = { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", PORTICO_AUTO_PROVIDERS: "false" };
+  return spawn(process.execPath, [...preload, LAUNCHER, ...args], {
+    cwd,
+    env: { ...bare, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+function collect(child: ChildProcess): { readonly stdout: () => string; readonly stderr: () => string } {
+  const written = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name]?.setEncoding("utf8").on("data", (text: string) => {
+      written[name] += text;
+    });
+  }
+  return { stdout: () => written.stdout, stderr: () => written.stderr };
+}
+
+/** `close` and not `exit`: only then everything that was written has been read. */
+function exitOf(child: ChildProcess): PorticoProcess["exited"] {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => resolve({ code, signal }));
+  });
+}
+
+function readyOf(child: ChildProcess, output: ReturnType<typeof collect>, exited: PorticoProcess["exited"]): Promise<ReadyLine> {
+  return new Promise((resolve, reject) => {
+    child.stdout?.on("data", () => {
+      const [line, rest] = output.stdout().split("\n");
+      if (rest !== undefined) resolve(JSON.parse(line ?? "") as ReadyLine);
+    });
+    exited.then(({ code }) => reject(new Error(`portico start ended with ${code}: ${output.stderr()}`)), reject);
+  });
+}

@@ -1,0 +1,187 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { systemClock } from "@portico/adapters/clock/system";
+import { randomIds } from "@portico/adapters/ids/random";
+import { chatHttp } from "@portico/adapters/models/chat-http";
+import { demo } from "@portico/adapters/models/demo";
+import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { memoryRecords } from "@portico/adapters/records/memory";
+import { memorySecrets } from "@portico/adapters/secrets/memory";
+import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
+import { toNodeHandler } from "@portico/core/node";
+import { modelProxy } from "@portico/plugins/model-proxy";
+import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
+import type { FakeUpstream } from "./fake-upstream.ts";
+import { fetchCall } from "./fetch-call.ts";
+import { type Call, httpCall, type Reply } from "./http-call.ts";
+
+/** The key of a test's provider where the test names none: long enough to be looked for in every answer. */
+export const PROVIDER_KEY = "sk-provider-key-0123456789abcdef";
+
+export type ProviderSetting =
+  | { readonly protocol: "demo"; readonly id?: string }
+  | {
+      readonly protocol: ports.ModelProtocol;
+      /** Where it calls: a fake upstream, or any base URL. */
+      readonly upstream: Pick<FakeUpstream, "baseUrl">;
+      /** Default `main`. */
+      readonly id?: string;
+      /** Default `test-vendor`. */
+      readonly type?: string;
+      /** Default PROVIDER_KEY; null sends none. */
+      readonly credential?: string | null;
+      /** Default `echo-large` and `echo-small`. */
+      readonly models?: readonly string[] | "discover";
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly timeouts?: { readonly connectMs?: number; readonly headersMs?: number; readonly idleMs?: number };
+    };
+
+export interface ProxyOptions {
+  readonly providers: readonly ProviderSetting[];
+  /** `node`: a listener on 127.0.0.1 (default). `fetch`: `call` and `fetch` go straight to the surface; nothing listens. */
+  readonly host?: "node" | "fetch";
+  /** Time that only the test moves. Default: the system's. */
+  readonly clock?: ManualClock;
+  /** In place of the one in memory, which keeps every request: `proxy.telemetry` then stays empty. */
+  readonly telemetry?: Adapter;
+}
+
+/** A model proxy in this process, with real adapters and everything else in memory. */
+export interface ProxyApp extends AsyncDisposable {
+  /** `http://127.0.0.1:PORT/v1`. */
+  readonly url: string;
+  readonly app: App;
+  /** What it told its operators. */
+  readonly telemetry: MemoryTelemetry;
+  /** A new safe token for a provider; default: the first one. */
+  token(providerId?: string): Promise<string>;
+  /** The same with its id, for revocation. */
+  issue(providerId?: string): Promise<{ readonly id: string; readonly value: string }>;
+  revoke(tokenId: string): Promise<void>;
+  revokeAll(): Promise<void>;
+  /** Any request at all; `path` counts from the origin. */
+  call(call: Call): Promise<Reply>;
+  /** A JSON POST with a safe token of the first provider. A string is sent as it stands. */
+  post(path: string, body: unknown, headers?: Call["headers"]): Promise<Reply>;
+  /** For client libraries that take a fetch function: the same in both kinds of host. */
+  readonly fetch: typeof fetch;
+  close(): Promise<void>;
+}
+
+/** Start a proxy for these providers. */
+export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
+  const telemetry = createMemoryTelemetry();
+  const app = await createApp({
+    name: "proxy-under-test",
+    adapters: [
+      ...options.providers.map(toAdapter),
+      memoryRecords(),
+      memorySecrets(),
+      options.clock ? manualClock({ clock: options.clock }) : systemClock(),
+      randomIds(),
+      options.telemetry ?? memoryTelemetry({ telemetry }),
+    ],
+    plugins: [modelProxy({})],
+  });
+  const host = options.host === "fetch" ? fetchHost(app) : await nodeHost(app);
+  const tokens = createSafeTokens({
+    records: app.port(ports.records),
+    secrets: app.port(ports.secrets),
+    clock: app.port(ports.clock),
+    ids: app.port(ports.ids),
+  });
+  const firstProvider = idOf(options.providers[0]);
+  const issue = async (providerId = firstProvider) => {
+    const { tokenId, token } = await tokens.issue({ providerId });
+    return { id: tokenId, value: token.reveal() };
+  };
+  let standing: Promise<{ readonly value: string }> | undefined;
+  const close = async () => {
+    await host.close();
+    await app.close();
+  };
+  return {
+    url: `${host.origin}/v1`,
+    app,
+    telemetry,
+    issue,
+    token: async (providerId) => (await issue(providerId)).value,
+    revoke: async (tokenId) => void (await tokens.revoke(tokenId)),
+    revokeAll: async () => void (await tokens.revokeAll()),
+    call: host.call,
+    async post(path, body, headers = {}) {
+      const { value } = await (standing ??= issue());
+      const text = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+      return host.call({ path, headers: { "content-type": "application/json", authorization: `Bearer ${value}`, ...headers }, body: text });
+    },
+    fetch: host.fetch,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+interface Host {
+  readonly origin: string;
+  call(call: Call): Promise<Reply>;
+  readonly fetch: typeof fetch;
+  close(): Promise<void>;
+}
+
+async function nodeHost(app: App): Promise<Host> {
+  const server = createServer(toNodeHandler(app.surface("proxy")));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    origin,
+    call: (call) => httpCall(origin, call),
+    fetch,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function fetchHost(app: App): Host {
+  const surface = app.surface("proxy");
+  const origin = "http://proxy.test";
+  return {
+    origin,
+    call: (call) => fetchCall(surface.fetch, origin, call),
+    fetch: (input, init) => {
+      const request = new Request(input, init);
+      return untilAborted(Promise.resolve(surface.fetch(request)), request.signal);
+    },
+    close: async () => {},
+  };
+}
+
+/** A client that gave up doesn't see what the host still answers. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  work.then(resolve, reject);
+  return promise;
+}
+
+function toAdapter(setting: ProviderSetting): Adapter {
+  if (setting.protocol === "demo") return demo(setting.id === undefined ? {} : { id: setting.id });
+  const { protocol, upstream, credential = PROVIDER_KEY, ...rest } = setting;
+  const open = protocol === "messages" ? messagesHttp : chatHttp;
+  return open({
+    id: "main",
+    type: "test-vendor",
+    models: ["echo-large", "echo-small"],
+    ...rest,
+    baseUrl: upstream.baseUrl,
+    ...(credential !== null && { credential: new Secret(credential) }),
+  });
+}
+
+function idOf(setting: ProviderSetting | undefined): string {
+  return setting?.id ?? (setting?.protocol === "demo" ? "demo" : "main");
+}
+

@@ -1,0 +1,17 @@
+import { writeCompletionChunks } from "./echo-chat.ts";
+import { writeMessageEvents } from "./echo-messages.ts";
+import type { EchoTurn } from "./echo-turn.ts";
+
+/** The events of a good Messages stream that says `text`, word by word: for scripts that break it somewhere. */
+export function messagesEvents(text: string): string[] {
+  return writeMessageEvents(turnOf(text), "msg_script");
+}
+
+/** The same in Chat Completions; the last one is the end marker. */
+export function chatEvents(text: string, includeUsage = false): string[] {
+  return writeCompletionChunks(turnOf(text), "chatcmpl-script", includeUsage);
+}
+
+function turnOf(text: string): EchoTurn {
+  return { model: "echo-large", text, calls: [], finish: "end", inputTokens: 7, outputTokens: 11 };
+}

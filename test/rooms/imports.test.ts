@@ -1,0 +1,145 @@
+import { posix } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type Import, importsOf, packageOf, readText, repositoryFiles } from "./repository.ts";
+
+/** Who may import whom. A room that does not stand on the right is out of bounds. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  adapters: ["core"],
+  plugins: ["core"],
+  presets: ["core", "adapters", "plugins"],
+  playground: ["core", "adapters", "plugins", "presets"],
+  test: ["core", "adapters", "plugins", "presets", "playground"],
+};
+
+/** Packages that live in one place only; whoever wants them elsewhere asks for what stands there. */
+const livesIn: Readonly<Record<string, RegExp>> = {
+  tsyringe: /^core\/src\/container\.ts$/,
+  "reflect-metadata": /^core\/src\/container\.ts$/,
+  h3: /^core\/src\//,
+  srvx: /^core\/src\//,
+  ofetch: /^(?:core\/src\/derive\/client\.ts|adapters\/src\/models\/)/,
+  "@valibot/to-json-schema": /^core\/src\/derive\//,
+  unstorage: /^adapters\/src\/documents\//,
+  crossws: /^adapters\/src\/realtime\//,
+  "socket.io": /^adapters\/src\/realtime\//,
+  undici: /^adapters\/src\/models\//,
+  pino: /^adapters\/src\/telemetry\//,
+  "@opentelemetry/api": /^adapters\/src\/telemetry\//,
+  listhen: /^presets\//,
+  citty: /^presets\//,
+};
+
+/** Only these rooms are under the rules of `livesIn`: stories and tests take what they need. */
+const bound = ["core", "adapters", "plugins", "presets"];
+
+let imports: Import[];
+beforeAll(async () => {
+  const sources = (await repositoryFiles()).filter((file) =>
+    /^(?:core|adapters|plugins|presets|playground|test)\/.*\.m?ts$/.test(file),
+  );
+  imports = (await Promise.all(sources.map(async (file) => importsOf(file, await readText(file))))).flat();
+});
+
+describe("the reader of imports", () => {
+  it("sees every way of importing, and no comment", () => {
+    const text = [
+      'import "a";',
+      'import b from "b";',
+      'import {\n  c,\n} from "c";',
+      'import type { D } from "d";',
+      'export * from "e";',
+      'export type { F } from "f";',
+      'const g = await import("g");',
+      '// import h from "h";',
+      ' * import i from "i";',
+      'const text = "from";',
+    ].join("\n");
+    expect(importsOf("x.ts", text).map(({ target, isTypeOnly }) => (isTypeOnly ? `type ${target}` : target))).toEqual([
+      ...["a", "b", "c", "type d", "e", "type f", "g"],
+    ]);
+  });
+
+  it("finds the imports of this repository", () => {
+    expect(imports.length).toBeGreaterThan(300);
+    expect(imports.some(({ file, target }) => file === "core/src/surface.ts" && target === "h3")).toBe(true);
+  });
+});
+
+describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
+  const own = () => imports.filter(({ file }) => file.startsWith(`${room}/`));
+
+  it(`imports no other room than ${allowed.join(", ") || "none"}`, () => {
+    const names: Readonly<Record<string, string>> = { portico: "presets" };
+    const broken = own().filter(({ target }) => {
+      const package_ = packageOf(target);
+      const other = package_ === undefined ? undefined : (names[package_] ?? /^@portico\/(\w+)$/.exec(package_)?.[1]);
+      return other !== undefined && other !== room && !allowed.includes(other);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it.runIf(room !== "test")("never leaves its room by a relative path", () => {
+    expect(own().filter(({ file, target }) => target.startsWith(".") && !pathOf(file, target).startsWith(`${room}/`))).toEqual(
+      [],
+    );
+  });
+
+  it.runIf(bound.includes(room))("takes each package only where it lives", () => {
+    const broken = own().filter(({ file, target }) => {
+      const where = livesIn[packageOf(target) ?? ""];
+      return where !== undefined && !where.test(file);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it.runIf(bound.includes(room))("imports no package that its own package.json does not name", async () => {
+    const { name, dependencies = {} } = JSON.parse(await readText(`${room}/package.json`)) as {
+      name: string;
+      dependencies?: object;
+    };
+    const missing = own().flatMap(({ file, target }) => {
+      const package_ = packageOf(target);
+      return package_ === undefined || package_ === name || package_ in dependencies ? [] : [`${file}: ${package_}`];
+    });
+    expect(missing).toEqual([]);
+  });
+});
+
+describe("an area", () => {
+  it("never reaches into another", () => {
+    const areaOf = (path: string) => /^plugins\/src\/([^/]+)\//.exec(path)?.[1];
+    const broken = imports.filter(({ file, target }) => {
+      const area = areaOf(file);
+      if (area === undefined) return false;
+      if (target.startsWith("@portico/plugins")) return true;
+      return target.startsWith(".") && areaOf(pathOf(file, target)) !== area;
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it("is reached by presets through its door, not through its inside", () => {
+    expect(imports.filter(({ file, target }) => file.startsWith("presets/") && /@portico\/\w+\/src\//.test(target))).toEqual([]);
+  });
+});
+
+describe("what runs in a browser", () => {
+  it("imports nothing of Node: the client, and all that it imports", () => {
+    const seen = new Set<string>();
+    const visit = (file: string) => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      for (const { target, isTypeOnly } of imports.filter((each) => each.file === file)) {
+        if (isTypeOnly) continue;
+        expect(target.startsWith("node:"), `${file} imports ${target}`).toBe(false);
+        if (target.startsWith(".")) visit(pathOf(file, target));
+      }
+    };
+    visit("core/src/derive/client.ts");
+    expect(seen.size).toBeGreaterThan(2);
+  });
+});
+
+function pathOf(file: string, target: string): string {
+  return posix.join(posix.dirname(file), target);
+}

@@ -1,0 +1,77 @@
+import { readdir } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { readText, repositoryFiles, root } from "./repository.ts";
+
+const topLevel = [
+  ...["adapters", "core", "docs", "playground", "plugins", "presets", "test"],
+  ...["CONTRIBUTING.md", "LICENSE", "README.md", "package-lock.json", "package.json", "tsconfig.base.json"],
+];
+const furniture = ["README.md", "contract.ts", "errors.ts", "envelope.ts", "guards.ts", "limits.ts", "config.ts", "plugin.ts"];
+const namelessWords = /^(?:utils?|helpers?|types?|common|misc|shared|lib)\.[cm]?[jt]s$/;
+
+let files: string[];
+beforeAll(async () => {
+  files = await repositoryFiles();
+});
+
+describe("the tree", () => {
+  it("has exactly the top-level entries of the house, and dot-entries", () => {
+    const entries = new Set(files.map((file) => file.split("/")[0]!).filter((entry) => !entry.startsWith(".")));
+    expect([...entries].sort()).toEqual([...topLevel].sort());
+  });
+
+  it("names every file after what it holds", () => {
+    expect(files.filter((file) => namelessWords.test(basename(file)))).toEqual([]);
+  });
+
+  it("spells file names in small letters, digits and single hyphens", () => {
+    const sources = files.filter((file) => /^(?:core|adapters|plugins|presets|playground|test)\/.*\.ts$/.test(file));
+    expect(
+      sources.filter(
+        (file) => !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.(?:test|bench|config|d|heavy\.test|property\.test))?\.ts$/.test(basename(file)),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe("every area", () => {
+  it("has the same furniture", async () => {
+    const areas = (await readdir(resolve(root, "plugins/src"), { withFileTypes: true })).filter((entry) => entry.isDirectory());
+    expect(areas.length).toBeGreaterThan(0);
+    const missing = areas
+      .flatMap(({ name }) => furniture.map((piece) => `plugins/src/${name}/${piece}`))
+      .filter((piece) => !files.includes(piece));
+    expect(missing).toEqual([]);
+  });
+});
+
+describe("every port of the core", () => {
+  const ports = () =>
+    files.flatMap((file) => /^core\/src\/ports\/([\w-]+)\.ts$/.exec(file)?.[1] ?? []).filter((port) => port !== "index");
+
+  it("has a conformance suite, and runs it", () => {
+    expect(ports()).toContain("telemetry");
+    const missing = ports()
+      .flatMap((port) => [`test/conformance/${port}.ts`, `test/conformance/${port}.test.ts`])
+      .filter((file) => !files.includes(file));
+    expect(missing).toEqual([]);
+  });
+
+  it("has an adapter folder, every file of which that is an adapter is named after its technology", async () => {
+    expect(ports().filter((port) => !files.some((file) => file.startsWith(`adapters/src/${port}/`)))).toEqual([]);
+    const adapters = files.filter((file) => /^adapters\/src\/[\w-]+\/[\w-]+\.ts$/.test(file));
+    const misnamed: string[] = [];
+    for (const file of adapters) {
+      const [, folder, technology] = /^adapters\/src\/([\w-]+)\/([\w-]+)\.ts$/.exec(file)!;
+      const declared = /defineAdapter\(\{\s*name: "([^"]+)"/.exec(await readText(file))?.[1];
+      if (declared !== undefined && declared !== `${folder}/${technology}`) misnamed.push(`${file} is called ${declared}`);
+    }
+    expect(misnamed).toEqual([]);
+  });
+
+  it("stands in the list of ports", async () => {
+    const door = await readText("core/src/ports/index.ts");
+    expect(ports().filter((port) => !door.includes(`"./${port}.ts"`))).toEqual([]);
+  });
+});

@@ -1,0 +1,367 @@
+import { memoryRecords } from "@portico/adapters/records/memory";
+import {
+  type Adapter,
+  createApp,
+  defineAdapter,
+  defineContract,
+  defineManyPort,
+  definePlugin,
+  definePort,
+  definePreset,
+  type ManyPort,
+  type Needs,
+  type Plugin,
+  type Port,
+  ports,
+  reply,
+} from "@portico/core";
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+
+const house: Port<string> = definePort<string>("house");
+const garden: Port<string> = definePort<string>("garden");
+const guests: ManyPort<string> = defineManyPort<string>("guests");
+
+describe("adapters", () => {
+  it("open after what they need, whatever order they stand in, and close in reverse", async () => {
+    const log: string[] = [];
+    const app = await createApp({ name: "ok", adapters: [loud(log, garden, "garden", { house }), loud(log, house, "house")] });
+    expect(log.splice(0)).toEqual(["open house", "open garden"]);
+    await app.close();
+    expect(log).toEqual(["close garden", "close house"]);
+  });
+
+  it("get what they need: one of a port, all of a many-port in their order, none as an empty list", async () => {
+    const seen: unknown[] = [];
+    const curious = defineAdapter({
+      name: "curious",
+      port: house,
+      needs: { garden, guests },
+      open(given) {
+        seen.push(given);
+        return "house";
+      },
+    });
+    const filled = [fixed(guests, "ada"), fixed(garden, "roses"), fixed(guests, "bob")];
+    await (await createApp({ name: "full", adapters: [curious(), ...filled] })).close();
+    await (await createApp({ name: "empty", adapters: [curious(), fixed(garden, "weeds")] })).close();
+    expect(seen).toEqual([
+      { garden: "roses", guests: ["ada", "bob"] },
+      { garden: "weeds", guests: [] },
+    ]);
+  });
+
+  it("that need a port which nobody fills stop the start with a sentence", async () => {
+    await expect(createApp({ name: "x", adapters: [loud([], garden, "garden", { house })] })).rejects.toThrow(
+      'Adapter "garden" needs port "house", which no adapter of this preset fills',
+    );
+  });
+
+  it("that need each other in a circle stop the start with the circle", async () => {
+    const circle = [loud([], house, "a", { garden }), loud([], garden, "b", { house })];
+    await expect(createApp({ name: "x", adapters: circle })).rejects.toThrow("Adapters need each other in a circle: a -> b -> a");
+  });
+
+  it("that fill one port twice stop the start with a sentence", async () => {
+    const log: string[] = [];
+    await expect(createApp({ name: "x", adapters: [loud(log, house, "a"), loud(log, house, "b")] })).rejects.toThrow(
+      'Port "house" is filled by two adapters; a preset gives it one',
+    );
+    expect(log.slice(-2)).toEqual(["close b", "close a"]);
+  });
+});
+
+describe("a failed start", () => {
+  it("throws what failed, after it has undone what was opened, last in first out", async () => {
+    const log: string[] = [];
+    const broken = defineAdapter({
+      name: "broken",
+      port: guests,
+      needs: {},
+      open() {
+        throw new Error("no key");
+      },
+    });
+    await expect(
+      createApp({ name: "bad", adapters: [loud(log, house, "house"), loud(log, garden, "garden"), broken()] }),
+    ).rejects.toThrow("no key");
+    expect(log).toEqual(["open house", "open garden", "close garden", "close house"]);
+  });
+
+  it("of a plugin undoes what its setup had opened", async () => {
+    const log: string[] = [];
+    const failing = plugin("failing", {}, (scope) => {
+      scope.onClose(() => log.push("undo setup"));
+      throw new Error("no table");
+    });
+    await expect(createApp({ name: "bad", adapters: [loud(log, house, "house")], plugins: [failing] })).rejects.toThrow(
+      "no table",
+    );
+    expect(log).toEqual(["open house", "undo setup", "close house"]);
+  });
+
+  it("tells why it started to fail, not what went wrong while it was undone", async () => {
+    const stuck = defineAdapter({
+      name: "stuck",
+      port: house,
+      needs: {},
+      open(_given, _options, scope) {
+        scope.onClose(() => {
+          throw new Error("stuck");
+        });
+        return "house";
+      },
+    });
+    await expect(
+      createApp({ name: "bad", adapters: [stuck(), loud([], garden, "garden", { guests: definePort("nobody") })] }),
+    ).rejects.toThrow('needs port "nobody"');
+  });
+});
+
+describe("closing", () => {
+  it("closes everything even when one undo fails, and says all failures at once", async () => {
+    const log: string[] = [];
+    const leaky = (n: number) =>
+      defineAdapter({
+        name: `g${n}`,
+        port: guests,
+        needs: {},
+        open(_given, _options, scope) {
+          scope.onClose(() => {
+            log.push(`g${n}`);
+            if (n !== 2) throw new Error(`stuck ${n}`);
+          });
+          return `g${n}`;
+        },
+      })();
+    const app = await createApp({ name: "leaky", adapters: [leaky(1), leaky(2), leaky(3)] });
+    const failure = await app.close().catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(AggregateError);
+    expect(failure).toMatchObject({
+      message: 'App "leaky" did not close cleanly',
+      errors: [{ message: "stuck 3" }, { message: "stuck 1" }],
+    });
+    expect(log).toEqual(["g3", "g2", "g1"]);
+  });
+
+  it("twice is once", async () => {
+    const log: string[] = [];
+    const app = await createApp({ name: "ok", adapters: [loud(log, house, "house")] });
+    await Promise.all([app.close(), app.close()]);
+    await app[Symbol.asyncDispose]();
+    expect(log).toEqual(["open house", "close house"]);
+  });
+
+  it("waits for an undo that takes its time before it begins the next", async () => {
+    const log: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const slow = defineAdapter({
+      name: "slow",
+      port: garden,
+      needs: { house },
+      open(_given, _options, scope) {
+        scope.onClose(async () => {
+          await gate.promise;
+          log.push("close slow");
+        });
+        return "slow";
+      },
+    });
+    const app = await createApp({ name: "ok", adapters: [slow(), loud(log, house, "house")] });
+    const closing = app.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log).toEqual(["open house"]);
+    gate.resolve();
+    await closing;
+    expect(log).toEqual(["open house", "close slow", "close house"]);
+  });
+});
+
+describe("plugins", () => {
+  it("that need a port which nobody fills stop the start with a sentence", async () => {
+    const thirsty = plugin("thirsty", { records: ports.records });
+    await expect(createApp({ name: "x", plugins: [thirsty] })).rejects.toThrow(
+      'Plugin "thirsty" needs port "records", which no adapter of this preset fills',
+    );
+    await (await createApp({ name: "x", adapters: [memoryRecords()], plugins: [thirsty] })).close();
+  });
+
+  it("whose contract names an auth scheme that nobody guards stop the start with a sentence", async () => {
+    const unguarded = route("unguarded", { auth: "owner-token", path: "/peek" });
+    await expect(createApp({ name: "x", plugins: [unguarded] })).rejects.toThrow(
+      'Plugin "unguarded" has no guard "owner-token", which "only" of its contract asks for',
+    );
+  });
+
+  it("that declare one method and path twice on one surface stop the start with both names", async () => {
+    const both = [route("first", { path: "/same" }), route("second", { path: "/same" })];
+    await expect(createApp({ name: "x", plugins: both })).rejects.toThrow(
+      'GET /same on surface "agent" is declared twice: by "first.only" and "second.only"',
+    );
+    const apart = [route("first", { path: "/same" }), route("second", { path: "/same", surface: "workflow" })];
+    await (await createApp({ name: "x", plugins: apart })).close();
+  });
+
+  it("of one name stop the start with a sentence", async () => {
+    const both = [route("same", { path: "/a" }), route("same", { path: "/b" })];
+    await expect(createApp({ name: "twins", plugins: both })).rejects.toThrow('Plugin "same" stands twice in preset "twins"');
+  });
+
+  it("with options that they do not take stop the start with every bad key, and no value", async () => {
+    const picky = definePlugin({
+      name: "picky",
+      config: v.strictObject({ limit: v.number(), name: v.optional(v.string()) }),
+      needs: {},
+      contract: {},
+      setup: () => ({}),
+    });
+    const failure = await createApp({ name: "x", plugins: [picky({ limit: "hunter2", nmae: 1 } as never)] }).catch(
+      (error: Error) => error,
+    );
+    expect((failure as Error).message).toBe(
+      'Plugin "picky" was given options that it does not take:\n  limit: expected number\n  nmae: expected never',
+    );
+  });
+
+  it("are set up after every adapter is open, with what they need, their options parsed", async () => {
+    const seen: unknown[] = [];
+    const curious = definePlugin({
+      name: "curious",
+      config: v.strictObject({ greeting: v.optional(v.string(), "Hello") }),
+      needs: { house, guests },
+      contract: {},
+      setup(given, config) {
+        seen.push(given, config);
+        return {};
+      },
+    });
+    await (
+      await createApp({ name: "x", plugins: [curious({})], adapters: [fixed(house, "home"), fixed(guests, "ada")] })
+    ).close();
+    expect(seen).toEqual([{ house: "home", guests: ["ada"] }, { greeting: "Hello" }]);
+  });
+});
+
+describe("presets", () => {
+  const base = definePreset((options: { readonly home: string }) => ({
+    name: "base",
+    adapters: [fixed(house, options.home), fixed(guests, "ada")],
+    plugins: [route("hello", { path: "/hello", text: "Hello" })],
+  }));
+
+  it("that extend another replace its adapter of a single port and its plugin of the same name, and add to its many-ports", async () => {
+    await using app = await createApp({
+      name: "own",
+      extends: base({ home: "tent" }),
+      adapters: [fixed(house, "castle"), fixed(guests, "bob")],
+      plugins: [route("hello", { path: "/hello", text: "Ahoy" })],
+    });
+    expect([app.name, app.port(house), app.port(guests)]).toEqual(["own", "castle", ["ada", "bob"]]);
+    expect(await (await app.fetch(new Request("http://test/hello"))).json()).toBe("Ahoy");
+  });
+
+  it("keep what they do not replace", async () => {
+    await using app = await createApp({ name: "own", extends: base({ home: "tent" }) });
+    expect(app.port(house)).toBe("tent");
+    expect(await (await app.fetch(new Request("http://test/hello"))).json()).toBe("Hello");
+  });
+});
+
+describe("an app", () => {
+  it("is picked by surface where it has several, and says which there are", async () => {
+    await using app = await createApp({
+      name: "two",
+      plugins: [route("a", { path: "/a" }), route("b", { path: "/b", surface: "workflow" })],
+    });
+    expect(app.surfaces).toEqual(["agent", "workflow"]);
+    expect(() => app.fetch(new Request("http://test/a"))).toThrow(
+      'App "two" has the surfaces agent, workflow: pick one with app.surface(name)',
+    );
+    expect(() => app.surface("proxy")).toThrow('App "two" has no surface "proxy"; it has agent, workflow');
+    expect((await app.surface("agent").fetch(new Request("http://test/a"))).status).toBe(200);
+    expect((await app.surface("workflow").fetch(new Request("http://test/a"))).status).toBe(404);
+  });
+
+  it("without a surface says so", async () => {
+    await using app = await createApp({ name: "bare" });
+    expect(() => app.fetch(new Request("http://test/"))).toThrow("(none)");
+    expect(() => app.port(house)).toThrow('App "bare" needs port "house"');
+  });
+
+  it("does not see another app in the same process", async () => {
+    const counting = () => {
+      let count = 0;
+      return definePlugin({
+        name: "counter",
+        config: v.strictObject({}),
+        needs: { records: ports.records },
+        contract: defineContract(
+          { surface: "agent", auth: "open", envelope: (error) => error.code },
+          { count: { method: "GET", path: "/count", summary: "", success: reply.json(v.array(v.number())) } },
+        ),
+        setup: ({ records }) => {
+          const visits = records.collection<{ n: number }>({ name: "visits" });
+          return {
+            async count() {
+              await visits.put(String(++count), { n: count });
+              return (await visits.query()).items.map(({ value }) => value.n);
+            },
+          };
+        },
+      })({});
+    };
+    await using one = await createApp({ name: "one", adapters: [memoryRecords()], plugins: [counting()] });
+    await using two = await createApp({ name: "two", adapters: [memoryRecords()], plugins: [counting()] });
+    const visit = async (app: typeof one) => (await app.fetch(new Request("http://test/count"))).json();
+    expect([await visit(one), await visit(one), await visit(two)]).toEqual([[1], [1, 2], [1]]);
+    expect(one.port(ports.records)).not.toBe(two.port(ports.records));
+  });
+});
+
+/** Fills a port with a text, and says in `log` when it opens and closes. */
+function loud(log: string[], port: Port<string>, name: string, needs: Needs = {}): Adapter {
+  return defineAdapter({
+    name,
+    port,
+    needs,
+    open(_given, _options, scope) {
+      log.push(`open ${name}`);
+      scope.onClose(() => log.push(`close ${name}`));
+      return name;
+    },
+  })();
+}
+
+function fixed<P extends Port<any>>(port: P, value: string): Adapter {
+  return defineAdapter({ name: `fixed ${value}`, port: port as Port<string>, needs: {}, open: () => value })();
+}
+
+function plugin(name: string, needs: Needs, setup: (scope: { onClose(undo: () => unknown): void }) => void = () => {}): Plugin {
+  return definePlugin({
+    name,
+    config: v.strictObject({}),
+    needs,
+    contract: {},
+    setup(_given, _config, scope) {
+      setup(scope);
+      return {};
+    },
+  })({});
+}
+
+/** A plugin with one route that answers a text. */
+function route(
+  name: string,
+  { path, auth = "open", surface = "agent", text = name }: { path: `/${string}`; auth?: string; surface?: string; text?: string },
+): Plugin {
+  return definePlugin({
+    name,
+    config: v.strictObject({}),
+    needs: {},
+    contract: defineContract(
+      { surface, auth, envelope: (error) => ({ error: error.code }) },
+      { only: { method: "GET", path, summary: "", success: reply.json(v.string()) } },
+    ),
+    setup: () => ({ only: () => text }),
+  })({});
+}

@@ -1,0 +1,69 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { runPortico } from "../../harness/portico-process.ts";
+
+const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
+const COMMANDS = ["start", "token", "token issue", "token list", "token revoke", "config", "doctor", "openapi"];
+
+describe("the portico command line", () => {
+  it.each(["", ...COMMANDS])("portico %s --help explains it and exits 0", async (command) => {
+    const words = command.split(" ").filter(Boolean);
+
+    const { code, stdout, stderr } = await runPortico([...words, "--help"]);
+
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain(`USAGE ${["portico", ...words].join(" ")}`);
+  });
+
+  it.each([
+    [["strat"], 'Unknown command "strat"; did you mean "start"? (see portico --help)'],
+    [["token", "isue"], 'Unknown command "isue"; did you mean "issue"? (see portico token --help)'],
+    [["start", "--data-dri", "x"], "Unknown option --data-dri; did you mean --data-dir? (see portico start --help)"],
+    [["start", "--json=yes"], "Option --json takes no value (see portico start --help)"],
+    [["start", "--config"], "Option --config needs a value (see portico start --help)"],
+    [["start", "local", "proxy"], 'Unexpected argument "proxy" (see portico start --help)'],
+    [["start", "locl"], 'There is no preset "locl"; did you mean "local"?'],
+    [["start", "workflow"], 'The preset "workflow" is not built yet; there are local and proxy'],
+    [["token", "issue"], "Option --provider is needed (see portico token issue --help)"],
+    [["token", "revoke"], "Give either a token's id or --all (see portico token revoke --help)"],
+    [["openapi", "--surface", "x"], 'The preset "local" has no surface "x"; it has proxy and agent'],
+  ])("%j is refused with one line and exit code 64", async (args, line) => {
+    expect(await runPortico(args)).toEqual({ code: 64, stdout: "", stderr: `${line}\n` });
+  });
+
+  it("--version prints the version alone", async () => {
+    expect(await runPortico(["--version"])).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/),
+      stderr: "",
+    });
+  });
+
+  it("an old Node.js is told in one sentence what is needed, with exit code 69", async () => {
+    const before = 'Object.defineProperty(process.versions, "node", { value: "20.20.2" })';
+
+    expect(await runPortico(["start"], { before })).toEqual({
+      code: 69,
+      stdout: "",
+      stderr: "Portico needs Node.js 22.18 or newer; this is 20.20.2.\n",
+    });
+  });
+
+  it("a reader that leaves before the end of the output is no error", async () => {
+    const pipeline = `set -o pipefail; "${process.execPath}" "${LAUNCHER}" config --json | true`;
+
+    expect(await promisify(execFile)("bash", ["-c", pipeline], { cwd: import.meta.dirname })).toEqual({ stdout: "", stderr: "" });
+  });
+
+  it("openapi prints the document of a preset, or of one surface, without making a data directory", async () => {
+    const { code, stdout } = await runPortico(["openapi", "--surface", "agent"]);
+
+    const document = JSON.parse(stdout) as { openapi: string; paths: Record<string, unknown> };
+    expect(code).toBe(0);
+    expect(document.openapi).toMatch(/^3\.1/);
+    expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(["/api/safe-tokens", "/healthz", "/readyz"]));
+    expect(Object.keys(document.paths)).not.toContain("/v1/messages");
+  });
+});

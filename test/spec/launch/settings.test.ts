@@ -1,0 +1,180 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+beforeEach(() => {
+  folder = temporaryFolder();
+});
+afterEach(() => folder.remove());
+
+const write = (name: string, content: string) => writeFileSync(join(folder.path, name), content, { mode: 0o600 });
+
+interface ListedSetting {
+  readonly key: string;
+  readonly value: unknown;
+  readonly source: string;
+  readonly env: string | null;
+}
+
+async function settings(
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<ReadonlyMap<string, ListedSetting>> {
+  const result = await runPortico(["config", "--json", ...args], { cwd: folder.path, env });
+  if (result.code !== 0) throw new Error(result.stderr);
+  return new Map((JSON.parse(result.stdout) as ListedSetting[]).map((setting) => [setting.key, setting]));
+}
+
+describe("settings (open points 1)", () => {
+  it("flag beats environment, environment beats file, file beats the preset's default; portico config tells which", async () => {
+    write(
+      "portico.config.json",
+      JSON.stringify({ dataDir: "of-file", proxy: { listen: { port: 1001 } }, agent: { listen: { port: 1002 } } }),
+    );
+
+    const found = await settings(["--data-dir", "of-flag"], { PORTICO_DATA_DIR: "of-env", PORTICO_PROXY_PORT: "2001" });
+
+    const file = `file ${join(folder.path, "portico.config.json")}`;
+    expect(found.get("dataDir")).toMatchObject({
+      value: join(folder.path, "of-flag"),
+      source: "flag --data-dir",
+      env: "PORTICO_DATA_DIR",
+    });
+    expect(found.get("proxy.listen.port")).toMatchObject({ value: 2001, source: "environment PORTICO_PROXY_PORT" });
+    expect(found.get("agent.listen.port")).toMatchObject({ value: 1002, source: file, env: "PORTICO_AGENT_PORT" });
+    expect(found.get("workflow.listen.port")).toMatchObject({ value: 0, source: "default", env: "PORTICO_WORKFLOW_PORT" });
+  });
+
+  it.each([
+    ["portico.config.ts", "const port: number = 1001;\nexport default { proxy: { listen: { port } } };"],
+    ["portico.config.mjs", "export default { proxy: { listen: { port: 1001 } } };"],
+    ["portico.config.yaml", "proxy:\n  listen:\n    port: 1001\n"],
+  ])("%s in the working directory is read", async (name, content) => {
+    write(name, content);
+
+    expect((await settings()).get("proxy.listen.port")).toMatchObject({ value: 1001, source: `file ${join(folder.path, name)}` });
+  });
+
+  it("--config names another file; its relative paths start from its own folder, those of flags from the working directory", async () => {
+    mkdirSync(join(folder.path, "etc"));
+    write("portico.config.json", JSON.stringify({ dataDir: "not-this" }));
+    write("etc/mine.json", JSON.stringify({ agent: { agentsDir: "agents" } }));
+
+    const found = await settings(["--config", "etc/mine.json", "--data-dir", "data"]);
+
+    expect(found.get("agent.agentsDir")).toMatchObject({ value: join(folder.path, "etc/agents") });
+    expect(found.get("dataDir")).toMatchObject({ value: join(folder.path, "data") });
+  });
+
+  it("unknown keys and wrong types stop the start with exit code 78 and one line per problem; no stack trace, no secret", async () => {
+    write(
+      "portico.config.json",
+      JSON.stringify({
+        proxi: { key: "sk-unknown" },
+        proxy: { listen: { port: "many" } },
+        providers: [{ id: "main", protocol: "mesages", baseUrl: "https://api.example/v1", credential: { value: "sk-wrong" } }],
+        agent: { tokens: [{ token: { env: "NOT_SET" }, role: "service" }] },
+      }),
+    );
+
+    const { code, stdout, stderr } = await runPortico(["start", "--json"], {
+      cwd: folder.path,
+      env: { PORTICO_SHUTDOWN_GRACE_MS: "soon" },
+    });
+
+    const file = `(file ${join(folder.path, "portico.config.json")})`;
+    expect([code, stdout]).toEqual([78, ""]);
+    expect(stderr.trimEnd().split("\n").sort()).toEqual([
+      `agent.tokens.0.token: expected environment variable NOT_SET to be set, found nothing ${file}`,
+      `providers.0.credential: expected a string, {"env": "NAME"} or {"file": "PATH"}, found an object ${file}`,
+      `providers.0.protocol: expected "messages" or "chat-completions", found "mesages" ${file}`,
+      `proxi: expected no such key, found an object ${file}; did you mean "proxy"?`,
+      `proxy.listen.port: expected a whole number from 0 to 65535, found "many" ${file}`,
+      `shutdownGraceMs: expected a whole number from 0 to 2147483647, found "soon" (environment PORTICO_SHUTDOWN_GRACE_MS)`,
+    ]);
+  });
+
+  it.each([
+    ["portico.config.json", '{\n  "agent": { "tokens": [ "sk-secret", ] } }', "portico.config.json:2:39 is not valid JSON"],
+    ["portico.config.yaml", "proxy: [1\nkey: sk-secret", "portico.config.yaml:2:1 is not valid YAML: bad indent"],
+    [
+      "portico.config.ts",
+      "export default {\n  proxy: 1\n  agent: 2\n}",
+      "portico.config.ts:3 cannot be loaded: SyntaxError: Expected ',', got 'ident'",
+    ],
+    ["portico.config.mjs", "\nthrow new Error('not today')", "portico.config.mjs:2:7 cannot be loaded: Error: not today"],
+  ])("a broken %s is one line with its place and exit code 78", async (name, content, line) => {
+    write(name, content);
+
+    expect(await runPortico(["start"], { cwd: folder.path })).toEqual({
+      code: 78,
+      stdout: "",
+      stderr: `${join(folder.path, line)}\n`,
+    });
+  });
+
+  it("a file that --config names and that is not there, or two files to choose from, are refused with 78", async () => {
+    expect(await runPortico(["config", "--config", "nope.json"], { cwd: folder.path })).toMatchObject({
+      code: 78,
+      stderr: `There is no configuration file ${join(folder.path, "nope.json")}\n`,
+    });
+
+    write("portico.config.json", "{}");
+    write("portico.config.yaml", "{}");
+    expect(await runPortico(["config"], { cwd: folder.path })).toMatchObject({
+      code: 78,
+      stderr: "Several configuration files: portico.config.json, portico.config.yaml. Keep one, or name one with --config\n",
+    });
+  });
+
+  it("a secret is a string, an environment variable's or a file's; it reaches the upstream and is masked everywhere else", async () => {
+    const seen: string[] = [];
+    const upstream = createServer((request, response) => {
+      request.resume();
+      seen.push(String(request.headers.authorization));
+      response.setHeader("content-type", "application/json").end("{}");
+    });
+    await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+    const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
+    const provider = { protocol: "chat-completions", baseUrl, models: ["m"] };
+    write("key.txt", "sk-of-file\n");
+    const config = {
+      providers: [
+        { ...provider, id: "string", credential: "sk-of-string" },
+        { ...provider, id: "env", credential: { env: "UPSTREAM_KEY" } },
+        { ...provider, id: "file", credential: { file: "key.txt" } },
+      ],
+    };
+    const owner = { token: { env: "AGENT_SERVICE_TOKEN" }, userId: "owner", role: "owner" };
+    const env = { UPSTREAM_KEY: "sk-of-env", AGENT_SERVICE_TOKEN: "sk-of-owner" };
+    await using service = await startPortico({ cwd: folder.path, config: { ...config, agent: { tokens: [owner] } }, env });
+    try {
+      for (const { id } of config.providers) {
+        await fetch(`${service.url("proxy")}/chat/completions`, {
+          method: "POST",
+          headers: { "x-api-key": await service.token(id), "content-type": "application/json" },
+          body: JSON.stringify({ model: "m", messages: [] }),
+        });
+      }
+      const managed = await fetch(`${service.url("agent")}/api/safe-tokens`, {
+        headers: { "x-agent-service-token": "sk-of-owner" },
+      });
+      const shown = await service.run("config");
+
+      expect(managed.status).toBe(200);
+      expect(existsSync(join(service.dataDir, "credentials.json")), "no token has to be made").toBe(false);
+      expect(seen).toEqual(["Bearer sk-of-string", "Bearer sk-of-env", "Bearer sk-of-file"]);
+      expect(shown.stdout).toMatch(/providers\.0\.credential +\*\*\* +file/);
+      expect(shown.stdout).toMatch(/providers\.1\.credential +\*\*\* from environment UPSTREAM_KEY/);
+      expect(shown.stdout).toMatch(/providers\.2\.credential +\*\*\* from file/);
+      expect(shown.stdout + shown.stderr + service.stdout() + service.stderr()).not.toContain("sk-of-");
+    } finally {
+      upstream.closeAllConnections();
+      upstream.close();
+    }
+  });
+});

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { CALLERS, COMBINATIONS, SAME } from "../../harness/callers.ts";
+import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { PROVIDER_KEY, type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
+import { afterInterim, events, json, redirect, whole } from "../../harness/upstream-answers.ts";
+
+/** What a fetch host's Request may not carry is tested on the node host only. */
+describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open points 2) on a %s host", (host) => {
+  describe.each(COMBINATIONS)("$caller caller, $upstream upstream", ({ caller, upstream: protocol }) => {
+    const { path, request } = CALLERS[caller];
+    let upstream: FakeUpstream;
+    let proxy: ProxyApp;
+    let token: string;
+
+    beforeAll(async () => {
+      upstream = await startFakeUpstream();
+      const headers = { "x-organization": "org-1", "User-Agent": "configured-agent" };
+      proxy = await startProxy({ host, providers: [{ protocol, upstream, headers }] });
+      token = await proxy.token();
+    });
+    beforeEach(() => upstream.reset());
+    afterAll(async () => {
+      await proxy.close();
+      await upstream.close();
+    });
+
+    const post = (headers: Readonly<Record<string, string>> = {}, query = "") =>
+      proxy.call({
+        path: path + query,
+        headers: { "content-type": "application/json", "x-api-key": token, ...headers },
+        body: JSON.stringify(request()),
+      });
+
+    it("the provider's own credential goes upstream, in its protocol's header and no other", async () => {
+      expect((await post()).status).toBe(200);
+      const { headers } = await upstream.request();
+      if (protocol === "messages") expect([headers["x-api-key"], headers.authorization]).toEqual([PROVIDER_KEY, undefined]);
+      else expect([headers.authorization, headers["x-api-key"]]).toEqual([`Bearer ${PROVIDER_KEY}`, undefined]);
+    });
+
+    it("a caller's own anthropic-version counts; without one a Messages upstream gets a default", async () => {
+      await post();
+      await post({ "anthropic-version": "2024-02-02" });
+      const [first, second] = upstream.requests;
+      if (protocol === "messages") expect(first?.headers["anthropic-version"]).toMatch(/^\d{4}-\d\d-\d\d$/);
+      if (caller === protocol) expect(second?.headers["anthropic-version"]).toBe("2024-02-02");
+    });
+
+    it("the provider's configured headers are added, stronger than the caller's", async () => {
+      await post({ "x-organization": "org-of-the-caller", "user-agent": "agent-of-the-caller" });
+      const { headers } = await upstream.request();
+      expect([headers["x-organization"], headers["user-agent"]]).toEqual(["org-1", "configured-agent"]);
+    });
+
+    it("the safe token never goes upstream: in no header, no query, no body", async () => {
+      const carriers = { cookie: `t=${token}`, "x-other": token, "proxy-authorization": `Bearer ${token}`, "x-agent-service-token": token };
+      const bearer = { authorization: `Bearer ${token}` };
+      const sent: Readonly<Record<string, string>>[] = [{}, bearer, { ...bearer, "x-api-key": "" }, carriers];
+      for (const headers of sent) {
+        expect((await post(headers, `?key=${token}&beta=true`)).status).toBe(200);
+      }
+      for (const arrived of upstream.requests) {
+        expect(arrived.rawHeaders.join("\n")).not.toContain(token);
+        expect(arrived.url).not.toContain(token);
+        expect(await arrived.text()).not.toContain(token);
+      }
+    });
+
+    it("cookies and hop-by-hop headers don't go upstream", async () => {
+      await post({ cookie: "session=1", "proxy-authorization": "Basic eDp5", te: "trailers", "x-service-provider-id": "other" });
+      const { headers } = await upstream.request();
+      for (const name of ["cookie", "proxy-authorization", "te", "upgrade", "keep-alive", "trailer"]) expect(headers[name], name).toBeUndefined();
+      expect(headers.host).toBe(new URL(upstream.baseUrl).host);
+    });
+
+    it("the provider's key, its header and the upstream's address come back in no header", async () => {
+      const { host: address } = new URL(upstream.baseUrl);
+      const telling = {
+        "x-debug-authorization": `Bearer ${PROVIDER_KEY}`,
+        "x-api-key": PROVIDER_KEY,
+        authorization: `Bearer ${PROVIDER_KEY}`,
+        "x-served-by": address,
+        "content-location": `${upstream.baseUrl}/messages`,
+        link: `<${upstream.baseUrl}/x>; rel=next`,
+        "set-cookie": ["a=1", `b=${PROVIDER_KEY}`],
+        "set-cookie2": "c=1",
+      };
+      for (const status of [200, 429]) {
+        upstream.answerNext(json(status, { error: { message: "no", type: "rate_limit_error" } }, telling));
+        const reply = await post();
+        const shown = JSON.stringify(reply.headers);
+        expect(shown).not.toContain(PROVIDER_KEY);
+        expect(shown).not.toContain(address);
+        expect(shown).not.toMatch(/set-cookie/);
+      }
+    });
+
+    it("an upstream that echoes key and address in an error is not repeated", async () => {
+      const { host: address, hostname } = new URL(upstream.baseUrl);
+      const message = `Incorrect API key provided: ${PROVIDER_KEY} (Bearer ${PROVIDER_KEY}) at ${upstream.baseUrl}/x, see http://${address}/`;
+      for (const body of [
+        { type: "error", error: { type: "authentication_error", message } },
+        { error: { message, type: "invalid_request_error", param: null, code: "invalid_api_key" } },
+        { detail: message },
+        message,
+      ]) {
+        upstream.answerNext(typeof body === "string" ? whole(401, body, { "content-type": "text/plain" }) : json(401, body));
+        const reply = await post();
+        const text = await reply.text();
+        expect(reply.status).toBe(401);
+        for (const secret of [PROVIDER_KEY, address, hostname]) expect(text, JSON.stringify(body)).not.toContain(secret);
+      }
+    });
+
+    it("an upstream that echoes its key in an error inside a stream is not repeated when converting", async () => {
+      if (caller === protocol) return;
+      const error = { type: "error", error: { type: "api_error", message: `key ${PROVIDER_KEY} at ${upstream.baseUrl}` } };
+      upstream.answerNext(events([`event: error\ndata: ${JSON.stringify(error)}\n\n`]));
+      const reply = await proxy.post(path, request("hello", { stream: true }));
+      const text = await reply.text();
+      expect(text).toContain("error");
+      expect(text).not.toContain(PROVIDER_KEY);
+      expect(text).not.toContain(new URL(upstream.baseUrl).host);
+    });
+
+    it("a redirect is not followed, and its address is not shown", async () => {
+      await using elsewhere = await startFakeUpstream();
+      upstream.answerAll(redirect(`${elsewhere.baseUrl}/messages`));
+      const reply = await post();
+      expect(reply.status).toBeGreaterThanOrEqual(300);
+      expect(JSON.stringify(reply.headers) + (await reply.text())).not.toContain(new URL(elsewhere.baseUrl).host);
+      expect(elsewhere.requests).toHaveLength(0);
+    });
+
+    it("interim answers (1xx) are no answers", async () => {
+      upstream.answerNext(afterInterim(json(429, { error: { message: "slow down", type: "rate_limit_error" } }, { "retry-after": "3" })));
+      const reply = await post();
+      expect([reply.status, reply.headers["retry-after"]]).toEqual([429, "3"]);
+    });
+
+    it("every answer carries a request id of the proxy", async () => {
+      const ids = [(await post()).headers["x-portico-request-id"], (await post({ "x-api-key": "wrong" })).headers["x-portico-request-id"]];
+      for (const id of ids) expect(id).toMatch(/^req_/);
+      expect(new Set(ids).size).toBe(2);
+    });
+  });
+
+  describe.each(SAME)("$caller passed through", ({ caller, upstream: protocol }) => {
+    const { path, request } = CALLERS[caller];
+
+    it("end-to-end headers pass upstream as they are", async () => {
+      await using upstream = await startFakeUpstream();
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      const headers = {
+        "anthropic-version": "2023-06-01",
+        "anthropic-beta": "context-1m-2025-08-07,interleaved-thinking-2025-05-14",
+        "openai-organization": "org-2",
+        "idempotency-key": "once",
+        "x-stainless-lang": "js",
+        "user-agent": "a-client/1.2",
+        accept: "application/json",
+        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "x-unknown": "1",
+      };
+      expect((await proxy.post(path, request(), headers)).status).toBe(200);
+      expect((await upstream.request()).headers).toMatchObject({ ...headers, "content-type": "application/json" });
+    });
+
+    it("end-to-end headers come back as they are; hop-by-hop ones and those that `connection` names don't", async () => {
+      await using upstream = await startFakeUpstream();
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      const passing = {
+        "request-id": "req_upstream",
+        "x-request-id": "req_upstream_2",
+        "openai-processing-ms": "12",
+        "anthropic-ratelimit-tokens-remaining": "99",
+        "x-ratelimit-limit-requests": "60",
+        "cache-control": "no-store",
+        "x-unknown": "1",
+      };
+      const hop = { connection: "close, x-only-for-you", "x-only-for-you": "1", "keep-alive": "timeout=77", "proxy-authenticate": "Basic" };
+      upstream.answerNext(json(200, { ok: true }, { ...passing, ...hop }));
+      const reply = await proxy.post(path, request());
+      expect(reply.headers).toMatchObject(passing);
+      expect(reply.headers["x-only-for-you"]).toBeUndefined();
+      expect(reply.headers["proxy-authenticate"]).toBeUndefined();
+      expect(reply.headers["keep-alive"] ?? "").not.toContain("77");
+    });
+
+    it("what the caller's `connection` names does not go upstream", async () => {
+      if (host === "fetch") return;
+      await using upstream = await startFakeUpstream();
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      await proxy.post(path, request(), { connection: "close, x-only-for-you", "x-only-for-you": "1" });
+      expect((await upstream.request()).headers["x-only-for-you"]).toBeUndefined();
+    });
+  });
+});

@@ -1,0 +1,53 @@
+import { memoryRecords } from "@portico/adapters/records/memory";
+import { defineAdapter, ports } from "@portico/core";
+import { describe, expect, it } from "vitest";
+import { memoryTools, start } from "../../../playground/own-adapter.ts";
+import { openAdapter } from "../../conformance/open-adapter.ts";
+import { toolsConformance } from "../../conformance/tools.ts";
+
+toolsConformance(
+  "playground/own-adapter.ts",
+  () => ({
+    adapter: memoryTools({ longest: 20 }),
+    works: { toolId: "remember", arguments: { topic: "tea", text: "No milk." } },
+    broken: [
+      undefined,
+      null,
+      "hidden-word",
+      {},
+      { topic: "tea" },
+      { topic: "Hidden-Word", text: "" },
+      { topic: "tea", text: "hidden-word".repeat(3) },
+      { topic: "tea", text: "", more: "hidden-word" },
+    ],
+  }),
+  { others: [memoryRecords()] },
+);
+
+describe("an adapter of one's own", () => {
+  const ask = (source: ports.ToolSource, userId: string, toolId: string, args: object) =>
+    source.call({ toolId, arguments: args, caller: { userId } }, new AbortController().signal);
+
+  it("is given to an app, with the port that it is built on opened before it", async () => {
+    await using app = await start();
+    const [source] = app.port(ports.tools);
+    await ask(source!, "ada", "remember", { topic: "tea", text: "No milk." });
+    const text = async (userId: string) => (await ask(source!, userId, "recall", { topic: "tea" })).content;
+    expect(await text("ada")).toEqual([{ type: "text", text: "No milk." }]);
+    expect(await text("bob")).toEqual([{ type: "text", text: 'Nothing is kept under "tea".' }]);
+  });
+
+  it("speaks of a store that is not there in the words of its own port", async () => {
+    let closeStore: (() => unknown) | undefined;
+    const closable = defineAdapter({
+      name: "records/closable",
+      port: ports.records,
+      needs: {},
+      open: (given, _options: undefined, scope) =>
+        memoryRecords().spec.open(given, undefined, { onClose: (undo) => scope.onClose((closeStore = undo)) }),
+    });
+    const { port: source } = await openAdapter(memoryTools({}), [closable(undefined)]);
+    await closeStore!();
+    await expect(ask(source, "ada", "recall", { topic: "tea" })).rejects.toBeInstanceOf(ports.ToolsUnavailable);
+  });
+});

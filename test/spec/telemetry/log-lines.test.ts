@@ -1,0 +1,180 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { type OpenTelemetryOptions, openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import type { ports } from "@portico/core";
+import { describe, expect, it } from "vitest";
+import { openAdapter } from "../../conformance/open-adapter.ts";
+
+describe("json lines", () => {
+  it("write one object per request, with the declared fields and nothing else", async () => {
+    const [line] = await lines({}, (telemetry) => {
+      const trace = telemetry.begin(REQUEST);
+      trace.note({ provider: "main", model: "m-large", prompt: "my secret diary" } as ports.RequestFacts);
+      trace.end({ status: 200 });
+    });
+    const { time, ms, ...fields } = JSON.parse(line!) as Record<string, unknown>;
+    expect(fields).toEqual({
+      level: "info",
+      request: "req_1",
+      area: "model-proxy",
+      route: "model-proxy.messages",
+      method: "POST",
+      status: 200,
+      provider: "main",
+      model: "m-large",
+      msg: "request",
+    });
+    expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(ms).toBeTypeOf("number");
+  });
+
+  it.each([
+    [{ status: 200 }, "info"],
+    [{ status: 304 }, "info"],
+    [{ status: 404 }, "warn"],
+    [{ status: 499 }, "info"],
+    [{ status: 500 }, "error"],
+    [{ status: 504, error: "timeout" }, "error"],
+    [{ status: 200, error: "answer_broken" }, "warn"],
+  ])("have a level by how the request ended: %o is %s", async (outcome, level) => {
+    const [line] = await lines({}, (telemetry) => telemetry.begin(REQUEST).end(outcome));
+    expect(JSON.parse(line!)).toMatchObject({ level });
+  });
+
+  it("leave out a field that is no plain value, whatever the types say", async () => {
+    const [line] = await lines({}, ({ log }) =>
+      log.info("line", { good: 1, bad: { token: "s" }, worse: ["s"] } as unknown as ports.LogFields),
+    );
+    expect(JSON.parse(line!)).toEqual({ level: "info", time: expect.any(String), good: 1, msg: "line" });
+  });
+
+  it("cut a value that is too long for a name", async () => {
+    const [line] = await lines({}, ({ log }) => log.info("line", { model: "m".repeat(5000) }));
+    expect(line!.length).toBeLessThan(400);
+  });
+});
+
+describe("the level", () => {
+  it("silences what is quieter", async () => {
+    const told = await lines({ level: "warn" }, (telemetry) => {
+      telemetry.log.debug("one");
+      telemetry.log.info("two");
+      telemetry.log.warn("three");
+      telemetry.begin(REQUEST).end({ status: 200 });
+      telemetry.begin(REQUEST).end({ status: 404 });
+    });
+    expect(told.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(["three", "request"]);
+  });
+
+  it("is info when nobody says otherwise", async () => {
+    const told = await lines({}, ({ log }) => [log.debug("no"), log.info("yes")]);
+    expect(told).toHaveLength(1);
+  });
+});
+
+describe("text lines", () => {
+  it("write one compact line per request", async () => {
+    const [line] = await lines({ format: "text" }, (telemetry) => {
+      const trace = telemetry.begin(REQUEST);
+      trace.note({ provider: "main", model: "m-large" });
+      trace.end({ status: 404, error: "not_found" });
+    });
+    expect(line!.replace(/\d\d:\d\d:\d\d\.\d{3}/, "TIME").replace(/[\d.]+ms/, "1ms")).toBe(
+      "TIME WARN  404 POST model-proxy.messages 1ms request=req_1 provider=main model=m-large error=not_found\n",
+    );
+  });
+
+  it("quote what could pretend to be another line or field", async () => {
+    const told = await lines({ format: "text" }, ({ log }) =>
+      log.info("a\nb", { model: "x status=200\n12:00:00.000 INFO  forged" }),
+    );
+    expect(told).toHaveLength(1);
+    expect(told[0]!.split("\n")).toHaveLength(2);
+    expect(told[0]).toContain('a b model="x status=200\\n12:00:00.000 INFO  forged"\n');
+  });
+});
+
+describe("a destination", () => {
+  const messages = (text: string) =>
+    text.split("\n").flatMap((line) => (line === "" ? [] : [(JSON.parse(line) as { msg: string }).msg]));
+
+  it("gets the lines of one turn together, in order, and those after an error and on closing at once", async () => {
+    const told: unknown[] = [];
+    const destination = { write: (text: string) => void told.push(messages(text)), flushSync: () => void told.push("flush") };
+    const { port, close } = await openAdapter(openTelemetry({ destination }));
+    port.log.info("one");
+    port.log.info("two");
+    expect(told).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(told.splice(0)).toEqual([["one", "two"]]);
+    port.log.info("three");
+    port.log.error("four");
+    expect(told.splice(0)).toEqual([["three", "four"], "flush"]);
+    port.log.info("five");
+    await close();
+    expect(told).toEqual([["five"], "flush"]);
+  });
+
+  it("does not hold on to the process when its app is closed", async () => {
+    const before = process.listenerCount("exit");
+    const { close } = await openAdapter(openTelemetry({ destination: { write() {} } }));
+    expect(process.listenerCount("exit")).toBe(before + 1);
+    await close();
+    expect(process.listenerCount("exit")).toBe(before);
+  });
+
+  it("that cannot be flushed harms nobody", async () => {
+    const broken = () => {
+      throw new Error("the reader is gone");
+    };
+    const { port, close } = await openAdapter(openTelemetry({ destination: { write() {}, flushSync: broken } }));
+    expect(() => port.log.error("one")).not.toThrow();
+    await expect(close()).resolves.toBeUndefined();
+  });
+});
+
+describe("a crash", () => {
+  // A child of its own, since the lines go to standard error and the process dies.
+  const crash = async (how: string): Promise<string> => {
+    const adapter = import.meta.resolve("@portico/adapters/telemetry/opentelemetry");
+    const script = `
+      const { openTelemetry } = await import(${JSON.stringify(adapter)});
+      const telemetry = openTelemetry().spec.open({}, undefined, { onClose() {} });
+      for (let n = 0; n < 1000; n++) telemetry.log.info("before");
+      telemetry.log.error("the last words", {}, new Error("why"));
+      ${how}`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "ignore", "pipe"] });
+    let told = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (told += text));
+    await once(child, "close");
+    return told;
+  };
+
+  it.each([
+    ["an uncaught exception", "throw new Error('crash')"],
+    ["process.exit", "process.exit(1)"],
+    ["SIGKILL in the same turn", "process.kill(process.pid, 'SIGKILL')"],
+  ])("by %s loses no error line", async (_name, how) => {
+    expect(await crash(how)).toContain("the last words");
+  });
+});
+
+const REQUEST: ports.RequestBegin = {
+  id: "req_1",
+  area: "model-proxy",
+  route: "model-proxy.messages",
+  method: "POST",
+  path: "/v1/messages",
+  scheme: "http",
+  header: () => undefined,
+};
+
+async function lines(options: OpenTelemetryOptions, run: (telemetry: ports.Telemetry) => unknown): Promise<string[]> {
+  const written: string[] = [];
+  const { port, close } = await openAdapter(
+    openTelemetry({ ...options, destination: { write: (line: string) => void written.push(line) } }),
+  );
+  run(port);
+  await close();
+  return written.flatMap((text) => text.match(/.*\n/g) ?? []);
+}
