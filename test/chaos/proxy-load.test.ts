@@ -14,7 +14,7 @@ const TEXT = Array.from({ length: 50 }, (_, index) => `word${index}`).join(" ");
 
 describe("the proxy under load", () => {
   it(
-    `${LOAD.streams} streams at a time for ${LOAD.forMs / 1000} s: no error, no leak, every upstream connection closed in the end`,
+    `${LOAD.streams} streams at a time for ${LOAD.forMs / 1000} s: no error, no leak, no connection left upstream`,
     async () => {
       await using upstream = await startFakeUpstream({ keepBodies: false });
       upstream.answerAll(wordByWord);
@@ -40,33 +40,50 @@ describe("the proxy under load", () => {
   it.each([
     ["its model first", ['{"model":"echo-large","x":"', '"}']],
     ["its model last", ['{"x":"', '","model":"echo-large"}']],
-  ] as const)("a body of 200 MiB with %s, while others call: every caller is served in under 600 MiB", async (_name, [head, tail]) => {
-    await using upstream = await startFakeUpstream({ keepBodies: false });
-    upstream.answerAll(async (exchange) => {
-      await exchange.request.sha256();
-      await json(200, { received: exchange.request.received })(exchange);
-    });
-    await using proxy = await startProxyProcess([{ id: "messages", protocol: "messages", upstream }]);
-    const headers = { "content-type": "application/json", "x-api-key": proxy.tokens.messages ?? "" };
-    const path = "/v1/messages";
+  ] as const)(
+    "a body of 200 MiB with %s, while others call: every caller is served in under 600 MiB",
+    async (_name, [head, tail]) => {
+      await using upstream = await startFakeUpstream({ keepBodies: false });
+      upstream.answerAll(async (exchange) => {
+        await exchange.request.sha256();
+        await json(200, { received: exchange.request.received })(exchange);
+      });
+      await using proxy = await startProxyProcess([{ id: "messages", protocol: "messages", upstream }]);
+      const headers = {
+        "content-type": "application/json",
+        "x-api-key": proxy.tokens.messages ?? "",
+      };
+      const path = "/v1/messages";
 
-    let isUploading = true;
-    const large = httpCall(proxy.url, { path, headers, body: upload(head, 200, tail) }).finally(() => (isUploading = false));
-    let small = 0;
-    do {
-      const reply = await httpCall(proxy.url, { path, headers, body: JSON.stringify(CALLERS.messages.request()) });
-      expect(reply.status).toBe(200);
-      await reply.bytes();
-      small += 1;
-    } while (isUploading);
+      let isUploading = true;
+      const large = httpCall(proxy.url, {
+        path,
+        headers,
+        body: upload(head, 200, tail),
+      }).finally(() => (isUploading = false));
+      let small = 0;
+      do {
+        const reply = await httpCall(proxy.url, {
+          path,
+          headers,
+          body: JSON.stringify(CALLERS.messages.request()),
+        });
+        expect(reply.status).toBe(200);
+        await reply.bytes();
+        small += 1;
+      } while (isUploading);
 
-    expect(await (await large).json()).toEqual({ received: 200 * MIB + head.length + tail.length });
-    expect(small, "callers beside it").toBeGreaterThan(1);
-    expect((await proxy.memory()).peakResident / MIB, "peak memory in MiB").toBeLessThan(600);
-  });
+      expect(await (await large).json()).toEqual({
+        received: 200 * MIB + head.length + tail.length,
+      });
+      expect(small, "callers beside it").toBeGreaterThan(1);
+      expect((await proxy.memory()).peakResident / MIB, "peak memory in MiB").toBeLessThan(600);
+    },
+  );
 });
 
-const wordByWord: Answer = (exchange) => events(exchange.request.url === "/v1/messages" ? messagesEvents(TEXT) : chatEvents(TEXT))(exchange);
+const wordByWord: Answer = (exchange) =>
+  events(exchange.request.url === "/v1/messages" ? messagesEvents(TEXT) : chatEvents(TEXT))(exchange);
 
 /** Keeps that many streams running for a while, of all four combinations; every one of them must be whole. Gives their number. */
 async function streamFor(ms: number, proxy: ProxyProcess): Promise<number> {
@@ -74,9 +91,16 @@ async function streamFor(ms: number, proxy: ProxyProcess): Promise<number> {
   let count = 0;
   const caller = async (caller: Protocol, upstream: Protocol) => {
     const { path, request, assertStream } = CALLERS[caller];
-    const headers = { "content-type": "application/json", "x-api-key": proxy.tokens[upstream] ?? "" };
+    const headers = {
+      "content-type": "application/json",
+      "x-api-key": proxy.tokens[upstream] ?? "",
+    };
     do {
-      const reply = await httpCall(proxy.url, { path, headers, body: JSON.stringify(request("hello", { stream: true })) });
+      const reply = await httpCall(proxy.url, {
+        path,
+        headers,
+        body: JSON.stringify(request("hello", { stream: true })),
+      });
       const text = await reply.text();
       expect(reply.status, text).toBe(200);
       assertStream(text);

@@ -45,7 +45,7 @@ async function liveAndDie(path: string, life: string): Promise<string[]> {
 
 async function idsOf(collection: ports.Collection<object>): Promise<Set<string>> {
   const ids = new Set<string>();
-  for (let after: string | undefined; ; ) {
+  for (let after: string | undefined; ;) {
     const page: ports.Page<object> = await collection.query({ after, limit: 1000 });
     for (const item of page.items) ids.add(item.id);
     after = page.next;

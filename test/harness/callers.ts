@@ -27,7 +27,12 @@ export const CONVERTED = COMBINATIONS.filter((each) => each.caller !== each.upst
 export const CALLERS: Readonly<Record<Protocol, Caller>> = {
   messages: {
     path: "/v1/messages",
-    request: (text = "hello", more) => ({ model: "echo-large", max_tokens: 1024, messages: [{ role: "user", content: text }], ...more }),
+    request: (text = "hello", more) => ({
+      model: "echo-large",
+      max_tokens: 1024,
+      messages: [{ role: "user", content: text }],
+      ...more,
+    }),
     textOf: (answer) => (answer as { content: { text?: string }[] }).content.map((block) => block.text ?? "").join(""),
     assertStream: (text) => void assertMessagesStream(text),
     assertBrokenStream(text) {
@@ -39,33 +44,57 @@ export const CALLERS: Readonly<Record<Protocol, Caller>> = {
   },
   "chat-completions": {
     path: "/v1/chat/completions",
-    request: (text = "hello", more) => ({ model: "echo-large", messages: [{ role: "user", content: text }], ...more }),
-    textOf: (answer) => (answer as { choices: { message: { content: string } }[] }).choices.map((choice) => choice.message.content).join(""),
+    request: (text = "hello", more) => ({
+      model: "echo-large",
+      messages: [{ role: "user", content: text }],
+      ...more,
+    }),
+    textOf: (answer) =>
+      (answer as { choices: { message: { content: string } }[] }).choices.map((choice) => choice.message.content).join(""),
     assertStream: (text) => void assertChatStream(text),
     assertBrokenStream(text) {
       assertChatStream(text);
       const last = lastEvent(text);
-      expect(JSON.parse(last.replace(/^data: ?/, ""))).toMatchObject({ error: { message: expect.any(String), type: expect.any(String) } });
+      expect(JSON.parse(last.replace(/^data: ?/, ""))).toMatchObject({
+        error: { message: expect.any(String), type: expect.any(String) },
+      });
       expect(text).not.toContain("[DONE]");
     },
   },
 };
 
 /** Expects an error of this status in the exact shape of a protocol (open points 2) and gives its fields. */
-export async function expectError(reply: Reply, status: number, protocol: Protocol): Promise<{ readonly type: string; readonly message: string }> {
-  const body = (await reply.json()) as { error: { type: string; message: string } };
-  expect({ status: reply.status, body }).toEqual({ status, body: shapeOf(protocol) });
+export async function expectError(
+  reply: Reply,
+  status: number,
+  protocol: Protocol,
+): Promise<{ readonly type: string; readonly message: string }> {
+  const body = (await reply.json()) as {
+    error: { type: string; message: string };
+  };
+  expect({ status: reply.status, body }).toEqual({
+    status,
+    body: shapeOf(protocol),
+  });
   expect(reply.headers["content-type"]).toMatch(/^application\/json/);
   return body.error;
 }
 
 function shapeOf(protocol: Protocol): object {
-  const error = { type: expect.stringMatching(/./), message: expect.stringMatching(/./) };
+  const error = {
+    type: expect.stringMatching(/./),
+    message: expect.stringMatching(/./),
+  };
   if (protocol === "messages") return { type: "error", error };
   const nullable = expect.toSatisfy((value) => value === null || typeof value === "string");
   return { error: { ...error, param: nullable, code: nullable } };
 }
 
 function lastEvent(text: string): string {
-  return text.trimEnd().split(/\r?\n\r?\n/).at(-1) ?? "";
+  return (
+    text
+      .trimEnd()
+      .split(/\r?\n\r?\n/)
+      .at(-1) ?? ""
+  );
 }

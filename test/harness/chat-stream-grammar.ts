@@ -139,7 +139,10 @@ class ChatCollector {
   /** What `functions` of old are answered with: one call, without an index or an id. */
   #takeFunctionCall(called: Fields): void {
     const isFirst = this.#functionCall === undefined;
-    check(isText(called.name) === isFirst, isFirst ? "a function call begins without a name" : "the name of a function call comes twice");
+    check(
+      isText(called.name) === isFirst,
+      isFirst ? "a function call begins without a name" : "the name of a function call comes twice",
+    );
     this.#functionCall ??= { name: String(called.name), arguments: "" };
     this.#functionCall.arguments += optionalText(called.arguments, "arguments");
   }

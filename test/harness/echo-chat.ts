@@ -4,7 +4,7 @@ import { list, record, string } from "./untyped.ts";
 /** Any moment will do, but always the same one. */
 const CREATED = 1_800_000_000;
 
-/** Read a Chat Completions request as the echo model sees it. Lenient on purpose: what it makes of a request is for the test to judge. */
+/** Read a Chat Completions request as the echo model sees it. Lenient on purpose: a request is for its test to judge. */
 export function readChatPrompt(body: unknown): EchoPrompt {
   const request = record(body);
   const turns = list(request.messages).map(record);
@@ -20,10 +20,14 @@ export function readChatPrompt(body: unknown): EchoPrompt {
     text: parts.flatMap((part) => (part.type === "text" ? [string(part.text)] : [])).join(" "),
     attachments: parts.flatMap((part) => (part.type === "text" ? [] : [attachment(part)])),
     toolResults: turns.flatMap((turn, index) => (turn.role === "tool" && index > lastCall ? [textOf(turn.content)] : [])),
-    tools: list(request.tools).map((tool) => record(record(tool).function)).map((tool) => ({ name: string(tool.name), schema: tool.parameters })),
+    tools: list(request.tools)
+      .map((tool) => record(record(tool).function))
+      .map((tool) => ({ name: string(tool.name), schema: tool.parameters })),
     toolChoice: typeof choice === "string" ? choice : string(record(record(choice).function).name) || "auto",
     parallelCalls: request.parallel_tool_calls !== false,
-    ...(format.type === "json_schema" && { schema: record(format.json_schema).schema }),
+    ...(format.type === "json_schema" && {
+      schema: record(format.json_schema).schema,
+    }),
     thinks: typeof request.reasoning_effort === "string" && request.reasoning_effort !== "none",
     limit: typeof limit === "number" ? limit : undefined,
     stops: typeof request.stop === "string" ? [request.stop] : list(request.stop).map(string),
@@ -40,14 +44,30 @@ export function writeCompletion(turn: EchoTurn, id: string): object {
     ...(turn.calls.length > 0 && { tool_calls: turn.calls.map(callOf) }),
   };
   const choices = [{ index: 0, message, logprobs: null, finish_reason: finishOf(turn) }];
-  return { id, object: "chat.completion", created: CREATED, model: turn.model, choices, usage: usageOf(turn) };
+  return {
+    id,
+    object: "chat.completion",
+    created: CREATED,
+    model: turn.model,
+    choices,
+    usage: usageOf(turn),
+  };
 }
 
 /** The turn as the events of a Chat Completions stream, one text each; `includeUsage` as its stream option asks. */
 export function writeCompletionChunks(turn: EchoTurn, id: string, includeUsage: boolean): string[] {
-  const base = { id, object: "chat.completion.chunk", created: CREATED, model: turn.model };
+  const base = {
+    id,
+    object: "chat.completion.chunk",
+    created: CREATED,
+    model: turn.model,
+  };
   const chunk = (delta: object, finish: string | null = null) =>
-    data({ ...base, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...(includeUsage && { usage: null }) });
+    data({
+      ...base,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+      ...(includeUsage && { usage: null }),
+    });
   return [
     chunk({ role: "assistant", content: "" }),
     ...words(turn.thinking ?? "").map((word) => chunk({ reasoning_content: word })),
@@ -56,7 +76,16 @@ export function writeCompletionChunks(turn: EchoTurn, id: string, includeUsage: 
       const { id: callId, type, function: named } = callOf(call);
       const pieces = [named.arguments.slice(0, 5), named.arguments.slice(5)];
       return [
-        chunk({ tool_calls: [{ index, id: callId, type, function: { name: named.name, arguments: "" } }] }),
+        chunk({
+          tool_calls: [
+            {
+              index,
+              id: callId,
+              type,
+              function: { name: named.name, arguments: "" },
+            },
+          ],
+        }),
         ...pieces.map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
       ];
     }),
@@ -67,15 +96,28 @@ export function writeCompletionChunks(turn: EchoTurn, id: string, includeUsage: 
 }
 
 function callOf(call: EchoTurn["calls"][number]) {
-  return { id: call.id, type: "function", function: { name: call.name, arguments: JSON.stringify(call.input) } } as const;
+  return {
+    id: call.id,
+    type: "function",
+    function: { name: call.name, arguments: JSON.stringify(call.input) },
+  } as const;
 }
 
 function finishOf(turn: EchoTurn): string {
-  return { end: "stop", length: "length", tool: "tool_calls", "stop-sequence": "stop" }[turn.finish];
+  return {
+    end: "stop",
+    length: "length",
+    tool: "tool_calls",
+    "stop-sequence": "stop",
+  }[turn.finish];
 }
 
 function usageOf({ inputTokens, outputTokens }: EchoTurn): object {
-  return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+  };
 }
 
 function data(value: object): string {
@@ -89,5 +131,7 @@ function attachment(part: Readonly<Record<string, unknown>>): string {
 
 function textOf(content: unknown): string {
   if (typeof content === "string") return content;
-  return list(content).map((part) => string(record(part).text)).join(" ");
+  return list(content)
+    .map((part) => string(record(part).text))
+    .join(" ");
 }

@@ -3,12 +3,12 @@ import { readChatPrompt, writeCompletion, writeCompletionChunks } from "./echo-c
 import { readMessagesPrompt, writeMessage, writeMessageEvents } from "./echo-messages.ts";
 import { echoTurn } from "./echo-turn.ts";
 import type { Answer } from "./fake-upstream.ts";
-import { empty, events, json } from "./upstream-answers.ts";
 import { record } from "./untyped.ts";
+import { empty, events, json } from "./upstream-answers.ts";
 
 /**
- * The good default behaviour of the fake upstream: a model that says back what it was told (`echo-turn.ts`), in the protocol of the
- * path, whole or streamed, and lists its models in the shape that the caller's headers ask for.
+ * The good default behaviour of the fake upstream: a model that says back what it was told (`echo-turn.ts`), in the protocol of
+ * the path, whole or streamed, and lists its models in the shape that the caller's headers ask for.
  */
 export function echoModel({ models }: { readonly models: readonly string[] }): Answer {
   return async (exchange) => {
@@ -31,7 +31,9 @@ export function echoModel({ models }: { readonly models: readonly string[] }): A
         const turn = echoTurn(readChatPrompt(body));
         const id = `chatcmpl-${request.number}`;
         const includeUsage = record(record(body).stream_options).include_usage === true;
-        return streamed ? events(writeCompletionChunks(turn, id, includeUsage))(exchange) : json(200, writeCompletion(turn, id))(exchange);
+        return streamed
+          ? events(writeCompletionChunks(turn, id, includeUsage))(exchange)
+          : json(200, writeCompletion(turn, id))(exchange);
       }
       default:
         return empty(404)(exchange);
@@ -40,15 +42,37 @@ export function echoModel({ models }: { readonly models: readonly string[] }): A
 }
 
 function decode(encoding: string | undefined, bytes: Buffer): string {
-  const decoders: Readonly<Record<string, (bytes: Buffer) => Buffer>> = { gzip: gunzipSync, br: brotliDecompressSync, deflate: inflateSync };
+  const decoders: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+    gzip: gunzipSync,
+    br: brotliDecompressSync,
+    deflate: inflateSync,
+  };
   return (decoders[encoding ?? ""]?.(bytes) ?? bytes).toString("utf8");
 }
 
 function messagesList(models: readonly string[]): object {
-  const data = models.map((id) => ({ type: "model", id, display_name: id, created_at: "2026-01-01T00:00:00Z" }));
-  return { data, has_more: false, first_id: models[0] ?? null, last_id: models.at(-1) ?? null };
+  const data = models.map((id) => ({
+    type: "model",
+    id,
+    display_name: id,
+    created_at: "2026-01-01T00:00:00Z",
+  }));
+  return {
+    data,
+    has_more: false,
+    first_id: models[0] ?? null,
+    last_id: models.at(-1) ?? null,
+  };
 }
 
 function chatList(models: readonly string[]): object {
-  return { object: "list", data: models.map((id) => ({ id, object: "model", created: 1_800_000_000, owned_by: "echo" })) };
+  return {
+    object: "list",
+    data: models.map((id) => ({
+      id,
+      object: "model",
+      created: 1_800_000_000,
+      owned_by: "echo",
+    })),
+  };
 }

@@ -19,10 +19,10 @@ export interface UpstreamExchange {
   holdBody(until: Promise<unknown>): void;
 }
 
-/** A script for one exchange: `upstream-answers.ts` has the building blocks. What it throws while the exchange is open fails `close()`. */
+/** A script for one exchange: `upstream-answers.ts` has building blocks. What it throws while the exchange is open fails `close()`. */
 export type Answer = (exchange: UpstreamExchange) => void | Promise<void>;
 
-/** A model provider for tests: a real HTTP server that speaks both protocols, answers what it is told to, and remembers what it was sent. */
+/** A model provider for tests: an HTTP server that speaks both protocols, answers as it is told, and remembers what it was sent. */
 export interface FakeUpstream extends AsyncDisposable {
   /** `http://127.0.0.1:PORT/v1`: what a provider's configuration takes as its base URL. */
   readonly baseUrl: string;
@@ -60,7 +60,9 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
   const failures: unknown[] = [];
   const connections = new Set<Socket>();
   const watchers = new Set<() => void>();
-  const echo = echoModel({ models: options.models ?? ["echo-large", "echo-small"] });
+  const echo = echoModel({
+    models: options.models ?? ["echo-large", "echo-small"],
+  });
   let standing = echo;
   let openExchanges = 0;
 
@@ -121,7 +123,10 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
     }
   };
 
-  const server = createServer({ keepAliveTimeout: 60_000, maxHeaderSize: 1024 * 1024 }, (request, response) => void serve(request, response));
+  const server = createServer(
+    { keepAliveTimeout: 60_000, maxHeaderSize: 1024 * 1024 },
+    (request, response) => void serve(request, response),
+  );
   // A request may be as slow as its test wants it.
   server.requestTimeout = 0;
   server.headersTimeout = 0;
@@ -156,7 +161,9 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
       return openExchanges;
     },
     answerNext: (...answers) => void queue.push(...answers),
-    answerAll: (answer) => void (standing = answer),
+    answerAll(answer) {
+      standing = answer;
+    },
     async request(number = 1) {
       await reached(() => requests.length >= number);
       return requests[number - 1] as UpstreamRequest;

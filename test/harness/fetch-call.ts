@@ -1,7 +1,11 @@
-import { type Call, methodOf, readAll, type Reply } from "./http-call.ts";
+import { type Call, methodOf, type Reply, readAll } from "./http-call.ts";
 
 /** The same call to a fetch host in this process: no socket, no HTTP parser, the host's `Request` and `Response` only. */
-export async function fetchCall(fetch: (request: Request) => Response | Promise<Response>, origin: string, call: Call): Promise<Reply> {
+export async function fetchCall(
+  fetch: (request: Request) => Response | Promise<Response>,
+  origin: string,
+  call: Call,
+): Promise<Reply> {
   const left = new AbortController();
   call.signal?.addEventListener("abort", () => left.abort(call.signal?.reason), { once: true });
   const headers = new Headers();
@@ -9,7 +13,13 @@ export async function fetchCall(fetch: (request: Request) => Response | Promise<
     for (const one of typeof value === "string" ? [value] : value) headers.append(name, one);
   }
   const method = methodOf(call);
-  const init = { method, headers, signal: left.signal, body: bodyOf(call.body, left.signal), duplex: "half" } satisfies RequestInit & { duplex: "half" };
+  const init = {
+    method,
+    headers,
+    signal: left.signal,
+    body: bodyOf(call.body, left.signal),
+    duplex: "half",
+  } satisfies RequestInit & { duplex: "half" };
   const response = await fetch(new Request(new URL(call.path, origin), init));
   const reader = response.body?.getReader();
   const read = async () => {
@@ -40,7 +50,9 @@ function bodyOf(body: Call["body"], left: AbortSignal): BodyInit | null {
   return new ReadableStream<Uint8Array>({
     start(controller) {
       // As hosts do it: an upload whose sender is gone fails.
-      left.addEventListener("abort", () => controller.error(left.reason), { once: true });
+      left.addEventListener("abort", () => controller.error(left.reason), {
+        once: true,
+      });
     },
     async pull(controller) {
       const next = await pieces.next();

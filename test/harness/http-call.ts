@@ -62,7 +62,9 @@ export async function readAll(read: () => Promise<Buffer | undefined>): Promise<
 function headersOf(call: Call): OutgoingHttpHeaders {
   const hasLength = typeof call.body === "string" || call.body instanceof Uint8Array;
   return {
-    ...(hasLength && { "content-length": String(Buffer.byteLength(call.body)) }),
+    ...(hasLength && {
+      "content-length": String(Buffer.byteLength(call.body)),
+    }),
     ...(call.headers as OutgoingHttpHeaders),
   };
 }
@@ -100,7 +102,9 @@ function replyOf(response: IncomingMessage, request: ClientRequest): Reply {
   const bytes = () => readAll(read);
   return {
     status: response.statusCode ?? 0,
-    headers: Object.fromEntries(Object.entries(response.headersDistinct).map(([name, values]) => [name, values?.join(", ") ?? ""])),
+    headers: Object.fromEntries(
+      Object.entries(response.headersDistinct).map(([name, values]) => [name, values?.join(", ") ?? ""]),
+    ),
     read,
     bytes,
     text: async () => (await bytes()).toString("utf8"),

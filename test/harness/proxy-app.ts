@@ -35,7 +35,11 @@ export type ProviderSetting =
       /** Default `echo-large` and `echo-small`. */
       readonly models?: readonly string[] | "discover";
       readonly headers?: Readonly<Record<string, string>>;
-      readonly timeouts?: { readonly connectMs?: number; readonly headersMs?: number; readonly idleMs?: number };
+      readonly timeouts?: {
+        readonly connectMs?: number;
+        readonly headersMs?: number;
+        readonly idleMs?: number;
+      };
     };
 
 export interface ProxyOptions {
@@ -97,7 +101,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
     const { tokenId, token } = await tokens.issue({ providerId });
     return { id: tokenId, value: token.reveal() };
   };
-  let standing: Promise<{ readonly value: string }> | undefined;
+  let ownToken: Promise<{ readonly value: string }> | undefined;
   const close = async () => {
     await host.close();
     await app.close();
@@ -112,9 +116,18 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
     revokeAll: async () => void (await tokens.revokeAll()),
     call: host.call,
     async post(path, body, headers = {}) {
-      const { value } = await (standing ??= issue());
+      ownToken ??= issue();
+      const { value } = await ownToken;
       const text = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
-      return host.call({ path, headers: { "content-type": "application/json", authorization: `Bearer ${value}`, ...headers }, body: text });
+      return host.call({
+        path,
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${value}`,
+          ...headers,
+        },
+        body: text,
+      });
     },
     fetch: host.fetch,
     close,
@@ -151,15 +164,20 @@ function fetchHost(app: App): Host {
   return {
     origin,
     call: (call) => fetchCall(surface.fetch, origin, call),
-    fetch: (input, init) => {
+    async fetch(input, init) {
       const request = new Request(input, init);
-      return untilAborted(Promise.resolve(surface.fetch(request)), request.signal);
+      const response = await untilAborted(Promise.resolve(surface.fetch(request)), request.signal);
+      const body =
+        response.body?.pipeThrough(new TransformStream(), {
+          signal: request.signal,
+        }) ?? null;
+      return new Response(body, response);
     },
     close: async () => {},
   };
 }
 
-/** A client that gave up doesn't see what the host still answers. */
+/** As a network between them has it: a client that gave up doesn't see what the host still answers. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -184,4 +202,3 @@ function toAdapter(setting: ProviderSetting): Adapter {
 function idOf(setting: ProviderSetting | undefined): string {
   return setting?.id ?? (setting?.protocol === "demo" ? "demo" : "main");
 }
-

@@ -22,16 +22,27 @@ export interface ProcessMemory {
   readonly peakResident: number;
 }
 
-export type ToProxyProcess = { readonly type: "start"; readonly providers: readonly ProviderSetting[] } | { readonly type: "memory" | "close" };
+export type ToProxyProcess =
+  | { readonly type: "start"; readonly providers: readonly ProviderSetting[] }
+  | { readonly type: "memory" | "close" };
 export type FromProxyProcess =
-  | { readonly type: "ready"; readonly url: string; readonly tokens: Readonly<Record<string, string>> }
+  | {
+      readonly type: "ready";
+      readonly url: string;
+      readonly tokens: Readonly<Record<string, string>>;
+    }
   | ({ readonly type: "memory" } & ProcessMemory);
 
 /** Start it. Of each provider the upstream's address counts; the upstream itself stays where it is. */
 export async function startProxyProcess(providers: readonly ProviderSetting[]): Promise<ProxyProcess> {
-  const child = fork(new URL("./proxy-process-child.ts", import.meta.url), { execArgv: ["--expose-gc"], stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = fork(new URL("./proxy-process-child.ts", import.meta.url), {
+    execArgv: ["--expose-gc"],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
   const exited = once(child, "exit") as Promise<[number | null]>;
-  const plain = providers.map((each) => (each.protocol === "demo" ? each : { ...each, upstream: { baseUrl: each.upstream.baseUrl } }));
+  const plain = providers.map((each) =>
+    each.protocol === "demo" ? each : { ...each, upstream: { baseUrl: each.upstream.baseUrl } },
+  );
   const ready = await ask(child, { type: "start", providers: plain }, "ready");
   const close = async () => {
     if (child.connected) child.send({ type: "close" } satisfies ToProxyProcess);
@@ -49,7 +60,11 @@ export async function startProxyProcess(providers: readonly ProviderSetting[]): 
   };
 }
 
-function ask<T extends FromProxyProcess["type"]>(child: ChildProcess, question: ToProxyProcess, answer: T): Promise<FromProxyProcess & { type: T }> {
+function ask<T extends FromProxyProcess["type"]>(
+  child: ChildProcess,
+  question: ToProxyProcess,
+  answer: T,
+): Promise<FromProxyProcess & { type: T }> {
   const { promise, resolve, reject } = Promise.withResolvers<FromProxyProcess & { type: T }>();
   const onMessage = (message: FromProxyProcess) => {
     if (message.type !== answer) return;

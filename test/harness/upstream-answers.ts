@@ -11,10 +11,16 @@ export interface AnswerHead {
 }
 
 /**
- * What a stream does next: send text or bytes as one chunk, wait for a promise or for what a function gives (a gate, a signal of the
- * test), close the connection, or reset it. Without CUT or RESET at its end a stream ends well.
+ * What a stream does next: send text or bytes as one chunk, wait for a promise or for what a function gives (a gate, a signal of
+ * the test), close the connection, or reset it. Without CUT or RESET at its end a stream ends well.
  */
-export type Step = string | Uint8Array | Promise<unknown> | ((exchange: UpstreamExchange) => Promise<unknown>) | typeof CUT | typeof RESET;
+export type Step =
+  | string
+  | Uint8Array
+  | Promise<unknown>
+  | ((exchange: UpstreamExchange) => Promise<unknown>)
+  | typeof CUT
+  | typeof RESET;
 
 /** Close the connection in the middle of what was being sent. */
 export const CUT = Symbol("cut");
@@ -23,13 +29,19 @@ export const RESET = Symbol("reset");
 
 /** A whole JSON answer with its content-length. A string is sent as it stands, so that the spelling of the JSON is the test's. */
 export function json(status: number, value: unknown, headers: OutgoingHttpHeaders = {}): Answer {
-  return whole(status, typeof value === "string" ? value : JSON.stringify(value), { "content-type": "application/json", ...headers });
+  return whole(status, typeof value === "string" ? value : JSON.stringify(value), {
+    "content-type": "application/json",
+    ...headers,
+  });
 }
 
 /** An error page, as front-end servers send it. */
 export function html(status: number, headers: OutgoingHttpHeaders = {}): Answer {
   const page = `<!DOCTYPE html><html><head><title>${status}</title></head><body><h1>Error ${status}</h1></body></html>`;
-  return whole(status, page, { "content-type": "text/html; charset=utf-8", ...headers });
+  return whole(status, page, {
+    "content-type": "text/html; charset=utf-8",
+    ...headers,
+  });
 }
 
 /** A status and not one byte of a body. */
@@ -44,7 +56,10 @@ export function redirect(location: string, status = 307): Answer {
 /** A whole answer of any kind with its content-length. */
 export function whole(status: number, body: string | Uint8Array, headers: OutgoingHttpHeaders = {}): Answer {
   return ({ response }) => {
-    response.writeHead(status, { "content-length": Buffer.byteLength(body), ...headers });
+    response.writeHead(status, {
+      "content-length": Buffer.byteLength(body),
+      ...headers,
+    });
     response.end(body);
   };
 }
@@ -60,10 +75,17 @@ export function stream(steps: Iterable<Step> | AsyncIterable<Step>, { status = 2
 
 /** Server-sent events, step by step: `stream` with the content type that both protocols use. */
 export function events(steps: Iterable<Step> | AsyncIterable<Step>, { status, headers }: AnswerHead = {}): Answer {
-  return stream(steps, { ...(status && { status }), headers: { "content-type": "text/event-stream", "cache-control": "no-cache", ...headers } });
+  return stream(steps, {
+    ...(status && { status }),
+    headers: {
+      "content-type": "text/event-stream",
+      "cache-control": "no-cache",
+      ...headers,
+    },
+  });
 }
 
-/** Bytes straight to the socket, HTTP included: for answers that no HTTP server would write. The connection is closed at the end. */
+/** Bytes straight to the socket, HTTP included: for answers that no HTTP server would write. Closes the connection at the end. */
 export function raw(...steps: readonly Step[]): Answer {
   return async (exchange) => {
     for (const step of steps) {

@@ -49,7 +49,11 @@ export function recordRequest(incoming: IncomingMessage, response: ServerRespons
   const hash = createHash("sha256");
   const whole = Promise.withResolvers<void>();
   const outcome = Promise.withResolvers<"answered" | "aborted">();
-  let waiting: { readonly bytes: number; resolve(): void; reject(error: Error): void }[] = [];
+  let waiting: {
+    readonly bytes: number;
+    resolve(): void;
+    reject(error: Error): void;
+  }[] = [];
   let received = 0;
   let isWhole = false;
 
@@ -108,7 +112,8 @@ export function recordRequest(incoming: IncomingMessage, response: ServerRespons
       incoming.once("end", () => {
         isWhole = true;
         whole.resolve();
-        for (const each of waiting.splice(0)) each.reject(new Error(`The body of request ${number} ended after ${received} bytes`));
+        for (const each of waiting.splice(0))
+          each.reject(new Error(`The body of request ${number} ended after ${received} bytes`));
       });
     },
     end: () => outcome.resolve(response.writableFinished ? "answered" : "aborted"),

@@ -21,7 +21,7 @@ let next = pool.length;
 
 function randomLetters(): string {
   let letters = "";
-  for (let count = 0; count < LENGTH; ) {
+  for (let count = 0; count < LENGTH;) {
     if (next === pool.length) {
       randomFillSync(pool);
       next = 0;

@@ -1,11 +1,13 @@
 import { parentPort } from "node:worker_threads";
 import { ConversionRefused } from "./convert/conversion-refused.ts";
 import { convertRequest } from "./convert/convert-request.ts";
+import { handedOver } from "./handed-over.ts";
 import type { ConversionJob, ConversionResult } from "./request-converter.ts";
 
 // Runs beside the event loop, for bodies whose parsing alone would hold every other caller up.
 parentPort?.on("message", ({ id, from, bytes }: ConversionJob) => {
-  parentPort?.postMessage(convert(id, from, bytes));
+  const result = convert(id, from, bytes);
+  parentPort?.postMessage(result, "request" in result ? handedOver(result.request.body) : []);
 });
 
 function convert(id: number, from: ConversionJob["from"], bytes: Uint8Array): ConversionResult {

@@ -1,8 +1,9 @@
 import { Worker } from "node:worker_threads";
 import type { ports } from "@portico/core";
 import { ConversionRefused } from "./convert/conversion-refused.ts";
-import { convertRequest, type RequestText } from "./convert/convert-request.ts";
+import { convertRequest, type RequestBytes } from "./convert/convert-request.ts";
 import { proxyErrors } from "./errors.ts";
+import { handedOver } from "./handed-over.ts";
 import { CONVERTED_HERE_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 
@@ -16,19 +17,19 @@ export interface ConversionJob {
 }
 
 export type ConversionResult =
-  | { readonly id: number; readonly request: RequestText }
+  | { readonly id: number; readonly request: RequestBytes }
   | { readonly id: number; readonly refused: { readonly field: string; readonly message: string } }
   | { readonly id: number; readonly failed: string };
 
 export interface RequestConverter {
   /** Throws invalid_field where the request cannot be said in the other protocol. Takes the bytes over: they must not be used after. */
-  convert(from: Protocol, bytes: Buffer): RequestText | Promise<RequestText>;
+  convert(from: Protocol, bytes: Buffer): RequestBytes | Promise<RequestBytes>;
   close(): Promise<void>;
 }
 
 /** Converts small requests at once and large ones in a worker thread, one after another, so that no body holds the event loop. */
 export function createRequestConverter(clock: ports.Clock): RequestConverter {
-  const waiting = new Map<number, { resolve: (request: RequestText) => void; reject: (error: unknown) => void }>();
+  const waiting = new Map<number, { resolve: (request: RequestBytes) => void; reject: (error: unknown) => void }>();
   let worker: Worker | undefined;
   let idle: ports.Timer | undefined;
   let lastId = 0;
@@ -69,11 +70,8 @@ export function createRequestConverter(clock: ports.Clock): RequestConverter {
       idle?.cancel();
       worker ??= start();
       const id = ++lastId;
-      // A slice of Node's shared pool cannot be handed over without the rest of the pool; big bodies never are one.
-      const isWhole =
-        bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
       const job: ConversionJob = { id, from, bytes };
-      worker.postMessage(job, isWhole ? [bytes.buffer as ArrayBuffer] : []);
+      worker.postMessage(job, handedOver(bytes));
       return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
     },
     async close() {
@@ -83,7 +81,7 @@ export function createRequestConverter(clock: ports.Clock): RequestConverter {
   };
 }
 
-function convertHere(from: Protocol, bytes: Buffer): RequestText {
+function convertHere(from: Protocol, bytes: Buffer): RequestBytes {
   try {
     return convertRequest(from, bytes);
   } catch (error) {

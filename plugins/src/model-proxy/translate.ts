@@ -45,10 +45,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
   const { protocol, provider, exchange, model, signal, trace } = call;
   const request = await services.converter.convert(protocol, call.bytes);
   const answer = await provider
-    .send(
-      { headers: convertedRequestHeaders(exchange.headers, request.isStream), query: "", body: Buffer.from(request.text) },
-      signal,
-    )
+    .send({ headers: convertedRequestHeaders(exchange.headers, request.isStream), query: "", body: request.body }, signal)
     .catch(callFailure);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
 

@@ -7,7 +7,11 @@ import type { Call, Reply } from "../../harness/http-call.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 
 /** Bounds each property in time as well as in runs; what is left out is left out, and never a failure. */
-const BOUND = { numRuns: 80, interruptAfterTimeLimit: 1_000, markInterruptAsFailure: false };
+const BOUND = {
+  numRuns: 80,
+  interruptAfterTimeLimit: 1_000,
+  markInterruptAsFailure: false,
+};
 
 const spellings = fc.oneof(
   fc.string(),
@@ -27,17 +31,66 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
 
 /** Names that a request of either protocol may have: junk at these reaches deeper than junk at others. */
 const FIELDS = [
-  "messages", "system", "tools", "tool_choice", "functions", "function_call", "stop", "stop_sequences", "max_tokens",
-  "max_completion_tokens", "temperature", "top_p", "top_k", "thinking", "reasoning_effort", "output_config", "response_format", "metadata",
-  "user", "n", "logprobs", "stream_options", "parallel_tool_calls", "stream",
+  "messages",
+  "system",
+  "tools",
+  "tool_choice",
+  "functions",
+  "function_call",
+  "stop",
+  "stop_sequences",
+  "max_tokens",
+  "max_completion_tokens",
+  "temperature",
+  "top_p",
+  "top_k",
+  "thinking",
+  "reasoning_effort",
+  "output_config",
+  "response_format",
+  "metadata",
+  "user",
+  "n",
+  "logprobs",
+  "stream_options",
+  "parallel_tool_calls",
+  "stream",
 ];
-const BLOCKS = ["text", "image", "image_url", "document", "file", "tool_use", "tool_result", "thinking", "redacted_thinking", "refusal", "input_audio"];
-const part = fc.record({ type: fc.constantFrom(...BLOCKS), text: json, source: json, image_url: json, id: json, input: json, content: json }, { requiredKeys: ["type"] });
+const BLOCKS = [
+  "text",
+  "image",
+  "image_url",
+  "document",
+  "file",
+  "tool_use",
+  "tool_result",
+  "thinking",
+  "redacted_thinking",
+  "refusal",
+  "input_audio",
+];
+const part = fc.record(
+  {
+    type: fc.constantFrom(...BLOCKS),
+    text: json,
+    source: json,
+    image_url: json,
+    id: json,
+    input: json,
+    content: json,
+  },
+  { requiredKeys: ["type"] },
+);
 const turn = fc.record(
   {
     role: fc.constantFrom("user", "assistant", "system", "developer", "tool", "function"),
     content: fc.oneof(json, fc.array(part, { maxLength: 4 })),
-    tool_calls: fc.oneof(json, fc.array(fc.record({ id: json, type: json, function: json }), { maxLength: 3 })),
+    tool_calls: fc.oneof(
+      json,
+      fc.array(fc.record({ id: json, type: json, function: json }), {
+        maxLength: 3,
+      }),
+    ),
     tool_call_id: json,
     name: json,
   },
@@ -67,7 +120,15 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
     });
 
     const send = (body: NonNullable<Call["body"]>, headers: Call["headers"] = {}) =>
-      proxy.call({ path, headers: { "content-type": "application/json", "x-api-key": token, ...headers }, body });
+      proxy.call({
+        path,
+        headers: {
+          "content-type": "application/json",
+          "x-api-key": token,
+          ...headers,
+        },
+        body,
+      });
     const stillWorks = async () => {
       const reply = await send(JSON.stringify(request("still there")));
       expect(textOf(await reply.json())).toBe("echo: still there");
@@ -77,24 +138,40 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
     const expectClear = async (reply: Reply, isStream = false) => {
       const text = await reply.text();
       expect([200, 400], text).toContain(reply.status);
-      if (reply.status === 400) expect(JSON.parse(text)).toMatchObject({ error: { message: expect.stringMatching(/./), type: "invalid_request_error" } });
+      if (reply.status === 400)
+        expect(JSON.parse(text)).toMatchObject({
+          error: {
+            message: expect.stringMatching(/./),
+            type: "invalid_request_error",
+          },
+        });
       else if (isStream) CALLERS[caller].assertStream(text);
     };
 
     it("any JSON whatsoever", async () => {
-      await fc.assert(fc.asyncProperty(json, async (body) => expectClear(await send(JSON.stringify(body) ?? ""))), BOUND);
+      await fc.assert(
+        fc.asyncProperty(json, async (body) => expectClear(await send(JSON.stringify(body) ?? ""))),
+        BOUND,
+      );
       await stillWorks();
     });
 
     it("any bytes whatsoever", async () => {
       const bytes = fc.uint8Array({ maxLength: 200 });
-      await fc.assert(fc.asyncProperty(bytes, async (body) => expectClear(await send(body))), BOUND);
+      await fc.assert(
+        fc.asyncProperty(bytes, async (body) => expectClear(await send(body))),
+        BOUND,
+      );
       await stillWorks();
     });
 
     it("a good request with junk in one field, whole and streamed", async () => {
       const property = fc.asyncProperty(nearlyGood, fc.boolean(), async ({ field, junk, messages }, stream) => {
-        const body: Record<string, unknown> = { ...request("hello", { stream }), ...(messages && { messages }), [field]: junk };
+        const body: Record<string, unknown> = {
+          ...request("hello", { stream }),
+          ...(messages && { messages }),
+          [field]: junk,
+        };
         await expectClear(await send(JSON.stringify(body)), body.stream === true);
       });
       await fc.assert(property, BOUND);
@@ -103,7 +180,11 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
 
     it("a good request with one byte changed, or cut anywhere", async () => {
       const good = Buffer.from(JSON.stringify(request("grüße 😀", { tools: [], metadata: {} })));
-      const spot = fc.record({ at: fc.nat(good.length - 1), byte: fc.nat(255), cut: fc.boolean() });
+      const spot = fc.record({
+        at: fc.nat(good.length - 1),
+        byte: fc.nat(255),
+        cut: fc.boolean(),
+      });
       const property = fc.asyncProperty(spot, async ({ at, byte, cut }) => {
         const body = cut ? good.subarray(0, at) : Buffer.from(good);
         if (!cut) body[at] = byte;
@@ -115,7 +196,10 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
 
     it("any headers whatsoever", async () => {
       const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/).filter((each) => !REFUSED_BY_HTTP.has(each));
-      const value = fc.oneof(fc.stringMatching(/^[\x21-\x7e\x80-\xff][\x20-\x7e\x80-\xff]{0,60}$/), fc.constantFrom("gzip", "identity", "0", "*/*", "service_x"));
+      const value = fc.oneof(
+        fc.stringMatching(/^[\x21-\x7e\x80-\xff][\x20-\x7e\x80-\xff]{0,60}$/),
+        fc.constantFrom("gzip", "identity", "0", "*/*", "service_x"),
+      );
       const headers = fc.dictionary(fc.oneof(name, fc.constantFrom(...WELL_KNOWN)), value, { maxKeys: 6 });
       const property = fc.asyncProperty(headers, async (each) => {
         const reply = await send(JSON.stringify(request()), each);
@@ -145,7 +229,11 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
     it.each([
       ["plain JSON", "gzip", () => Buffer.from("{}")],
       ["a gzip cut short", "gzip", () => gzipSync(JSON.stringify(request())).subarray(0, 40)],
-      ["a gzip with garbage after it", "gzip", () => Buffer.concat([gzipSync(JSON.stringify(request())), Buffer.from("garbage")])],
+      [
+        "a gzip with garbage after it",
+        "gzip",
+        () => Buffer.concat([gzipSync(JSON.stringify(request())), Buffer.from("garbage")]),
+      ],
       ["a gzip within a gzip", "gzip", () => gzipSync(gzipSync(JSON.stringify(request())))],
       ["a gzip", "br", () => gzipSync(JSON.stringify(request()))],
       ["nothing", "gzip", () => Buffer.alloc(0)],
@@ -155,12 +243,20 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
     });
 
     it("an encoding that nobody knows is 415", async () => {
-      expect((await send(JSON.stringify(request()), { "content-encoding": "unheard-of" })).status).toBe(415);
+      expect(
+        (
+          await send(JSON.stringify(request()), {
+            "content-encoding": "unheard-of",
+          })
+        ).status,
+      ).toBe(415);
     });
 
     it("a small body that unfolds to more than 256 MiB is 413", async () => {
       const block = Buffer.alloc(64 * 1024 * 1024, "a");
-      const bomb = gzipSync(Buffer.concat([Buffer.from('{"model":"echo-large","x":"'), block, block, block, block, Buffer.from('"}')]));
+      const bomb = gzipSync(
+        Buffer.concat([Buffer.from('{"model":"echo-large","x":"'), block, block, block, block, Buffer.from('"}')]),
+      );
       expect((await send(bomb, { "content-encoding": "gzip" })).status).toBe(413);
       await stillWorks();
     });
@@ -168,5 +264,24 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
 });
 
 /** Not the proxy's affair: HTTP itself refuses or reads these, or they are what a call needs. */
-const REFUSED_BY_HTTP = new Set(["host", "content-length", "transfer-encoding", "connection", "expect", "upgrade", "trailer", "te", "keep-alive"]);
-const WELL_KNOWN = ["x-api-key", "authorization", "content-type", "content-encoding", "accept-encoding", "anthropic-beta", "x-service-provider-id", "cookie"];
+const REFUSED_BY_HTTP = new Set([
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "connection",
+  "expect",
+  "upgrade",
+  "trailer",
+  "te",
+  "keep-alive",
+]);
+const WELL_KNOWN = [
+  "x-api-key",
+  "authorization",
+  "content-type",
+  "content-encoding",
+  "accept-encoding",
+  "anthropic-beta",
+  "x-service-provider-id",
+  "cookie",
+];

@@ -14,8 +14,14 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
 
     beforeAll(async () => {
       upstream = await startFakeUpstream();
-      const headers = { "x-organization": "org-1", "User-Agent": "configured-agent" };
-      proxy = await startProxy({ host, providers: [{ protocol, upstream, headers }] });
+      const headers = {
+        "x-organization": "org-1",
+        "User-Agent": "configured-agent",
+      };
+      proxy = await startProxy({
+        host,
+        providers: [{ protocol, upstream, headers }],
+      });
       token = await proxy.token();
     });
     beforeEach(() => upstream.reset());
@@ -27,7 +33,11 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     const post = (headers: Readonly<Record<string, string>> = {}, query = "") =>
       proxy.call({
         path: path + query,
-        headers: { "content-type": "application/json", "x-api-key": token, ...headers },
+        headers: {
+          "content-type": "application/json",
+          "x-api-key": token,
+          ...headers,
+        },
         body: JSON.stringify(request()),
       });
 
@@ -47,13 +57,21 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     });
 
     it("the provider's configured headers are added, stronger than the caller's", async () => {
-      await post({ "x-organization": "org-of-the-caller", "user-agent": "agent-of-the-caller" });
+      await post({
+        "x-organization": "org-of-the-caller",
+        "user-agent": "agent-of-the-caller",
+      });
       const { headers } = await upstream.request();
       expect([headers["x-organization"], headers["user-agent"]]).toEqual(["org-1", "configured-agent"]);
     });
 
     it("the safe token never goes upstream: in no header, no query, no body", async () => {
-      const carriers = { cookie: `t=${token}`, "x-other": token, "proxy-authorization": `Bearer ${token}`, "x-agent-service-token": token };
+      const carriers = {
+        cookie: `t=${token}`,
+        "x-other": token,
+        "proxy-authorization": `Bearer ${token}`,
+        "x-agent-service-token": token,
+      };
       const bearer = { authorization: `Bearer ${token}` };
       const sent: Readonly<Record<string, string>>[] = [{}, bearer, { ...bearer, "x-api-key": "" }, carriers];
       for (const headers of sent) {
@@ -67,9 +85,15 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     });
 
     it("cookies and hop-by-hop headers don't go upstream", async () => {
-      await post({ cookie: "session=1", "proxy-authorization": "Basic eDp5", te: "trailers", "x-service-provider-id": "other" });
+      await post({
+        cookie: "session=1",
+        "proxy-authorization": "Basic eDp5",
+        te: "trailers",
+        "x-service-provider-id": "other",
+      });
       const { headers } = await upstream.request();
-      for (const name of ["cookie", "proxy-authorization", "te", "upgrade", "keep-alive", "trailer"]) expect(headers[name], name).toBeUndefined();
+      for (const name of ["cookie", "proxy-authorization", "te", "upgrade", "keep-alive", "trailer"])
+        expect(headers[name], name).toBeUndefined();
       expect(headers.host).toBe(new URL(upstream.baseUrl).host);
     });
 
@@ -97,10 +121,17 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
 
     it("an upstream that echoes key and address in an error is not repeated", async () => {
       const { host: address, hostname } = new URL(upstream.baseUrl);
-      const message = `Incorrect API key provided: ${PROVIDER_KEY} (Bearer ${PROVIDER_KEY}) at ${upstream.baseUrl}/x, see http://${address}/`;
+      const message = `Bad key ${PROVIDER_KEY} (Bearer ${PROVIDER_KEY}) at ${upstream.baseUrl}/x, see http://${address}/`;
       for (const body of [
         { type: "error", error: { type: "authentication_error", message } },
-        { error: { message, type: "invalid_request_error", param: null, code: "invalid_api_key" } },
+        {
+          error: {
+            message,
+            type: "invalid_request_error",
+            param: null,
+            code: "invalid_api_key",
+          },
+        },
         { detail: message },
         message,
       ]) {
@@ -114,7 +145,13 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
 
     it("an upstream that echoes its key in an error inside a stream is not repeated when converting", async () => {
       if (caller === protocol) return;
-      const error = { type: "error", error: { type: "api_error", message: `key ${PROVIDER_KEY} at ${upstream.baseUrl}` } };
+      const error = {
+        type: "error",
+        error: {
+          type: "api_error",
+          message: `key ${PROVIDER_KEY} at ${upstream.baseUrl}`,
+        },
+      };
       upstream.answerNext(events([`event: error\ndata: ${JSON.stringify(error)}\n\n`]));
       const reply = await proxy.post(path, request("hello", { stream: true }));
       const text = await reply.text();
@@ -133,13 +170,18 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     });
 
     it("interim answers (1xx) are no answers", async () => {
-      upstream.answerNext(afterInterim(json(429, { error: { message: "slow down", type: "rate_limit_error" } }, { "retry-after": "3" })));
+      upstream.answerNext(
+        afterInterim(json(429, { error: { message: "slow down", type: "rate_limit_error" } }, { "retry-after": "3" })),
+      );
       const reply = await post();
       expect([reply.status, reply.headers["retry-after"]]).toEqual([429, "3"]);
     });
 
     it("every answer carries a request id of the proxy", async () => {
-      const ids = [(await post()).headers["x-portico-request-id"], (await post({ "x-api-key": "wrong" })).headers["x-portico-request-id"]];
+      const ids = [
+        (await post()).headers["x-portico-request-id"],
+        (await post({ "x-api-key": "wrong" })).headers["x-portico-request-id"],
+      ];
       for (const id of ids) expect(id).toMatch(/^req_/);
       expect(new Set(ids).size).toBe(2);
     });
@@ -150,7 +192,10 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
 
     it("end-to-end headers pass upstream as they are", async () => {
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      await using proxy = await startProxy({
+        host,
+        providers: [{ protocol, upstream }],
+      });
       const headers = {
         "anthropic-version": "2023-06-01",
         "anthropic-beta": "context-1m-2025-08-07,interleaved-thinking-2025-05-14",
@@ -163,12 +208,18 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
         "x-unknown": "1",
       };
       expect((await proxy.post(path, request(), headers)).status).toBe(200);
-      expect((await upstream.request()).headers).toMatchObject({ ...headers, "content-type": "application/json" });
+      expect((await upstream.request()).headers).toMatchObject({
+        ...headers,
+        "content-type": "application/json",
+      });
     });
 
     it("end-to-end headers come back as they are; hop-by-hop ones and those that `connection` names don't", async () => {
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      await using proxy = await startProxy({
+        host,
+        providers: [{ protocol, upstream }],
+      });
       const passing = {
         "request-id": "req_upstream",
         "x-request-id": "req_upstream_2",
@@ -178,7 +229,12 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
         "cache-control": "no-store",
         "x-unknown": "1",
       };
-      const hop = { connection: "close, x-only-for-you", "x-only-for-you": "1", "keep-alive": "timeout=77", "proxy-authenticate": "Basic" };
+      const hop = {
+        connection: "close, x-only-for-you",
+        "x-only-for-you": "1",
+        "keep-alive": "timeout=77",
+        "proxy-authenticate": "Basic",
+      };
       upstream.answerNext(json(200, { ok: true }, { ...passing, ...hop }));
       const reply = await proxy.post(path, request());
       expect(reply.headers).toMatchObject(passing);
@@ -190,8 +246,14 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     it("what the caller's `connection` names does not go upstream", async () => {
       if (host === "fetch") return;
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
-      await proxy.post(path, request(), { connection: "close, x-only-for-you", "x-only-for-you": "1" });
+      await using proxy = await startProxy({
+        host,
+        providers: [{ protocol, upstream }],
+      });
+      await proxy.post(path, request(), {
+        connection: "close, x-only-for-you",
+        "x-only-for-you": "1",
+      });
       expect((await upstream.request()).headers["x-only-for-you"]).toBeUndefined();
     });
   });

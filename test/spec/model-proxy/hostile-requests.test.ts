@@ -4,6 +4,7 @@ import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstrea
 import { PROVIDER_KEY, type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 import { cutCall, rawCall, statusOf } from "../../harness/raw-call.ts";
 
+const JSON_TYPE = "content-type: application/json";
 const BODY = JSON.stringify(CALLERS.messages.request());
 
 describe("hostile requests (5; open points 2), byte by byte over a socket", () => {
@@ -74,7 +75,9 @@ describe("hostile requests (5; open points 2), byte by byte over a socket", () =
   });
 
   it("a wrong x-api-key is not rescued by authorization in another spelling or twice", async () => {
-    expect(statusOf(await post(["X-API-KEY: service_wrong", `Authorization: Bearer ${token}`, `authorization: Bearer ${token}`]))).toBe(401);
+    expect(
+      statusOf(await post(["X-API-KEY: service_wrong", `Authorization: Bearer ${token}`, `authorization: Bearer ${token}`])),
+    ).toBe(401);
   });
 
   it("an absolute address on the request line leads nowhere else", async () => {
@@ -83,22 +86,29 @@ describe("hostile requests (5; open points 2), byte by byte over a socket", () =
     expect(evil.requests).toHaveLength(0);
   });
 
-  it.each(["evil.example", "evil.example:1", "127.0.0.1@evil.example", "", "a b"])("a host header %j leads nowhere else", async (host) => {
-    const head = `POST /v1/messages HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n${bearer()}\r\ncontent-type: application/json\r\n`;
-    const answer = await rawCall(proxy.url, `${head}content-length: ${BODY.length}\r\n\r\n${BODY}`);
-    expect([200, 400]).toContain(statusOf(answer));
-    for (const { headers } of upstream.requests) expect(headers.host).toBe(new URL(upstream.baseUrl).host);
-    expect(evil.requests).toHaveLength(0);
-  });
-
-  it.each(["CONNECT 127.0.0.1:1 HTTP/1.1", "GET * HTTP/1.1", "OPTIONS * HTTP/1.1", "POST v1/messages HTTP/1.1", "POST  HTTP/1.1", "PRI * HTTP/2.0"])(
-    "the request line %j is refused",
-    async (line) => {
-      const answer = await rawCall(proxy.url, `${line}\r\nhost: proxy\r\nconnection: close\r\n${bearer()}\r\n\r\n`);
-      expect(statusOf(answer) === 0 || statusOf(answer) >= 400, answer.slice(0, 80)).toBe(true);
-      expect(upstream.requests).toHaveLength(0);
+  it.each(["evil.example", "evil.example:1", "127.0.0.1@evil.example", "", "a b"])(
+    "a host header %j leads nowhere else",
+    async (host) => {
+      const head = `POST /v1/messages HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n${bearer()}\r\n`;
+      const answer = await rawCall(proxy.url, `${head}${JSON_TYPE}\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`);
+      expect([200, 400]).toContain(statusOf(answer));
+      for (const { headers } of upstream.requests) expect(headers.host).toBe(new URL(upstream.baseUrl).host);
+      expect(evil.requests).toHaveLength(0);
     },
   );
+
+  it.each([
+    "CONNECT 127.0.0.1:1 HTTP/1.1",
+    "GET * HTTP/1.1",
+    "OPTIONS * HTTP/1.1",
+    "POST v1/messages HTTP/1.1",
+    "POST  HTTP/1.1",
+    "PRI * HTTP/2.0",
+  ])("the request line %j is refused", async (line) => {
+    const answer = await rawCall(proxy.url, `${line}\r\nhost: proxy\r\nconnection: close\r\n${bearer()}\r\n\r\n`);
+    expect(statusOf(answer) === 0 || statusOf(answer) >= 400, answer.slice(0, 80)).toBe(true);
+    expect(upstream.requests).toHaveLength(0);
+  });
 
   it("length and chunks at once are refused: no request hides in another", async () => {
     const hidden = `GET /v1/models HTTP/1.1\r\nhost: proxy\r\n${bearer()}\r\n\r\n`;
@@ -133,7 +143,8 @@ describe("hostile requests (5; open points 2), byte by byte over a socket", () =
   });
 
   it("uploads that are cut at any point leave nothing behind: the next request works", async () => {
-    const whole = `POST /v1/messages HTTP/1.1\r\nhost: proxy\r\n${bearer()}\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length + 9}\r\n\r\n${BODY}`;
+    const head = `POST /v1/messages HTTP/1.1\r\nhost: proxy\r\n${bearer()}\r\n${JSON_TYPE}`;
+    const whole = `${head}\r\ncontent-length: ${BODY.length + 9}\r\n\r\n${BODY}`;
     for (let at = 1; at <= whole.length; at += 23) await cutCall(proxy.url, whole.slice(0, at));
     expect(statusOf(await post([bearer()]))).toBe(200);
     // Of all the others none was whole, so none may have been called for.
@@ -141,9 +152,17 @@ describe("hostile requests (5; open points 2), byte by byte over a socket", () =
   });
 
   it("chunked uploads that are cut or broken in their framing leave nothing behind", async () => {
-    const head = `POST /v1/messages HTTP/1.1\r\nhost: proxy\r\n${bearer()}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
+    const line = "POST /v1/messages HTTP/1.1\r\nhost: proxy";
+    const head = `${line}\r\n${bearer()}\r\n${JSON_TYPE}\r\ntransfer-encoding: chunked\r\n\r\n`;
     const size = BODY.length.toString(16);
-    for (const framing of [`${size}\r\n${BODY}`, `${size}\r\n${BODY}\r\n`, "zz\r\n", "ffffffffffffffff\r\n", "-1\r\n", `${size}\r\n${BODY}\r\n0\r\n`]) {
+    for (const framing of [
+      `${size}\r\n${BODY}`,
+      `${size}\r\n${BODY}\r\n`,
+      "zz\r\n",
+      "ffffffffffffffff\r\n",
+      "-1\r\n",
+      `${size}\r\n${BODY}\r\n0\r\n`,
+    ]) {
       await cutCall(proxy.url, head + framing);
     }
     expect(statusOf(await post([bearer()]))).toBe(200);

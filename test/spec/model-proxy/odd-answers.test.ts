@@ -7,23 +7,38 @@ import { startProxy } from "../../harness/proxy-app.ts";
 import { chatEvents, messagesEvents } from "../../harness/stream-scripts.ts";
 import { compress, events, json, splitAt, stream, whole } from "../../harness/upstream-answers.ts";
 
-const TURN = { model: "echo-large", text: "one two", calls: [], finish: "end", inputTokens: 7, outputTokens: 11 } as const;
+const TURN = {
+  model: "echo-large",
+  text: "one two",
+  calls: [],
+  finish: "end",
+  inputTokens: 7,
+  outputTokens: 11,
+} as const;
 const JSON_TYPE = { "content-type": "application/json" };
 const EVENT_TYPE = { "content-type": "text/event-stream" };
 
 /** A good answer of a protocol, as one text. */
-const wholeOf = (protocol: Protocol) => JSON.stringify(protocol === "messages" ? writeMessage(TURN, "msg_1") : writeCompletion(TURN, "chatcmpl-1"));
-const eventsOf = (protocol: Protocol) => (protocol === "messages" ? messagesEvents("one two") : chatEvents("one two", true)).join("");
+const wholeOf = (protocol: Protocol) =>
+  JSON.stringify(protocol === "messages" ? writeMessage(TURN, "msg_1") : writeCompletion(TURN, "chatcmpl-1"));
+const eventsOf = (protocol: Protocol) =>
+  (protocol === "messages" ? messagesEvents("one two") : chatEvents("one two", true)).join("");
 
 describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, converted (open points 2) on a %s host", (host) => {
   describe.each(CONVERTED)("$caller caller, $upstream upstream", ({ caller, upstream: protocol }) => {
     const { path, request, textOf, assertStream, assertBrokenStream } = CALLERS[caller];
     const start = async () => {
       const upstream = await startFakeUpstream();
-      const proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      const proxy = await startProxy({
+        host,
+        providers: [{ protocol, upstream }],
+      });
       return {
         upstream,
-        ask: (isStream: boolean) => proxy.post(path, request("hello", { stream: isStream }), { "accept-encoding": "gzip, br" }),
+        ask: (isStream: boolean) =>
+          proxy.post(path, request("hello", { stream: isStream }), {
+            "accept-encoding": "gzip, br",
+          }),
         async [Symbol.asyncDispose]() {
           await proxy.close();
           await upstream.close();
@@ -31,29 +46,37 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       };
     };
 
-    it.each(["gzip", "br", "deflate"] as const)("an answer under %s, whole or streamed, is unpacked and converted", async (encoding) => {
-      await using app = await start();
-      const packed = { "content-encoding": encoding };
-      app.upstream.answerNext(
-        whole(200, compress(encoding, wholeOf(protocol)), { ...JSON_TYPE, ...packed }),
-        stream(splitAt(compress(encoding, eventsOf(protocol)), 3, 20, 21), { headers: { ...EVENT_TYPE, ...packed } }),
-      );
-      const answer = await app.ask(false);
-      expect(answer.headers["content-encoding"]).toBeUndefined();
-      expect(textOf(await answer.json())).toBe("one two");
-      const streamed = await app.ask(true);
-      expect(streamed.headers["content-encoding"]).toBeUndefined();
-      const text = await streamed.text();
-      assertStream(text);
-      expect(text).toContain("two");
-    });
+    it.each(["gzip", "br", "deflate"] as const)(
+      "an answer under %s, whole or streamed, is unpacked and converted",
+      async (encoding) => {
+        await using app = await start();
+        const packed = { "content-encoding": encoding };
+        app.upstream.answerNext(
+          whole(200, compress(encoding, wholeOf(protocol)), {
+            ...JSON_TYPE,
+            ...packed,
+          }),
+          stream(splitAt(compress(encoding, eventsOf(protocol)), 3, 20, 21), { headers: { ...EVENT_TYPE, ...packed } }),
+        );
+        const answer = await app.ask(false);
+        expect(answer.headers["content-encoding"]).toBeUndefined();
+        expect(textOf(await answer.json())).toBe("one two");
+        const streamed = await app.ask(true);
+        expect(streamed.headers["content-encoding"]).toBeUndefined();
+        const text = await streamed.text();
+        assertStream(text);
+        expect(text).toContain("two");
+      },
+    );
 
     it.each(["gzip", "unheard-of"])("an answer that says it is %s and isn't is an error, whole or streamed", async (encoding) => {
       await using app = await start();
       const packed = { "content-encoding": encoding };
       app.upstream.answerNext(
         whole(200, wholeOf(protocol), { ...JSON_TYPE, ...packed }),
-        stream([eventsOf(protocol)], { headers: { ...EVENT_TYPE, ...packed } }),
+        stream([eventsOf(protocol)], {
+          headers: { ...EVENT_TYPE, ...packed },
+        }),
       );
       await expectError(await app.ask(false), 502, caller);
       const streamed = await app.ask(true);
@@ -66,7 +89,11 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       ["white space around it", " text/event-stream "],
     ])("a stream whose content type has %s is a stream", async (_name, type) => {
       await using app = await start();
-      app.upstream.answerNext(stream([eventsOf(protocol)], { headers: { "content-type": type } }));
+      app.upstream.answerNext(
+        stream([eventsOf(protocol)], {
+          headers: { "content-type": type },
+        }),
+      );
       const text = await (await app.ask(true)).text();
       assertStream(text);
       expect(text).toContain("two");
@@ -99,7 +126,9 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
 
     it("CRLF, comments, pings and unknown events are no obstacle", async () => {
       await using app = await start();
-      const noisy = eventsOf(protocol).replaceAll(/\n\n(?=.)/g, '\n\n: a comment\n\nevent: odd_one\ndata: {"type":"odd_one"}\n\n').replaceAll("\n", "\r\n");
+      const noisy = eventsOf(protocol)
+        .replaceAll(/\n\n(?=.)/g, '\n\n: a comment\n\nevent: odd_one\ndata: {"type":"odd_one"}\n\n')
+        .replaceAll("\n", "\r\n");
       app.upstream.answerNext(events([noisy]));
       const text = await (await app.ask(true)).text();
       assertStream(text);
@@ -118,8 +147,13 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
     it("usage arrives as the caller's protocol counts it", async () => {
       await using app = await start();
       app.upstream.answerNext(json(200, wholeOf(protocol)));
-      const answer = (await (await app.ask(false)).json()) as { usage: object };
-      const usage = caller === "messages" ? { input_tokens: 7, output_tokens: 11 } : { prompt_tokens: 7, completion_tokens: 11, total_tokens: 18 };
+      const answer = (await (await app.ask(false)).json()) as {
+        usage: object;
+      };
+      const usage =
+        caller === "messages"
+          ? { input_tokens: 7, output_tokens: 11 }
+          : { prompt_tokens: 7, completion_tokens: 11, total_tokens: 18 };
       expect(answer.usage).toMatchObject(usage);
     });
 
@@ -127,9 +161,15 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       await using app = await start();
       const { usage: _usage, ...silent } = JSON.parse(wholeOf(protocol)) as { usage: object };
       app.upstream.answerNext(json(200, silent));
-      const answer = (await (await app.ask(false)).json()) as { usage?: unknown };
+      const answer = (await (await app.ask(false)).json()) as {
+        usage?: unknown;
+      };
       // Messages has no way to leave it out: its client libraries read these two fields of every message.
-      if (caller === "messages") expect(answer.usage).toMatchObject({ input_tokens: 0, output_tokens: 0 });
+      if (caller === "messages")
+        expect(answer.usage).toMatchObject({
+          input_tokens: 0,
+          output_tokens: 0,
+        });
       else expect(answer.usage ?? undefined).toBeUndefined();
     });
   });

@@ -43,7 +43,10 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
 
   beforeAll(async () => {
     upstream = await startFakeUpstream();
-    proxy = await startProxy({ host, providers: [{ protocol: "messages", upstream }] });
+    proxy = await startProxy({
+      host,
+      providers: [{ protocol: "messages", upstream }],
+    });
     good = { "x-api-key": await proxy.token() };
   });
   beforeEach(() => upstream.reset());
@@ -55,10 +58,22 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
   it.each(UNREGISTERED)("the unregistered path %s is 404, with and without a token, for GET and POST", async (path) => {
     const body = JSON.stringify(CALLERS.messages.request());
     for (const headers of [good, {}]) {
-      for (const call of [{ path, headers }, { path, headers: { ...headers, "content-type": "application/json" }, body }]) {
+      for (const call of [
+        { path, headers },
+        {
+          path,
+          headers: { ...headers, "content-type": "application/json" },
+          body,
+        },
+      ]) {
         const reply = await proxy.call(call);
         expect(reply.status).toBe(404);
-        expect(await reply.json()).toMatchObject({ error: { message: expect.stringMatching(/./), type: "not_found_error" } });
+        expect(await reply.json()).toMatchObject({
+          error: {
+            message: expect.stringMatching(/./),
+            type: "not_found_error",
+          },
+        });
       }
     }
     expect(upstream.requests).toHaveLength(0);
@@ -67,11 +82,18 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
   it("/v1/messages/count_tokens is a clean 404 in the Messages error shape, so that coding assistants fall back", async () => {
     const reply = await proxy.call({
       path: "/v1/messages/count_tokens?beta=true",
-      headers: { ...good, "content-type": "application/json", "anthropic-beta": "token-counting-2024-11-01" },
+      headers: {
+        ...good,
+        "content-type": "application/json",
+        "anthropic-beta": "token-counting-2024-11-01",
+      },
       body: JSON.stringify(CALLERS.messages.request()),
     });
     expect(reply.status).toBe(404);
-    expect(await reply.json()).toEqual({ type: "error", error: { type: "not_found_error", message: expect.stringMatching(/./) } });
+    expect(await reply.json()).toEqual({
+      type: "error",
+      error: { type: "not_found_error", message: expect.stringMatching(/./) },
+    });
   });
 
   it("/v1/messages?beta=true works, and the query goes upstream as it stands", async () => {
@@ -79,7 +101,10 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
       const reply = await proxy.post(`/v1/messages${query}`, CALLERS.messages.request());
       expect(reply.status, query).toBe(200);
     }
-    expect(upstream.requests.map((request) => request.url).slice(0, 2)).toEqual(["/v1/messages?beta=true", "/v1/messages?a=1&a=2&%41=%20+"]);
+    expect(upstream.requests.map((request) => request.url).slice(0, 2)).toEqual([
+      "/v1/messages?beta=true",
+      "/v1/messages?a=1&a=2&%41=%20+",
+    ]);
     expect(upstream.requests.every((request) => request.url.startsWith("/v1/messages"))).toBe(true);
   });
 
@@ -89,7 +114,11 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
   });
 
   it("HEAD /v1/models is answered as GET is, without a body", async () => {
-    const reply = await proxy.call({ method: "HEAD", path: "/v1/models", headers: good });
+    const reply = await proxy.call({
+      method: "HEAD",
+      path: "/v1/models",
+      headers: good,
+    });
     expect([reply.status, (await reply.bytes()).length]).toEqual([200, 0]);
   });
 });

@@ -10,7 +10,10 @@ const HOSTS = ["node", "fetch"] as const;
 /** Valid requests that no JSON library would write back as they stand; MODEL is replaced by a model of the provider. */
 const REQUEST_BODIES: readonly (readonly [string, string])[] = [
   ["white space everywhere", ' \r\n\t{ "model" :\t"MODEL" ,\n\n "messages" : [ ] } \n '],
-  ["numbers in every spelling", '{"model":"MODEL","a":1.0,"b":1e2,"c":12345678901234567890123,"d":-0,"e":1E+2,"f":0.1000,"g":1.7976931348623159e308}'],
+  [
+    "numbers in every spelling",
+    '{"model":"MODEL","a":1.0,"b":1e2,"c":12345678901234567890123,"d":-0,"e":1E+2,"f":0.1000,"g":1.7976931348623159e308}',
+  ],
   ["duplicate keys", '{"x":1,"model":"MODEL","x":2,"messages":[{"role":"user","role":"user","content":"a","content":"b"}]}'],
   ["unknown fields", '{"model":"MODEL","vendor_extension":{"deep":[{"er":null}]},"messages":[]}'],
   ["escapes", '{"model":"MODEL","x":"\\u0041\\/\\ud83d\\ude00\\ud800 \\b\\f\\n\\r\\t\\"\\\\"}'],
@@ -31,7 +34,16 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
 
     beforeAll(async () => {
       upstream = await startFakeUpstream();
-      proxy = await startProxy({ host, providers: [{ protocol, upstream, models: ["echo-large", "MODEL", "\u004dODEL"] }] });
+      proxy = await startProxy({
+        host,
+        providers: [
+          {
+            protocol,
+            upstream,
+            models: ["echo-large", "MODEL", "\u004dODEL"],
+          },
+        ],
+      });
     });
     beforeEach(() => {
       upstream.reset();
@@ -54,7 +66,10 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
         upstream.reset();
         const reply = await proxy.call({
           path,
-          headers: { "x-api-key": await proxy.token(), "content-type": "application/json" },
+          headers: {
+            "x-api-key": await proxy.token(),
+            "content-type": "application/json",
+          },
           body: pieces(body, size),
         });
         expect(reply.status).toBe(200);
@@ -74,7 +89,11 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
       const body = gzipSync(JSON.stringify(request()));
       const reply = await proxy.call({
         path,
-        headers: { "x-api-key": await proxy.token(), "content-type": "application/json", "content-encoding": "gzip" },
+        headers: {
+          "x-api-key": await proxy.token(),
+          "content-type": "application/json",
+          "content-encoding": "gzip",
+        },
         body,
       });
       expect(reply.status).toBe(200);
@@ -106,7 +125,7 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
     it("a stream comes back byte for byte: comments, odd spacing, CRLF, unknown events and fields", async () => {
       const text = [
         ": a comment\n\n",
-        "event:   odd_one\ndata:{\"type\":\"odd_one\",\"x\":1.0}\n\n",
+        'event:   odd_one\ndata:{"type":"odd_one","x":1.0}\n\n',
         "retry: 5\nid: 7\r\ndata: first line\r\ndata: second line\r\n\r\n",
         "data\n\n",
         "\n\n\n",
@@ -120,18 +139,35 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
       expect(await reply.text()).toBe(text);
     });
 
-    it.each(["gzip", "br", "deflate"] as const)("an answer compressed with %s comes back as those bytes, with its content-encoding", async (encoding) => {
-      const body = compress(encoding, JSON.stringify({ text: "hello ".repeat(500) }));
-      upstream.answerAll(whole(200, body, { "content-type": "application/json", "content-encoding": encoding }));
-      const reply = await proxy.post(path, request(), { "accept-encoding": encoding });
-      expect(reply.headers["content-encoding"]).toBe(encoding);
-      expect((await reply.bytes()).equals(body)).toBe(true);
-      expect((await upstream.request()).headers["accept-encoding"]).toBe(encoding);
-    });
+    it.each(["gzip", "br", "deflate"] as const)(
+      "an answer compressed with %s comes back as those bytes, with its content-encoding",
+      async (encoding) => {
+        const body = compress(encoding, JSON.stringify({ text: "hello ".repeat(500) }));
+        upstream.answerAll(
+          whole(200, body, {
+            "content-type": "application/json",
+            "content-encoding": encoding,
+          }),
+        );
+        const reply = await proxy.post(path, request(), {
+          "accept-encoding": encoding,
+        });
+        expect(reply.headers["content-encoding"]).toBe(encoding);
+        expect((await reply.bytes()).equals(body)).toBe(true);
+        expect((await upstream.request()).headers["accept-encoding"]).toBe(encoding);
+      },
+    );
 
     it("a compressed stream comes back as those bytes", async () => {
       const body = compress("gzip", 'data: {"x":1}\n\n'.repeat(100));
-      upstream.answerAll(stream(splitAt(body, 10, 11, 30), { headers: { "content-type": "text/event-stream", "content-encoding": "gzip" } }));
+      upstream.answerAll(
+        stream(splitAt(body, 10, 11, 30), {
+          headers: {
+            "content-type": "text/event-stream",
+            "content-encoding": "gzip",
+          },
+        }),
+      );
       const reply = await proxy.post(path, request("hello", { stream: true }), { "accept-encoding": "gzip" });
       expect(reply.headers["content-encoding"]).toBe("gzip");
       expect((await reply.bytes()).equals(body)).toBe(true);

@@ -15,7 +15,10 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
 
     it("each event reaches the caller before the upstream sends the next", async () => {
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      await using proxy = await startProxy({
+        host,
+        providers: [{ protocol, upstream }],
+      });
       const script = protocol === "messages" ? messagesEvents("one two three") : chatEvents("one two three");
       const gates = script.map(() => createGate());
       upstream.answerNext(events(script.flatMap((event, index) => [event, gates[index]?.opened ?? ""])));
@@ -44,7 +47,10 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
     beforeAll(async () => {
       upstream = await startFakeUpstream({ keepBodies: false });
       proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
-      headers = { "content-type": "application/json", "x-api-key": await proxy.token() };
+      headers = {
+        "content-type": "application/json",
+        "x-api-key": await proxy.token(),
+      };
     });
     beforeEach(() => {
       upstream.reset();
@@ -70,7 +76,9 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
     });
 
     it("a model at the very end of 30 MB works, with and without a declared length", async () => {
-      const body = Buffer.concat(['{"pad":"', ...filler(30), '","model":"echo-large"}'].map((piece) => Buffer.from(piece as string)));
+      const body = Buffer.concat(
+        ['{"pad":"', ...filler(30), '","model":"echo-large"}'].map((piece) => Buffer.from(piece as string)),
+      );
       const digest = createHash("sha256").update(body).digest("hex");
       for (const each of [body, pausing([body.subarray(0, 20 * MIB), body.subarray(20 * MIB)], Promise.resolve(), [])]) {
         upstream.reset();
@@ -95,21 +103,42 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
 
     it("an upstream that answers before it read the request has its answer passed on", async () => {
       const never = createGate();
-      upstream.answerNext(slowReader(never.opened, json(413, { error: { message: "too much", type: "request_too_large" } })));
+      upstream.answerNext(
+        slowReader(
+          never.opened,
+          json(413, {
+            error: { message: "too much", type: "request_too_large" },
+          }),
+        ),
+      );
       const body = pausing(['{"model":"echo-large","pad":"', ...filler(8), '"}'], Promise.resolve(), []);
       // A caller that asks to close after the answer may lose it to a reset while it still sends: that is TCP, not the proxy.
-      expect((await proxy.call({ path, headers: { ...headers, connection: "keep-alive" }, body })).status).toBe(413);
+      expect(
+        (
+          await proxy.call({
+            path,
+            headers: { ...headers, connection: "keep-alive" },
+            body,
+          })
+        ).status,
+      ).toBe(413);
     });
 
     it("an upstream that reads slowly holds the caller back and still gets every byte", async () => {
       const reads = createGate();
-      upstream.answerNext(slowReader(reads.opened, async (exchange) => json(200, { digest: await exchange.request.sha256() })(exchange)));
-      const body = Buffer.concat(['{"model":"echo-large","pad":"', ...filler(8), '"}'].map((piece) => Buffer.from(piece as string)));
+      upstream.answerNext(
+        slowReader(reads.opened, async (exchange) => json(200, { digest: await exchange.request.sha256() })(exchange)),
+      );
+      const body = Buffer.concat(
+        ['{"model":"echo-large","pad":"', ...filler(8), '"}'].map((piece) => Buffer.from(piece as string)),
+      );
       const answering = proxy.call({ path, headers, body });
       await upstream.request();
       reads.open();
       const reply = await answering;
-      expect(await reply.json()).toEqual({ digest: createHash("sha256").update(body).digest("hex") });
+      expect(await reply.json()).toEqual({
+        digest: createHash("sha256").update(body).digest("hex"),
+      });
     });
   });
 });

@@ -38,16 +38,15 @@ describe("an adapter of one's own", () => {
   });
 
   it("speaks of a store that is not there in the words of its own port", async () => {
-    let closeStore: (() => unknown) | undefined;
-    const closable = defineAdapter({
-      name: "records/closable",
+    const undo: (() => unknown)[] = [];
+    const store = defineAdapter({
+      name: "records/closed-by-the-test",
       port: ports.records,
       needs: {},
-      open: (given, _options: undefined, scope) =>
-        memoryRecords().spec.open(given, undefined, { onClose: (undo) => scope.onClose((closeStore = undo)) }),
+      open: () => memoryRecords().spec.open({}, undefined, { onClose: (step) => void undo.push(step) }),
     });
-    const { port: source } = await openAdapter(memoryTools({}), [closable(undefined)]);
-    await closeStore!();
+    const { port: source } = await openAdapter(memoryTools({}), [store()]);
+    for (const step of undo) await step();
     await expect(ask(source, "ada", "recall", { topic: "tea" })).rejects.toBeInstanceOf(ports.ToolsUnavailable);
   });
 });

@@ -24,7 +24,7 @@ describe("a preset of one's own", () => {
   });
 
   it("reads the platform's keys and its own in one report", async () => {
-    const refused = await start({ PORTICO_PROXY_PORT: "x" }).catch((error: Error) => error.message);
+    const refused = await start({ PORTICO_PROXY_PORT: "x", NOTEBOOK_PAGE_SIZE: "2" }).catch((error: Error) => error.message);
     expect(refused).toContain("proxy.listen.port: expected a whole number");
     expect(refused).toContain("notebook.token: expected a string");
   });

@@ -13,7 +13,7 @@ const stories: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["embed-express", "embed-fetch", "embed-h3", "embed-hono"].map((name) => [
       name,
-      "host: a page of the host's own\nmodel: You said: Hello (This is the offline demo model.)\nnotebook: {\"notes\":[]}\n",
+      'host: a page of the host\'s own\nmodel: You said: Hello (This is the offline demo model.)\nnotebook: {"notes":[]}\n',
     ]),
   ),
 };

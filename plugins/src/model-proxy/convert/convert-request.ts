@@ -5,8 +5,9 @@ import { requestToChat } from "./request-to-chat.ts";
 import { requestToMessages } from "./request-to-messages.ts";
 
 /** A converted request as it goes out, with what the answer's writer has to know of it. */
-export interface RequestText {
-  readonly text: string;
+export interface RequestBytes {
+  /** Bytes and not text: they pass between threads without a copy. */
+  readonly body: Uint8Array;
   readonly dropped: readonly string[];
   readonly isStream: boolean;
   /** A Chat Completions caller asked for usage in its stream. */
@@ -16,12 +17,12 @@ export interface RequestText {
 }
 
 /** From the bytes of a request to those of the same request in the other protocol. Throws ConversionRefused; the bytes are valid JSON. */
-export function convertRequest(from: Protocol, bytes: Uint8Array): RequestText {
+export function convertRequest(from: Protocol, bytes: Uint8Array): RequestBytes {
   const body: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
   const { body: converted, dropped } = from === "messages" ? requestToChat(body) : requestToMessages(body);
   return {
-    text: JSON.stringify(converted),
+    body: Buffer.from(JSON.stringify(converted)),
     dropped,
     isStream: body["stream"] === true,
     includeUsage: asksForUsage(body),
