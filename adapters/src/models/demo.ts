@@ -12,7 +12,7 @@ export interface DemoOptions {
 const MODEL = "demo";
 const LARGEST_REQUEST = 32 * 1024 * 1024;
 
-/** The offline provider (open points 2): needs no key and no network, speaks Messages, always answers the same to the same question. */
+/** The offline provider (open points 2): needs no key and no network, speaks Messages, gives the same answer to the same question. */
 export const demo = defineAdapter({
   name: "models/demo",
   port: ports.models,

@@ -5,8 +5,8 @@ export interface FunctionTool extends Omit<ports.ToolDefinition, "id"> {
   /** Default: the name. */
   readonly id?: string;
   /**
-   * Checks its own arguments: throws ToolArgumentsInvalid for those that break the schema. May throw ToolsUnavailable, too; any other
-   * error becomes an error result. When the signal aborts, nobody waits for it any longer.
+   * Checks its own arguments: throws ToolArgumentsInvalid for those that break the schema. May throw ToolsUnavailable, too; any
+   * other error becomes an error result. When the signal aborts, nobody waits for it any longer.
    */
   run(args: unknown, caller: ports.ToolCaller, signal: AbortSignal): Promise<string | ports.ToolResult>;
 }
@@ -20,7 +20,7 @@ export interface FunctionToolsOptions {
 /** What both protocols take as the name of a tool. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Tools that an application brings along as plain functions. Opening throws for two of one id or name, and for a name that is none. */
+/** Tools that an application brings as plain functions. Opening throws for two of one id or name, and for a name that is none. */
 export const functionTools = defineAdapter({
   name: "tools/functions",
   port: ports.tools,

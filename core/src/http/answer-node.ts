@@ -82,8 +82,8 @@ export async function answerNode(
 }
 
 /**
- * Node holds the head back until the first byte of the body, which a silent stream may not have for minutes. It goes out at the end of
- * this turn of the event loop, in one piece with what the turn writes.
+ * Node holds the head back until the first byte of the body, which a silent stream may not have for minutes. It goes out at the
+ * end of this turn of the event loop, in one piece with what the turn writes.
  */
 function sendHeadSoon(response: ServerResponse): void {
   const { socket } = response;

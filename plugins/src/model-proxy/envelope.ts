@@ -1,5 +1,6 @@
 import type { Envelope, ServiceError } from "@portico/core";
 import { errorBody } from "./convert/errors.ts";
+import { isJsonObject } from "./convert/json.ts";
 import type { ModelErrorKind } from "./convert/model-events.ts";
 import type { Protocol } from "./protocol.ts";
 
@@ -10,7 +11,8 @@ import type { Protocol } from "./protocol.ts";
 export const proxyEnvelope: Envelope = (error, at) => {
   const protocol = error.code === "authentication_error" ? "messages" : protocolOf(at.path);
   const field = typeof error.details["field"] === "string" ? error.details["field"] : undefined;
-  return errorBody(protocol, { kind: kindOf(error), message: error.message, ...(field && { param: field }) });
+  const details = isJsonObject(error.details["details"]) ? error.details["details"] : undefined;
+  return errorBody(protocol, { kind: kindOf(error), message: error.message, param: field, details });
 };
 
 /** The management calls stand on the agent service and speak its way: a code, and details where there are any. */

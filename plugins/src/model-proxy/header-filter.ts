@@ -139,6 +139,7 @@ function isKeptWithOwnBody(name: string): boolean {
   return name.includes("ratelimit") || name.startsWith("retry-after") || name.endsWith("request-id") || name === "x-should-retry";
 }
 
+/** Headers that Connection names, but for those that say what the body is: no hop may take them away (RFC 9110, 7.6.1). */
 function namedByConnection(headers: Headers): Set<string> | undefined {
   const value = headers["connection"];
   if (value === undefined || value === "keep-alive" || value === "close") return undefined;
@@ -147,6 +148,7 @@ function namedByConnection(headers: Headers): Set<string> | undefined {
     text
       .toLowerCase()
       .split(",")
-      .map((name) => name.trim()),
+      .map((name) => name.trim())
+      .filter((name) => !OF_THE_BODY.has(name)),
   );
 }

@@ -40,6 +40,7 @@ export const modelProxy = definePlugin({
     scope.onClose(() => converter.close());
 
     const call = async (protocol: Protocol, { exchange, head, who, signal, trace }: CallInput): Promise<void> => {
+      const startedAt = clock.now();
       const provider = directory.bound(who.providerId);
       const isConverted = provider.protocol !== protocol;
       trace.note({ operation: "chat", provider: provider.id, providerType: provider.type, converted: isConverted });
@@ -47,14 +48,15 @@ export const modelProxy = definePlugin({
         trace.note({ model });
         await directory.assertServes(provider, model, signal).catch(callFailure);
       };
+      const answering = (streamed: boolean) => trace.note({ streamed, firstByteMs: clock.now() - startedAt });
       if (!isConverted) {
         const upload = await receiveUpload(exchange, { clock, spoolDir, admit });
-        return relay({ protocol, provider, exchange, head, upload, signal });
+        return relay({ protocol, provider, exchange, head, upload, signal, answering });
       }
       const { bytes, facts } = await gatherUpload(exchange, clock);
       const model = modelOf(facts);
       await admit(model);
-      return translate({ protocol, provider, exchange, bytes, model, signal, trace }, { clock, ids, converter });
+      return translate({ protocol, provider, exchange, bytes, model, signal, trace, answering }, { clock, ids, converter });
     };
 
     return {

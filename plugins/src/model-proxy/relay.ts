@@ -14,11 +14,14 @@ export interface RelayCall {
   readonly head: RequestHead;
   readonly upload: Upload;
   readonly signal: AbortSignal;
+  /** Told when the upstream begins to answer. */
+  readonly answering: (streamed: boolean) => void;
 }
 
 /** The same protocol on both sides: the bytes pass, in both directions, and nothing is held back (open points 2). */
-export async function relay({ protocol, provider, exchange, head, upload, signal }: RelayCall): Promise<void> {
+export async function relay({ protocol, provider, exchange, head, upload, signal, answering }: RelayCall): Promise<void> {
   const answer = await send(provider, exchange, head, upload, signal);
+  answering(upload.facts.stream === true);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
   const headers = answerHeaders(answer.headers, provider);
   const out = exchange.respond(answer.status, headers);

@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { ports } from "@portico/core";
 import { ConversionRefused } from "./convert/conversion-refused.ts";
 import { convertRequest, type RequestBytes } from "./convert/convert-request.ts";
+import type { JsonObject } from "./convert/json.ts";
 import { proxyErrors } from "./errors.ts";
 import { handedOver } from "./handed-over.ts";
 import { CONVERTED_HERE_BYTES } from "./limits.ts";
@@ -18,8 +19,15 @@ export interface ConversionJob {
 
 export type ConversionResult =
   | { readonly id: number; readonly request: RequestBytes }
-  | { readonly id: number; readonly refused: { readonly field: string; readonly message: string } }
+  | { readonly id: number; readonly refused: Refusal }
   | { readonly id: number; readonly failed: string };
+
+/** A ConversionRefused on its way from the worker. */
+interface Refusal {
+  readonly field: string;
+  readonly message: string;
+  readonly details: JsonObject | undefined;
+}
 
 export interface RequestConverter {
   /** Throws invalid_field where the request cannot be said in the other protocol. Takes the bytes over: they must not be used after. */
@@ -89,6 +97,6 @@ function convertHere(from: Protocol, bytes: Buffer): RequestBytes {
   }
 }
 
-function refusal({ field, message }: { readonly field: string; readonly message: string }): Error {
-  return proxyErrors.invalid_field(message, { field });
+function refusal({ field, message, details }: Refusal): Error {
+  return proxyErrors.invalid_field(message, { field, ...(details && { details }) });
 }

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Exchange, ports, RequestTrace } from "@portico/core";
+import { type Exchange, type ports, type RequestTrace, ServiceError } from "@portico/core";
 import { createDecoder } from "./content-encoding.ts";
 import { AnswerFailed } from "./convert/answer-failed.ts";
 import { errorBody, errorStatus, upstreamFailure } from "./convert/errors.ts";
@@ -30,6 +30,8 @@ export interface TranslateCall {
   readonly model: string;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
+  /** Told when the upstream begins to answer. */
+  readonly answering: (streamed: boolean) => void;
 }
 
 export interface TranslateServices {
@@ -47,6 +49,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
   const answer = await provider
     .send({ headers: convertedRequestHeaders(exchange.headers, request.isStream), query: "", body: request.body }, signal)
     .catch(callFailure);
+  call.answering(request.isStream);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
 
   const headers = {
@@ -116,8 +119,10 @@ async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswe
       else chunks.push(chunk);
     }
   } catch (error) {
+    const isBroken = answer.body.errored !== null || ServiceError.is(error);
     answer.body.destroy();
-    return callFailure(error);
+    // What arrived whole and could not be read was not encoded as it said.
+    return callFailure(isBroken ? error : proxyErrors.upstream_invalid(undefined, undefined, error));
   }
   return reader ? [...events, ...reader.end()] : parseWhole(provider, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
 }
@@ -149,11 +154,20 @@ function writeWhole(
 }
 
 function decodedBody(answer: ports.ModelAnswer): Readable {
-  const decoder = createDecoder(answer.headers["content-encoding"]);
+  const decoder = decoderOf(answer);
   if (!decoder) return answer.body;
   answer.body.on("error", (error) => decoder.destroy(error));
   decoder.on("close", () => answer.body.destroy());
   return answer.body.pipe(decoder);
+}
+
+function decoderOf(answer: ports.ModelAnswer): ReturnType<typeof createDecoder> {
+  try {
+    return createDecoder(answer.headers["content-encoding"]);
+  } catch (cause) {
+    answer.body.destroy();
+    throw proxyErrors.upstream_invalid(undefined, undefined, cause);
+  }
 }
 
 function isEventStream(answer: ports.ModelAnswer): boolean {

@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { PassThrough, type Readable } from "node:stream";
+import { PassThrough, type Readable, type Transform } from "node:stream";
 import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports } from "@portico/core";
 import { type BodyFacts, BodyInvalid, BodyScan } from "./body-scan.ts";
 import { createDecoder, EncodingUnknown } from "./content-encoding.ts";
@@ -60,8 +59,8 @@ export async function gatherUpload(
 }
 
 /**
- * Room for a big body of declared length, which is filled as it arrives: to join its chunks in the end would hold everybody else up. It
- * costs no memory before it is filled.
+ * Room for a big body of declared length, which is filled as it arrives: to join its chunks in the end would hold everybody else
+ * up. It costs no memory before it is filled.
  */
 function roomFor(exchange: Exchange): Buffer {
   const length = declaredLength(exchange) ?? 0;
@@ -213,18 +212,17 @@ async function decoded(
     if (failure !== undefined) throw failure;
   };
   try {
-    const ended = once(decoder, "end");
-    ended.catch(() => {});
+    const ended = new Promise<void>((resolve) => void decoder.once("end", resolve).once("close", resolve));
     await guarded(
       eachChunk(exchange.body, limits, async (chunk) => {
         assertSound();
         await takeRaw?.(chunk);
-        if (!decoder.destroyed) await new Promise<void>((resolve) => decoder.write(chunk, () => resolve()));
+        await written(decoder, chunk);
         assertSound();
       }),
     );
     decoder.end();
-    await ended.catch(() => {});
+    await ended;
     await guarded(Promise.resolve().then(assertSound));
   } finally {
     decoder.destroy();
@@ -271,6 +269,19 @@ function translated(error: unknown): unknown {
   if (error instanceof BodyCut) return proxyErrors.upload_broken(undefined, undefined, error);
   if (error instanceof BodySilent) return proxyErrors.upload_silent(undefined, undefined, error);
   return error;
+}
+
+/** Resolves when the decoder took the chunk, or broke: it never tells the writer of a chunk that it broke on. */
+function written(decoder: Transform, chunk: Buffer): Promise<void> {
+  if (decoder.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      decoder.off("close", done);
+      resolve();
+    };
+    decoder.once("close", done);
+    decoder.write(chunk, done);
+  });
 }
 
 /** Resolves when the stream takes more again, or never will. */

@@ -57,8 +57,8 @@ function sameProtocolBody(
   try {
     const body: unknown = JSON.parse(text);
     if (!isJsonObject(body) || !isJsonObject(body["error"])) return undefined;
-    const isComplete =
-      typeof body["error"]["message"] === "string" && (protocol === "chat-completions" || body["type"] === "error");
+    // Messages says "error" at the top, Chat Completions says nothing there: some upstreams answer in the wrong one.
+    const isComplete = typeof body["error"]["message"] === "string" && (body["type"] === "error") === (protocol === "messages");
     return isComplete ? text : undefined;
   } catch {
     return undefined;

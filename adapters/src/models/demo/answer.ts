@@ -28,8 +28,8 @@ const CHARACTERS_PER_TOKEN = 4;
 const LONGEST_ECHO = 400;
 
 /**
- * What the demo model answers, a pure function of the request: the same question always gets the same answer. It calls a tool when it
- * must (`tool_choice`), or when the question names one; it reports the result of a tool; it fills a schema that it was asked to fill.
+ * What the demo model answers, a pure function of the request: the same question always gets the same answer. It calls a tool when
+ * it must (`tool_choice`), or when the question names one; it reports the result of a tool; it fills a schema when asked to.
  */
 export function demoAnswer(request: DemoRequest): DemoAnswer {
   const messages = listOf<{ role?: string; content?: unknown }>(request.messages);

@@ -19,9 +19,9 @@ interface Known {
 }
 
 /**
- * Reads the upstream's own list of models, following the pages of the Messages protocol, and remembers it for five minutes. Callers at
- * the same time share one reading. A list that cannot be renewed now is still believed; without any, a failure is the next caller's
- * chance. Throws ModelUnreachable, ModelTimeout or the signal's reason.
+ * Reads the upstream's own list of models, following the pages of the Messages protocol, and remembers it for five minutes. Callers
+ * at the same time share one reading. A list that cannot be renewed now is still believed; without any, the next caller tries again.
+ * Throws ModelUnreachable, ModelTimeout or the signal's reason.
  */
 export function createDiscovery(
   name: string,

@@ -65,7 +65,10 @@ export function errorStatus(protocol: Protocol, kind: ModelErrorKind): number {
 
 /** The body of an error response in the caller's protocol, with the `type` names that its client libraries look for. */
 export function errorBody(protocol: Protocol, error: ModelError): JsonObject {
-  if (protocol === "messages") return { type: "error", error: { type: MESSAGES[error.kind], message: error.message } };
+  if (protocol === "messages") {
+    const details = error.details && { details: error.details };
+    return { type: "error", error: { type: MESSAGES[error.kind], message: error.message, ...details } };
+  }
   const { type, code } = CHAT[error.kind];
   return { error: { message: error.message, type, param: error.param ?? null, code: error.code ?? code } };
 }

@@ -1,3 +1,5 @@
+import type { JsonObject } from "./json.ts";
+
 /**
  * What a model's answer consists of, said once for both protocols: readers turn an upstream answer (whole or streamed) into these
  * events, writers turn them into the caller's protocol. Readers keep this order: `start`, then blocks one after another or
@@ -47,6 +49,8 @@ export interface ModelError {
   /** The provider's own machine-readable code or parameter name, if it gave one. */
   readonly code?: string | undefined;
   readonly param?: string | undefined;
+  /** Messages only: what a client library reads to find another way by itself. */
+  readonly details?: JsonObject | undefined;
 }
 
 export type ModelErrorKind =

@@ -2,6 +2,9 @@ import { ConversionRefused } from "../conversion-refused.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { isAbsent, quoteName, readArray, readObject, readOptional } from "./read-field.ts";
 
+/** With it the vendor's client library sends its whole history instead, without asking anybody. */
+const THREADS_UNSUPPORTED: JsonObject = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
+
 /**
  * Fields of Messages that change the answer and that Chat Completions can't say. What only tunes cost, speed or bookkeeping
  * is dropped as unknown instead.
@@ -15,7 +18,7 @@ export function refuseMessagesOnly(body: JsonObject): void {
   }
   refusePresent(body, "container", "only its own provider has containers");
   if (body.inference_geo !== "global") refusePresent(body, "inference_geo", "this provider can't promise where it runs");
-  refusePresent(body, "thread", "this provider keeps no threads");
+  if (!isAbsent(body.thread)) throw new ConversionRefused("thread", "this provider keeps no threads", THREADS_UNSUPPORTED);
 }
 
 /**
