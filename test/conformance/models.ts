@@ -18,15 +18,15 @@ import { describeTransfer } from "./models/transfer.ts";
 export type { MakeModels, ModelsUnderTest, ProviderSetting } from "./models/subject.ts";
 
 export interface ModelsConformanceOptions {
-  /** `http`: it calls the suite's upstream at `setting.baseUrl`. `none`: it answers by itself, and only what holds for all is tested. */
+  /** `http`: it calls the suite's upstream at `setting.baseUrl`. `none`: it answers by itself; only what holds for all is tested. */
   readonly upstream: "http" | "none";
   /** It takes `models: "discover"`, and believes a list that it read for that long. */
   readonly discovers?: { readonly freshMs: number };
 }
 
 /**
- * The law of the models port, as vitest tests. `make` is called once per test with what the provider is to be. The suite brings the
- * upstream and scripts it; an adapter that has a clock of its own says with `pass` how a test moves it.
+ * The law of the models port, as vitest tests. `make` is called once per test with what the provider is to be. The suite brings
+ * the upstream and scripts it; an adapter that has a clock of its own says with `pass` how a test moves it.
  */
 export function modelsConformance(name: string, make: MakeModels, { upstream, discovers }: ModelsConformanceOptions): void {
   describe(`models port: ${name}`, () => {

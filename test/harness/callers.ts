@@ -44,11 +44,7 @@ export const CALLERS: Readonly<Record<Protocol, Caller>> = {
   },
   "chat-completions": {
     path: "/v1/chat/completions",
-    request: (text = "hello", more) => ({
-      model: "echo-large",
-      messages: [{ role: "user", content: text }],
-      ...more,
-    }),
+    request: (text = "hello", more) => ({ model: "echo-large", messages: [{ role: "user", content: text }], ...more }),
     textOf: (answer) =>
       (answer as { choices: { message: { content: string } }[] }).choices.map((choice) => choice.message.content).join(""),
     assertStream: (text) => void assertChatStream(text),
@@ -69,22 +65,14 @@ export async function expectError(
   status: number,
   protocol: Protocol,
 ): Promise<{ readonly type: string; readonly message: string }> {
-  const body = (await reply.json()) as {
-    error: { type: string; message: string };
-  };
-  expect({ status: reply.status, body }).toEqual({
-    status,
-    body: shapeOf(protocol),
-  });
+  const body = (await reply.json()) as { error: { type: string; message: string } };
+  expect({ status: reply.status, body }).toEqual({ status, body: shapeOf(protocol) });
   expect(reply.headers["content-type"]).toMatch(/^application\/json/);
   return body.error;
 }
 
 function shapeOf(protocol: Protocol): object {
-  const error = {
-    type: expect.stringMatching(/./),
-    message: expect.stringMatching(/./),
-  };
+  const error = { type: expect.stringMatching(/./), message: expect.stringMatching(/./) };
   if (protocol === "messages") return { type: "error", error };
   const nullable = expect.toSatisfy((value) => value === null || typeof value === "string");
   return { error: { ...error, param: nullable, code: nullable } };

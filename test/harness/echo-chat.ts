@@ -25,9 +25,7 @@ export function readChatPrompt(body: unknown): EchoPrompt {
       .map((tool) => ({ name: string(tool.name), schema: tool.parameters })),
     toolChoice: typeof choice === "string" ? choice : string(record(record(choice).function).name) || "auto",
     parallelCalls: request.parallel_tool_calls !== false,
-    ...(format.type === "json_schema" && {
-      schema: record(format.json_schema).schema,
-    }),
+    ...(format.type === "json_schema" && { schema: record(format.json_schema).schema }),
     thinks: typeof request.reasoning_effort === "string" && request.reasoning_effort !== "none",
     limit: typeof limit === "number" ? limit : undefined,
     stops: typeof request.stop === "string" ? [request.stop] : list(request.stop).map(string),
@@ -44,24 +42,12 @@ export function writeCompletion(turn: EchoTurn, id: string): object {
     ...(turn.calls.length > 0 && { tool_calls: turn.calls.map(callOf) }),
   };
   const choices = [{ index: 0, message, logprobs: null, finish_reason: finishOf(turn) }];
-  return {
-    id,
-    object: "chat.completion",
-    created: CREATED,
-    model: turn.model,
-    choices,
-    usage: usageOf(turn),
-  };
+  return { id, object: "chat.completion", created: CREATED, model: turn.model, choices, usage: usageOf(turn) };
 }
 
 /** The turn as the events of a Chat Completions stream, one text each; `includeUsage` as its stream option asks. */
 export function writeCompletionChunks(turn: EchoTurn, id: string, includeUsage: boolean): string[] {
-  const base = {
-    id,
-    object: "chat.completion.chunk",
-    created: CREATED,
-    model: turn.model,
-  };
+  const base = { id, object: "chat.completion.chunk", created: CREATED, model: turn.model };
   const chunk = (delta: object, finish: string | null = null) =>
     data({
       ...base,
@@ -76,16 +62,7 @@ export function writeCompletionChunks(turn: EchoTurn, id: string, includeUsage: 
       const { id: callId, type, function: named } = callOf(call);
       const pieces = [named.arguments.slice(0, 5), named.arguments.slice(5)];
       return [
-        chunk({
-          tool_calls: [
-            {
-              index,
-              id: callId,
-              type,
-              function: { name: named.name, arguments: "" },
-            },
-          ],
-        }),
+        chunk({ tool_calls: [{ index, id: callId, type, function: { name: named.name, arguments: "" } }] }),
         ...pieces.map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
       ];
     }),
@@ -96,28 +73,15 @@ export function writeCompletionChunks(turn: EchoTurn, id: string, includeUsage: 
 }
 
 function callOf(call: EchoTurn["calls"][number]) {
-  return {
-    id: call.id,
-    type: "function",
-    function: { name: call.name, arguments: JSON.stringify(call.input) },
-  } as const;
+  return { id: call.id, type: "function", function: { name: call.name, arguments: JSON.stringify(call.input) } } as const;
 }
 
 function finishOf(turn: EchoTurn): string {
-  return {
-    end: "stop",
-    length: "length",
-    tool: "tool_calls",
-    "stop-sequence": "stop",
-  }[turn.finish];
+  return { end: "stop", length: "length", tool: "tool_calls", "stop-sequence": "stop" }[turn.finish];
 }
 
 function usageOf({ inputTokens, outputTokens }: EchoTurn): object {
-  return {
-    prompt_tokens: inputTokens,
-    completion_tokens: outputTokens,
-    total_tokens: inputTokens + outputTokens,
-  };
+  return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
 }
 
 function data(value: object): string {

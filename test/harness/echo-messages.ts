@@ -16,10 +16,7 @@ export function readMessagesPrompt(body: unknown): EchoPrompt {
     text: blocks.flatMap((block) => (block.type === "text" ? [string(block.text)] : [])).join(" "),
     attachments: blocks.flatMap((block) => (block.type === "image" || block.type === "document" ? [attachment(block)] : [])),
     toolResults: blocks.flatMap((block) => (block.type === "tool_result" ? [toolResult(block)] : [])),
-    tools: list(request.tools).map((tool) => ({
-      name: string(record(tool).name),
-      schema: record(tool).input_schema,
-    })),
+    tools: list(request.tools).map((tool) => ({ name: string(record(tool).name), schema: record(tool).input_schema })),
     toolChoice: choice.type === "any" ? "required" : choice.type === "tool" ? string(choice.name) : string(choice.type ?? "auto"),
     parallelCalls: choice.disable_parallel_tool_use !== true,
     ...(format.type === "json_schema" && { schema: format.schema }),
@@ -43,52 +40,22 @@ export function writeMessage(turn: EchoTurn, id: string): object {
 export function writeMessageEvents(turn: EchoTurn, id: string): string[] {
   const usage = { input_tokens: turn.inputTokens, output_tokens: 1 };
   return [
-    event({
-      type: "message_start",
-      message: {
-        ...head(turn, id),
-        content: [],
-        stop_reason: null,
-        stop_sequence: null,
-        usage,
-      },
-    }),
+    event({ type: "message_start", message: { ...head(turn, id), content: [], stop_reason: null, stop_sequence: null, usage } }),
     event({ type: "ping" }),
     ...blocksOf(turn).flatMap(blockEvents),
-    event({
-      type: "message_delta",
-      delta: ending(turn),
-      usage: { output_tokens: turn.outputTokens },
-    }),
+    event({ type: "message_delta", delta: ending(turn), usage: { output_tokens: turn.outputTokens } }),
     event({ type: "message_stop" }),
   ];
 }
 
 type Block =
-  | {
-      readonly type: "thinking";
-      readonly thinking: string;
-      readonly signature: string;
-    }
+  | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
   | { readonly type: "text"; readonly text: string }
-  | {
-      readonly type: "tool_use";
-      readonly id: string;
-      readonly name: string;
-      readonly input: unknown;
-    };
+  | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: unknown };
 
 function blocksOf(turn: EchoTurn): Block[] {
   return [
-    ...(turn.thinking === undefined
-      ? []
-      : [
-          {
-            type: "thinking",
-            thinking: turn.thinking,
-            signature: "c2lnbmVk",
-          } as const,
-        ]),
+    ...(turn.thinking === undefined ? [] : [{ type: "thinking", thinking: turn.thinking, signature: "c2lnbmVk" } as const]),
     ...(turn.text === "" ? [] : [{ type: "text", text: turn.text } as const]),
     ...turn.calls.map((call) => ({ type: "tool_use", ...call }) as const),
   ];
@@ -122,20 +89,9 @@ function head(turn: EchoTurn, id: string) {
   return { id, type: "message", role: "assistant", model: turn.model };
 }
 
-function ending(turn: EchoTurn): {
-  readonly stop_reason: string;
-  readonly stop_sequence: string | null;
-} {
-  const reasons = {
-    end: "end_turn",
-    length: "max_tokens",
-    tool: "tool_use",
-    "stop-sequence": "stop_sequence",
-  };
-  return {
-    stop_reason: reasons[turn.finish],
-    stop_sequence: turn.stopSequence ?? null,
-  };
+function ending(turn: EchoTurn): { readonly stop_reason: string; readonly stop_sequence: string | null } {
+  const reasons = { end: "end_turn", length: "max_tokens", tool: "tool_use", "stop-sequence": "stop_sequence" };
+  return { stop_reason: reasons[turn.finish], stop_sequence: turn.stopSequence ?? null };
 }
 
 function event(data: { readonly type: string; readonly [field: string]: unknown }): string {

@@ -3,8 +3,8 @@ import { readChatPrompt, writeCompletion, writeCompletionChunks } from "./echo-c
 import { readMessagesPrompt, writeMessage, writeMessageEvents } from "./echo-messages.ts";
 import { echoTurn } from "./echo-turn.ts";
 import type { Answer } from "./fake-upstream.ts";
-import { record } from "./untyped.ts";
 import { empty, events, json } from "./upstream-answers.ts";
+import { record } from "./untyped.ts";
 
 /**
  * The good default behaviour of the fake upstream: a model that says back what it was told (`echo-turn.ts`), in the protocol of
@@ -51,28 +51,10 @@ function decode(encoding: string | undefined, bytes: Buffer): string {
 }
 
 function messagesList(models: readonly string[]): object {
-  const data = models.map((id) => ({
-    type: "model",
-    id,
-    display_name: id,
-    created_at: "2026-01-01T00:00:00Z",
-  }));
-  return {
-    data,
-    has_more: false,
-    first_id: models[0] ?? null,
-    last_id: models.at(-1) ?? null,
-  };
+  const data = models.map((id) => ({ type: "model", id, display_name: id, created_at: "2026-01-01T00:00:00Z" }));
+  return { data, has_more: false, first_id: models[0] ?? null, last_id: models.at(-1) ?? null };
 }
 
 function chatList(models: readonly string[]): object {
-  return {
-    object: "list",
-    data: models.map((id) => ({
-      id,
-      object: "model",
-      created: 1_800_000_000,
-      owned_by: "echo",
-    })),
-  };
+  return { object: "list", data: models.map((id) => ({ id, object: "model", created: 1_800_000_000, owned_by: "echo" })) };
 }

@@ -30,11 +30,7 @@ export interface EchoTurn {
   readonly model: string;
   readonly thinking?: string;
   readonly text: string;
-  readonly calls: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly input: unknown;
-  }[];
+  readonly calls: readonly { readonly id: string; readonly name: string; readonly input: unknown }[];
   readonly finish: "end" | "length" | "tool" | "stop-sequence";
   readonly stopSequence?: string;
   readonly inputTokens: number;
@@ -49,10 +45,7 @@ export function echoTurn(prompt: EchoPrompt): EchoTurn {
   const calls =
     prompt.toolResults.length > 0
       ? []
-      : wantedTools(prompt).map((tool, index) => ({
-          id: `call_${index + 1}_${tool.name}`,
-          ...tool,
-        }));
+      : wantedTools(prompt).map((tool, index) => ({ id: `call_${index + 1}_${tool.name}`, ...tool }));
   const said = calls.length > 0 ? { text: "", finish: "tool" as const } : cutShort(answerTo(prompt), prompt);
   return {
     model: prompt.model,
@@ -82,10 +75,7 @@ function wantedTools(prompt: EchoPrompt): { readonly name: string; readonly inpu
   const named = forced.length > 0 ? forced : tools.filter((tool) => tool.name !== "" && text.includes(tool.name));
   const wanted = named.length === 0 && toolChoice === "required" ? tools.slice(0, 1) : named;
   const called = prompt.parallelCalls ? wanted : wanted.slice(0, 1);
-  return called.map((tool) => ({
-    name: tool.name,
-    input: inputAfter(tool.name, text) ?? schemaSample(tool.schema),
-  }));
+  return called.map((tool) => ({ name: tool.name, input: inputAfter(tool.name, text) ?? schemaSample(tool.schema) }));
 }
 
 /** The JSON object that follows the tool's name in the prompt, on the same line. */
@@ -100,12 +90,7 @@ function inputAfter(name: string, text: string): unknown {
 
 function cutShort(text: string, { stops, limit }: EchoPrompt): Pick<EchoTurn, "text" | "finish" | "stopSequence"> {
   const stop = stops.find((each) => text.includes(each));
-  if (stop !== undefined)
-    return {
-      text: text.slice(0, text.indexOf(stop)),
-      finish: "stop-sequence",
-      stopSequence: stop,
-    };
+  if (stop !== undefined) return { text: text.slice(0, text.indexOf(stop)), finish: "stop-sequence", stopSequence: stop };
   const all = words(text);
   if (limit !== undefined && all.length > limit) return { text: all.slice(0, limit).join(""), finish: "length" };
   return { text, finish: "end" };

@@ -19,10 +19,10 @@ export interface UpstreamExchange {
   holdBody(until: Promise<unknown>): void;
 }
 
-/** A script for one exchange: `upstream-answers.ts` has building blocks. What it throws while the exchange is open fails `close()`. */
+/** A script for one exchange, built from `upstream-answers.ts`. What it throws while the exchange is open fails `close()`. */
 export type Answer = (exchange: UpstreamExchange) => void | Promise<void>;
 
-/** A model provider for tests: an HTTP server that speaks both protocols, answers as it is told, and remembers what it was sent. */
+/** A model provider for tests: an HTTP server that speaks both protocols, answers as told, and remembers what it was sent. */
 export interface FakeUpstream extends AsyncDisposable {
   /** `http://127.0.0.1:PORT/v1`: what a provider's configuration takes as its base URL. */
   readonly baseUrl: string;
@@ -60,9 +60,7 @@ export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Prom
   const failures: unknown[] = [];
   const connections = new Set<Socket>();
   const watchers = new Set<() => void>();
-  const echo = echoModel({
-    models: options.models ?? ["echo-large", "echo-small"],
-  });
+  const echo = echoModel({ models: options.models ?? ["echo-large", "echo-small"] });
   let standing = echo;
   let openExchanges = 0;
 

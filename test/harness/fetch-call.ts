@@ -1,4 +1,4 @@
-import { type Call, methodOf, type Reply, readAll } from "./http-call.ts";
+import { type Call, methodOf, readAll, type Reply } from "./http-call.ts";
 
 /** The same call to a fetch host in this process: no socket, no HTTP parser, the host's `Request` and `Response` only. */
 export async function fetchCall(
@@ -50,9 +50,7 @@ function bodyOf(body: Call["body"], left: AbortSignal): BodyInit | null {
   return new ReadableStream<Uint8Array>({
     start(controller) {
       // As hosts do it: an upload whose sender is gone fails.
-      left.addEventListener("abort", () => controller.error(left.reason), {
-        once: true,
-      });
+      left.addEventListener("abort", () => controller.error(left.reason), { once: true });
     },
     async pull(controller) {
       const next = await pieces.next();

@@ -62,9 +62,7 @@ export async function readAll(read: () => Promise<Buffer | undefined>): Promise<
 function headersOf(call: Call): OutgoingHttpHeaders {
   const hasLength = typeof call.body === "string" || call.body instanceof Uint8Array;
   return {
-    ...(hasLength && {
-      "content-length": String(Buffer.byteLength(call.body)),
-    }),
+    ...(hasLength && { "content-length": String(Buffer.byteLength(call.body)) }),
     ...(call.headers as OutgoingHttpHeaders),
   };
 }

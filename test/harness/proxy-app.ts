@@ -35,11 +35,7 @@ export type ProviderSetting =
       /** Default `echo-large` and `echo-small`. */
       readonly models?: readonly string[] | "discover";
       readonly headers?: Readonly<Record<string, string>>;
-      readonly timeouts?: {
-        readonly connectMs?: number;
-        readonly headersMs?: number;
-        readonly idleMs?: number;
-      };
+      readonly timeouts?: { readonly connectMs?: number; readonly headersMs?: number; readonly idleMs?: number };
     };
 
 export interface ProxyOptions {
@@ -121,11 +117,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
       const text = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
       return host.call({
         path,
-        headers: {
-          "content-type": "application/json",
-          authorization: `Bearer ${value}`,
-          ...headers,
-        },
+        headers: { "content-type": "application/json", authorization: `Bearer ${value}`, ...headers },
         body: text,
       });
     },
@@ -167,10 +159,7 @@ function fetchHost(app: App): Host {
     async fetch(input, init) {
       const request = new Request(input, init);
       const response = await untilAborted(Promise.resolve(surface.fetch(request)), request.signal);
-      const body =
-        response.body?.pipeThrough(new TransformStream(), {
-          signal: request.signal,
-        }) ?? null;
+      const body = response.body?.pipeThrough(new TransformStream(), { signal: request.signal }) ?? null;
       return new Response(body, response);
     },
     close: async () => {},

@@ -1,6 +1,6 @@
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
-import { type ProxyApp, startProxy } from "./proxy-app.ts";
 import type { FromProxyProcess, ToProxyProcess } from "./proxy-process.ts";
+import { type ProxyApp, startProxy } from "./proxy-app.ts";
 
 // The other side of `proxy-process.ts`: what runs in the process of its own.
 let proxy: ProxyApp | undefined;
@@ -10,10 +10,7 @@ process.on("message", async (message: ToProxyProcess) => {
     case "start": {
       // What is logged of each request is part of what it costs; where it goes is not.
       const telemetry = openTelemetry({ destination: { write() {} } });
-      const started = await startProxy({
-        providers: message.providers,
-        telemetry,
-      });
+      const started = await startProxy({ providers: message.providers, telemetry });
       proxy = started;
       const ids = message.providers.map((provider) => provider.id ?? "main");
       const tokens = Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await started.token(id)])));
@@ -24,12 +21,7 @@ process.on("message", async (message: ToProxyProcess) => {
       globalThis.gc?.();
       globalThis.gc?.();
       const { heapUsed, rss } = process.memoryUsage();
-      return tell({
-        type: "memory",
-        heap: heapUsed,
-        resident: rss,
-        peakResident: process.resourceUsage().maxRSS * 1024,
-      });
+      return tell({ type: "memory", heap: heapUsed, resident: rss, peakResident: process.resourceUsage().maxRSS * 1024 });
     }
     case "close":
       await proxy?.close();

@@ -26,11 +26,7 @@ export type ToProxyProcess =
   | { readonly type: "start"; readonly providers: readonly ProviderSetting[] }
   | { readonly type: "memory" | "close" };
 export type FromProxyProcess =
-  | {
-      readonly type: "ready";
-      readonly url: string;
-      readonly tokens: Readonly<Record<string, string>>;
-    }
+  | { readonly type: "ready"; readonly url: string; readonly tokens: Readonly<Record<string, string>> }
   | ({ readonly type: "memory" } & ProcessMemory);
 
 /** Start it. Of each provider the upstream's address counts; the upstream itself stays where it is. */

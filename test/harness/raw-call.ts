@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** Bytes to a server over a connection of their own; gives all that comes back until it closes. A reset is an end like any other. */
+/** Bytes to a server over a connection of their own; gives all that comes back until it closes, also by a reset. */
 export function rawCall(origin: string, ...chunks: readonly (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve) => {

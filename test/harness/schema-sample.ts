@@ -1,4 +1,4 @@
-/** A small value that fits a JSON schema, always the same for the same one: what the echo model gives where it must fit a schema. */
+/** A small value that fits a JSON schema, always the same for the same one: what the echo model answers where it must fit. */
 export function schemaSample(schema: unknown, name = "value"): unknown {
   if (!isObject(schema)) return null;
   if ("const" in schema) return schema.const;

@@ -13,12 +13,5 @@ export function chatEvents(text: string, includeUsage = false): string[] {
 }
 
 function turnOf(text: string): EchoTurn {
-  return {
-    model: "echo-large",
-    text,
-    calls: [],
-    finish: "end",
-    inputTokens: 7,
-    outputTokens: 11,
-  };
+  return { model: "echo-large", text, calls: [], finish: "end", inputTokens: 7, outputTokens: 11 };
 }

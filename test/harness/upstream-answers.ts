@@ -38,10 +38,7 @@ export function json(status: number, value: unknown, headers: OutgoingHttpHeader
 /** An error page, as front-end servers send it. */
 export function html(status: number, headers: OutgoingHttpHeaders = {}): Answer {
   const page = `<!DOCTYPE html><html><head><title>${status}</title></head><body><h1>Error ${status}</h1></body></html>`;
-  return whole(status, page, {
-    "content-type": "text/html; charset=utf-8",
-    ...headers,
-  });
+  return whole(status, page, { "content-type": "text/html; charset=utf-8", ...headers });
 }
 
 /** A status and not one byte of a body. */
@@ -56,10 +53,7 @@ export function redirect(location: string, status = 307): Answer {
 /** A whole answer of any kind with its content-length. */
 export function whole(status: number, body: string | Uint8Array, headers: OutgoingHttpHeaders = {}): Answer {
   return ({ response }) => {
-    response.writeHead(status, {
-      "content-length": Buffer.byteLength(body),
-      ...headers,
-    });
+    response.writeHead(status, { "content-length": Buffer.byteLength(body), ...headers });
     response.end(body);
   };
 }
@@ -77,11 +71,7 @@ export function stream(steps: Iterable<Step> | AsyncIterable<Step>, { status = 2
 export function events(steps: Iterable<Step> | AsyncIterable<Step>, { status, headers }: AnswerHead = {}): Answer {
   return stream(steps, {
     ...(status && { status }),
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-cache",
-      ...headers,
-    },
+    headers: { "content-type": "text/event-stream", "cache-control": "no-cache", ...headers },
   });
 }
 

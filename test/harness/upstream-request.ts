@@ -49,11 +49,7 @@ export function recordRequest(incoming: IncomingMessage, response: ServerRespons
   const hash = createHash("sha256");
   const whole = Promise.withResolvers<void>();
   const outcome = Promise.withResolvers<"answered" | "aborted">();
-  let waiting: {
-    readonly bytes: number;
-    resolve(): void;
-    reject(error: Error): void;
-  }[] = [];
+  let waiting: { readonly bytes: number; resolve(): void; reject(error: Error): void }[] = [];
   let received = 0;
   let isWhole = false;
 

@@ -8,11 +8,7 @@ type Headers = NonNullable<Call["headers"]>;
 
 const ENDPOINTS = [
   { name: "GET /v1/models", path: "/v1/models", body: undefined },
-  {
-    name: "POST /v1/messages",
-    path: "/v1/messages",
-    body: JSON.stringify(CALLERS.messages.request()),
-  },
+  { name: "POST /v1/messages", path: "/v1/messages", body: JSON.stringify(CALLERS.messages.request()) },
   {
     name: "POST /v1/chat/completions",
     path: "/v1/chat/completions",
@@ -32,13 +28,7 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
       host,
       providers: [
         { protocol: "messages", upstream },
-        {
-          protocol: "messages",
-          upstream: other,
-          id: "other",
-          credential: "sk-other-0123456789",
-          models: ["other-model"],
-        },
+        { protocol: "messages", upstream: other, id: "other", credential: "sk-other-0123456789", models: ["other-model"] },
       ],
     });
     token = await proxy.token();
@@ -55,12 +45,7 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
   const ask = (endpoint: { readonly path: string; readonly body: string | undefined }, headers: Headers): Promise<Reply> =>
     proxy.call({
       path: endpoint.path,
-      headers: {
-        ...(endpoint.body !== undefined && {
-          "content-type": "application/json",
-        }),
-        ...headers,
-      },
+      headers: { ...(endpoint.body !== undefined && { "content-type": "application/json" }), ...headers },
       ...(endpoint.body !== undefined && { body: endpoint.body }),
     });
   const messages = ENDPOINTS[1];
@@ -87,51 +72,20 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
     });
 
     it("a nonempty x-api-key wins when both are sent", async () => {
-      expect(
-        (
-          await ask(endpoint, {
-            "x-api-key": token,
-            authorization: "Bearer service_wrong",
-          })
-        ).status,
-      ).toBe(200);
-      expect(
-        (
-          await ask(endpoint, {
-            "x-api-key": "service_wrong",
-            authorization: `Bearer ${token}`,
-          })
-        ).status,
-      ).toBe(401);
+      expect((await ask(endpoint, { "x-api-key": token, authorization: "Bearer service_wrong" })).status).toBe(200);
+      expect((await ask(endpoint, { "x-api-key": "service_wrong", authorization: `Bearer ${token}` })).status).toBe(401);
     });
 
     it("an empty x-api-key does not win", async () => {
-      expect(
-        (
-          await ask(endpoint, {
-            "x-api-key": "",
-            authorization: `Bearer ${token}`,
-          })
-        ).status,
-      ).toBe(200);
+      expect((await ask(endpoint, { "x-api-key": "", authorization: `Bearer ${token}` })).status).toBe(200);
       expect((await ask(endpoint, { "x-api-key": "" })).status).toBe(401);
     });
 
     it.each<[string, (token: string) => Headers]>([
       ["no credential", () => ({})],
       ["an unknown token", () => ({ authorization: `Bearer service_${"A".repeat(43)}` })],
-      [
-        "a token without its prefix",
-        (good) => ({
-          authorization: `Bearer ${good.replace("service_", "")}`,
-        }),
-      ],
-      [
-        "a token with its prefix in capitals",
-        (good) => ({
-          authorization: `Bearer ${good.replace("service_", "SERVICE_")}`,
-        }),
-      ],
+      ["a token without its prefix", (good) => ({ authorization: `Bearer ${good.replace("service_", "")}` })],
+      ["a token with its prefix in capitals", (good) => ({ authorization: `Bearer ${good.replace("service_", "SERVICE_")}` })],
       ["a token cut by one character", (good) => ({ authorization: `Bearer ${good.slice(0, -1)}` })],
       ["a token with one character more", (good) => ({ "x-api-key": `${good}A` })],
       ["a token in another scheme", (good) => ({ authorization: `Basic ${good}` })],
@@ -141,12 +95,7 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
       ["the real provider key as x-api-key", () => ({ "x-api-key": PROVIDER_KEY })],
       ["an instance token", () => ({ "x-agent-service-token": "instance-token" })],
       ["a safe token in the instance token's header", (good) => ({ "x-agent-service-token": good })],
-      [
-        "a safe token in a cookie",
-        (good) => ({
-          cookie: `authorization=Bearer ${good}; x-api-key=${good}`,
-        }),
-      ],
+      ["a safe token in a cookie", (good) => ({ cookie: `authorization=Bearer ${good}; x-api-key=${good}` })],
       ["a very long token", () => ({ "x-api-key": `service_${"A".repeat(8_000)}` })],
       ["a token with a name of the prototype", () => ({ "x-api-key": "__proto__" })],
     ])("refuses %s with 401 in exactly the Messages shape", async (_name, headers) => {
@@ -154,10 +103,7 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
       expect(reply.status).toBe(401);
       expect(await reply.json()).toEqual({
         type: "error",
-        error: {
-          type: "authentication_error",
-          message: expect.stringMatching(/./),
-        },
+        error: { type: "authentication_error", message: expect.stringMatching(/./) },
       });
       expect(upstream.requests).toHaveLength(0);
     });
@@ -175,39 +121,19 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
     for (const endpoint of ENDPOINTS) {
       const reply = await ask(endpoint, { "x-api-key": first.value });
       expect(reply.status, endpoint.name).toBe(401);
-      expect(await reply.json()).toMatchObject({
-        type: "error",
-        error: { type: "authentication_error" },
-      });
+      expect(await reply.json()).toMatchObject({ type: "error", error: { type: "authentication_error" } });
     }
     expect((await ask(messages, { "x-api-key": second.value })).status).toBe(200);
   });
 
   it("all tokens can be revoked at once", async () => {
-    await using own = await startProxy({
-      host,
-      providers: [{ protocol: "messages", upstream }],
-    });
+    await using own = await startProxy({ host, providers: [{ protocol: "messages", upstream }] });
     const tokens = await Promise.all([own.token(), own.token(), own.token()]);
     await own.revokeAll();
     for (const each of tokens) {
-      expect(
-        (
-          await own.call({
-            path: "/v1/models",
-            headers: { "x-api-key": each },
-          })
-        ).status,
-      ).toBe(401);
+      expect((await own.call({ path: "/v1/models", headers: { "x-api-key": each } })).status).toBe(401);
     }
-    expect(
-      (
-        await own.call({
-          path: "/v1/models",
-          headers: { "x-api-key": await own.token() },
-        })
-      ).status,
-    ).toBe(200);
+    expect((await own.call({ path: "/v1/models", headers: { "x-api-key": await own.token() } })).status).toBe(200);
   });
 
   it("a token is bound to one provider: a model of another fails and never falls back", async () => {
@@ -222,10 +148,7 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
     "a header %s cannot override the binding",
     async (header) => {
       for (const value of ["other", "main,other", "", "../other", "__proto__"]) {
-        const reply = await ask(messages, {
-          "x-api-key": token,
-          [header]: value,
-        });
+        const reply = await ask(messages, { "x-api-key": token, [header]: value });
         expect(reply.status, value).toBe(200);
       }
       const foreignModel = JSON.stringify(CALLERS.messages.request("hello", { model: "other-model" }));

@@ -7,11 +7,7 @@ import type { Call, Reply } from "../../harness/http-call.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 
 /** Bounds each property in time as well as in runs; what is left out is left out, and never a failure. */
-const BOUND = {
-  numRuns: 80,
-  interruptAfterTimeLimit: 1_000,
-  markInterruptAsFailure: false,
-};
+const BOUND = { numRuns: 80, interruptAfterTimeLimit: 1_000, markInterruptAsFailure: false };
 
 const spellings = fc.oneof(
   fc.string(),
@@ -70,27 +66,14 @@ const BLOCKS = [
   "input_audio",
 ];
 const part = fc.record(
-  {
-    type: fc.constantFrom(...BLOCKS),
-    text: json,
-    source: json,
-    image_url: json,
-    id: json,
-    input: json,
-    content: json,
-  },
+  { type: fc.constantFrom(...BLOCKS), text: json, source: json, image_url: json, id: json, input: json, content: json },
   { requiredKeys: ["type"] },
 );
 const turn = fc.record(
   {
     role: fc.constantFrom("user", "assistant", "system", "developer", "tool", "function"),
     content: fc.oneof(json, fc.array(part, { maxLength: 4 })),
-    tool_calls: fc.oneof(
-      json,
-      fc.array(fc.record({ id: json, type: json, function: json }), {
-        maxLength: 3,
-      }),
-    ),
+    tool_calls: fc.oneof(json, fc.array(fc.record({ id: json, type: json, function: json }), { maxLength: 3 })),
     tool_call_id: json,
     name: json,
   },
@@ -120,15 +103,7 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
     });
 
     const send = (body: NonNullable<Call["body"]>, headers: Call["headers"] = {}) =>
-      proxy.call({
-        path,
-        headers: {
-          "content-type": "application/json",
-          "x-api-key": token,
-          ...headers,
-        },
-        body,
-      });
+      proxy.call({ path, headers: { "content-type": "application/json", "x-api-key": token, ...headers }, body });
     const stillWorks = async () => {
       const reply = await send(JSON.stringify(request("still there")));
       expect(textOf(await reply.json())).toBe("echo: still there");
@@ -139,12 +114,7 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
       const text = await reply.text();
       expect([200, 400], text).toContain(reply.status);
       if (reply.status === 400)
-        expect(JSON.parse(text)).toMatchObject({
-          error: {
-            message: expect.stringMatching(/./),
-            type: "invalid_request_error",
-          },
-        });
+        expect(JSON.parse(text)).toMatchObject({ error: { message: expect.stringMatching(/./), type: "invalid_request_error" } });
       else if (isStream) CALLERS[caller].assertStream(text);
     };
 
@@ -167,11 +137,7 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
 
     it("a good request with junk in one field, whole and streamed", async () => {
       const property = fc.asyncProperty(nearlyGood, fc.boolean(), async ({ field, junk, messages }, stream) => {
-        const body: Record<string, unknown> = {
-          ...request("hello", { stream }),
-          ...(messages && { messages }),
-          [field]: junk,
-        };
+        const body: Record<string, unknown> = { ...request("hello", { stream }), ...(messages && { messages }), [field]: junk };
         await expectClear(await send(JSON.stringify(body)), body.stream === true);
       });
       await fc.assert(property, BOUND);
@@ -180,11 +146,7 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
 
     it("a good request with one byte changed, or cut anywhere", async () => {
       const good = Buffer.from(JSON.stringify(request("grüße 😀", { tools: [], metadata: {} })));
-      const spot = fc.record({
-        at: fc.nat(good.length - 1),
-        byte: fc.nat(255),
-        cut: fc.boolean(),
-      });
+      const spot = fc.record({ at: fc.nat(good.length - 1), byte: fc.nat(255), cut: fc.boolean() });
       const property = fc.asyncProperty(spot, async ({ at, byte, cut }) => {
         const body = cut ? good.subarray(0, at) : Buffer.from(good);
         if (!cut) body[at] = byte;
@@ -243,13 +205,7 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
     });
 
     it("an encoding that nobody knows is 415", async () => {
-      expect(
-        (
-          await send(JSON.stringify(request()), {
-            "content-encoding": "unheard-of",
-          })
-        ).status,
-      ).toBe(415);
+      expect((await send(JSON.stringify(request()), { "content-encoding": "unheard-of" })).status).toBe(415);
     });
 
     it("a small body that unfolds to more than 256 MiB is 413", async () => {

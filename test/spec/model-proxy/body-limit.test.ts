@@ -14,14 +14,9 @@ describe("the body limit of 256 MiB (4.1, 7.1, 8)", () => {
   it.each(PROTOCOLS)("%s: a chunked body of more than that is 413, and the upstream's call is aborted", async (protocol) => {
     await using upstream = await startFakeUpstream({ keepBodies: false });
     upstream.answerAll(afterBody);
-    await using proxy = await startProxy({
-      providers: [{ protocol, upstream }],
-    });
+    await using proxy = await startProxy({ providers: [{ protocol, upstream }] });
     const { path } = CALLERS[protocol];
-    const headers = {
-      "x-api-key": await proxy.token(),
-      "content-type": "application/json",
-    };
+    const headers = { "x-api-key": await proxy.token(), "content-type": "application/json" };
     await expectError(await proxy.call({ path, headers, body: bodyOf(LIMIT + 1) }), 413, protocol);
     await upstream.quiet();
     for (const begun of upstream.requests) expect(await begun.outcome).toBe("aborted");
@@ -30,49 +25,25 @@ describe("the body limit of 256 MiB (4.1, 7.1, 8)", () => {
   it("a body of exactly 256 MiB passes", async () => {
     await using upstream = await startFakeUpstream({ keepBodies: false });
     upstream.answerAll(afterBody);
-    await using proxy = await startProxy({
-      providers: [{ protocol: "messages", upstream }],
-    });
-    const headers = {
-      "x-api-key": await proxy.token(),
-      "content-type": "application/json",
-    };
-    const reply = await proxy.call({
-      path: "/v1/messages",
-      headers,
-      body: bodyOf(LIMIT),
-    });
+    await using proxy = await startProxy({ providers: [{ protocol: "messages", upstream }] });
+    const headers = { "x-api-key": await proxy.token(), "content-type": "application/json" };
+    const reply = await proxy.call({ path: "/v1/messages", headers, body: bodyOf(LIMIT) });
     expect(await reply.json()).toEqual({ received: LIMIT });
   });
 
   it("a wrong token is refused before anything of the body is read", async () => {
     await using upstream = await startFakeUpstream();
-    await using proxy = await startProxy({
-      providers: [{ protocol: "messages", upstream }],
-    });
-    const headers = {
-      "x-api-key": "service_wrong",
-      "content-type": "application/json",
-    };
-    const reply = await proxy.call({
-      path: "/v1/messages",
-      headers,
-      body: endless(),
-    });
+    await using proxy = await startProxy({ providers: [{ protocol: "messages", upstream }] });
+    const headers = { "x-api-key": "service_wrong", "content-type": "application/json" };
+    const reply = await proxy.call({ path: "/v1/messages", headers, body: endless() });
     expect(reply.status).toBe(401);
     reply.leave();
   });
 
   it("after a refused upload the next caller is served", async () => {
     await using upstream = await startFakeUpstream();
-    await using proxy = await startProxy({
-      providers: [{ protocol: "messages", upstream }],
-    });
-    const headers = {
-      "x-api-key": await proxy.token(),
-      "content-type": "application/json",
-      "content-length": String(LIMIT + 1),
-    };
+    await using proxy = await startProxy({ providers: [{ protocol: "messages", upstream }] });
+    const headers = { "x-api-key": await proxy.token(), "content-type": "application/json", "content-length": String(LIMIT + 1) };
     expect((await proxy.call({ path: "/v1/messages", headers, body: endless() })).status).toBe(413);
     expect((await proxy.post("/v1/messages", CALLERS.messages.request())).status).toBe(200);
   });

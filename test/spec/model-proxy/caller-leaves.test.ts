@@ -18,16 +18,10 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
     it.each([false, true])("before the answer (stream: %s): the upstream's call is aborted", async (isStream) => {
       await using upstream = await startFakeUpstream();
       upstream.answerAll(never());
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const caller = new AbortController();
       const body = JSON.stringify(request("hello", { stream: isStream }));
-      const headers = {
-        "content-type": "application/json",
-        "x-api-key": await proxy.token(),
-      };
+      const headers = { "content-type": "application/json", "x-api-key": await proxy.token() };
       // The caller has left: what it would have been told does not matter, only that nobody waits for ever.
       const answering = proxy.call({ path, headers, body, signal: caller.signal }).catch(() => undefined);
       const call = await upstream.request();
@@ -40,10 +34,7 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
     it("in the middle of a stream: the upstream's call is aborted", async () => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events([...script.slice(0, 4), new Promise(() => {})]));
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       await reply.read();
       const call = await upstream.request();
@@ -55,25 +46,13 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
     it("by giving up the body alone, at any moment: the upstream's call is aborted and nothing breaks", async () => {
       await using upstream = await startFakeUpstream();
       upstream.answerAll(events([...script.slice(0, 4), new Promise(() => {})]));
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
-      const headers = {
-        "content-type": "application/json",
-        "x-api-key": await proxy.token(),
-      };
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      const headers = { "content-type": "application/json", "x-api-key": await proxy.token() };
       const body = JSON.stringify(request("hello", { stream: true }));
       // The host's own Response on a fetch host: nothing of the test stands in between.
       const ask = host === "fetch" ? proxy.app.surface("proxy").fetch : fetch;
       for (let turns = 0; turns < 12; turns += 1) {
-        const response = await ask(
-          new Request(proxy.url.replace("/v1", path), {
-            method: "POST",
-            headers,
-            body,
-          }),
-        );
+        const response = await ask(new Request(proxy.url.replace("/v1", path), { method: "POST", headers, body }));
         for (let turn = 0; turn < turns; turn += 1) await (turns % 2 === 0 ? Promise.resolve() : setImmediate());
         await response.body?.cancel();
       }
@@ -85,10 +64,7 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
       const word = script.find((event) => event.includes("one")) ?? "";
       const start = script.slice(0, script.indexOf(word));
       upstream.answerNext(events(endlessly(start, word)));
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       for (let reads = 0; reads < 5; reads += 1) expect(await reply.read()).toBeDefined();
       reply.leave();
@@ -98,23 +74,12 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
     it("in the middle of its upload: nothing goes on upstream", async () => {
       await using upstream = await startFakeUpstream({ keepBodies: false });
       upstream.answerAll(never());
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const caller = new AbortController();
-      const headers = {
-        "content-type": "application/json",
-        "x-api-key": await proxy.token(),
-      };
+      const headers = { "content-type": "application/json", "x-api-key": await proxy.token() };
       const sent = Promise.withResolvers<void>();
       const answering = proxy
-        .call({
-          path,
-          headers,
-          body: unfinished(() => sent.resolve()),
-          signal: caller.signal,
-        })
+        .call({ path, headers, body: unfinished(() => sent.resolve()), signal: caller.signal })
         .catch(() => undefined);
       await sent.promise;
       // Passed through, a body of this size is on its way upstream already; to be converted, it is still awaited.
@@ -133,10 +98,7 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
         socket = exchange.socket;
         return huge(bytes, { "content-type": "text/event-stream" })(exchange);
       });
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       await reply.read();
       // What nobody reads comes to rest somewhere; without back pressure that would be at its end.

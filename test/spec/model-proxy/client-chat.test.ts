@@ -10,19 +10,10 @@ type Messages = OpenAI.ChatCompletionMessageParam[];
 
 const MODEL = { model: "echo-large" };
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-const PARAMETERS = {
-  type: "object",
-  properties: { city: { type: "string" } },
-  required: ["city"],
-  additionalProperties: false,
-};
+const PARAMETERS = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
 const toolNamed = (name: string): OpenAI.ChatCompletionTool => ({
   type: "function",
-  function: {
-    name,
-    description: "The weather in a city",
-    parameters: PARAMETERS,
-  },
+  function: { name, description: "The weather in a city", parameters: PARAMETERS },
 });
 const SCHEMA = {
   type: "object",
@@ -49,33 +40,17 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
     });
 
     const clientOf = (apiKey: string, more: object = {}) =>
-      new OpenAI({
-        apiKey,
-        baseURL: proxy.url,
-        fetch: proxy.fetch,
-        maxRetries: 0,
-        ...more,
-      });
+      new OpenAI({ apiKey, baseURL: proxy.url, fetch: proxy.fetch, maxRetries: 0, ...more });
     const user = (content: OpenAI.ChatCompletionUserMessageParam["content"]): Messages => [{ role: "user", content }];
     const script = protocol === "messages" ? messagesEvents("one two") : chatEvents("one two");
 
     it("a plain completion has every field of the protocol", async () => {
       const messages: Messages = [{ role: "system", content: "be brief" }, ...user("say it back")];
-      const completion = await client.chat.completions.create({
-        ...MODEL,
-        max_completion_tokens: 100,
-        messages,
-      });
+      const completion = await client.chat.completions.create({ ...MODEL, max_completion_tokens: 100, messages });
       expect(completion).toMatchObject({
         object: "chat.completion",
         model: "echo-large",
-        choices: [
-          {
-            index: 0,
-            message: { role: "assistant", content: "echo: say it back" },
-            finish_reason: "stop",
-          },
-        ],
+        choices: [{ index: 0, message: { role: "assistant", content: "echo: say it back" }, finish_reason: "stop" }],
         usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
       });
       expect(Number.isInteger(completion.created)).toBe(true);
@@ -94,12 +69,7 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
       expect(words.join("")).toBe("echo: say it back");
       expect(words.length).toBeGreaterThan(1);
       expect(completion).toMatchObject({
-        choices: [
-          {
-            message: { content: "echo: say it back" },
-            finish_reason: "stop",
-          },
-        ],
+        choices: [{ message: { content: "echo: say it back" }, finish_reason: "stop" }],
         usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
       });
     });
@@ -116,14 +86,7 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
         for await (const chunk of stream) chunks.push(chunk);
         const last = chunks.at(-1);
         if (includeUsage)
-          expect(last).toMatchObject({
-            choices: [],
-            usage: {
-              prompt_tokens: 1,
-              completion_tokens: 2,
-              total_tokens: 3,
-            },
-          });
+          expect(last).toMatchObject({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } });
         else expect([last?.choices[0]?.finish_reason, last?.usage ?? null]).toEqual(["stop", null]);
       }
     });
@@ -139,11 +102,7 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
           function: async ({ city }: { city: string }) => `18 degrees in ${city}`,
         },
       };
-      const parameters = {
-        ...MODEL,
-        tools: [weather],
-        messages: user('get_weather {"city":"Paris"}'),
-      };
+      const parameters = { ...MODEL, tools: [weather], messages: user('get_weather {"city":"Paris"}') };
       const runner = isStream
         ? client.chat.completions.runTools({ ...parameters, stream: true })
         : client.chat.completions.runTools(parameters);
@@ -167,15 +126,9 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
         content: index === 0 ? "sunny" : "noon",
       }));
       const messages: Messages = [...parameters.messages, { role: "assistant", content: null, tool_calls: calls }, ...results];
-      const final = await client.chat.completions.create({
-        ...parameters,
-        messages,
-      });
+      const final = await client.chat.completions.create({ ...parameters, messages });
       expect(final.choices[0]?.message.content).toBe("tool result: sunny | noon");
-      const single = await client.chat.completions.create({
-        ...parameters,
-        parallel_tool_calls: false,
-      });
+      const single = await client.chat.completions.create({ ...parameters, parallel_tool_calls: false });
       expect(single.choices[0]?.message.tool_calls).toHaveLength(1);
     });
 
@@ -199,21 +152,9 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
         ...MODEL,
         messages: user([
           { type: "text", text: "what is it?" },
-          {
-            type: "image_url",
-            image_url: { url: `data:image/png;base64,${PIXEL}` },
-          },
-          {
-            type: "image_url",
-            image_url: { url: "https://pictures.example/a.png" },
-          },
-          {
-            type: "file",
-            file: {
-              filename: "a.pdf",
-              file_data: "data:application/pdf;base64,JVBERi0=",
-            },
-          },
+          { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}` } },
+          { type: "image_url", image_url: { url: "https://pictures.example/a.png" } },
+          { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
         ]),
       });
       expect(completion.choices[0]?.message.content).toBe(
@@ -224,27 +165,17 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
     it("structured output fits its schema", async () => {
       const completion = await client.chat.completions.create({
         ...MODEL,
-        response_format: {
-          type: "json_schema",
-          json_schema: { name: "weather", schema: SCHEMA, strict: true },
-        },
+        response_format: { type: "json_schema", json_schema: { name: "weather", schema: SCHEMA, strict: true } },
         messages: user("the weather as JSON"),
       });
       expect(JSON.parse(completion.choices[0]?.message.content ?? "")).toEqual({ city: "city", degrees: 1 });
     });
 
     it.each([false, true])("reasoning comes as reasoning_content (stream: %s)", async (isStream) => {
-      const parameters = {
-        ...MODEL,
-        reasoning_effort: "high" as const,
-        messages: user("hard one"),
-      };
+      const parameters = { ...MODEL, reasoning_effort: "high" as const, messages: user("hard one") };
       let reasoning = "";
       if (isStream) {
-        for await (const chunk of await client.chat.completions.create({
-          ...parameters,
-          stream: true,
-        })) {
+        for await (const chunk of await client.chat.completions.create({ ...parameters, stream: true })) {
           reasoning += (chunk.choices[0]?.delta as { reasoning_content?: string } | undefined)?.reasoning_content ?? "";
         }
       } else {
@@ -256,26 +187,12 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
 
     it("limits and stop sequences end an answer with their reasons", async () => {
       for (const limit of [{ max_completion_tokens: 2 }, { max_tokens: 2 }]) {
-        const short = await client.chat.completions.create({
-          ...MODEL,
-          ...limit,
-          messages: user("one two three"),
-        });
-        expect(short.choices[0]).toMatchObject({
-          message: { content: "echo: one" },
-          finish_reason: "length",
-        });
+        const short = await client.chat.completions.create({ ...MODEL, ...limit, messages: user("one two three") });
+        expect(short.choices[0]).toMatchObject({ message: { content: "echo: one" }, finish_reason: "length" });
       }
       for (const stop of ["two", ["nothing", "two"]]) {
-        const stopped = await client.chat.completions.create({
-          ...MODEL,
-          stop,
-          messages: user("one two three"),
-        });
-        expect(stopped.choices[0]).toMatchObject({
-          message: { content: "echo: one " },
-          finish_reason: "stop",
-        });
+        const stopped = await client.chat.completions.create({ ...MODEL, stop, messages: user("one two three") });
+        expect(stopped.choices[0]).toMatchObject({ message: { content: "echo: one " }, finish_reason: "stop" });
       }
     });
 
@@ -299,24 +216,11 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
     });
 
     it("the proxy's own refusals are typed errors, too", async () => {
-      const wrong = await failure(
-        clientOf("service_wrong").chat.completions.create({
-          ...MODEL,
-          messages: user("hi"),
-        }),
-      );
+      const wrong = await failure(clientOf("service_wrong").chat.completions.create({ ...MODEL, messages: user("hi") }));
       expect(wrong).toBeInstanceOf(OpenAI.AuthenticationError);
-      const unknown = await failure(
-        client.chat.completions.create({
-          model: "nobody",
-          messages: user("hi"),
-        }),
-      );
+      const unknown = await failure(client.chat.completions.create({ model: "nobody", messages: user("hi") }));
       expect(unknown).toBeInstanceOf(OpenAI.BadRequestError);
-      expect(unknown).toMatchObject({
-        type: "invalid_request_error",
-        param: "model",
-      });
+      expect(unknown).toMatchObject({ type: "invalid_request_error", param: "model" });
       expect(await failure(client.responses.create({ model: "echo-large", input: "hi" }))).toBeInstanceOf(OpenAI.NotFoundError);
     });
 
@@ -329,20 +233,14 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
     it("a 429 is retried by the library after what retry-after says", async () => {
       upstream.answerNext(json(429, { error: { message: "slow down" } }, { "retry-after": "0" }));
       const patient = clientOf(await proxy.token(), { maxRetries: 1 });
-      const completion = await patient.chat.completions.create({
-        ...MODEL,
-        messages: user("again"),
-      });
+      const completion = await patient.chat.completions.create({ ...MODEL, messages: user("again") });
       expect(completion.choices[0]?.message.content).toBe("echo: again");
       expect(upstream.requests).toHaveLength(2);
     });
 
     it("aborting a stream and aborting a call both end the upstream's call", async () => {
       upstream.answerNext(events([...script.slice(0, 4), new Promise(() => {})]), never());
-      const stream = client.chat.completions.stream({
-        ...MODEL,
-        messages: user("hi"),
-      });
+      const stream = client.chat.completions.stream({ ...MODEL, messages: user("hi") });
       const streaming = failure(stream.finalChatCompletion());
       await new Promise<void>((resolve) => stream.once("chunk", () => resolve()));
       stream.abort();

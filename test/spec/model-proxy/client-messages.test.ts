@@ -12,12 +12,7 @@ const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const WEATHER = {
   name: "get_weather",
   description: "The weather in a city",
-  input_schema: {
-    type: "object",
-    properties: { city: { type: "string" } },
-    required: ["city"],
-    additionalProperties: false,
-  },
+  input_schema: { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false },
 } as const;
 const SCHEMA = {
   type: "object",
@@ -44,23 +39,13 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
     });
 
     const clientOf = (apiKey: string, more: object = {}) =>
-      new Anthropic({
-        apiKey,
-        baseURL: proxy.url.replace(/\/v1$/, ""),
-        fetch: proxy.fetch,
-        maxRetries: 0,
-        ...more,
-      });
+      new Anthropic({ apiKey, baseURL: proxy.url.replace(/\/v1$/, ""), fetch: proxy.fetch, maxRetries: 0, ...more });
     const user = (content: Anthropic.MessageParam["content"]) => [{ role: "user", content }] satisfies Anthropic.MessageParam[];
     const textOf = (message: { readonly content: readonly { readonly type: string }[] }) =>
       message.content.map((block) => ("text" in block ? String(block.text) : "")).join("");
 
     it("a plain message has every field of the protocol", async () => {
-      const message = await client.messages.create({
-        ...MODEL,
-        system: "be brief",
-        messages: user("say it back"),
-      });
+      const message = await client.messages.create({ ...MODEL, system: "be brief", messages: user("say it back") });
       expect(message).toMatchObject({
         type: "message",
         role: "assistant",
@@ -98,11 +83,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
 
     it("a raw stream begins with message_start and ends with message_stop", async () => {
       const types: string[] = [];
-      for await (const event of await client.messages.create({
-        ...MODEL,
-        stream: true,
-        messages: user("hi"),
-      }))
+      for await (const event of await client.messages.create({ ...MODEL, stream: true, messages: user("hi") }))
         types.push(event.type);
       expect([types[0], types.at(-1)]).toEqual(["message_start", "message_stop"]);
     });
@@ -112,12 +93,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
       const turn = async () => {
         const parameters = {
           ...MODEL,
-          tools: [
-            {
-              ...WEATHER,
-              input_schema: { ...WEATHER.input_schema, required: ["city"] },
-            },
-          ],
+          tools: [{ ...WEATHER, input_schema: { ...WEATHER.input_schema, required: ["city"] } }],
           messages,
         };
         return isStream ? client.messages.stream(parameters).finalMessage() : client.messages.create(parameters);
@@ -125,23 +101,11 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
       const called = await turn();
       expect(called.stop_reason).toBe("tool_use");
       const call = called.content.find((block) => block.type === "tool_use");
-      expect(call).toMatchObject({
-        name: "get_weather",
-        input: { city: "Paris" },
-      });
+      expect(call).toMatchObject({ name: "get_weather", input: { city: "Paris" } });
       expect(call?.id).toMatch(/^[a-zA-Z0-9_-]+$/);
       messages.push(
         { role: "assistant", content: called.content },
-        {
-          role: "user",
-          content: [
-            {
-              type: "tool_result",
-              tool_use_id: call?.id ?? "",
-              content: "18 degrees",
-            },
-          ],
-        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: call?.id ?? "", content: "18 degrees" }] },
       );
       const final = await turn();
       expect([textOf(final), final.stop_reason]).toEqual(["tool result: 18 degrees", "end_turn"]);
@@ -150,11 +114,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
     // The runner asks the server to hold the conversation; where that cannot be, it must be told so in words that it understands.
     it.each([false, true])("the library's own tool runner runs to the end (stream: %s)", async (stream) => {
       const run = async (input: { city: string }) => `18 degrees in ${input.city}`;
-      const weather = betaTool({
-        ...WEATHER,
-        inputSchema: WEATHER.input_schema,
-        run,
-      });
+      const weather = betaTool({ ...WEATHER, inputSchema: WEATHER.input_schema, run });
       const runner = client.beta.messages.toolRunner({
         ...MODEL,
         stream,
@@ -173,11 +133,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
         input_schema: { ...WEATHER.input_schema, required: ["city"] },
       }));
       const messages: Anthropic.MessageParam[] = user("get_weather and get_time please");
-      const message = await client.messages.create({
-        ...MODEL,
-        tools,
-        messages,
-      });
+      const message = await client.messages.create({ ...MODEL, tools, messages });
       const calls = message.content.filter((block) => block.type === "tool_use");
       expect(calls.map((call) => call.name)).toEqual(["get_weather", "get_time"]);
       const results = calls.map((call, index) => ({
@@ -207,18 +163,8 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
       [{ type: "none" }, "end_turn"],
       [{ type: "auto" }, "end_turn"],
     ] as const)("tool_choice %j is obeyed", async (choice, reason) => {
-      const tools = [
-        {
-          ...WEATHER,
-          input_schema: { ...WEATHER.input_schema, required: ["city"] },
-        },
-      ];
-      const message = await client.messages.create({
-        ...MODEL,
-        tools,
-        tool_choice: choice,
-        messages: user("hello"),
-      });
+      const tools = [{ ...WEATHER, input_schema: { ...WEATHER.input_schema, required: ["city"] } }];
+      const message = await client.messages.create({ ...MODEL, tools, tool_choice: choice, messages: user("hello") });
       expect(message.stop_reason).toBe(reason);
     });
 
@@ -226,22 +172,9 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
       const message = await client.messages.create({
         ...MODEL,
         messages: user([
-          {
-            type: "image",
-            source: { type: "base64", media_type: "image/png", data: PIXEL },
-          },
-          {
-            type: "image",
-            source: { type: "url", url: "https://pictures.example/a.png" },
-          },
-          {
-            type: "document",
-            source: {
-              type: "base64",
-              media_type: "application/pdf",
-              data: "JVBERi0=",
-            },
-          },
+          { type: "image", source: { type: "base64", media_type: "image/png", data: PIXEL } },
+          { type: "image", source: { type: "url", url: "https://pictures.example/a.png" } },
+          { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } },
           { type: "text", text: "what is it?" },
         ]),
       });
@@ -256,10 +189,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
         output_config: { format: { type: "json_schema", schema: SCHEMA } },
         messages: user("the weather as JSON"),
       });
-      expect(JSON.parse(textOf(message))).toEqual({
-        city: "city",
-        degrees: 1,
-      });
+      expect(JSON.parse(textOf(message))).toEqual({ city: "city", degrees: 1 });
     });
 
     it.each([false, true])("thinking comes before the text (stream: %s)", async (isStream) => {
@@ -273,23 +203,13 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
         ? await client.messages.stream(parameters).finalMessage()
         : await client.messages.create(parameters);
       expect(message.content.map((block) => block.type)).toEqual(["thinking", "text"]);
-      expect(message.content[0]).toMatchObject({
-        thinking: "thinking about: hard one",
-      });
+      expect(message.content[0]).toMatchObject({ thinking: "thinking about: hard one" });
     });
 
     it("max_tokens and stop_sequences end an answer with their reasons", async () => {
-      const short = await client.messages.create({
-        ...MODEL,
-        max_tokens: 2,
-        messages: user("one two three"),
-      });
+      const short = await client.messages.create({ ...MODEL, max_tokens: 2, messages: user("one two three") });
       expect([textOf(short), short.stop_reason]).toEqual(["echo: one", "max_tokens"]);
-      const stopped = await client.messages.create({
-        ...MODEL,
-        stop_sequences: ["two"],
-        messages: user("one two three"),
-      });
+      const stopped = await client.messages.create({ ...MODEL, stop_sequences: ["two"], messages: user("one two three") });
       expect(textOf(stopped)).toBe("echo: one ");
       // Chat Completions never tells which sequence, nor that it was one.
       expect(stopped.stop_reason).toBe(protocol === "messages" ? "stop_sequence" : "end_turn");
@@ -310,10 +230,7 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
       expect(error).toMatchObject({
         status,
         requestID: "req_upstream",
-        error: {
-          type: "error",
-          error: { message: "words of the upstream" },
-        },
+        error: { type: "error", error: { message: "words of the upstream" } },
       });
       expect(await failure(client.messages.stream({ ...MODEL, messages: user("hi") }).finalMessage())).toBeInstanceOf(ErrorClass);
     });
@@ -323,23 +240,12 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
       expect(await failure(wrong.messages.create({ ...MODEL, messages: user("hi") }))).toBeInstanceOf(
         Anthropic.AuthenticationError,
       );
-      expect(
-        await failure(
-          client.messages.create({
-            ...MODEL,
-            model: "nobody",
-            messages: user("hi"),
-          }),
-        ),
-      ).toBeInstanceOf(Anthropic.BadRequestError);
-      expect(
-        await failure(
-          client.messages.countTokens({
-            model: "echo-large",
-            messages: user("hi"),
-          }),
-        ),
-      ).toBeInstanceOf(Anthropic.NotFoundError);
+      expect(await failure(client.messages.create({ ...MODEL, model: "nobody", messages: user("hi") }))).toBeInstanceOf(
+        Anthropic.BadRequestError,
+      );
+      expect(await failure(client.messages.countTokens({ model: "echo-large", messages: user("hi") }))).toBeInstanceOf(
+        Anthropic.NotFoundError,
+      );
     });
 
     it("a stream that breaks is an error and never a message", async () => {
@@ -353,24 +259,14 @@ describe.each(["node", "fetch"] as const)("the Messages client library on a %s h
     it("a 429 is retried by the library after what retry-after says", async () => {
       upstream.answerNext(json(429, { error: { message: "slow down" } }, { "retry-after": "0" }));
       const patient = clientOf(await proxy.token(), { maxRetries: 1 });
-      expect(
-        textOf(
-          await patient.messages.create({
-            ...MODEL,
-            messages: user("again"),
-          }),
-        ),
-      ).toBe("echo: again");
+      expect(textOf(await patient.messages.create({ ...MODEL, messages: user("again") }))).toBe("echo: again");
       expect(upstream.requests).toHaveLength(2);
     });
 
     it("aborting a stream and aborting a call both end the upstream's call", async () => {
       const script = protocol === "messages" ? messagesEvents("one two") : chatEvents("one two");
       upstream.answerNext(events([...script.slice(0, 4), new Promise(() => {})]), never());
-      const stream = client.messages.stream({
-        ...MODEL,
-        messages: user("hi"),
-      });
+      const stream = client.messages.stream({ ...MODEL, messages: user("hi") });
       const streaming = failure(stream.finalMessage());
       await new Promise<void>((resolve) => stream.once("text", () => resolve()));
       stream.abort();

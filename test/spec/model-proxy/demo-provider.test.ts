@@ -110,7 +110,7 @@ describe("the offline provider demo (open points 2)", () => {
       ]);
     });
 
-    it("calls what the question names, several at once unless that is switched off, and none where that is asked for", async () => {
+    it("calls what the question names, several at once unless that is switched off, and none if that is asked", async () => {
       expect(await called({})).toEqual([undefined]);
       expect(await called({ tool_choice: { type: "any" } })).toEqual(["get_weather"]);
       expect(await called(say("use get_weather and other"))).toEqual(["get_weather", "other"]);

@@ -1,6 +1,6 @@
-import { systemClock } from "@portico/adapters/clock/system";
-import { tokenIdentity } from "@portico/adapters/identity/tokens";
 import { randomIds } from "@portico/adapters/ids/random";
+import { tokenIdentity } from "@portico/adapters/identity/tokens";
+import { systemClock } from "@portico/adapters/clock/system";
 import { demo } from "@portico/adapters/models/demo";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
@@ -36,45 +36,23 @@ beforeAll(async () => {
       memoryTelemetry({}),
       tokenIdentity({
         tokens: [
-          {
-            token: new Secret(OWNER["x-agent-service-token"]),
-            userId: "owner",
-            role: "owner",
-          },
-          {
-            token: new Secret(MEMBER["x-agent-service-token"]),
-            userId: "member",
-            role: "member",
-          },
-          {
-            token: new Secret(SERVICE["x-agent-service-token"]),
-            role: "service",
-          },
+          { token: new Secret(OWNER["x-agent-service-token"]), userId: "owner", role: "owner" },
+          { token: new Secret(MEMBER["x-agent-service-token"]), userId: "member", role: "member" },
+          { token: new Secret(SERVICE["x-agent-service-token"]), role: "service" },
         ],
       }),
     ],
     plugins: [modelProxy({}), safeTokenManagement({})],
   });
-  const issued = await agent({
-    method: "POST",
-    path: "/api/safe-tokens",
-    headers: OWNER,
-    body: '{"providerId":"demo"}',
-  });
+  const issued = await agent({ method: "POST", path: "/api/safe-tokens", headers: OWNER, body: '{"providerId":"demo"}' });
   const { token } = (await issued.json()) as { token: string };
   good = { proxy: { authorization: `Bearer ${token}` }, agent: OWNER };
 });
 afterAll(() => app.close());
 
 const call = (surface: string, each: Call) => {
-  const headers: Call["headers"] = {
-    ...(each.body !== undefined && { "content-type": "application/json" }),
-    ...each.headers,
-  };
-  return fetchCall(app.surface(surface).fetch, `http://${surface}.test`, {
-    ...each,
-    headers,
-  });
+  const headers: Call["headers"] = { ...(each.body !== undefined && { "content-type": "application/json" }), ...each.headers };
+  return fetchCall(app.surface(surface).fetch, `http://${surface}.test`, { ...each, headers });
 };
 const agent = (each: Call) => call("agent", each);
 
@@ -95,12 +73,7 @@ describe.each(ROUTES)("$key", ({ contract }) => {
       { "x-agent-service-token": "nobody" },
     ];
     for (const headers of wrong) {
-      const reply = await call(surface, {
-        method,
-        path,
-        ...(headers && { headers }),
-        ...body,
-      });
+      const reply = await call(surface, { method, path, ...(headers && { headers }), ...body });
       expect(reply.status).toBe(401);
       expect(await reply.json()).toHaveProperty("error");
     }
@@ -113,22 +86,13 @@ describe.each(ROUTES)("$key", ({ contract }) => {
 
   it("another method is 405 with Allow, and 401 comes first", async () => {
     expect((await call(surface, { method: "PATCH", path })).status).toBe(401);
-    const reply = await call(surface, {
-      method: "PATCH",
-      path,
-      headers: { ...good[surface] },
-    });
+    const reply = await call(surface, { method: "PATCH", path, headers: { ...good[surface] } });
     expect(reply.status).toBe(405);
     expect(reply.headers.allow?.split(", ")).toContain(method);
   });
 
   it("a path beside it is 404 in its surface's envelope", async () => {
-    const reply = await call(surface, {
-      method,
-      path: `${path}/and/more`,
-      headers: { ...good[surface] },
-      ...body,
-    });
+    const reply = await call(surface, { method, path: `${path}/and/more`, headers: { ...good[surface] }, ...body });
     expect(reply.status).toBe(404);
     expect(await reply.json()).toHaveProperty("error");
   });
@@ -136,20 +100,10 @@ describe.each(ROUTES)("$key", ({ contract }) => {
 
 describe("safe tokens over the agent service (open points 2)", () => {
   const issue = async (body: object = { providerId: "demo" }, headers: Readonly<Record<string, string>> = OWNER) =>
-    agent({
-      method: "POST",
-      path: "/api/safe-tokens",
-      headers,
-      body: JSON.stringify(body),
-    });
+    agent({ method: "POST", path: "/api/safe-tokens", headers, body: JSON.stringify(body) });
   const list = async () => (await agent({ path: "/api/safe-tokens", headers: OWNER })).text();
   const isGood = async (token: string) =>
-    (
-      await call("proxy", {
-        path: "/v1/models",
-        headers: { "x-api-key": token },
-      })
-    ).status === 200;
+    (await call("proxy", { path: "/v1/models", headers: { "x-api-key": token } })).status === 200;
 
   it("the owner issues one: 201 with a value that works and is never shown again", async () => {
     const reply = await issue({ providerId: "demo", label: "my editor" });
@@ -175,11 +129,7 @@ describe("safe tokens over the agent service (open points 2)", () => {
   ])("%s may not: 403 on every call", async (_name, headers) => {
     for (const each of [
       { method: "GET", path: "/api/safe-tokens" },
-      {
-        method: "POST",
-        path: "/api/safe-tokens",
-        body: '{"providerId":"demo"}',
-      },
+      { method: "POST", path: "/api/safe-tokens", body: '{"providerId":"demo"}' },
       { method: "DELETE", path: "/api/safe-tokens/some-id" },
       { method: "DELETE", path: "/api/safe-tokens" },
     ]) {
@@ -201,17 +151,9 @@ describe("safe tokens over the agent service (open points 2)", () => {
   });
 
   it("one is revoked at once, and a second time it is 404", async () => {
-    const { token, tokenId } = (await (await issue()).json()) as {
-      token: string;
-      tokenId: string;
-    };
+    const { token, tokenId } = (await (await issue()).json()) as { token: string; tokenId: string };
     const other = ((await (await issue()).json()) as { token: string }).token;
-    const revoke = () =>
-      agent({
-        method: "DELETE",
-        path: `/api/safe-tokens/${tokenId}`,
-        headers: OWNER,
-      });
+    const revoke = () => agent({ method: "DELETE", path: `/api/safe-tokens/${tokenId}`, headers: OWNER });
     expect((await revoke()).status).toBe(200);
     expect([await isGood(token), await isGood(other)]).toEqual([false, true]);
     expect((await revoke()).status).toBe(404);
@@ -219,15 +161,7 @@ describe("safe tokens over the agent service (open points 2)", () => {
 
   it("all are revoked at once", async () => {
     const tokens = await Promise.all([1, 2, 3].map(async () => ((await (await issue()).json()) as { token: string }).token));
-    expect(
-      (
-        await agent({
-          method: "DELETE",
-          path: "/api/safe-tokens",
-          headers: OWNER,
-        })
-      ).status,
-    ).toBe(200);
+    expect((await agent({ method: "DELETE", path: "/api/safe-tokens", headers: OWNER })).status).toBe(200);
     expect(await Promise.all(tokens.map(isGood))).toEqual([false, false, false]);
     expect(JSON.parse(await list())).toEqual({ safeTokens: [] });
   });

@@ -14,14 +14,8 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
 
     beforeAll(async () => {
       upstream = await startFakeUpstream();
-      const headers = {
-        "x-organization": "org-1",
-        "User-Agent": "configured-agent",
-      };
-      proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream, headers }],
-      });
+      const headers = { "x-organization": "org-1", "User-Agent": "configured-agent" };
+      proxy = await startProxy({ host, providers: [{ protocol, upstream, headers }] });
       token = await proxy.token();
     });
     beforeEach(() => upstream.reset());
@@ -33,11 +27,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     const post = (headers: Readonly<Record<string, string>> = {}, query = "") =>
       proxy.call({
         path: path + query,
-        headers: {
-          "content-type": "application/json",
-          "x-api-key": token,
-          ...headers,
-        },
+        headers: { "content-type": "application/json", "x-api-key": token, ...headers },
         body: JSON.stringify(request()),
       });
 
@@ -57,10 +47,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     });
 
     it("the provider's configured headers are added, stronger than the caller's", async () => {
-      await post({
-        "x-organization": "org-of-the-caller",
-        "user-agent": "agent-of-the-caller",
-      });
+      await post({ "x-organization": "org-of-the-caller", "user-agent": "agent-of-the-caller" });
       const { headers } = await upstream.request();
       expect([headers["x-organization"], headers["user-agent"]]).toEqual(["org-1", "configured-agent"]);
     });
@@ -85,12 +72,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     });
 
     it("cookies and hop-by-hop headers don't go upstream", async () => {
-      await post({
-        cookie: "session=1",
-        "proxy-authorization": "Basic eDp5",
-        te: "trailers",
-        "x-service-provider-id": "other",
-      });
+      await post({ cookie: "session=1", "proxy-authorization": "Basic eDp5", te: "trailers", "x-service-provider-id": "other" });
       const { headers } = await upstream.request();
       for (const name of ["cookie", "proxy-authorization", "te", "upgrade", "keep-alive", "trailer"])
         expect(headers[name], name).toBeUndefined();
@@ -124,14 +106,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       const message = `Bad key ${PROVIDER_KEY} (Bearer ${PROVIDER_KEY}) at ${upstream.baseUrl}/x, see http://${address}/`;
       for (const body of [
         { type: "error", error: { type: "authentication_error", message } },
-        {
-          error: {
-            message,
-            type: "invalid_request_error",
-            param: null,
-            code: "invalid_api_key",
-          },
-        },
+        { error: { message, type: "invalid_request_error", param: null, code: "invalid_api_key" } },
         { detail: message },
         message,
       ]) {
@@ -145,13 +120,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
 
     it("an upstream that echoes its key in an error inside a stream is not repeated when converting", async () => {
       if (caller === protocol) return;
-      const error = {
-        type: "error",
-        error: {
-          type: "api_error",
-          message: `key ${PROVIDER_KEY} at ${upstream.baseUrl}`,
-        },
-      };
+      const error = { type: "error", error: { type: "api_error", message: `key ${PROVIDER_KEY} at ${upstream.baseUrl}` } };
       upstream.answerNext(events([`event: error\ndata: ${JSON.stringify(error)}\n\n`]));
       const reply = await proxy.post(path, request("hello", { stream: true }));
       const text = await reply.text();
@@ -192,10 +161,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
 
     it("end-to-end headers pass upstream as they are", async () => {
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const headers = {
         "anthropic-version": "2023-06-01",
         "anthropic-beta": "context-1m-2025-08-07,interleaved-thinking-2025-05-14",
@@ -208,18 +174,12 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
         "x-unknown": "1",
       };
       expect((await proxy.post(path, request(), headers)).status).toBe(200);
-      expect((await upstream.request()).headers).toMatchObject({
-        ...headers,
-        "content-type": "application/json",
-      });
+      expect((await upstream.request()).headers).toMatchObject({ ...headers, "content-type": "application/json" });
     });
 
     it("end-to-end headers come back as they are; hop-by-hop ones and those that `connection` names don't", async () => {
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const passing = {
         "request-id": "req_upstream",
         "x-request-id": "req_upstream_2",
@@ -246,14 +206,8 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     it("what the caller's `connection` names does not go upstream", async () => {
       if (host === "fetch") return;
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
-      await proxy.post(path, request(), {
-        connection: "close, x-only-for-you",
-        "x-only-for-you": "1",
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      await proxy.post(path, request(), { connection: "close, x-only-for-you", "x-only-for-you": "1" });
       expect((await upstream.request()).headers["x-only-for-you"]).toBeUndefined();
     });
   });

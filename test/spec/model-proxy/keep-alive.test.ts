@@ -23,11 +23,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
     it("head and first event go out at once, before the upstream said a word", async () => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events([new Promise(() => {})]));
-      await using proxy = await startProxy({
-        host,
-        clock: createManualClock(),
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, clock: createManualClock(), providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       expect(reply.status).toBe(200);
       expect(reply.headers["content-type"]).toMatch(/^text\/event-stream/);
@@ -41,11 +37,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       const speak = createGate();
       upstream.answerNext(events([speak.opened, ...script]));
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       let text = String(await reply.read());
       const before = count(text);
@@ -76,11 +68,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
         ]),
       );
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       let text = "";
       for (const [gate, word] of [
@@ -108,11 +96,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
         events([...script.slice(0, index), half.slice(0, 30), rest.opened, half.slice(30), ...script.slice(index + 1)]),
       );
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       let text = String(await reply.read());
       await clock.advance(15_000);
@@ -127,11 +111,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events(script));
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream }] });
       const text = await (await proxy.post(path, request("hello", { stream: true }))).text();
       await clock.advance(60_000);
       assertStream(text);
@@ -146,11 +126,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       const rest = createGate();
       upstream.answerNext(events([...script.slice(0, 3), rest.opened, ...script.slice(3)]));
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(CALLERS[caller].path, CALLERS[caller].request("hello", { stream: true }));
       let text = await readUntil(reply, (so) => so.includes(script[2] ?? ""));
       await clock.advance(120_000);

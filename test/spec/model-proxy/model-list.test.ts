@@ -1,24 +1,16 @@
-import { createManualClock } from "@portico/adapters/clock/manual";
 import { describe, expect, it } from "vitest";
+import { createManualClock } from "@portico/adapters/clock/manual";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { type ProxyApp, type ProxyOptions, startProxy } from "../../harness/proxy-app.ts";
 import { hangUp, html, json, never } from "../../harness/upstream-answers.ts";
 
 interface ModelList {
   readonly object: string;
-  readonly data: readonly {
-    readonly id: string;
-    readonly object: string;
-    readonly created: number;
-    readonly owned_by: string;
-  }[];
+  readonly data: readonly { readonly id: string; readonly object: string; readonly created: number; readonly owned_by: string }[];
 }
 
 async function list(proxy: ProxyApp, providerId?: string, path = "/v1/models"): Promise<ModelList> {
-  const reply = await proxy.call({
-    path,
-    headers: { "x-api-key": await proxy.token(providerId) },
-  });
+  const reply = await proxy.call({ path, headers: { "x-api-key": await proxy.token(providerId) } });
   expect(reply.status).toBe(200);
   expect(reply.headers["content-type"]).toMatch(/^application\/json/);
   return (await reply.json()) as ModelList;
@@ -31,21 +23,12 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
 
   it("lists each model with exactly id, object, created and owned_by", async () => {
     await using upstream = await startFakeUpstream();
-    await using proxy = await start({
-      providers: [{ protocol: "messages", upstream, type: "vendor-a", models: ["m-1"] }],
-    });
+    await using proxy = await start({ providers: [{ protocol: "messages", upstream, type: "vendor-a", models: ["m-1"] }] });
     const before = Math.floor(Date.now() / 1000);
     const models = await list(proxy);
     expect(models).toEqual({
       object: "list",
-      data: [
-        {
-          id: "m-1",
-          object: "model",
-          created: expect.any(Number),
-          owned_by: "vendor-a",
-        },
-      ],
+      data: [{ id: "m-1", object: "model", created: expect.any(Number), owned_by: "vendor-a" }],
     });
     const created = models.data[0]?.created ?? 0;
     expect(Number.isInteger(created)).toBe(true);
@@ -56,10 +39,7 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
   it("`created` is a Unix timestamp in seconds of the moment of listing", async () => {
     await using upstream = await startFakeUpstream();
     const clock = createManualClock({ startAt: "2030-01-01T00:00:00.900Z" });
-    await using proxy = await start({
-      clock,
-      providers: [{ protocol: "messages", upstream }],
-    });
+    await using proxy = await start({ clock, providers: [{ protocol: "messages", upstream }] });
     expect((await list(proxy)).data.map((entry) => entry.created)).toEqual([1_893_456_000, 1_893_456_000]);
     await clock.advance(5_000);
     expect((await list(proxy)).data[0]?.created).toBe(1_893_456_005);
@@ -69,20 +49,8 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
     await using upstream = await startFakeUpstream();
     await using proxy = await start({
       providers: [
-        {
-          protocol: "messages",
-          upstream,
-          id: "first-id",
-          type: "vendor-a",
-          models: ["a-1", "a-2"],
-        },
-        {
-          protocol: "chat-completions",
-          upstream,
-          id: "second-id",
-          type: "vendor-b",
-          models: ["b-1"],
-        },
+        { protocol: "messages", upstream, id: "first-id", type: "vendor-a", models: ["a-1", "a-2"] },
+        { protocol: "chat-completions", upstream, id: "second-id", type: "vendor-b", models: ["b-1"] },
         { protocol: "demo" },
       ],
     });
@@ -96,28 +64,15 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
 
   it("has no pagination: parameters change nothing", async () => {
     await using upstream = await startFakeUpstream();
-    await using proxy = await start({
-      providers: [{ protocol: "messages", upstream, models: ["m-1", "m-2", "m-3"] }],
-    });
+    await using proxy = await start({ providers: [{ protocol: "messages", upstream, models: ["m-1", "m-2", "m-3"] }] });
     expect((await list(proxy, "main", "/v1/models?limit=1&after_id=m-1")).data).toHaveLength(3);
   });
 
   it.each(["messages", "chat-completions"] as const)(
     '"discover" reads the list of a %s upstream with its credential',
     async (protocol) => {
-      await using upstream = await startFakeUpstream({
-        models: ["found-1", "found-2"],
-      });
-      await using proxy = await start({
-        providers: [
-          {
-            protocol,
-            upstream,
-            models: "discover",
-            credential: "sk-for-the-list",
-          },
-        ],
-      });
+      await using upstream = await startFakeUpstream({ models: ["found-1", "found-2"] });
+      await using proxy = await start({ providers: [{ protocol, upstream, models: "discover", credential: "sk-for-the-list" }] });
       expect(rows(await list(proxy))).toEqual(["test-vendor/found-1", "test-vendor/found-2"]);
       const { headers, url } = await upstream.request();
       expect(url).toBe("/v1/models");
@@ -127,15 +82,9 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
 
   it("a discovered model can be called, and one that was not discovered cannot", async () => {
     await using upstream = await startFakeUpstream({ models: ["found-1"] });
-    await using proxy = await start({
-      providers: [{ protocol: "messages", upstream, models: "discover" }],
-    });
+    await using proxy = await start({ providers: [{ protocol: "messages", upstream, models: "discover" }] });
     const call = (model: string) =>
-      proxy.post("/v1/messages", {
-        model,
-        max_tokens: 9,
-        messages: [{ role: "user", content: "x" }],
-      });
+      proxy.post("/v1/messages", { model, max_tokens: 9, messages: [{ role: "user", content: "x" }] });
     expect((await call("found-1")).status).toBe(200);
     expect((await call("found-2")).status).toBe(400);
   });
@@ -151,12 +100,7 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
     upstream.answerAll(answer);
     await using proxy = await start({
       providers: [
-        {
-          protocol: "chat-completions",
-          upstream,
-          id: "broken",
-          models: "discover",
-        },
+        { protocol: "chat-completions", upstream, id: "broken", models: "discover" },
         { protocol: "messages", upstream: good, models: ["m-1"] },
       ],
     });
@@ -170,12 +114,7 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
     await using proxy = await start({
       clock,
       providers: [
-        {
-          protocol: "chat-completions",
-          upstream,
-          id: "silent",
-          models: "discover",
-        },
+        { protocol: "chat-completions", upstream, id: "silent", models: "discover" },
         { protocol: "messages", upstream, models: ["m-1"] },
       ],
     });
@@ -187,9 +126,7 @@ describe.each(["node", "fetch"] as const)("GET /v1/models (2.2, 4.1) on a %s hos
 
   it("an empty address book is an empty list", async () => {
     await using upstream = await startFakeUpstream();
-    await using proxy = await start({
-      providers: [{ protocol: "messages", upstream, models: [] }],
-    });
+    await using proxy = await start({ providers: [{ protocol: "messages", upstream, models: [] }] });
     expect(await list(proxy)).toEqual({ object: "list", data: [] });
   });
 });

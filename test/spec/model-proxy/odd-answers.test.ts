@@ -7,14 +7,7 @@ import { startProxy } from "../../harness/proxy-app.ts";
 import { chatEvents, messagesEvents } from "../../harness/stream-scripts.ts";
 import { compress, events, json, splitAt, stream, whole } from "../../harness/upstream-answers.ts";
 
-const TURN = {
-  model: "echo-large",
-  text: "one two",
-  calls: [],
-  finish: "end",
-  inputTokens: 7,
-  outputTokens: 11,
-} as const;
+const TURN = { model: "echo-large", text: "one two", calls: [], finish: "end", inputTokens: 7, outputTokens: 11 } as const;
 const JSON_TYPE = { "content-type": "application/json" };
 const EVENT_TYPE = { "content-type": "text/event-stream" };
 
@@ -29,16 +22,10 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
     const { path, request, textOf, assertStream, assertBrokenStream } = CALLERS[caller];
     const start = async () => {
       const upstream = await startFakeUpstream();
-      const proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      const proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       return {
         upstream,
-        ask: (isStream: boolean) =>
-          proxy.post(path, request("hello", { stream: isStream }), {
-            "accept-encoding": "gzip, br",
-          }),
+        ask: (isStream: boolean) => proxy.post(path, request("hello", { stream: isStream }), { "accept-encoding": "gzip, br" }),
         async [Symbol.asyncDispose]() {
           await proxy.close();
           await upstream.close();
@@ -52,10 +39,7 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
         await using app = await start();
         const packed = { "content-encoding": encoding };
         app.upstream.answerNext(
-          whole(200, compress(encoding, wholeOf(protocol)), {
-            ...JSON_TYPE,
-            ...packed,
-          }),
+          whole(200, compress(encoding, wholeOf(protocol)), { ...JSON_TYPE, ...packed }),
           stream(splitAt(compress(encoding, eventsOf(protocol)), 3, 20, 21), { headers: { ...EVENT_TYPE, ...packed } }),
         );
         const answer = await app.ask(false);
@@ -74,9 +58,7 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       const packed = { "content-encoding": encoding };
       app.upstream.answerNext(
         whole(200, wholeOf(protocol), { ...JSON_TYPE, ...packed }),
-        stream([eventsOf(protocol)], {
-          headers: { ...EVENT_TYPE, ...packed },
-        }),
+        stream([eventsOf(protocol)], { headers: { ...EVENT_TYPE, ...packed } }),
       );
       await expectError(await app.ask(false), 502, caller);
       const streamed = await app.ask(true);
@@ -89,11 +71,7 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       ["white space around it", " text/event-stream "],
     ])("a stream whose content type has %s is a stream", async (_name, type) => {
       await using app = await start();
-      app.upstream.answerNext(
-        stream([eventsOf(protocol)], {
-          headers: { "content-type": type },
-        }),
-      );
+      app.upstream.answerNext(stream([eventsOf(protocol)], { headers: { "content-type": type } }));
       const text = await (await app.ask(true)).text();
       assertStream(text);
       expect(text).toContain("two");
@@ -147,9 +125,7 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
     it("usage arrives as the caller's protocol counts it", async () => {
       await using app = await start();
       app.upstream.answerNext(json(200, wholeOf(protocol)));
-      const answer = (await (await app.ask(false)).json()) as {
-        usage: object;
-      };
+      const answer = (await (await app.ask(false)).json()) as { usage: object };
       const usage =
         caller === "messages"
           ? { input_tokens: 7, output_tokens: 11 }
@@ -161,15 +137,9 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       await using app = await start();
       const { usage: _usage, ...silent } = JSON.parse(wholeOf(protocol)) as { usage: object };
       app.upstream.answerNext(json(200, silent));
-      const answer = (await (await app.ask(false)).json()) as {
-        usage?: unknown;
-      };
+      const answer = (await (await app.ask(false)).json()) as { usage?: unknown };
       // Messages has no way to leave it out: its client libraries read these two fields of every message.
-      if (caller === "messages")
-        expect(answer.usage).toMatchObject({
-          input_tokens: 0,
-          output_tokens: 0,
-        });
+      if (caller === "messages") expect(answer.usage).toMatchObject({ input_tokens: 0, output_tokens: 0 });
       else expect(answer.usage ?? undefined).toBeUndefined();
     });
   });

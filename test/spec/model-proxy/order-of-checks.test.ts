@@ -17,12 +17,7 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
       host,
       providers: [
         { protocol: "messages", upstream },
-        {
-          protocol: "messages",
-          upstream,
-          id: "other",
-          models: ["other-model"],
-        },
+        { protocol: "messages", upstream, id: "other", models: ["other-model"] },
       ],
     });
     good = { "x-api-key": await proxy.token() };
@@ -37,10 +32,7 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
     const { path, request } = CALLERS[protocol];
     const send = (call: Omit<Call, "path">) => proxy.call({ path, ...call });
     const post = (body: string, headers: Call["headers"] = {}) =>
-      send({
-        headers: { ...good, "content-type": "application/json", ...headers },
-        body,
-      });
+      send({ headers: { ...good, "content-type": "application/json", ...headers }, body });
 
     it("token before method: 401", async () => {
       expect((await send({ method: "DELETE" })).status).toBe(401);
@@ -50,11 +42,7 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
       "method %s: 405 with Allow: POST, before the media type",
       async (method) => {
         const body = method === "GET" || method === "HEAD" ? {} : { body: "x" };
-        const reply = await send({
-          method,
-          headers: { ...good, "content-type": "text/plain" },
-          ...body,
-        });
+        const reply = await send({ method, headers: { ...good, "content-type": "text/plain" }, ...body });
         expect(reply.status).toBe(405);
         expect(reply.headers.allow).toBe("POST");
         if (method !== "HEAD") await expectError(reply, 405, protocol);
@@ -70,17 +58,9 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
       "application/x-www-form-urlencoded",
       "",
     ])("media type %s: 415, before the size", async (type) => {
-      const headers = {
-        ...good,
-        ...(type !== undefined && { "content-type": type }),
-        "content-length": TOO_LONG,
-      };
+      const headers = { ...good, ...(type !== undefined && { "content-type": type }), "content-length": TOO_LONG };
       // A fetch host drops a declared length that does not fit; on it the size is small.
-      const reply = await send({
-        headers,
-        body: new TextEncoder().encode("{}"),
-        ...(host === "node" && { body: neverSent() }),
-      });
+      const reply = await send({ headers, body: new TextEncoder().encode("{}"), ...(host === "node" && { body: neverSent() }) });
       await expectError(reply, 415, protocol);
     });
 
@@ -92,11 +72,7 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
     );
 
     it.runIf(host === "node")("size: a declared length over 256 MiB is 413 at once, before the JSON is read", async () => {
-      const headers = {
-        ...good,
-        "content-type": "application/json",
-        "content-length": TOO_LONG,
-      };
+      const headers = { ...good, "content-type": "application/json", "content-length": TOO_LONG };
       const error = await expectError(await send({ headers, body: neverSent("this is no JSON") }), 413, protocol);
       if (protocol === "messages") expect(error.type).toBe("request_too_large");
     });
@@ -124,10 +100,7 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
 
     it("JSON: bytes that are not UTF-8 are 400", async () => {
       const body = Buffer.concat([Buffer.from('{"model":"echo-large","x":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')]);
-      const reply = await send({
-        headers: { ...good, "content-type": "application/json" },
-        body,
-      });
+      const reply = await send({ headers: { ...good, "content-type": "application/json" }, body });
       await expectError(reply, 400, protocol);
     });
 
@@ -135,10 +108,7 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
       "model: %s is 400 'Missing required field: model'",
       async (body) => {
         const error = await expectError(await post(body), 400, protocol);
-        expect(error).toMatchObject({
-          type: "invalid_request_error",
-          message: "Missing required field: model",
-        });
+        expect(error).toMatchObject({ type: "invalid_request_error", message: "Missing required field: model" });
       },
     );
 
@@ -173,11 +143,7 @@ describe.each(["node", "fetch"] as const)("the order of the checks (open points 
 
   it("GET /v1/models: token before method, and 405 names GET and HEAD", async () => {
     expect((await proxy.call({ path: "/v1/models", method: "DELETE" })).status).toBe(401);
-    const reply = await proxy.call({
-      path: "/v1/models",
-      method: "DELETE",
-      headers: good,
-    });
+    const reply = await proxy.call({ path: "/v1/models", method: "DELETE", headers: good });
     expect(reply.headers.allow?.split(", ").sort()).toEqual(["GET", "HEAD"]);
     await expectError(reply, 405, "messages");
   });

@@ -43,10 +43,7 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
 
   beforeAll(async () => {
     upstream = await startFakeUpstream();
-    proxy = await startProxy({
-      host,
-      providers: [{ protocol: "messages", upstream }],
-    });
+    proxy = await startProxy({ host, providers: [{ protocol: "messages", upstream }] });
     good = { "x-api-key": await proxy.token() };
   });
   beforeEach(() => upstream.reset());
@@ -60,20 +57,11 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
     for (const headers of [good, {}]) {
       for (const call of [
         { path, headers },
-        {
-          path,
-          headers: { ...headers, "content-type": "application/json" },
-          body,
-        },
+        { path, headers: { ...headers, "content-type": "application/json" }, body },
       ]) {
         const reply = await proxy.call(call);
         expect(reply.status).toBe(404);
-        expect(await reply.json()).toMatchObject({
-          error: {
-            message: expect.stringMatching(/./),
-            type: "not_found_error",
-          },
-        });
+        expect(await reply.json()).toMatchObject({ error: { message: expect.stringMatching(/./), type: "not_found_error" } });
       }
     }
     expect(upstream.requests).toHaveLength(0);
@@ -82,11 +70,7 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
   it("/v1/messages/count_tokens is a clean 404 in the Messages error shape, so that coding assistants fall back", async () => {
     const reply = await proxy.call({
       path: "/v1/messages/count_tokens?beta=true",
-      headers: {
-        ...good,
-        "content-type": "application/json",
-        "anthropic-beta": "token-counting-2024-11-01",
-      },
+      headers: { ...good, "content-type": "application/json", "anthropic-beta": "token-counting-2024-11-01" },
       body: JSON.stringify(CALLERS.messages.request()),
     });
     expect(reply.status).toBe(404);
@@ -114,11 +98,7 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
   });
 
   it("HEAD /v1/models is answered as GET is, without a body", async () => {
-    const reply = await proxy.call({
-      method: "HEAD",
-      path: "/v1/models",
-      headers: good,
-    });
+    const reply = await proxy.call({ method: "HEAD", path: "/v1/models", headers: good });
     expect([reply.status, (await reply.bytes()).length]).toEqual([200, 0]);
   });
 });

@@ -34,16 +34,7 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
 
     beforeAll(async () => {
       upstream = await startFakeUpstream();
-      proxy = await startProxy({
-        host,
-        providers: [
-          {
-            protocol,
-            upstream,
-            models: ["echo-large", "MODEL", "\u004dODEL"],
-          },
-        ],
-      });
+      proxy = await startProxy({ host, providers: [{ protocol, upstream, models: ["echo-large", "MODEL", "\u004dODEL"] }] });
     });
     beforeEach(() => {
       upstream.reset();
@@ -66,10 +57,7 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
         upstream.reset();
         const reply = await proxy.call({
           path,
-          headers: {
-            "x-api-key": await proxy.token(),
-            "content-type": "application/json",
-          },
+          headers: { "x-api-key": await proxy.token(), "content-type": "application/json" },
           body: pieces(body, size),
         });
         expect(reply.status).toBe(200);
@@ -89,11 +77,7 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
       const body = gzipSync(JSON.stringify(request()));
       const reply = await proxy.call({
         path,
-        headers: {
-          "x-api-key": await proxy.token(),
-          "content-type": "application/json",
-          "content-encoding": "gzip",
-        },
+        headers: { "x-api-key": await proxy.token(), "content-type": "application/json", "content-encoding": "gzip" },
         body,
       });
       expect(reply.status).toBe(200);
@@ -143,15 +127,8 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
       "an answer compressed with %s comes back as those bytes, with its content-encoding",
       async (encoding) => {
         const body = compress(encoding, JSON.stringify({ text: "hello ".repeat(500) }));
-        upstream.answerAll(
-          whole(200, body, {
-            "content-type": "application/json",
-            "content-encoding": encoding,
-          }),
-        );
-        const reply = await proxy.post(path, request(), {
-          "accept-encoding": encoding,
-        });
+        upstream.answerAll(whole(200, body, { "content-type": "application/json", "content-encoding": encoding }));
+        const reply = await proxy.post(path, request(), { "accept-encoding": encoding });
         expect(reply.headers["content-encoding"]).toBe(encoding);
         expect((await reply.bytes()).equals(body)).toBe(true);
         expect((await upstream.request()).headers["accept-encoding"]).toBe(encoding);
@@ -161,12 +138,7 @@ describe.each(HOSTS)("same protocol, bytes unchanged (open points 2) on a %s hos
     it("a compressed stream comes back as those bytes", async () => {
       const body = compress("gzip", 'data: {"x":1}\n\n'.repeat(100));
       upstream.answerAll(
-        stream(splitAt(body, 10, 11, 30), {
-          headers: {
-            "content-type": "text/event-stream",
-            "content-encoding": "gzip",
-          },
-        }),
+        stream(splitAt(body, 10, 11, 30), { headers: { "content-type": "text/event-stream", "content-encoding": "gzip" } }),
       );
       const reply = await proxy.post(path, request("hello", { stream: true }), { "accept-encoding": "gzip" });
       expect(reply.headers["content-encoding"]).toBe("gzip");

@@ -8,10 +8,7 @@ import { startProxy } from "../../harness/proxy-app.ts";
 import { chatEvents, messagesEvents } from "../../harness/stream-scripts.ts";
 import { CUT, events, hangUp, json, never, RESET, raw, stream } from "../../harness/upstream-answers.ts";
 
-const EVENTS = {
-  messages: messagesEvents("one two"),
-  "chat-completions": chatEvents("one two"),
-};
+const EVENTS = { messages: messagesEvents("one two"), "chat-completions": chatEvents("one two") };
 
 describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open points 2; 7.1) on a %s host", (host) => {
   describe.each(COMBINATIONS)("$caller caller, $upstream upstream", ({ caller, upstream: protocol }) => {
@@ -49,11 +46,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events([...begun, new Promise(() => {})]));
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream, timeouts: { idleMs: 60_000 } }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream, timeouts: { idleMs: 60_000 } }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       let text = await readUntil(reply, "one");
       await clock.advance(59_000);
@@ -66,17 +59,10 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
 
     it("each event begins idleMs anew", async () => {
       await using upstream = await startFakeUpstream();
-      const steps = all.map((event) => ({
-        event,
-        gate: Promise.withResolvers<void>(),
-      }));
+      const steps = all.map((event) => ({ event, gate: Promise.withResolvers<void>() }));
       upstream.answerNext(events(steps.flatMap(({ event, gate }) => [gate.promise, event])));
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream, timeouts: { idleMs: 60_000 } }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream, timeouts: { idleMs: 60_000 } }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       let text = "";
       for (const { event, gate } of steps) {
@@ -97,10 +83,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
     ] as const)("a stream that is %s in the middle ends with the error event after the bytes so far", async (_name, how) => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events([...begun, how]));
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       expect(reply.status).toBe(200);
       const text = await reply.text();
@@ -115,26 +98,18 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
       await using upstream = await startFakeUpstream();
       const half = (all[begun.length] ?? "").slice(0, 20);
       upstream.answerNext(events([...begun, half, CUT]));
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const text = await (await proxy.post(path, request("hello", { stream: true }))).text();
       const last = text.trimEnd().split("\n\n").at(-1) ?? "";
       const data = /^data: ?(.*)$/m.exec(last)?.[1] ?? "";
-      expect(JSON.parse(data)).toMatchObject({
-        error: { message: expect.stringMatching(/./) },
-      });
+      expect(JSON.parse(data)).toMatchObject({ error: { message: expect.stringMatching(/./) } });
       if (caller === "messages") expect(last).toMatch(/^event: error\n/);
     });
 
     it("an upstream that ends its stream without its end marker or a finish is no normal end when converting", async () => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events(begun));
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const text = await (await proxy.post(path, request("hello", { stream: true }))).text();
       if (isConverting) assertBrokenStream(text);
       else expect(text).toBe(begun.join(""));
@@ -149,20 +124,14 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
     ])("an upstream that %s is 502", async (_name, answer) => {
       await using upstream = await startFakeUpstream();
       upstream.answerAll(answer);
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const error = await expectError(await proxy.post(path, request()), 502, caller);
       if (caller === "messages") expect(error.type).toBe("api_error");
     });
 
     it("an upstream that nobody can connect to is 502, and its address is not told", async () => {
       const baseUrl = await closedPort();
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream: { baseUrl } }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream: { baseUrl } }] });
       const error = await expectError(await proxy.post(path, request()), 502, caller);
       expect(error.message).not.toContain(new URL(baseUrl).port);
       expect(error.message).not.toContain("127.0.0.1");
@@ -171,10 +140,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
     it("after a failure the next call over the same proxy works", async () => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(hangUp(RESET), raw("garbage\r\n\r\n"), events([...begun, CUT]));
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       for (const stream of [false, false, true]) await (await proxy.post(path, request("hello", { stream }))).text();
       const reply = await proxy.post(path, request("still there"));
       expect(CALLERS[caller].textOf(await reply.json())).toBe("echo: still there");
@@ -187,15 +153,8 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
     it("a whole answer that is cut is never ended as if it were whole", async () => {
       await using upstream = await startFakeUpstream();
       for (const headers of [{ "content-length": "100" }, {}]) {
-        upstream.answerNext(
-          stream(['{"half":', CUT], {
-            headers: { "content-type": "application/json", ...headers },
-          }),
-        );
-        await using proxy = await startProxy({
-          host,
-          providers: [{ protocol, upstream }],
-        });
+        upstream.answerNext(stream(['{"half":', CUT], { headers: { "content-type": "application/json", ...headers } }));
+        await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
         const reply = await proxy.post(path, request());
         await expect(reply.text()).rejects.toThrow();
       }
@@ -209,10 +168,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
           "HTTP/1.1 200 OK\r\n\r\ntrailing garbage",
         ),
       );
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       expect(await (await proxy.post(path, request())).text()).toBe("{}");
       expect((await proxy.post(path, request())).status).toBe(200);
     });
@@ -222,28 +178,15 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
     const { path, request } = CALLERS[caller];
 
     it.each([
-      [
-        "is cut",
-        stream(['{"half":', CUT], {
-          headers: { "content-type": "application/json" },
-        }),
-      ],
+      ["is cut", stream(['{"half":', CUT], { headers: { "content-type": "application/json" } })],
       ["is no JSON", json(200, "hello")],
       ["is JSON of another shape", json(200, [1, 2, 3])],
       ["is empty", json(200, "")],
-      [
-        "is a page",
-        stream(["<html>hello</html>"], {
-          headers: { "content-type": "text/html" },
-        }),
-      ],
+      ["is a page", stream(["<html>hello</html>"], { headers: { "content-type": "text/html" } })],
     ])("a whole answer that %s is 502", async (_name, answer) => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(answer);
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const error = await expectError(await proxy.post(path, request()), 502, caller);
       expect(error.message).not.toContain("hello");
     });
@@ -257,11 +200,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
         }),
       );
       const clock = createManualClock();
-      await using proxy = await startProxy({
-        host,
-        clock,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, clock, providers: [{ protocol, upstream }] });
       const answering = proxy.post(path, request());
       await sent.promise;
       const reply = await Promise.race([answering, passing(clock)]);

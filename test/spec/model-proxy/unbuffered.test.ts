@@ -15,10 +15,7 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
 
     it("each event reaches the caller before the upstream sends the next", async () => {
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const script = protocol === "messages" ? messagesEvents("one two three") : chatEvents("one two three");
       const gates = script.map(() => createGate());
       upstream.answerNext(events(script.flatMap((event, index) => [event, gates[index]?.opened ?? ""])));
@@ -47,10 +44,7 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
     beforeAll(async () => {
       upstream = await startFakeUpstream({ keepBodies: false });
       proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
-      headers = {
-        "content-type": "application/json",
-        "x-api-key": await proxy.token(),
-      };
+      headers = { "content-type": "application/json", "x-api-key": await proxy.token() };
     });
     beforeEach(() => {
       upstream.reset();
@@ -103,25 +97,10 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
 
     it("an upstream that answers before it read the request has its answer passed on", async () => {
       const never = createGate();
-      upstream.answerNext(
-        slowReader(
-          never.opened,
-          json(413, {
-            error: { message: "too much", type: "request_too_large" },
-          }),
-        ),
-      );
+      upstream.answerNext(slowReader(never.opened, json(413, { error: { message: "too much", type: "request_too_large" } })));
       const body = pausing(['{"model":"echo-large","pad":"', ...filler(8), '"}'], Promise.resolve(), []);
       // A caller that asks to close after the answer may lose it to a reset while it still sends: that is TCP, not the proxy.
-      expect(
-        (
-          await proxy.call({
-            path,
-            headers: { ...headers, connection: "keep-alive" },
-            body,
-          })
-        ).status,
-      ).toBe(413);
+      expect((await proxy.call({ path, headers: { ...headers, connection: "keep-alive" }, body })).status).toBe(413);
     });
 
     it("an upstream that reads slowly holds the caller back and still gets every byte", async () => {
@@ -136,9 +115,7 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
       await upstream.request();
       reads.open();
       const reply = await answering;
-      expect(await reply.json()).toEqual({
-        digest: createHash("sha256").update(body).digest("hex"),
-      });
+      expect(await reply.json()).toEqual({ digest: createHash("sha256").update(body).digest("hex") });
     });
   });
 });

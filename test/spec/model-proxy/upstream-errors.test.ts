@@ -7,16 +7,8 @@ import { compress, empty, events, html, json, whole } from "../../harness/upstre
 
 /** Each status with the type that both protocols publish for it, and the type that an upstream's own body carries. */
 const STATUSES = [
-  {
-    status: 400,
-    messages: "invalid_request_error",
-    chat: "invalid_request_error",
-  },
-  {
-    status: 401,
-    messages: "authentication_error",
-    chat: "authentication_error",
-  },
+  { status: 400, messages: "invalid_request_error", chat: "invalid_request_error" },
+  { status: 401, messages: "authentication_error", chat: "authentication_error" },
   { status: 403, messages: "permission_error", chat: "permission_error" },
   { status: 404, messages: "not_found_error", chat: "not_found_error" },
   { status: 413, messages: "request_too_large", chat: "invalid_request_error" },
@@ -47,11 +39,7 @@ const bodies: Readonly<Record<string, (each: (typeof STATUSES)[number], upstream
       "content-encoding": "gzip",
     }),
   "an HTML page": ({ status }) => html(status, KEPT),
-  "plain text": ({ status }) =>
-    whole(status, "words of the upstream", {
-      ...KEPT,
-      "content-type": "text/plain",
-    }),
+  "plain text": ({ status }) => whole(status, "words of the upstream", { ...KEPT, "content-type": "text/plain" }),
   nothing: ({ status }) => empty(status, KEPT),
 };
 
@@ -63,10 +51,7 @@ describe.each(["node", "fetch"] as const)("errors of the upstream (open points 2
 
     beforeAll(async () => {
       upstream = await startFakeUpstream();
-      proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
     });
     beforeEach(() => upstream.reset());
     afterAll(async () => {
@@ -89,68 +74,35 @@ describe.each(["node", "fetch"] as const)("errors of the upstream (open points 2
     });
 
     it("a relayed 401 is told from the proxy's own: in the caller's shape, with the upstream's words", async () => {
-      upstream.answerNext(
-        json(401, {
-          error: {
-            message: "words of the upstream",
-            type: "authentication_error",
-          },
-        }),
-      );
+      upstream.answerNext(json(401, { error: { message: "words of the upstream", type: "authentication_error" } }));
       const relayed = await (await proxy.post(path, request())).json();
-      const own = await (
-        await proxy.post(path, request(), {
-          authorization: "Bearer service_wrong",
-        })
-      ).json();
-      expect(relayed).toMatchObject({
-        error: { message: "words of the upstream" },
-      });
+      const own = await (await proxy.post(path, request(), { authorization: "Bearer service_wrong" })).json();
+      expect(relayed).toMatchObject({ error: { message: "words of the upstream" } });
       expect(own).toEqual({
         type: "error",
-        error: {
-          type: "authentication_error",
-          message: expect.not.stringContaining("upstream"),
-        },
+        error: { type: "authentication_error", message: expect.not.stringContaining("upstream") },
       });
       expect("type" in (relayed as object)).toBe(caller === "messages");
     });
 
     it("an error of the caller's own protocol keeps the fields that its provider gave it", async () => {
       if (caller !== protocol) return;
-      const body = {
-        ...errorOf(protocol, STATUSES[0]),
-        request_id: "req_1",
-        vendor: { more: 1.5 },
-      };
+      const body = { ...errorOf(protocol, STATUSES[0]), request_id: "req_1", vendor: { more: 1.5 } };
       upstream.answerNext(json(400, body));
       expect(await (await proxy.post(path, request())).json()).toEqual(body);
     });
 
     it("a huge error is cut off, not swallowed whole", async () => {
-      upstream.answerNext(
-        json(500, {
-          error: {
-            message: "words ".repeat(1_000_000),
-            type: "server_error",
-          },
-        }),
-      );
+      upstream.answerNext(json(500, { error: { message: "words ".repeat(1_000_000), type: "server_error" } }));
       const reply = await proxy.post(path, request());
       expect(reply.status).toBe(500);
       const text = await reply.text();
       expect(Buffer.byteLength(text)).toBeLessThan(2 * 1024 * 1024);
-      expect(JSON.parse(text)).toMatchObject({
-        error: { message: expect.any(String) },
-      });
+      expect(JSON.parse(text)).toMatchObject({ error: { message: expect.any(String) } });
     });
 
     it("an error inside a stream ends it in the caller's protocol, without a normal end", async () => {
-      const error = errorOf(protocol, {
-        status: 529,
-        messages: "overloaded_error",
-        chat: "server_error",
-      });
+      const error = errorOf(protocol, { status: 529, messages: "overloaded_error", chat: "server_error" });
       upstream.answerNext(events([`${protocol === "messages" ? "event: error\n" : ""}data: ${JSON.stringify(error)}\n\n`]));
       const reply = await proxy.post(path, request("hello", { stream: true }));
       const text = await reply.text();
@@ -169,28 +121,10 @@ describe.each(["node", "fetch"] as const)("errors of the upstream (open points 2
 
 function errorOf(
   protocol: Protocol,
-  {
-    messages,
-    chat,
-  }: {
-    readonly messages: string;
-    readonly chat: string;
-    readonly status: number;
-  },
+  { messages, chat }: { readonly messages: string; readonly chat: string; readonly status: number },
 ): object {
-  if (protocol === "messages")
-    return {
-      type: "error",
-      error: { type: messages, message: "words of the upstream" },
-    };
-  return {
-    error: {
-      message: "words of the upstream",
-      type: chat,
-      param: null,
-      code: null,
-    },
-  };
+  if (protocol === "messages") return { type: "error", error: { type: messages, message: "words of the upstream" } };
+  return { error: { message: "words of the upstream", type: chat, param: null, code: null } };
 }
 
 /** The caller's protocol's shape; a provider of the same protocol may say more in it. */
@@ -199,17 +133,11 @@ async function expectUpstreamError(
   status: number,
   protocol: Protocol,
 ): Promise<{ readonly type: string; readonly message: string }> {
-  const body = (await reply.json()) as {
-    type?: string;
-    error: { type: string; message: string };
-  };
+  const body = (await reply.json()) as { type?: string; error: { type: string; message: string } };
   expect(reply.status).toBe(status);
   expect(reply.headers["content-type"]).toMatch(/^application\/json/);
   expect(reply.headers["content-encoding"]).toBeUndefined();
   expect(body.type).toBe(protocol === "messages" ? "error" : undefined);
-  expect(body.error).toMatchObject({
-    type: expect.any(String),
-    message: expect.stringMatching(/./),
-  });
+  expect(body.error).toMatchObject({ type: expect.any(String), message: expect.stringMatching(/./) });
   return body.error;
 }

@@ -8,18 +8,7 @@ const DROPPED: Readonly<Record<Protocol, readonly (readonly [field: string, more
   messages: [
     ["top_k", { top_k: 5 }],
     ["service_tier", { service_tier: "auto" }],
-    [
-      "cache_control",
-      {
-        system: [
-          {
-            type: "text",
-            text: "be brief",
-            cache_control: { type: "ephemeral" },
-          },
-        ],
-      },
-    ],
+    ["cache_control", { system: [{ type: "text", text: "be brief", cache_control: { type: "ephemeral" } }] }],
     ["vendor_extension", { vendor_extension: { a: 1 } }],
   ],
   "chat-completions": [
@@ -35,58 +24,25 @@ const DROPPED: Readonly<Record<Protocol, readonly (readonly [field: string, more
 /** What would change the answer's meaning if it were dropped; the error must name it. */
 const REFUSED: Readonly<Record<Protocol, readonly (readonly [names: string, more: object])[]>> = {
   messages: [
-    [
-      "mcp_servers",
-      {
-        mcp_servers: [{ type: "url", url: "https://mcp.example", name: "files" }],
-      },
-    ],
+    ["mcp_servers", { mcp_servers: [{ type: "url", url: "https://mcp.example", name: "files" }] }],
     ["container", { container: "container_1" }],
     ["web_search", { tools: [{ type: "web_search_20250305", name: "web_search" }] }],
     ["code_execution", { tools: [{ type: "code_execution_20250522", name: "code_execution" }] }],
     ["bash", { tools: [{ type: "bash_20250124", name: "bash" }] }],
-    [
-      "messages.0",
-      {
-        messages: [
-          {
-            role: "user",
-            content: [{ type: "container_upload", file_id: "file_1" }],
-          },
-        ],
-      },
-    ],
+    ["messages.0", { messages: [{ role: "user", content: [{ type: "container_upload", file_id: "file_1" }] }] }],
   ],
   "chat-completions": [
     ["n", { n: 2 }],
     ["logprobs", { logprobs: true }],
     ["top_logprobs", { top_logprobs: 3 }],
     ["logit_bias", { logit_bias: { "50256": -100 } }],
-    [
-      "modalities",
-      {
-        modalities: ["text", "audio"],
-        audio: { voice: "alloy", format: "mp3" },
-      },
-    ],
+    ["modalities", { modalities: ["text", "audio"], audio: { voice: "alloy", format: "mp3" } }],
     ["web_search_options", { web_search_options: {} }],
     ["response_format", { response_format: { type: "json_object" } }],
     ["temperature", { temperature: 1.5 }],
     [
       "messages.0",
-      {
-        messages: [
-          {
-            role: "user",
-            content: [
-              {
-                type: "input_audio",
-                input_audio: { data: "AA==", format: "wav" },
-              },
-            ],
-          },
-        ],
-      },
+      { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "AA==", format: "wav" } }] }] },
     ],
   ],
 };
@@ -176,10 +132,7 @@ describe.each(["node", "fetch"] as const)("what has no counterpart (open points 
   describe.each(SAME)("$caller passed through", ({ caller, upstream: protocol }) => {
     it("nothing is dropped or refused: it is the upstream's to judge", async () => {
       await using upstream = await startFakeUpstream();
-      await using proxy = await startProxy({
-        host,
-        providers: [{ protocol, upstream }],
-      });
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       for (const [, more] of [...DROPPED[caller], ...REFUSED[caller]]) {
         const reply = await proxy.post(CALLERS[caller].path, CALLERS[caller].request("hello", more));
         expect([reply.status, reply.headers["x-portico-dropped"]]).toEqual([200, undefined]);

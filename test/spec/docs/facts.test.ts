@@ -1,0 +1,103 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { DEFAULT_TIMEOUTS } from "../../../adapters/src/models/http/provider-options.ts";
+import { MODEL_BYTES, NESTING_LEVELS } from "../../../plugins/src/model-proxy/body-scan.ts";
+import { STREAM_EVENT_CHARACTERS } from "../../../plugins/src/model-proxy/convert/answer/stream-reader.ts";
+import { ERROR_MESSAGE_CHARACTERS } from "../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
+import { DEFAULT_MAX_TOKENS, DEFAULT_MAX_TOKENS_THINKING } from "../../../plugins/src/model-proxy/convert/request/token-limit.ts";
+import { TOOL_ERROR_MARK } from "../../../plugins/src/model-proxy/convert/turns/tool-results.ts";
+import { EMPTY_PLACEHOLDER, START_PLACEHOLDER } from "../../../plugins/src/model-proxy/convert/turns/turns-to-messages.ts";
+import * as limits from "../../../plugins/src/model-proxy/limits.ts";
+import { readText, repositoryFiles, root } from "../../rooms/repository.ts";
+import { type Page, readPages } from "./pages.ts";
+
+let pages: Page[];
+beforeAll(async () => {
+  pages = await readPages();
+});
+
+const textOf = (file: string) => pages.find((page) => page.file === file)!.text;
+const kibibytes = (bytes: number) => (bytes < 1024 * 1024 ? `${bytes / 1024} KiB` : `${bytes / 1024 / 1024} MiB`);
+
+describe("docs/areas/model-proxy.md", () => {
+  it.each([
+    ["a request body", kibibytes(limits.REQUEST_BYTES)],
+    ["what is gathered", kibibytes(limits.GATHERED_BYTES)],
+    ["what is held", kibibytes(limits.HELD_BYTES)],
+    ["an upstream's error", kibibytes(limits.ERROR_BYTES)],
+    ["an answer that is converted", kibibytes(limits.ANSWER_BYTES)],
+    ["what the event loop converts", kibibytes(limits.CONVERTED_HERE_BYTES)],
+    ["the keep-alive", `${limits.KEEP_ALIVE_MS / 1000} s of silence`],
+    ["a label", `${limits.LABEL_LENGTH} characters`],
+    ["an event", `${STREAM_EVENT_CHARACTERS / 1024 / 1024} Mi characters`],
+    ["nesting", `${NESTING_LEVELS} levels`],
+    ["a model's name", `${MODEL_BYTES} bytes`],
+    ["an upstream's sentence", `${ERROR_MESSAGE_CHARACTERS.toLocaleString("en")} characters`],
+    [
+      "a missing limit",
+      `${DEFAULT_MAX_TOKENS.toLocaleString("en")}, with reasoning ${DEFAULT_MAX_TOKENS_THINKING.toLocaleString("en")}`,
+    ],
+    ["a failed tool", `\`${TOOL_ERROR_MARK}\``],
+    ["an empty user", `\`${EMPTY_PLACEHOLDER}\``],
+    ["a missing start", `\`${START_PLACEHOLDER}\``],
+    ...Object.entries(DEFAULT_TIMEOUTS).map(([name, ms]) => [name, `\`${name}\` (${ms / 1000} s`] as const),
+  ])("says the number that the code has: %s", (_what, words) => {
+    expect(textOf("docs/areas/model-proxy.md").replaceAll(/\s+/g, " ")).toContain(words);
+  });
+});
+
+describe("docs/ports", () => {
+  const portNames = async () =>
+    (await repositoryFiles())
+      .flatMap((file) => /^core\/src\/ports\/([\w-]+)\.ts$/.exec(file)?.[1] ?? [])
+      .filter((name) => name !== "index");
+
+  it("has a page for every port, and lists it", async () => {
+    const names = await portNames();
+    expect(names).toContain("records");
+    expect(names.filter((name) => !existsSync(resolve(root, `docs/ports/${name}.md`)))).toEqual([]);
+    expect(names.filter((name) => !textOf("docs/ports/README.md").includes(`[${name}](${name}.md)`))).toEqual([]);
+  });
+
+  it("names every adapter of a port on the port's page", async () => {
+    const missing: string[] = [];
+    for (const file of await repositoryFiles()) {
+      const [, port, technology] = /^adapters\/src\/([\w-]+)\/([\w-]+)\.ts$/.exec(file) ?? [];
+      if (!port || !/= defineAdapter\(/.test(await readText(file))) continue;
+      if (!textOf(`docs/ports/${port}.md`).includes(`@portico/adapters/${port}/${technology}`)) missing.push(file);
+    }
+    expect(missing).toEqual([]);
+  });
+});
+
+describe("every page", () => {
+  it("names imports that packages of this repository offer", () => {
+    const { resolve: find } = createRequire(resolve(root, "test/package.json"));
+    const named = pages.flatMap(
+      ({ text }) => text.match(/@portico\/(?:core|adapters|plugins|test)(?:\/[a-z-]+)*(?![\w/*])/g) ?? [],
+    );
+    expect(new Set(named).size).toBeGreaterThan(25);
+    const rooms = /^@portico\/(?:adapters|plugins|test)$/;
+    expect([...new Set(named)].filter((name) => !rooms.test(name) && !isFound(() => find(name)))).toEqual([]);
+  });
+
+  it("leaves speed to docs/performance.md, where it was measured", () => {
+    const speed =
+      /\d[\d,.]* ?(?:requests?\/s|req\/s|rows\/s|[KMG]i?B\/s|µs\b|tokens\/s)|\d ?(?:×|times|%) (?:faster|slower|quicker)/;
+    const told = pages
+      .filter(({ file }) => file !== "docs/performance.md")
+      .map(({ file, text }) => [file, speed.exec(text)?.[0]]);
+    expect(told.filter(([, found]) => found !== undefined)).toEqual([]);
+    expect("it does 2,000 requests/s").toMatch(speed);
+  });
+});
+
+function isFound(find: () => string): boolean {
+  try {
+    return existsSync(find());
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,42 @@
+import { readdirSync } from "node:fs";
+import { resolve } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { readText, root } from "../../rooms/repository.ts";
+import { type Block, blocksOf, readPages } from "./pages.ts";
+
+let blocks: Block[];
+beforeAll(async () => {
+  blocks = (await readPages()).flatMap(blocksOf);
+});
+
+describe("code in the pages", () => {
+  it("that is marked as a whole file is that file", async () => {
+    const quoted = blocks.filter(({ quotes }) => quotes?.isWhole);
+    expect(quoted.length).toBeGreaterThan(3);
+    for (const { file, text, quotes } of quoted) expect(text, `${file}: ${quotes!.file}`).toBe(await readText(quotes!.file));
+  });
+
+  it("that is marked as a piece of a file stands in it", async () => {
+    const quoted = blocks.filter(({ quotes }) => quotes && !quotes.isWhole);
+    expect(quoted.length).toBeGreaterThan(10);
+    const strange: string[] = [];
+    for (const { file, text, quotes } of quoted) {
+      const source = await readText(quotes!.file);
+      if (![0, 2, 4, 6].some((depth) => source.includes(indented(text, depth))))
+        strange.push(`${file}: ${quotes!.file}\n${text}`);
+    }
+    expect(strange).toEqual([]);
+  });
+
+  it("shows every story of the playground", () => {
+    const shown = new Set(blocks.map(({ quotes }) => quotes?.file));
+    const stories = readdirSync(resolve(root, "playground")).filter((file) => /^(?:embed-|own-|third-).*\.ts$/.test(file));
+    expect(stories.length).toBeGreaterThan(5);
+    expect(stories.filter((story) => !shown.has(`playground/${story}`))).toEqual([]);
+  });
+});
+
+/** A piece is quoted from the margin, wherever it stands in its file. */
+function indented(text: string, depth: number): string {
+  return text.replaceAll(/^(?=.)/gm, " ".repeat(depth));
+}
