@@ -1,0 +1,53 @@
+/**
+ * What the model proxy costs: `npm run bench:proxy`, about three minutes; with `-- --quick` 40 seconds and rougher numbers.
+ * Starts its own upstream and measures, in one run, the way straight to it, nginx, a bare node:http + undici pass-through and the
+ * proxy, each in a process of its own. docs/performance.md says how to read it.
+ */
+import { mkdtempSync, openSync, rmSync } from "node:fs";
+import { availableParallelism, cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { startWorker } from "./proxy/child.ts";
+import { startField } from "./proxy/contestants.ts";
+import type { LoadJob, LoadResult } from "./proxy/load.ts";
+import { MIXED_CASES, type MixedResult, runMixed } from "./proxy/mixed.ts";
+import { race } from "./proxy/race.ts";
+import { mixedTable, type Race, raceTable, verdicts } from "./proxy/report.ts";
+import { assertSound } from "./proxy/sound.ts";
+import type { UploadJob, UploadResult } from "./proxy/upload.ts";
+import type { Kind } from "./proxy/workload.ts";
+
+const KINDS: readonly Kind[] = ["plain", "stream"];
+const CONCURRENCIES = [1, 32, 256];
+const isQuick = process.argv.includes("--quick");
+const effort = isQuick
+  ? { rounds: 2, ms: 300, warmMs: 300, uploads: 1, quietMs: 300 }
+  : { rounds: 5, ms: 650, warmMs: 1000, uploads: 2, quietMs: 1000 };
+
+const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
+const log = openSync(join(dir, "stderr.log"), "a");
+console.log(
+  `node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"}), ${effort.rounds} rounds\n`,
+);
+const load = startWorker<LoadJob, LoadResult>(new URL("./proxy/load.ts", import.meta.url));
+const uploader = startWorker<UploadJob, UploadResult>(new URL("./proxy/upload.ts", import.meta.url));
+const field = await startField(dir, log);
+
+const races: Race[] = [];
+for (const kind of KINDS) {
+  for (const contestant of field.contestants) await assertSound(contestant, kind);
+  await race(field.contestants, load, { kind, connections: 32, rounds: 1, ms: effort.warmMs });
+  for (const connections of CONCURRENCIES) {
+    const standings = await race(field.contestants, load, { kind, connections, rounds: effort.rounds, ms: effort.ms });
+    races.push({ kind, connections, standings });
+    console.log(`${raceTable(races.at(-1)!)}\n`);
+  }
+}
+const mixed: MixedResult[] = [];
+const host = { dir, upstream: field.upstream, log, load, uploader, times: effort.uploads, quietMs: effort.quietMs };
+for (const each of MIXED_CASES) mixed.push(await runMixed(each, host));
+console.log(`${mixedTable(mixed)}\n`);
+console.log(verdicts(races, mixed).join("\n"));
+
+await field.stop();
+await Promise.all([load.stop(), uploader.stop()]);
+rmSync(dir, { recursive: true });

@@ -1,0 +1,96 @@
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+
+/** Clock ticks per second of `/proc`: 100 on every Linux that Node runs on. */
+const TICKS = 100;
+
+/** A process of the benchmark. */
+export interface Child {
+  readonly pid: number;
+  /** The first line of standard output, parsed. */
+  readonly ready: unknown;
+  stop(): Promise<void>;
+}
+
+/**
+ * Start a command and wait for the JSON line that says it is ready. Standard error goes to the file descriptor. Throws when it
+ * ends before.
+ */
+export async function startChild(command: string, args: readonly string[], stderr: number): Promise<Child> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", stderr] });
+  endsWithThis(child);
+  const lines = createInterface({ input: child.stdout! });
+  const first = new Promise<string>((resolve, reject) => {
+    lines.once("line", resolve);
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`${args[0] ?? command} ended with code ${code} before it was ready`)));
+  });
+  return { pid: child.pid!, ready: JSON.parse(await first) as unknown, stop: () => stopChild(child) };
+}
+
+/** A process that takes one job after another. */
+export interface Worker<Job, Result> {
+  run(job: Job): Promise<Result>;
+  /** Ends the job before its time; its result comes as ever. */
+  cut(): void;
+  stop(): Promise<void>;
+}
+
+export function startWorker<Job extends object, Result>(file: URL): Worker<Job, Result> {
+  const child = fork(file);
+  endsWithThis(child);
+  return {
+    run: (job) =>
+      new Promise((resolve, reject) => {
+        const onExit = () => reject(new Error("A worker of the benchmark ended early"));
+        child.once("exit", onExit);
+        child.once("message", (result) => {
+          child.off("exit", onExit);
+          resolve(result as Result);
+        });
+        child.send(job);
+      }),
+    cut: () => void child.send("stop"),
+    stop: () => stopChild(child),
+  };
+}
+
+/**
+ * Microseconds of CPU that a process used since it began, in all its threads; undefined where the system does not tell (no
+ * `/proc`).
+ */
+export function cpuOf(pid: number): number | undefined {
+  const stat = readProc(pid, "stat");
+  if (stat === undefined) return undefined;
+  // The command's name stands in parentheses and may hold anything; user and system time are the 12th and 13th field after it.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1e6;
+}
+
+/** The most memory that a process ever had, in MiB; undefined where the system does not tell. */
+export function peakMemoryOf(pid: number): number | undefined {
+  const peak = /^VmHWM:\s+(\d+) kB/m.exec(readProc(pid, "status") ?? "");
+  return peak ? Number(peak[1]) / 1024 : undefined;
+}
+
+function readProc(pid: number, name: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** A benchmark that fails half way leaves nothing running. */
+export function endsWithThis(child: ChildProcess): void {
+  process.once("exit", () => child.kill("SIGKILL"));
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill("SIGTERM");
+  await ended;
+}

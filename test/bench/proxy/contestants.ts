@@ -1,0 +1,103 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ports } from "@portico/core";
+import { type Child, startChild } from "./child.ts";
+import { startNginx } from "./nginx.ts";
+import { startPortico } from "./portico.ts";
+import { CALL_PATHS, type Kind, requestBody } from "./workload.ts";
+
+/** One way to the upstream. */
+export interface Contestant {
+  readonly name: string;
+  /** Targets are declared for these; every other is there to compare with. */
+  readonly role: "straight" | "nginx" | "bare" | "same" | "converting";
+  readonly origin: string;
+  /** The process in between, or the upstream itself where there is none. */
+  readonly pid: number;
+  /** What the caller speaks. */
+  readonly protocol: ports.ModelProtocol;
+  readonly token: string;
+}
+
+export interface Field {
+  readonly contestants: readonly Contestant[];
+  readonly upstream: string;
+  stop(): Promise<void>;
+}
+
+/** A token that nobody checks, as long as one that is. */
+const ANY_TOKEN = `service_${"x".repeat(43)}`;
+
+/** Start the upstream and everything that can stand before it. `dir` takes what they write, `log` their standard error. */
+export async function startField(dir: string, log: number): Promise<Field> {
+  const upstream = await startScript("./upstream.ts", [], log);
+  const bare = await startScript("./bare.ts", [upstream.origin], log);
+  const nginx = await startNginx(dir, upstream.origin);
+  if (!nginx) console.log("nginx is not installed: left out");
+  mkdirSync(join(dir, "portico"));
+  const portico = await startPortico(join(dir, "portico"), upstream.origin, log);
+
+  const unchecked = { protocol: "messages", token: ANY_TOKEN } as const;
+  const { origin, pid, tokens } = portico;
+  return {
+    upstream: upstream.origin,
+    contestants: [
+      { name: "straight", role: "straight", origin: upstream.origin, pid: upstream.pid, ...unchecked },
+      ...(nginx ? [{ name: "nginx", role: "nginx", origin: nginx.origin, pid: nginx.pid, ...unchecked } as const] : []),
+      { name: "bare node:http + undici", role: "bare", origin: bare.origin, pid: bare.pid, ...unchecked },
+      { name: "portico, same protocol", role: "same", origin, pid, protocol: "messages", token: tokens.messages },
+      {
+        name: "portico, messages to chat",
+        role: "converting",
+        origin,
+        pid,
+        protocol: "messages",
+        token: tokens["chat-completions"],
+      },
+      {
+        name: "portico, chat to messages",
+        role: "converting",
+        origin,
+        pid,
+        protocol: "chat-completions",
+        token: tokens.messages,
+      },
+    ],
+    async stop() {
+      await portico.stop();
+      await nginx?.stop();
+      await bare.stop();
+      await upstream.stop();
+    },
+  };
+}
+
+/** The head of a request with a body of this many bytes, as a client library would send it. */
+export function requestHead(
+  { origin, protocol, token }: Pick<Contestant, "origin" | "protocol" | "token">,
+  bytes: number,
+): string {
+  return [
+    `POST ${CALL_PATHS[protocol]} HTTP/1.1`,
+    `host: ${new URL(origin).host}`,
+    "user-agent: portico-bench/1",
+    "accept: application/json",
+    "content-type: application/json",
+    "anthropic-version: 2023-06-01",
+    `authorization: Bearer ${token}`,
+    `content-length: ${bytes}`,
+    "\r\n",
+  ].join("\r\n");
+}
+
+/** A whole request of an everyday call. */
+export function requestText(contestant: Contestant, kind: Kind): string {
+  const body = requestBody(contestant.protocol, kind);
+  return requestHead(contestant, Buffer.byteLength(body)) + body;
+}
+
+async function startScript(file: string, args: readonly string[], log: number): Promise<Child & { readonly origin: string }> {
+  const child = await startChild(process.execPath, [fileURLToPath(new URL(file, import.meta.url)), ...args], log);
+  return { ...child, origin: (child.ready as { origin: string }).origin };
+}

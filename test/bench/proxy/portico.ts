@@ -1,0 +1,49 @@
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { ports } from "@portico/core";
+import { startChild } from "./child.ts";
+import { MODEL } from "./workload.ts";
+
+/** The model proxy in a process of its own, with a provider of each protocol and a safe token for each. */
+export interface Portico {
+  readonly origin: string;
+  readonly pid: number;
+  readonly tokens: Readonly<Record<ports.ModelProtocol, string>>;
+  stop(): Promise<void>;
+}
+
+const PROGRAM = fileURLToPath(new URL("../../../presets/portico.mjs", import.meta.url));
+
+/** Start it as its users do, with `portico start proxy`, on an empty data directory; its log goes to the file descriptor. */
+export async function startPortico(dataDir: string, upstream: string, log: number): Promise<Portico> {
+  const provider = (protocol: ports.ModelProtocol) => ({
+    id: protocol,
+    type: "bench",
+    protocol,
+    baseUrl: `${upstream}/v1`,
+    credential: "sk-bench-0123456789abcdef",
+    models: [MODEL],
+  });
+  const config = join(dataDir, "portico.config.json");
+  await writeFile(config, JSON.stringify({ dataDir, providers: [provider("messages"), provider("chat-completions")] }));
+  const child = await startChild(process.execPath, [PROGRAM, "start", "proxy", "--config", config, "--json"], log);
+  const ready = child.ready as { listeners: { proxy: { url: string } } };
+  return {
+    origin: new URL(ready.listeners.proxy.url).origin,
+    pid: child.pid,
+    tokens: {
+      messages: await issueToken(config, "messages"),
+      "chat-completions": await issueToken(config, "chat-completions"),
+    },
+    stop: child.stop,
+  };
+}
+
+async function issueToken(config: string, provider: ports.ModelProtocol): Promise<string> {
+  const args = [PROGRAM, "token", "issue", "--config", config, "--provider", provider];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  return stdout.trim();
+}
