@@ -34,9 +34,7 @@ describe("commands in the pages", () => {
   });
 
   it("of npm run are scripts that there are", async () => {
-    const { scripts } = JSON.parse(await readText("package.json")) as {
-      scripts: Record<string, string>;
-    };
+    const { scripts } = JSON.parse(await readText("package.json")) as { scripts: Record<string, string> };
     const named = pages.flatMap((page) =>
       codeOf(page).flatMap((code) => [...code.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!)),
     );
@@ -68,10 +66,6 @@ function commandsOf(page: Page): Command[] {
   return [...lines, ...started.map((flags) => `start ${flags}`)].map((line) => {
     const said = line.split(/ {2,}|[#…)]/)[0]!.split(" ");
     const end = said.findIndex((word) => !/^[a-z]+$/.test(word));
-    return {
-      file: page.file,
-      words: end < 0 ? said : said.slice(0, end),
-      flags: line.match(/--[a-z][a-z-]*/g) ?? [],
-    };
+    return { file: page.file, words: end < 0 ? said : said.slice(0, end), flags: line.match(/--[a-z][a-z-]*/g) ?? [] };
   });
 }

@@ -22,7 +22,7 @@ const textOf = (file: string) => pages.find((page) => page.file === file)!.text;
 const kibibytes = (bytes: number) => (bytes < 1024 * 1024 ? `${bytes / 1024} KiB` : `${bytes / 1024 / 1024} MiB`);
 
 describe("docs/areas/model-proxy.md", () => {
-  it.each([
+  it.each<string[]>([
     ["a request body", kibibytes(limits.REQUEST_BYTES)],
     ["what is gathered", kibibytes(limits.GATHERED_BYTES)],
     ["what is held", kibibytes(limits.HELD_BYTES)],
@@ -42,7 +42,7 @@ describe("docs/areas/model-proxy.md", () => {
     ["a failed tool", `\`${TOOL_ERROR_MARK}\``],
     ["an empty user", `\`${EMPTY_PLACEHOLDER}\``],
     ["a missing start", `\`${START_PLACEHOLDER}\``],
-    ...Object.entries(DEFAULT_TIMEOUTS).map(([name, ms]) => [name, `\`${name}\` (${ms / 1000} s`] as const),
+    ...Object.entries(DEFAULT_TIMEOUTS).map(([name, ms]) => [name, `\`${name}\` (${ms / 1000} s`]),
   ])("says the number that the code has: %s", (_what, words) => {
     expect(textOf("docs/areas/model-proxy.md").replaceAll(/\s+/g, " ")).toContain(words);
   });

@@ -18,11 +18,7 @@ describe.each(Object.entries({ h3, hono, express, fetch: plainFetch }))("embedde
   const throughHost: typeof fetch = (input, init) => {
     const request = new Request(input, init);
     const { pathname, search } = new URL(request.url);
-    return story.call(pathname + search, {
-      method: request.method,
-      headers: request.headers,
-      body: init?.body ?? null,
-    });
+    return story.call(pathname + search, { method: request.method, headers: request.headers, body: init?.body ?? null });
   };
   const hello = [{ role: "user" as const, content: "Hello" }];
 
@@ -32,28 +28,12 @@ describe.each(Object.entries({ h3, hono, express, fetch: plainFetch }))("embedde
 
   it("a client of either protocol is served below the mount", async () => {
     const { safeToken } = story.desk;
-    const chat = new OpenAI({
-      baseURL: "http://host.test/models/v1",
-      apiKey: safeToken,
-      fetch: throughHost,
-    });
-    const messages = new Anthropic({
-      baseURL: "http://host.test/models",
-      apiKey: safeToken,
-      fetch: throughHost,
-    });
-    const said = await chat.chat.completions.create({
-      model: "demo",
-      messages: hello,
-    });
+    const chat = new OpenAI({ baseURL: "http://host.test/models/v1", apiKey: safeToken, fetch: throughHost });
+    const messages = new Anthropic({ baseURL: "http://host.test/models", apiKey: safeToken, fetch: throughHost });
+    const said = await chat.chat.completions.create({ model: "demo", messages: hello });
     expect(said.choices[0]?.message.content).toContain("You said: Hello");
     let streamed = "";
-    for await (const event of await messages.messages.create({
-      model: "demo",
-      max_tokens: 50,
-      messages: hello,
-      stream: true,
-    })) {
+    for await (const event of await messages.messages.create({ model: "demo", max_tokens: 50, messages: hello, stream: true })) {
       if (event.type === "content_block_delta" && event.delta.type === "text_delta") streamed += event.delta.text;
     }
     expect(streamed).toContain("You said: Hello");
@@ -65,26 +45,13 @@ describe.each(Object.entries({ h3, hono, express, fetch: plainFetch }))("embedde
       type: "error",
       error: { type: "not_found_error", message: "Not found" },
     });
-    expect(await asked("/notebook/nothing")).toEqual({
-      error: "not_found",
-      message: "Not found",
-    });
+    expect(await asked("/notebook/nothing")).toEqual({ error: "not_found", message: "Not found" });
   });
 
   it("a plugin of one's own takes bodies below the mount", async () => {
-    const headers = {
-      authorization: `Bearer ${story.desk.notebookToken}`,
-      "content-type": "application/json",
-    };
+    const headers = { authorization: `Bearer ${story.desk.notebookToken}`, "content-type": "application/json" };
     const body = JSON.stringify({ title: "a/b", text: "One." });
     expect((await story.call("/notebook/notes", { method: "POST", headers, body })).status).toBe(201);
-    expect(
-      (
-        await story.call("/notebook/notes/a%2Fb", {
-          method: "DELETE",
-          headers,
-        })
-      ).status,
-    ).toBe(204);
+    expect((await story.call("/notebook/notes/a%2Fb", { method: "DELETE", headers })).status).toBe(204);
   });
 });

@@ -9,10 +9,7 @@ toolsConformance(
   "playground/own-adapter.ts",
   () => ({
     adapter: memoryTools({ longest: 20 }),
-    works: {
-      toolId: "remember",
-      arguments: { topic: "tea", text: "No milk." },
-    },
+    works: { toolId: "remember", arguments: { topic: "tea", text: "No milk." } },
     broken: [
       undefined,
       null,
@@ -46,10 +43,7 @@ describe("an adapter of one's own", () => {
       name: "records/closed-by-the-test",
       port: ports.records,
       needs: {},
-      open: () =>
-        memoryRecords().spec.open({}, undefined, {
-          onClose: (step) => void undo.push(step),
-        }),
+      open: () => memoryRecords().spec.open({}, undefined, { onClose: (step) => void undo.push(step) }),
     });
     const { port: source } = await openAdapter(memoryTools({}), [store()]);
     for (const step of undo) await step();

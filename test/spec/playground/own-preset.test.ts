@@ -3,28 +3,16 @@ import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { start, team, teamSchema } from "../../../playground/own-preset.ts";
 
-const env = {
-  NOTEBOOK_TOKEN: "the-token",
-  PORTICO_AUTO_PROVIDERS: "false",
-  PORTICO_LOG_LEVEL: "silent",
-};
+const env = { NOTEBOOK_TOKEN: "the-token", PORTICO_AUTO_PROVIDERS: "false", PORTICO_LOG_LEVEL: "silent" };
 
 describe("a preset of one's own", () => {
   it("listens once per surface, and serves what it extends beside what it adds", async () => {
     await using service = await start(env);
     expect(Object.keys(service.urls)).toEqual(["proxy", "notebook"]);
-    const client = new OpenAI({
-      baseURL: `${service.urls["proxy"]}/v1`,
-      apiKey: await service.issueToken(),
-    });
-    const answer = await client.chat.completions.create({
-      model: "demo",
-      messages: [{ role: "user", content: "Hello" }],
-    });
+    const client = new OpenAI({ baseURL: `${service.urls["proxy"]}/v1`, apiKey: await service.issueToken() });
+    const answer = await client.chat.completions.create({ model: "demo", messages: [{ role: "user", content: "Hello" }] });
     expect(answer.choices[0]?.message.content).toContain("You said: Hello");
-    const notes = await fetch(`${service.urls["notebook"]}/notes`, {
-      headers: { authorization: "Bearer the-token" },
-    });
+    const notes = await fetch(`${service.urls["notebook"]}/notes`, { headers: { authorization: "Bearer the-token" } });
     expect(await notes.json()).toEqual({ notes: [] });
   });
 
@@ -33,15 +21,8 @@ describe("a preset of one's own", () => {
     const content = "x".repeat(5 * 1024 * 1024);
     const answer = await fetch(`${service.urls["proxy"]}/v1/messages`, {
       method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "x-api-key": await service.issueToken(),
-      },
-      body: JSON.stringify({
-        messages: [{ role: "user", content }],
-        max_tokens: 10,
-        model: "demo",
-      }),
+      headers: { "content-type": "application/json", "x-api-key": await service.issueToken() },
+      body: JSON.stringify({ messages: [{ role: "user", content }], max_tokens: 10, model: "demo" }),
     });
     expect(answer.status).toBe(200);
   });
@@ -54,10 +35,7 @@ describe("a preset of one's own", () => {
   });
 
   it("reads the platform's keys and its own in one report", async () => {
-    const refused = await start({
-      PORTICO_PROXY_PORT: "x",
-      NOTEBOOK_PAGE_SIZE: "2",
-    }).catch((error: Error) => error.message);
+    const refused = await start({ PORTICO_PROXY_PORT: "x", NOTEBOOK_PAGE_SIZE: "2" }).catch((error: Error) => error.message);
     expect(refused).toContain("proxy.listen.port: expected a whole number");
     expect(refused).toContain("notebook.token: expected a string");
   });

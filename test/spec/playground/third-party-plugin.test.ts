@@ -15,11 +15,7 @@ describe("a third party's plugin", () => {
   afterEach(() => app.close());
 
   const connected = (authorization: string) =>
-    createClient(notebookContract, {
-      baseURL: "http://notebook.test",
-      headers: { authorization },
-      fetch: app.fetch,
-    });
+    createClient(notebookContract, { baseURL: "http://notebook.test", headers: { authorization }, fetch: app.fetch });
   const write = (title: string) => client.write({ body: { title, text: `About ${title}` } });
 
   it("answers on its own routes, page by page", async () => {
@@ -37,10 +33,7 @@ describe("a third party's plugin", () => {
     await write("a");
     await expect(write("a")).rejects.toMatchObject({
       status: 409,
-      body: {
-        error: "note_exists",
-        message: "A note of this title is there already",
-      },
+      body: { error: "note_exists", message: "A note of this title is there already" },
     });
     await expect(client.remove({ params: { title: "z" } })).rejects.toMatchObject({ status: 404, code: "note_unknown" });
     await expect(client.list({ query: { after: "no-cursor" } })).rejects.toMatchObject({ status: 400, code: "cursor_invalid" });
@@ -48,10 +41,7 @@ describe("a third party's plugin", () => {
   });
 
   it.each(["", "Bearer wrong", TOKEN])("lets nobody in without its token (%s)", async (presented) => {
-    await expect(connected(presented).list()).rejects.toMatchObject({
-      status: 401,
-      code: "unauthorized",
-    });
+    await expect(connected(presented).list()).rejects.toMatchObject({ status: 401, code: "unauthorized" });
   });
 
   it("sends its events as they happen, and stops when the reader leaves", async () => {

@@ -1,0 +1,23 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A listener on this machine alone. Disposing ends it, with every connection. */
+export interface Listening extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Listen on a port that the system chooses. */
+export async function listen(listener: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<Listening> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
