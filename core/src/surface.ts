@@ -6,7 +6,7 @@ import { answerNode } from "./http/answer-node.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
 
 export type Fetch = (request: Request) => Response | Promise<Response>;
-export type NodeListener = (request: IncomingMessage, response: ServerResponse) => unknown;
+export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 /** One address with its own credential: the routes of every plugin that stands on it. */
 export interface Surface {

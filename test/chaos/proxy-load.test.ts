@@ -49,33 +49,20 @@ describe("the proxy under load", () => {
         await json(200, { received: exchange.request.received })(exchange);
       });
       await using proxy = await startProxyProcess([{ id: "messages", protocol: "messages", upstream }]);
-      const headers = {
-        "content-type": "application/json",
-        "x-api-key": proxy.tokens.messages ?? "",
-      };
+      const headers = { "content-type": "application/json", "x-api-key": proxy.tokens.messages ?? "" };
       const path = "/v1/messages";
 
       let isUploading = true;
-      const large = httpCall(proxy.url, {
-        path,
-        headers,
-        body: upload(head, 200, tail),
-      }).finally(() => (isUploading = false));
+      const large = httpCall(proxy.url, { path, headers, body: upload(head, 200, tail) }).finally(() => (isUploading = false));
       let small = 0;
       do {
-        const reply = await httpCall(proxy.url, {
-          path,
-          headers,
-          body: JSON.stringify(CALLERS.messages.request()),
-        });
+        const reply = await httpCall(proxy.url, { path, headers, body: JSON.stringify(CALLERS.messages.request()) });
         expect(reply.status).toBe(200);
         await reply.bytes();
         small += 1;
       } while (isUploading);
 
-      expect(await (await large).json()).toEqual({
-        received: 200 * MIB + head.length + tail.length,
-      });
+      expect(await (await large).json()).toEqual({ received: 200 * MIB + head.length + tail.length });
       expect(small, "callers beside it").toBeGreaterThan(1);
       expect((await proxy.memory()).peakResident / MIB, "peak memory in MiB").toBeLessThan(600);
     },
@@ -91,16 +78,9 @@ async function streamFor(ms: number, proxy: ProxyProcess): Promise<number> {
   let count = 0;
   const caller = async (caller: Protocol, upstream: Protocol) => {
     const { path, request, assertStream } = CALLERS[caller];
-    const headers = {
-      "content-type": "application/json",
-      "x-api-key": proxy.tokens[upstream] ?? "",
-    };
+    const headers = { "content-type": "application/json", "x-api-key": proxy.tokens[upstream] ?? "" };
     do {
-      const reply = await httpCall(proxy.url, {
-        path,
-        headers,
-        body: JSON.stringify(request("hello", { stream: true })),
-      });
+      const reply = await httpCall(proxy.url, { path, headers, body: JSON.stringify(request("hello", { stream: true })) });
       const text = await reply.text();
       expect(reply.status, text).toBe(200);
       assertStream(text);

@@ -14,7 +14,8 @@ function convert(id: number, from: ConversionJob["from"], bytes: Uint8Array): Co
   try {
     return { id, request: convertRequest(from, bytes) };
   } catch (error) {
-    if (error instanceof ConversionRefused) return { id, refused: { field: error.field, message: error.message, details: error.details } };
+    if (error instanceof ConversionRefused)
+      return { id, refused: { field: error.field, message: error.message, details: error.details } };
     return { id, failed: error instanceof Error ? error.name : "unknown" };
   }
 }

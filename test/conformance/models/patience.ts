@@ -145,7 +145,7 @@ export function describePatience(open: OpenSubject): void {
       await standstill(() => body.readableLength);
       await pass(TIMEOUTS.idleMs * 5);
       const next = chunksOf(body);
-      for (let read = 0; read < 8 * MIB; ) read += (await next()).length;
+      for (let read = 0; read < 8 * MIB;) read += (await next()).length;
       const failure = failureOf(next());
       await pass(TIMEOUTS.idleMs * 2);
       isDiscreet(await failure, ports.ModelTimeout, upstream);
@@ -161,7 +161,7 @@ export function describePatience(open: OpenSubject): void {
       await standstill(() => body.readableLength);
       await pass(PART_MS);
       const next = chunksOf(body);
-      for (let read = 0; read < little; ) read += (await next()).length;
+      for (let read = 0; read < little;) read += (await next()).length;
       const reading = next();
       await pass(PART_MS);
       rest.open();

@@ -153,7 +153,7 @@ export function pieces(body: Readable): () => Promise<string> {
 /** The number, once it stands still. On a machine that stalls it comes early, and a test that wants it small still holds. */
 export async function standstill(read: () => number): Promise<number> {
   let last = read();
-  for (let quiet = 0; quiet < 20; ) {
+  for (let quiet = 0; quiet < 20;) {
     await sleep(5);
     const now = read();
     quiet = now === last ? quiet + 1 : 0;

@@ -75,7 +75,7 @@ const hosts: Record<
       request.url = request.url!.slice("/svc".length);
       return node(request, response);
     });
-    return onNode((request, response) => server.emit("request", request, response));
+    return onNode((request, response) => void server.emit("request", request, response));
   },
 };
 

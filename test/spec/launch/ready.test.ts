@@ -150,7 +150,7 @@ describe("portico start, for a person", () => {
       expect(second.stderr).not.toContain(agentServiceToken);
       expect(first.stdout).not.toContain(agentServiceToken);
       expect(first.stdout).toMatch(/proxy {2}http:\/\/127\.0\.0\.1:\d+\/v1/);
-      expect(first.stdout).toContain('the offline demo model "demo" answers');
+      expect(first.stdout).toContain('the offline demo model "demo" is there');
       expect(first.stdout).toContain("portico token issue --provider demo");
     } finally {
       folder.remove();

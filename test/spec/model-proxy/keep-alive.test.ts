@@ -77,7 +77,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       ] as const) {
         await clock.advance(10_000);
         gate.open();
-        text += await readUntil(reply, (so) => so.includes(word));
+        text += await readUntil(reply, (so) => so.includes(`${word}"`));
       }
       await clock.advance(10_000);
       end.open();
