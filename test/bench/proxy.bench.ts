@@ -21,7 +21,7 @@ const CONCURRENCIES = [1, 32, 256];
 const isQuick = process.argv.includes("--quick");
 const effort = isQuick
   ? { rounds: 2, ms: 300, warmMs: 300, uploads: 1, quietMs: 300 }
-  : { rounds: 5, ms: 650, warmMs: 1000, uploads: 2, quietMs: 1000 };
+  : { rounds: 5, ms: 650, warmMs: 4000, uploads: 2, quietMs: 1000 };
 
 const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
 const log = openSync(join(dir, "stderr.log"), "a");

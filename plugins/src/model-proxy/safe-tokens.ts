@@ -37,6 +37,12 @@ interface TokenRecord {
   readonly createdAt: string;
 }
 
+/**
+ * Under load many requests with one token arrive in one turn of the event loop: they share one look at the store. Nothing is remembered
+ * beyond the turn, and a revocation forgets it at once, in whatever part of this process it happens.
+ */
+const looksOfThisTurn = new WeakMap<ports.Records, Map<string, Promise<SafeToken | undefined>>>();
+
 /** Safe tokens on the records port, kept under their SHA-256 and nothing else (open points 2). */
 export function createSafeTokens(given: {
   readonly records: ports.Records;
@@ -63,6 +69,15 @@ export function createSafeTokens(given: {
     } while (after !== undefined);
     return found;
   };
+  const looks = looksOfThisTurn.get(given.records) ?? new Map<string, Promise<SafeToken | undefined>>();
+  looksOfThisTurn.set(given.records, looks);
+  const forgetting = async <T>(revoking: Promise<T>): Promise<T> => {
+    try {
+      return await revoking;
+    } finally {
+      looks.clear();
+    }
+  };
   return {
     async issue({ providerId, label }) {
       const token = secrets.create(SAFE_TOKEN_PREFIX);
@@ -77,16 +92,20 @@ export function createSafeTokens(given: {
     },
     async find(presented) {
       if (!presented.startsWith(SAFE_TOKEN_PREFIX)) return undefined;
-      const stored = await collection.get(secrets.digest(presented));
-      return stored && toToken(stored.value);
+      const known = looks.get(presented);
+      if (known) return known;
+      if (looks.size === 0) setImmediate(() => looks.clear());
+      const found = collection.get(secrets.digest(presented)).then((stored) => stored && toToken(stored.value));
+      looks.set(presented, found);
+      return found;
     },
     list: async () => (await all()).map((stored) => toToken(stored.value)),
     async revoke(tokenId) {
       const { items } = await collection.query({ where: { tokenId }, limit: 1 });
-      return items[0] ? collection.remove(items[0].id) : false;
+      return items[0] ? forgetting(collection.remove(items[0].id)) : false;
     },
     async revokeAll() {
-      const removed = await Promise.all((await all()).map((stored) => collection.remove(stored.id)));
+      const removed = await forgetting(Promise.all((await all()).map((stored) => collection.remove(stored.id))));
       return removed.filter(Boolean).length;
     },
   };

@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server } from "node:http";
 import { isIPv6 } from "node:net";
 import type { App } from "@portico/core";
 import { toNodeHandler } from "@portico/core/node";
@@ -16,6 +16,9 @@ export interface Listeners {
 const HEADERS_MS = 30_000;
 /** Longer than load balancers usually keep an idle connection, so that the closing is theirs. */
 const KEEP_ALIVE_MS = 75_000;
+
+/** While a listener drains, connections are looked at so often. */
+const SWEEP_MS = 25;
 
 /** What follows a surface's address in its URL: clients of the proxy are given the version, too (open points 1). */
 const BASE_PATHS: Readonly<Record<string, string>> = { proxy: "/v1" };
@@ -51,18 +54,11 @@ interface Listener extends Pick<Listeners, "drain"> {
 
 async function openListener(app: App, surface: string, address: ListenAddress): Promise<Listener> {
   const handler = toNodeHandler(app.surface(surface));
-  const inFlight = new Set<ServerResponse>();
   let isDraining = false;
   const server = createServer(
     { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS },
     (request, response) => {
-      inFlight.add(response);
       if (isDraining) response.shouldKeepAlive = false;
-      response.once("close", () => {
-        inFlight.delete(response);
-        // A connection is idle only after this event.
-        if (isDraining) setImmediate(() => server.closeIdleConnections());
-      });
       handler(request, response);
     },
   );
@@ -74,14 +70,17 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
     async drain(graceMs) {
       isDraining = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const response of inFlight) response.shouldKeepAlive = false;
-      server.closeIdleConnections();
+      // Nothing is kept per request for this: connections that become idle are looked for now that it matters.
+      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       let cut = 0;
       const timer = setTimeout(() => {
-        cut = inFlight.size;
-        server.closeAllConnections();
+        server.getConnections((_error, count) => {
+          cut = count;
+          server.closeAllConnections();
+        });
       }, graceMs);
       await closed;
+      clearInterval(sweep);
       clearTimeout(timer);
       return cut;
     },
