@@ -11,7 +11,7 @@ import { CALL_PATHS, type Kind, requestBody } from "./workload.ts";
 export interface Contestant {
   readonly name: string;
   /** Targets are declared for these; every other is there to compare with. */
-  readonly role: "straight" | "nginx" | "bare" | "same" | "converting";
+  readonly role: "straight" | "nginx" | "bare" | "gathered" | "same" | "converting";
   readonly origin: string;
   /** The process in between, or the upstream itself where there is none. */
   readonly pid: number;
@@ -32,7 +32,8 @@ const ANY_TOKEN = `service_${"x".repeat(43)}`;
 /** Start the upstream and everything that can stand before it. `dir` takes what they write, `log` their standard error. */
 export async function startField(dir: string, log: number): Promise<Field> {
   const upstream = await startScript("./upstream.ts", [], log);
-  const bare = await startScript("./bare.ts", [upstream.origin], log);
+  const bare = await startScript("./bare.ts", [upstream.origin, "piped"], log);
+  const gathered = await startScript("./bare.ts", [upstream.origin, "gathered"], log);
   const nginx = await startNginx(dir, upstream.origin);
   if (!nginx) console.log("nginx is not installed: left out");
   mkdirSync(join(dir, "portico"));
@@ -46,6 +47,7 @@ export async function startField(dir: string, log: number): Promise<Field> {
       { name: "straight", role: "straight", origin: upstream.origin, pid: upstream.pid, ...unchecked },
       ...(nginx ? [{ name: "nginx", role: "nginx", origin: nginx.origin, pid: nginx.pid, ...unchecked } as const] : []),
       { name: "bare node:http + undici", role: "bare", origin: bare.origin, pid: bare.pid, ...unchecked },
+      { name: "bare, bodies gathered", role: "gathered", origin: gathered.origin, pid: gathered.pid, ...unchecked },
       { name: "portico, same protocol", role: "same", origin, pid, protocol: "messages", token: tokens.messages },
       {
         name: "portico, messages to chat",
@@ -68,6 +70,7 @@ export async function startField(dir: string, log: number): Promise<Field> {
       await portico.stop();
       await nginx?.stop();
       await bare.stop();
+      await gathered.stop();
       await upstream.stop();
     },
   };
