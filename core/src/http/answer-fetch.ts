@@ -26,6 +26,9 @@ import {
 import { readQuery } from "./query.ts";
 import { webHeaders } from "./web-headers.ts";
 
+/** Answers are about now and for this caller: some hold a secret that is shown once. */
+const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
+
 /** Answer one request of a fetch host: every kind of route, exchange routes by way of a pass-through stream. */
 export async function answerFetch(
   routes: PathRoutes,
@@ -92,7 +95,7 @@ function toResponse(route: InstalledRoute, result: unknown, ending: Ending): Res
   switch (success.kind) {
     case "json": {
       const body = JSON.stringify(result);
-      return new FastResponse(body, { status: success.status, headers: { "content-type": "application/json; charset=utf-8" } });
+      return new FastResponse(body, { status: success.status, headers: JSON_HEADERS });
     }
     case "empty":
       return new FastResponse(null, { status: success.status });

@@ -54,7 +54,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
 
   const headers = {
     ...convertedAnswerHeaders(answer.headers, provider),
-    ...(request.dropped.length > 0 && { "x-portico-dropped": droppedHeader(request.dropped) }),
+    ...(request.dropped.length > 0 && { "x-portico-dropped": request.dropped.join(", ") }),
   };
   const names = {
     id: services.ids.id(protocol === "messages" ? "msg_" : "chatcmpl-"),
@@ -187,12 +187,4 @@ function tokens(usage: Usage): { inputTokens?: number; outputTokens?: number } {
     ...(isInputKnown && { inputTokens: (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) }),
     ...(usage.output !== undefined && { outputTokens: usage.output }),
   };
-}
-
-/** Field names come from the caller's body: whatever a header cannot carry is left out of it. */
-function droppedHeader(fields: readonly string[]): string {
-  return fields
-    .map((field) => field.replace(/[^\x21-\x2b\x2d-\x7e]/g, ""))
-    .join(", ")
-    .slice(0, 2048);
 }
