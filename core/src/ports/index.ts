@@ -1,4 +1,13 @@
 export { type Clock, clock, type Timer } from "./clock.ts";
+export {
+  DOCUMENT_BYTES,
+  type Document,
+  DocumentConflict,
+  type Documents,
+  DocumentsUnavailable,
+  documents,
+  isDocumentName,
+} from "./documents.ts";
 export { type Caller, type Identity, identity, type Role } from "./identity.ts";
 export { type Ids, ids } from "./ids.ts";
 export {

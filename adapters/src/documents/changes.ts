@@ -1,0 +1,105 @@
+import type { ports } from "@portico/core";
+import type { DocumentPlace } from "./document-place.ts";
+
+/** When everything is looked at again for what nobody told of, in milliseconds; left out: never. */
+export interface WatchTimes {
+  /** Where the place itself tells of changes. */
+  readonly netMs?: number;
+  /** Where it cannot tell, or fails to. */
+  readonly pollMs?: number;
+}
+
+export interface Changes {
+  /** Resolves when changes from now on are seen; the returned function ends it. */
+  subscribe(changed: (name: string) => void): Promise<() => Promise<void>>;
+  /** A change that was made here: told at once. */
+  tell(name: string): void;
+  close(): Promise<void>;
+}
+
+/** Editors save in several steps, and a checkout changes many files: one look after the first hint sees them all. */
+const SETTLE_MS = 50;
+const AT_ONCE = 32;
+
+/**
+ * Who is told of changes. What the place says is a hint only: a document has changed when its fingerprint differs from the last one seen,
+ * which holds for hints, for the looks in between, and for places that never hint. Watching begins with the first who wants to know.
+ */
+export function createChanges(place: DocumentPlace, clock: ports.Clock, times: WatchTimes): Changes {
+  const listeners = new Set<(name: string) => void>();
+  const seen = new Map<string, string>();
+  let hinted: Set<string> | "all" = new Set();
+  let settling: ports.Timer | undefined;
+  let looking: Promise<void> = Promise.resolve();
+  let watching: Promise<() => Promise<void>> | undefined;
+
+  const tell = (name: string): void => {
+    for (const listener of listeners) listener(name);
+  };
+  const compare = async (name: string, found: (name: string) => void): Promise<void> => {
+    const now = await place.fingerprint(name).catch(() => seen.get(name));
+    if (now === seen.get(name)) return;
+    if (now === undefined) seen.delete(name);
+    else seen.set(name, now);
+    found(name);
+  };
+  const look = async (names: ReadonlySet<string> | "all", found: (name: string) => void): Promise<void> => {
+    const there = names === "all" ? await place.list().catch(() => undefined) : [...names];
+    // A place that cannot be listed now will be later; what is in it did not change by that.
+    if (there === undefined) return;
+    const all = [...new Set(names === "all" ? [...there, ...seen.keys()] : there)];
+    for (let first = 0; first < all.length; first += AT_ONCE) {
+      await Promise.all(all.slice(first, first + AT_ONCE).map((name) => compare(name, found)));
+    }
+  };
+  const hint = (name?: string): void => {
+    if (name === undefined) hinted = "all";
+    else if (hinted !== "all") hinted.add(name);
+    settling ??= clock.after(SETTLE_MS, () => {
+      settling = undefined;
+      const names = hinted;
+      hinted = new Set();
+      looking = looking.then(() => look(names, tell));
+    });
+  };
+  const begin = async (): Promise<() => Promise<void>> => {
+    const stop = await place.watch?.(hint).catch(() => undefined);
+    const every = stop ? times.netMs : times.pollMs;
+    // After watching began: whatever changes from here on differs from what is seen here.
+    await look("all", () => {});
+    const timer = every === undefined ? undefined : repeat(clock, every, () => hint());
+    return async () => {
+      timer?.cancel();
+      await stop?.();
+      settling?.cancel();
+      await looking;
+    };
+  };
+
+  return {
+    async subscribe(changed) {
+      // A function of its own, so that one given twice is told twice.
+      const listener = (name: string): void => changed(name);
+      await (watching ??= begin());
+      listeners.add(listener);
+      return async () => void listeners.delete(listener);
+    },
+    tell,
+    async close() {
+      listeners.clear();
+      await (
+        await watching
+      )?.();
+    },
+  };
+}
+
+function repeat(clock: ports.Clock, ms: number, run: () => void): { cancel(): void } {
+  const again = (): ports.Timer =>
+    clock.after(ms, () => {
+      timer = again();
+      run();
+    });
+  let timer = again();
+  return { cancel: () => timer.cancel() };
+}

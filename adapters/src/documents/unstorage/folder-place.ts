@@ -1,0 +1,89 @@
+import { unlinkSync } from "node:fs";
+import { mkdir, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { DocumentPlace } from "../document-place.ts";
+import { createFreshFile, sweepFreshFiles, syncFolder } from "./fresh-file.ts";
+import { listFolder } from "./list-folder.ts";
+import { assertWithin, isAbsent, realPath } from "./real-path.ts";
+import { readTextFile, readTextFileSync } from "./text-file.ts";
+import { watchFolder } from "./watch-folder.ts";
+
+/**
+ * Documents that are files below `dir`. Of unstorage's own driver for files only the watching is used: it writes in place, answers errors
+ * as if they were contents, and follows links out of the folder.
+ */
+export function folderPlace(dir: string, depth: number): DocumentPlace {
+  return {
+    async read(name) {
+      const path = await findFile(dir, name);
+      return path === undefined ? undefined : readTextFile(path);
+    },
+    async replace(name, text, check) {
+      const path = (await findFile(dir, name)) ?? (await makeRoom(dir, name));
+      const fresh = await createFreshFile(path, text);
+      try {
+        // No turn of the event loop from here to the new name: an edit is lost only between two system calls.
+        const current = readTextFileSync(path);
+        check(current);
+        if (current === undefined) fresh.placeNew();
+        else fresh.place();
+      } catch (error) {
+        fresh.discard();
+        throw error;
+      }
+      await syncFolder(dirname(path));
+      await sweepFreshFiles(path);
+    },
+    async remove(name, check) {
+      const path = await findFile(dir, name);
+      const current = path === undefined ? undefined : readTextFileSync(path);
+      check(current);
+      if (path === undefined || current === undefined) return;
+      unlinkSync(path);
+      await syncFolder(dirname(path));
+    },
+    async list() {
+      const root = await realPath(dir);
+      return root === undefined ? [] : listFolder(root, depth);
+    },
+    async fingerprint(name) {
+      const path = await findFile(dir, name);
+      const file = path === undefined ? undefined : await statOrAbsent(path);
+      return file?.isFile() ? [file.ino, file.size, file.mtimeNs, file.ctimeNs].join(":") : undefined;
+    },
+    watch: (hint) => watchFolder(dir, depth, hint),
+  };
+}
+
+/** Where a document's file really is; undefined where there is none. Throws DocumentsUnavailable for one outside of the folder. */
+async function findFile(dir: string, name: string): Promise<string | undefined> {
+  const [root, path] = await Promise.all([realPath(dir), realPath(join(dir, name))]);
+  return root === undefined || path === undefined ? undefined : assertWithin(root, path);
+}
+
+/** Make the folders of a new document, and tell where its file will be. */
+async function makeRoom(dir: string, name: string): Promise<string> {
+  await makeFolder(dir);
+  const root = (await realPath(dir)) ?? dir;
+  const folder = dirname(join(root, name));
+  let nearest = folder;
+  while ((await realPath(nearest)) === undefined) nearest = dirname(nearest);
+  // Before anything is made: a link on the way may lead out.
+  assertWithin(root, (await realPath(nearest)) ?? nearest);
+  await makeFolder(folder);
+  return join(assertWithin(root, (await realPath(folder)) ?? folder), basename(name));
+}
+
+/** Durably, each new folder in the one above it. */
+async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+function statOrAbsent(path: string) {
+  return stat(path, { bigint: true }).catch((error: unknown) => {
+    if (!isAbsent(error)) throw error;
+    return undefined;
+  });
+}

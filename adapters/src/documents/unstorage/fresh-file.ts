@@ -1,0 +1,94 @@
+import { createHash, randomBytes } from "node:crypto";
+import { linkSync, renameSync, unlinkSync } from "node:fs";
+import { type FileHandle, open, readdir, stat, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { ports } from "@portico/core";
+import { isAbsent } from "./real-path.ts";
+
+/** A text, durable under a temporary name, on its way to its place. */
+export interface FreshFile {
+  /** Take the place of what is there. */
+  place(): void;
+  /** Take the place of nothing. Throws DocumentConflict where there is something. */
+  placeNew(): void;
+  /** Leave nothing behind; does nothing once placed. */
+  discard(): void;
+}
+
+/** Longer than any write takes: what is older was left by a process that was killed. */
+const LEFT_BEHIND_MS = 60_000;
+/** Some file systems have no links: there a new file is placed like any other. */
+const NO_LINKS: ReadonlySet<unknown> = new Set(["EPERM", "ENOTSUP", "ENOSYS", "EOPNOTSUPP"]);
+
+/** Write a text beside `path`, hidden and in the same folder: only there a new name is one step. Mode and owner stay as they were. */
+export async function createFreshFile(path: string, text: string): Promise<FreshFile> {
+  const before = await stat(path).catch(() => undefined);
+  const fresh = `${freshPrefix(path)}${randomBytes(8).toString("hex")}`;
+  const file = await open(fresh, "wx", before ? before.mode & 0o777 : 0o644);
+  try {
+    if (before) await keepOwner(file, before);
+    await file.writeFile(text);
+    await file.sync();
+  } catch (error) {
+    await file.close();
+    await unlink(fresh).catch(() => {});
+    throw error;
+  }
+  await file.close();
+  return {
+    place: () => renameSync(fresh, path),
+    placeNew: () => placeNew(fresh, path),
+    discard() {
+      try {
+        unlinkSync(fresh);
+      } catch (error) {
+        if (!isAbsent(error)) throw error;
+      }
+    },
+  };
+}
+
+/** Take away what killed processes left of their writes of this document. */
+export async function sweepFreshFiles(path: string): Promise<void> {
+  const folder = dirname(path);
+  const prefix = basename(freshPrefix(path));
+  for (const name of (await readdir(folder)).filter((name) => name.startsWith(prefix))) {
+    const left = await stat(join(folder, name)).catch(() => undefined);
+    if (left && left.mtimeMs < Date.now() - LEFT_BEHIND_MS) await unlink(join(folder, name)).catch(() => {});
+  }
+}
+
+/** The new name is durable only when its folder is. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function placeNew(fresh: string, path: string): void {
+  try {
+    // Unlike a rename, a link never takes the place of a file that came in between.
+    linkSync(fresh, path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw new ports.DocumentConflict("A document of that name was made meanwhile");
+    if (!NO_LINKS.has(code)) throw error;
+    return renameSync(fresh, path);
+  }
+  unlinkSync(fresh);
+}
+
+/** A person's file stays theirs where we may give files away. */
+async function keepOwner(file: FileHandle, { mode, uid, gid }: { mode: number; uid: number; gid: number }): Promise<void> {
+  await file.chown(uid, gid).catch(() => {});
+  await file.chmod(mode & 0o777);
+}
+
+/** Of fixed length, since the document's own name may be as long as names can be; begins with a dot, so that it is no document. */
+function freshPrefix(path: string): string {
+  const digest = createHash("sha256").update(basename(path)).digest("hex").slice(0, 16);
+  return join(dirname(path), `.portico-${digest}-`);
+}
