@@ -35,10 +35,10 @@ function problems(sources: Parameters<typeof loadConfig>[1], of: Parameters<type
 
 describe("sources of a configuration", () => {
   it("defaults stand where nothing is set, and paths among them start from the working directory", () => {
-    expect(loadConfig(schema, { cwd: "/work" }).value).toMatchObject({
+    expect(loadConfig(schema, { cwd: "/srv" }).value).toMatchObject({
       greeting: "Hello",
       loud: false,
-      folder: "/work/data",
+      folder: "/srv/data",
       nested: { inner: { value: "deep" } },
     });
   });
@@ -92,9 +92,9 @@ describe("sources of a configuration", () => {
   });
 
   it("relative paths start from the file's folder in the file, and from the working directory elsewhere", () => {
-    expect(loadConfig(schema, { file: file({ folder: "x" }), cwd: "/work" }).value.folder).toBe("/etc/app/x");
-    expect(loadConfig(schema, { file: file({ folder: "x" }), env: { FOLDER: "y" }, cwd: "/work" }).value.folder).toBe("/work/y");
-    expect(loadConfig(schema, { file: file({ folder: "/abs" }), cwd: "/work" }).value.folder).toBe("/abs");
+    expect(loadConfig(schema, { file: file({ folder: "x" }), cwd: "/srv" }).value.folder).toBe("/etc/app/x");
+    expect(loadConfig(schema, { file: file({ folder: "x" }), env: { FOLDER: "y" }, cwd: "/srv" }).value.folder).toBe("/srv/y");
+    expect(loadConfig(schema, { file: file({ folder: "/abs" }), cwd: "/srv" }).value.folder).toBe("/abs");
   });
 
   it("a __proto__ in a file changes nobody's prototype and is an unknown key", () => {
