@@ -35,6 +35,18 @@ export interface CheckedWrite {
 
 /** The records port over a backend. */
 export function createRecords(backend: RecordsBackend): ports.Records {
+  return createCheckedRecords(backend).records;
+}
+
+/** The same with the check that its batches pass, for an adapter that commits records together with rows of its own. */
+export interface CheckedRecords {
+  readonly records: ports.Records;
+  /** Throws TypeError for what cannot be stored. */
+  check(writes: readonly ports.Write[]): readonly CheckedWrite[];
+}
+
+/** The records port over a backend, with its check. */
+export function createCheckedRecords(backend: RecordsBackend): CheckedRecords {
   const opened = new Map<string, { readonly shape: CollectionShape; readonly collection: ports.Collection<object> }>();
 
   const shapeOf = (name: string): CollectionShape => {
@@ -43,7 +55,9 @@ export function createRecords(backend: RecordsBackend): ports.Records {
     return found.shape;
   };
 
-  return {
+  const check: CheckedRecords["check"] = (writes) => writes.map((write) => checkWrite(shapeOf(write.collection), write));
+
+  const records: ports.Records = {
     collection<T extends object>(spec: ports.CollectionSpec) {
       const shape = checkCollection(spec);
       const found = opened.get(shape.name);
@@ -57,9 +71,10 @@ export function createRecords(backend: RecordsBackend): ports.Records {
       return collection;
     },
     async batch(writes) {
-      await backend.commit(writes.map((write) => checkWrite(shapeOf(write.collection), write)));
+      await backend.commit(check(writes));
     },
   };
+  return { records, check };
 }
 
 function createCollection<T extends object>(backend: RecordsBackend, shape: CollectionShape): ports.Collection<T> {

@@ -1,10 +1,11 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { defineAdapter, ports } from "@portico/core";
-import { createRecords, type RecordsBackend } from "./create-records.ts";
+import { createCheckedRecords, type RecordsBackend } from "./create-records.ts";
 import { BUSY_ATTEMPTS, patiently } from "./sqlite/busy.ts";
 import { openDatabase } from "./sqlite/database.ts";
-import { createGroupWriter } from "./sqlite/group-writer.ts";
+import { createGroupWriter, type GroupWriter } from "./sqlite/group-writer.ts";
+import { shareStore } from "./sqlite/store.ts";
 import { openTable, type Table } from "./sqlite/table.ts";
 import { toUnavailable } from "./sqlite/unavailable.ts";
 
@@ -24,12 +25,23 @@ export const sqliteRecords = defineAdapter({
   open(_given, options: SqliteRecordsOptions, scope) {
     const backend = createSqliteBackend(openDatabase(resolve(options.path)));
     scope.onClose(backend.close);
-    return createRecords(backend);
+    const { records, check } = createCheckedRecords(backend);
+    shareStore(records, { ...backend, transact: async (work, writes = []) => backend.transact(work, check(writes)) });
+    return records;
   },
 });
 
+/** Records in SQLite, and what another adapter needs to keep tables of its own beside them. */
+export interface SqliteBackend extends RecordsBackend {
+  readonly database: DatabaseSync;
+  /** Read with statements of one's own. Throws RecordsUnavailable. */
+  read<T>(read: () => T): T;
+  readonly transact: GroupWriter["transact"];
+  close(): void;
+}
+
 /** The backend over an open database; `attempts` is how often it waits for another process's lock. */
-export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTEMPTS): RecordsBackend & { close(): void } {
+export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTEMPTS): SqliteBackend {
   const tables = new Map<string, Table>();
   const tableOf = (collection: string): Table => {
     const table = tables.get(collection);
@@ -48,6 +60,9 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
   };
 
   return {
+    database,
+    read: reading,
+    transact: writer.transact,
     open: (shape) =>
       void tables.set(
         shape.name,

@@ -10,6 +10,11 @@ export type Apply = (write: CheckedWrite, version: number) => number;
 
 export interface GroupWriter {
   commit(writes: readonly CheckedWrite[]): Promise<readonly number[]>;
+  /**
+   * Do `work`, with statements of its own, in the transaction that this turn's writers share: whole or not at all, whatever becomes of
+   * theirs. The given record writes are done where `work` calls `write`. Rejects as `commit` does.
+   */
+  transact<T>(work: (write: () => void) => T, writes: readonly CheckedWrite[]): Promise<T>;
   /** Write what is waiting, at once; nothing is taken afterwards. */
   finish(): void;
 }
@@ -17,14 +22,25 @@ export interface GroupWriter {
 /** Bounds how long one commit holds the event loop. */
 const GROUP_WRITES = 1000;
 
+/** What a task does inside the transaction; `write` does its record writes and answers their versions. */
+type Work = (write: () => readonly number[]) => Done;
+
+interface Done {
+  readonly result: unknown;
+  readonly changed: boolean;
+}
+
 interface Task {
   readonly writes: readonly CheckedWrite[];
-  resolve(versions: readonly number[]): void;
+  readonly work: Work;
+  /** Whether it takes more than one statement, so that failing half-way leaves something to undo. */
+  readonly nested: boolean;
+  resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
 /** How a task ended, told only when the group's commit is known. */
-type Outcome = { readonly versions: readonly number[] } | { readonly error: unknown };
+type Outcome = Done | { readonly error: unknown };
 
 /**
  * Collects the writes of one event-loop turn into one transaction: a disk sync costs far more than a row, so fifty writers that
@@ -65,10 +81,10 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     try {
       const count = group.reduce((sum, task) => sum + task.writes.length, 0);
       // Taken from the store itself, under the lock: other processes count on from here.
-      let version = Number(reserve.get(count)?.version) - count;
-      const outcomes = group.map((task) => attempt(task.writes, () => ++version));
+      let version = count > 0 ? Number(reserve.get(count)?.version) - count : 0;
+      const outcomes = group.map((task) => attempt(task, () => ++version));
       // What changed nothing needs no sync.
-      const changed = outcomes.some((outcome) => "versions" in outcome && outcome.versions.some((given) => given > 0));
+      const changed = outcomes.some((outcome) => "changed" in outcome && outcome.changed);
       (changed ? commit : rollback).run();
       return outcomes;
     } catch (cause) {
@@ -78,14 +94,13 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     }
   };
 
-  const attempt = (writes: readonly CheckedWrite[], nextVersion: () => number): Outcome => {
+  const attempt = ({ writes, work, nested }: Task, nextVersion: () => number): Outcome => {
     // SQLite itself undoes a single statement that fails.
-    const nested = writes.length > 1;
     if (nested) savepoint.run();
     try {
-      const versions = writes.map((write) => apply(write, nextVersion()));
+      const done = work(() => writes.map((write) => apply(write, nextVersion())));
       if (nested) release.run();
-      return { versions };
+      return done;
     } catch (cause) {
       // A full or broken disk may have ended the transaction, and with it everybody's writes.
       if (!database.isTransaction) throw cause;
@@ -108,15 +123,24 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     });
   };
 
+  const enqueue = <T>(writes: readonly CheckedWrite[], nested: boolean, work: Work): Promise<T> => {
+    return new Promise((resolve, reject) => {
+      if (finished) throw new ports.RecordsUnavailable("The records store is closed");
+      waiting.push({ writes, work, nested, resolve: (result) => resolve(result as T), reject });
+      schedule();
+    });
+  };
+
   return {
     async commit(writes) {
-      if (finished) throw new ports.RecordsUnavailable("The records store is closed");
-      if (writes.length === 0) return [];
-      return new Promise((resolve, reject) => {
-        waiting.push({ writes, resolve, reject });
-        schedule();
+      // An empty batch, too, is refused by a closed store.
+      if (writes.length === 0 && !finished) return [];
+      return enqueue(writes, writes.length > 1, (write) => {
+        const versions = write();
+        return { result: versions, changed: versions.some((given) => given > 0) };
       });
     },
+    transact: (work, writes) => enqueue(writes, true, (write) => ({ result: work(write), changed: true })),
     finish() {
       finished = true;
       while (waiting.length > 0) writeGroup();
@@ -128,7 +152,8 @@ function takeGroup(waiting: Task[]): readonly Task[] {
   let writes = 0;
   let tasks = 0;
   for (const task of waiting) {
-    writes += task.writes.length;
+    // One that writes rows of its own counts as one write at least.
+    writes += Math.max(1, task.writes.length);
     // A batch is never split, so that one alone may be larger.
     if (tasks > 0 && writes > GROUP_WRITES) break;
     tasks++;
@@ -139,7 +164,7 @@ function takeGroup(waiting: Task[]): readonly Task[] {
 function settle(group: readonly Task[], outcomes: readonly Outcome[]): void {
   group.forEach((task, at) => {
     const outcome = outcomes[at];
-    if (outcome && "versions" in outcome) task.resolve(outcome.versions);
+    if (outcome && "changed" in outcome) task.resolve(outcome.result);
     else task.reject(outcome?.error);
   });
 }
