@@ -10,6 +10,7 @@ export {
 } from "./documents.ts";
 export { type Caller, type Identity, identity, type Role } from "./identity.ts";
 export { type Ids, ids } from "./ids.ts";
+export { type EventLog, LOG_ENTRY_BYTES, type LogEntry, LogEntryTooLarge, LogUnavailable, log, type ReadOptions } from "./log.ts";
 export {
   type ModelAnswer,
   type ModelCall,

@@ -1,0 +1,69 @@
+import { resolve } from "node:path";
+import { defineAdapter, ports, type Scope } from "@portico/core";
+import { openDatabase } from "../records/sqlite/database.ts";
+import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
+import { createSqliteBackend } from "../records/sqlite.ts";
+import { createLog } from "./create-log.ts";
+import { openSqliteLog } from "./sqlite/sqlite-log.ts";
+
+export interface SqliteLogOptions {
+  /**
+   * A database file for the log alone; needed where the records are not in `records/sqlite`. Without it the log stands in the records'
+   * own file, and entries and their records are one commit. With it the records are written first.
+   */
+  readonly path?: string;
+}
+
+/**
+ * A log in an SQLite file (WAL, synced at every commit). Several processes may append to it at the same time. Opening throws
+ * LogUnavailable when the file cannot be opened or was written by a newer version, and TypeError when there is neither a `path` nor a
+ * records store to share.
+ */
+export const sqliteLog = defineAdapter({
+  name: "log/sqlite",
+  port: ports.log,
+  needs: { records: ports.records },
+  open({ records }, options: SqliteLogOptions, scope): ports.EventLog {
+    const backend = openSqliteLog(storeFor(records, options.path, scope));
+    const closing = new AbortController();
+    // What cannot be purged now is purged after the next removal, or the next start.
+    const purge = () => backend.purge(closing.signal).catch(() => {});
+    let purging = purge();
+    scope.onClose(async () => {
+      closing.abort();
+      await purging;
+    });
+    return createLog({
+      ...backend,
+      async remove(stream) {
+        const isRemoved = await backend.remove(stream);
+        if (isRemoved) purging = purging.then(purge);
+        return isRemoved;
+      },
+    });
+  },
+});
+
+function storeFor(records: ports.Records, path: string | undefined, scope: Scope): SqliteStore {
+  if (path !== undefined) return openStore(path, records, scope);
+  const shared = sqliteStoreOf(records);
+  if (shared) return shared;
+  throw new TypeError("The log needs a path of its own, for the records are not in SQLite");
+}
+
+/** A store of the log's own: the records are written before the transaction begins. */
+function openStore(path: string, records: ports.Records, scope: Scope): SqliteStore {
+  try {
+    const backend = createSqliteBackend(openDatabase(resolve(path)));
+    scope.onClose(backend.close);
+    return {
+      ...backend,
+      async transact(work, writes = []) {
+        if (writes.length > 0) await records.batch(writes);
+        return backend.transact(() => work(() => {}), []);
+      },
+    };
+  } catch (cause) {
+    throw new ports.LogUnavailable("The log cannot be opened", { cause });
+  }
+}

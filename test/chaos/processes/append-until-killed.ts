@@ -1,0 +1,35 @@
+import { openSync, writeSync } from "node:fs";
+import { sqliteLog } from "@portico/adapters/log/sqlite";
+import { sqliteRecords } from "@portico/adapters/records/sqlite";
+import { defineAdapter, ports } from "@portico/core";
+import { openAdapter } from "../../conformance/open-adapter.ts";
+
+// A process of its own, meant to be killed: thirty-two writers append entry after entry, every second one together with a record, and
+// each says which one is there, right then.
+const [path = "", life = "", acknowledgements = ""] = process.argv.slice(2);
+const said = openSync(acknowledgements, "a");
+let records: ports.Records | undefined;
+const seenRecords = defineAdapter({
+  name: "records/seen",
+  port: ports.records,
+  needs: {},
+  async open(_given, _options, scope) {
+    records = await sqliteRecords({ path }).spec.open({}, { path }, scope);
+    return records;
+  },
+});
+const { port: log } = await openAdapter(sqliteLog({}), [seenRecords(undefined)]);
+const marks = records!.collection<{ readonly sequence: string }>({ name: "marks" });
+
+async function writeOn(writer: number): Promise<void> {
+  const stream = `${life}-${writer}`;
+  for (let at = 1; ; at++) {
+    const entry = { at, text: "x".repeat(at % 2000) };
+    if (at % 2) await log.append(stream, entry);
+    else
+      await log.appendAll([{ stream, entry }], { records: [marks.write.put(`${stream}-${at}`, { sequence: stream }, "absent")] });
+    writeSync(said, `${stream} ${at}\n`);
+  }
+}
+for (let writer = 0; writer < 32; writer++) void writeOn(writer);
+process.send?.("writing");
