@@ -8,7 +8,7 @@ import type { Needs, Port } from "./port.ts";
 import { clock, ids, telemetry } from "./ports/index.ts";
 import { flattenPreset, type Preset } from "./preset.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
-import type { Scope } from "./scope.ts";
+import type { PluginScope } from "./scope.ts";
 import { createSurface, type Fetch, type Surface, type SurfaceBuilder } from "./surface.ts";
 
 /** A preset running. */
@@ -36,7 +36,7 @@ export async function createApp(preset: Preset): Promise<App> {
   const { name, adapters, plugins } = flattenPreset(preset);
   const container = new Container();
   const surfaces = new Map<string, SurfaceBuilder>();
-  const { scope, close } = createScope(name);
+  const { scope, ready, close } = createScope(name);
   scope.onClose(() => container.dispose());
 
   try {
@@ -56,6 +56,7 @@ export async function createApp(preset: Preset): Promise<App> {
       return known;
     };
     for (const plugin of plugins) await install(plugin, container, surfaceOf, scope);
+    await ready();
   } catch (error) {
     await close().catch(() => {});
     throw error;
@@ -92,7 +93,7 @@ async function install(
   plugin: Plugin,
   container: Container,
   surfaceOf: (name: string) => SurfaceBuilder,
-  scope: Scope,
+  scope: PluginScope,
 ): Promise<void> {
   const { spec } = plugin;
   assertFilled(`Plugin "${spec.name}"`, spec.needs, container);
@@ -154,8 +155,9 @@ function inOrder(adapters: readonly Adapter[]): Adapter[] {
   return [...done];
 }
 
-function createScope(name: string): { scope: Scope; close: () => Promise<void> } {
+function createScope(name: string): { scope: PluginScope; ready: () => Promise<void>; close: () => Promise<void> } {
   const undo: Array<() => unknown> = [];
+  const whenReady: Array<() => unknown> = [];
   let closing: Promise<void> | undefined;
   const closeAll = async () => {
     const failures: unknown[] = [];
@@ -168,5 +170,11 @@ function createScope(name: string): { scope: Scope; close: () => Promise<void> }
     }
     if (failures.length > 0) throw new AggregateError(failures, `App "${name}" did not close cleanly`);
   };
-  return { scope: { onClose: (step) => void undo.push(step) }, close: () => (closing ??= closeAll()) };
+  return {
+    scope: { onClose: (step) => void undo.push(step), onReady: (run) => void whenReady.push(run) },
+    async ready() {
+      for (const run of whenReady) await run();
+    },
+    close: () => (closing ??= closeAll()),
+  };
 }

@@ -55,6 +55,6 @@ export {
   type RouteResult,
   reply,
 } from "./route.ts";
-export type { Scope } from "./scope.ts";
+export type { PluginScope, Scope } from "./scope.ts";
 export { Secret } from "./secret.ts";
 export type { Fetch, NodeListener, Surface } from "./surface.ts";

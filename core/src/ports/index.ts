@@ -8,6 +8,19 @@ export {
   documents,
   isDocumentName,
 } from "./documents.ts";
+export {
+  type Engine,
+  EngineFenced,
+  EngineStopped,
+  EngineUnavailable,
+  engine,
+  type StartOptions,
+  StepInterrupted,
+  WorkCancelled,
+  type WorkContext,
+  type WorkOptions,
+  type WorkStatus,
+} from "./engine.ts";
 export { type Caller, type Identity, identity, type Role } from "./identity.ts";
 export { type Ids, ids } from "./ids.ts";
 export { type EventLog, LOG_ENTRY_BYTES, type LogEntry, LogEntryTooLarge, LogUnavailable, log, type ReadOptions } from "./log.ts";

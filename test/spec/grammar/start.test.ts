@@ -267,6 +267,42 @@ describe("presets", () => {
   });
 });
 
+describe("what plugins gave onReady", () => {
+  const waiting = (log: string[], name: string, run: () => unknown): Plugin =>
+    definePlugin({
+      name,
+      config: v.strictObject({}),
+      needs: {},
+      contract: {},
+      setup(_given, _config, scope) {
+        log.push(`set up ${name}`);
+        scope.onClose(() => log.push(`close ${name}`));
+        scope.onReady(run);
+        return {};
+      },
+    })({});
+
+  it("runs in order when every plugin is set up, and the app has started when it has ended", async () => {
+    const log: string[] = [];
+    const later = async () => {
+      await new Promise(setImmediate);
+      log.push("ready a");
+    };
+    const plugins = [waiting(log, "a", later), waiting(log, "b", () => log.push("ready b"))];
+    await (await createApp({ name: "ok", plugins })).close();
+    expect(log).toEqual(["set up a", "set up b", "ready a", "ready b", "close b", "close a"]);
+  });
+
+  it("stops the start with what it throws, and everything is undone", async () => {
+    const log: string[] = [];
+    const fail = () => {
+      throw new Error("not today");
+    };
+    await expect(createApp({ name: "x", plugins: [waiting(log, "a", fail)] })).rejects.toThrow("not today");
+    expect(log).toEqual(["set up a", "close a"]);
+  });
+});
+
 describe("an app", () => {
   it("is picked by surface where it has several, and says which there are", async () => {
     await using app = await createApp({

@@ -1,0 +1,311 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { ports } from "@portico/core";
+import { checkDuration } from "../clock/duration.ts";
+import type { Ending, Journal, Note, OpenWork, Place, WorkState } from "./journal.ts";
+import { Execution } from "./execution.ts";
+import { createKind, type Kind } from "./kind.ts";
+import { KindLine, type Seat } from "./kind-line.ts";
+import { Ownership } from "./ownership.ts";
+import { WakeUps } from "./wake-ups.ts";
+import { checkName, describeThrown, fromJsonText, toInputText, toJsonText } from "./work-text.ts";
+
+export interface EngineSettings {
+  readonly journal: Journal;
+  readonly clock: ports.Clock;
+  readonly log: ports.Log;
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly keepEndedMs: number;
+}
+
+/** Between two attempts at a journal that is out of reach. */
+const RETRY_MS = 1000;
+/** How many ended works one commit forgets, so that none holds the event loop for long. */
+const PRUNED_AT_ONCE = 200;
+/** How many interrupted works are being closed at once. */
+const CLOSED_AT_ONCE = 64;
+/**
+ * How many turns of the event loop work gets to end after its signal aborted: several commits of its own. Whoever wants to wait for more
+ * drains first; time is not counted, for with a clock that stands still there is none.
+ */
+const STOPPING_TURNS = 100;
+
+const STATES: Readonly<Record<WorkState, ports.WorkStatus["state"]>> = {
+  queued: "waiting",
+  lined: "waiting",
+  executing: "executing",
+  unclosed: "interrupted",
+  completed: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+  interrupted: "interrupted",
+};
+
+/** A work from before it is begun until after it has ended: it can be stopped all the while. */
+interface Running {
+  readonly stop: AbortController;
+  /** Undefined until its function can be called. */
+  execution?: Execution;
+}
+
+/** The engine port over a journal. `close` stops what executes and gives the ownership back. */
+export function createEngine(settings: EngineSettings): ports.Engine & { close(): Promise<void> } {
+  return new JournalEngine(settings);
+}
+
+class JournalEngine implements ports.Engine {
+  readonly #journal: Journal;
+  readonly #clock: ports.Clock;
+  readonly #log: ports.Log;
+  readonly #keepEndedMs: number;
+  readonly #ownership: Ownership;
+  readonly #wakeUps: WakeUps;
+  readonly #kinds = new Map<string, Kind>();
+  readonly #lines = new Map<string, KindLine>();
+  /** By the journal's number. */
+  readonly #running = new Map<number, Running>();
+  readonly #closing = new AbortController();
+  #stopped: Error | undefined;
+  #readied = false;
+  #draining = false;
+  #pruning = false;
+  #whenIdle: (() => void) | undefined;
+
+  constructor({ journal, clock, log, owner, leaseMs, keepEndedMs }: EngineSettings) {
+    this.#journal = journal;
+    this.#clock = clock;
+    this.#log = log;
+    this.#keepEndedMs = keepEndedMs;
+    this.#wakeUps = new WakeUps(clock);
+    this.#ownership = new Ownership({
+      journal,
+      clock,
+      log,
+      owner,
+      leaseMs,
+      onLateClaim: () => this.#takeUp(),
+      onLost: (error) => this.#stop(error),
+      onRenew: () => this.#tidy(),
+    });
+  }
+
+  define<I extends object, O>(
+    kind: string,
+    work: (context: ports.WorkContext, input: I) => Promise<O>,
+    options: ports.WorkOptions<I>,
+  ): void {
+    if (this.#readied) throw new TypeError(`The kind ${kind} is defined after the engine was ready`);
+    if (this.#kinds.has(kind)) throw new TypeError(`The kind ${kind} is defined twice`);
+    this.#kinds.set(kind, createKind(kind, work, options));
+  }
+
+  async ready(): Promise<void> {
+    if (this.#readied) throw new TypeError("The engine is made ready once");
+    this.#readied = true;
+    for (const kind of this.#kinds.values()) this.#lines.set(kind.kind, this.#lineOf(kind));
+    if (await this.#ownership.claim()) await this.#takeUp();
+  }
+
+  async start(
+    kind: string,
+    id: string,
+    input: object,
+    options: ports.StartOptions = {},
+  ): Promise<{ readonly duplicate: boolean }> {
+    if (!this.#kinds.has(kind)) throw new TypeError(`The kind ${kind} is not defined`);
+    checkName("The id of work", id);
+    const key = checkName("The key of work", options.key ?? id);
+    const work = { kind, id, key, input: toInputText(input), acceptedAt: this.#clock.now() };
+    this.#ownership.assert();
+    const { duplicate, places } = await this.#write(this.#journal.accept(work, options.records ?? []));
+    this.#add(places);
+    return { duplicate };
+  }
+
+  async signal(id: string, name: string, payload: unknown): Promise<boolean> {
+    checkName("The name of a signal", name);
+    const text = toJsonText("The payload of a signal", payload) ?? "null";
+    this.#ownership.assert();
+    const signal = await this.#write(this.#journal.signal(id, name, text));
+    if (signal) this.#running.get(signal.work)?.execution?.tell(signal.note);
+    return signal !== undefined;
+  }
+
+  async cancel(id: string, reason: string): Promise<boolean> {
+    this.#ownership.assert();
+    const { work, places } = await this.#write(this.#journal.cancel(id, reason, this.#clock.now()));
+    if (work !== undefined) this.#running.get(work)?.stop.abort(new ports.WorkCancelled(reason));
+    this.#add(places);
+    return work !== undefined;
+  }
+
+  async status(id: string): Promise<ports.WorkStatus | undefined> {
+    const found = this.#journal.find(id);
+    if (!found) return undefined;
+    const { kind, state, attempt, acceptedAt, endedAt, output, error } = found;
+    return { kind, state: STATES[state], attempt, acceptedAt, endedAt, output: fromJsonText(output), error };
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    const grace = checkDuration(graceMs);
+    this.#draining = true;
+    for (const line of this.#lines.values()) line.close();
+    const over = new AbortController();
+    const idle = new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+      this.#noticeIdle();
+    });
+    await Promise.race([idle, this.#clock.sleep(grace, over.signal).catch(() => {})]);
+    over.abort();
+    await this.#stopAndSettle();
+  }
+
+  /** Stop what executes, let others have the work, and take no more. */
+  async close(): Promise<void> {
+    await this.#stopAndSettle();
+    this.#closing.abort();
+    this.#wakeUps.stop();
+    await this.#ownership.close();
+  }
+
+  #lineOf(kind: Kind): KindLine {
+    return new KindLine({
+      limit: kind.concurrency,
+      load: (after, limit) => this.#journal.line(kind.kind, after, limit),
+      execute: (work, seat) => this.#execute(kind, work, seat),
+      onLeave: () => this.#noticeIdle(),
+      onUnreadable: (error) => {
+        this.#log.error("The engine's journal cannot be read", { kind: kind.kind }, error);
+        this.#wakeUps.add(this.#clock.now() + RETRY_MS, () => this.#lines.get(kind.kind)?.pump());
+      },
+    });
+  }
+
+  async #takeUp(): Promise<void> {
+    const interrupted = await this.#insist(() => this.#journal.takeUp([...this.#kinds.values()]));
+    for (let from = 0; from < interrupted.length; from += CLOSED_AT_ONCE) {
+      await Promise.all(interrupted.slice(from, from + CLOSED_AT_ONCE).map((work) => this.#tellClosed(work)));
+    }
+    if (this.#draining || this.#stopped) return;
+    for (const line of this.#lines.values()) line.open();
+  }
+
+  /** Execute a work of the line, if it still is there. Never rejects. */
+  async #execute(kind: Kind, work: number, seat: Seat): Promise<void> {
+    if (this.#running.has(work)) return;
+    const running: Running = { stop: new AbortController() };
+    this.#running.set(work, running);
+    try {
+      const begun = await this.#insist(() => this.#journal.begin(work));
+      if (begun) await this.#perform(kind, begun, running, seat);
+    } catch (error) {
+      // Fenced or closed: the work is another process's, or the next one's.
+      if (!this.#stopped) this.#log.error("Work could not be executed", { kind: kind.kind, work }, error);
+    } finally {
+      this.#running.delete(work);
+    }
+  }
+
+  async #perform(kind: Kind, begun: OpenWork, running: Running, seat: Seat): Promise<void> {
+    const { work, reason } = begun;
+    // Cancelled by a process that then died.
+    if (reason !== undefined) running.stop.abort(new ports.WorkCancelled(reason));
+    const notes = await this.#insist(async () => this.#journal.notes(work));
+    const execution = new Execution(begun, {
+      clock: this.#clock,
+      wakeUps: this.#wakeUps,
+      seat,
+      signal: running.stop.signal,
+      notes,
+      note: (note: Note) => this.#write(this.#journal.note(work, note)),
+      insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
+    });
+    running.execution = execution;
+    const ending = await this.#outcomeOf(kind, execution);
+    execution.finish();
+    if (ending) return this.#end(work, ending);
+    // Stopped half-way. What is resumed stays as it is, for the next process.
+    if (kind.onInterrupted === "close" && !(this.#stopped instanceof ports.EngineFenced)) await this.#tellClosed(begun);
+  }
+
+  /** Run the work's function. Undefined when it was stopped half-way. */
+  async #outcomeOf(kind: Kind, execution: Execution): Promise<Ending | undefined> {
+    try {
+      const output = await kind.work(execution, fromJsonText(execution.input) as object);
+      return { state: "completed", endedAt: this.#clock.now(), output: toJsonText("What the work answered", output) };
+    } catch (thrown) {
+      if (this.#stopped && execution.signal.reason === this.#stopped) return undefined;
+      const { name, message } = describeThrown(thrown);
+      return { state: "failed", endedAt: this.#clock.now(), error: `${name}: ${message}` };
+    }
+  }
+
+  /** Tell the end of work that was interrupted. While it cannot be told, its key goes on, and the next start tells it. */
+  async #tellClosed({ work, id, kind }: OpenWork): Promise<void> {
+    let state: Ending["state"] = "interrupted";
+    try {
+      const input = this.#journal.notes(work).find((note) => note.kind === "input");
+      await this.#kinds.get(kind)?.closed(id, fromJsonText(input?.value) as object);
+    } catch (error) {
+      state = "unclosed";
+      this.#log.error("The end of interrupted work could not be told, and will be at the next start", { kind, id }, error);
+    }
+    await this.#end(work, { state, endedAt: this.#clock.now() });
+  }
+
+  async #end(work: number, ending: Ending): Promise<void> {
+    this.#add(await this.#insist(() => this.#journal.end(work, ending)));
+  }
+
+  #add(places: readonly Place[]): void {
+    for (const place of places) this.#lines.get(place.kind)?.add(place);
+  }
+
+  #write<T>(write: Promise<T>): Promise<T> {
+    return this.#ownership.watch(write);
+  }
+
+  /** Again and again while the store is out of reach: what has happened is not undone by its not being written down. */
+  async #insist<T>(write: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await this.#write(write());
+      } catch (error) {
+        if (!(error instanceof ports.EngineUnavailable) || this.#closing.signal.aborted) throw error;
+        this.#log.error("The engine's journal is out of reach", {}, error);
+        await this.#clock.sleep(RETRY_MS, this.#closing.signal);
+      }
+    }
+  }
+
+  #noticeIdle(): void {
+    if (this.#whenIdle && [...this.#lines.values()].every((line) => line.executing === 0)) this.#whenIdle();
+  }
+
+  async #stopAndSettle(): Promise<void> {
+    this.#stop(new ports.EngineStopped("The engine stops"));
+    for (let turn = 0; this.#running.size > 0 && turn < STOPPING_TURNS; turn++) await nextTurn();
+  }
+
+  #stop(reason: Error): void {
+    this.#stopped ??= reason;
+    for (const line of this.#lines.values()) line.close();
+    for (const { stop } of this.#running.values()) stop.abort(this.#stopped);
+  }
+
+  /** What is to be done now and then. */
+  async #tidy(): Promise<void> {
+    this.#wakeUps.run();
+    if (this.#pruning) return;
+    this.#pruning = true;
+    try {
+      const before = this.#clock.now() - this.#keepEndedMs;
+      let pruned = PRUNED_AT_ONCE;
+      while (pruned === PRUNED_AT_ONCE && !this.#stopped) {
+        pruned = await this.#write(this.#journal.prune(before, PRUNED_AT_ONCE));
+      }
+    } finally {
+      this.#pruning = false;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import { resolve } from "node:path";
+import { defineAdapter, ports, type Scope } from "@portico/core";
+import { openDatabase } from "../records/sqlite/database.ts";
+import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
+import { createSqliteBackend } from "../records/sqlite.ts";
+import { createEngine } from "./create-engine.ts";
+import { openSqliteJournal } from "./embedded/sqlite-journal.ts";
+import type { Journal } from "./journal.ts";
+import { writeRecordsFirst } from "./records-first.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const LEASE_MS = 15_000;
+
+export interface EmbeddedEngineOptions {
+  /**
+   * A database file for the journal alone; needed where the records are not in `records/sqlite`. Without it the journal stands in the
+   * records' own file, and accepting work and writing its records is one commit. With it the records are written first.
+   */
+  readonly path?: string;
+  /**
+   * Processes of one owner take the work from each other at once, so that a restart does not wait; one of another owner waits until the
+   * lease has run out. Default: one owner for all.
+   */
+  readonly owner?: string;
+  /** How long a process that does not answer keeps its work from other owners; default: 15 seconds. */
+  readonly leaseMs?: number;
+  /** How long ended work is remembered, so that its id is a duplicate and its status can be asked; default: 24 hours. */
+  readonly keepEndedMs?: number;
+}
+
+/**
+ * Durable work in one process, its journal in SQLite. Opening throws EngineUnavailable when the journal cannot be opened or was written by
+ * a newer version, and TypeError when there is neither a `path` nor a records store to share.
+ */
+export const embeddedEngine = defineAdapter({
+  name: "engine/embedded",
+  port: ports.engine,
+  needs: { records: ports.records, clock: ports.clock, telemetry: ports.telemetry },
+  open({ records, clock, telemetry }, options: EmbeddedEngineOptions, scope): ports.Engine {
+    const engine = createEngine({
+      journal: journalFor(records, options.path, scope),
+      clock,
+      log: telemetry.log,
+      owner: options.owner ?? "embedded",
+      leaseMs: options.leaseMs ?? LEASE_MS,
+      keepEndedMs: options.keepEndedMs ?? DAY_MS,
+    });
+    scope.onClose(() => engine.close());
+    return engine;
+  },
+});
+
+function journalFor(records: ports.Records, path: string | undefined, scope: Scope): Journal {
+  if (path !== undefined) return writeRecordsFirst(openSqliteJournal(openStore(path, scope)), records);
+  const shared = sqliteStoreOf(records);
+  if (shared) return openSqliteJournal(shared);
+  throw new TypeError("The embedded engine needs a path for its journal, for the records are not in SQLite");
+}
+
+/** A store without records. */
+function openStore(path: string, scope: Scope): SqliteStore {
+  try {
+    const backend = createSqliteBackend(openDatabase(resolve(path)));
+    scope.onClose(backend.close);
+    return { ...backend, transact: (work) => backend.transact(work, []) };
+  } catch (cause) {
+    throw new ports.EngineUnavailable("The engine's journal cannot be opened", { cause });
+  }
+}

@@ -1,0 +1,166 @@
+import { ports } from "@portico/core";
+import type { SqliteStore } from "../../records/sqlite/store.ts";
+import type { Ending, Journal, KindRule, Note, OpenWork, Place, WorkRecord, WorkState } from "../journal.ts";
+import { prepareStatements } from "./statements.ts";
+import { makeTables } from "./tables.ts";
+
+/** What a task answers when it finds, inside the transaction, that the work is another process's by now. */
+const FENCED = Symbol("fenced");
+
+/** A journal in an SQLite file, in the same commits as the records that live there. Throws EngineUnavailable. */
+export function openSqliteJournal(store: SqliteStore): Journal {
+  const sql = translated(() =>
+    store.read(() => {
+      makeTables(store.database);
+      return prepareStatements(store.database);
+    }),
+  );
+  let fence = -1;
+  let lastWork = 0;
+  let lastPlace = 0;
+  const keyLimits = new Map<string, number>();
+
+  /** Write as the owner. What was read before the transaction began may be another process's by now, so that it is asked inside. */
+  const write = async <T>(work: (writeRecords: () => void) => T, records?: readonly ports.Write[]): Promise<T> => {
+    const result = await store
+      .transact((writeRecords) => (sql.owner.get()?.fence === fence ? work(writeRecords) : FENCED), records)
+      .catch(rejectTranslated);
+    if (result === FENCED) throw new ports.EngineFenced("Another process has taken the work over");
+    return result as T;
+  };
+  const read = <T>(work: () => T): T => translated(() => store.read(work));
+
+  const firstOfKey = (kind: string, key: string, limit: number) =>
+    sql.firstOfKey.all(kind, key, limit) as unknown as readonly { readonly work: number; readonly state: WorkState }[];
+
+  /** The first works of a key, as many as may be in line or executing, come into line where they are not. */
+  const advance = (kind: string, key: string): readonly Place[] => {
+    const queued = firstOfKey(kind, key, keyLimits.get(kind) ?? 1).filter((found) => found.state === "queued");
+    return queued.map(({ work }) => {
+      sql.enterLine.run(++lastPlace, work);
+      return { kind, work, place: lastPlace };
+    });
+  };
+
+  const end = (work: number, { endedAt, state, output, error }: Ending): readonly Place[] => {
+    const ended = sql.end.get(endedAt, state, output ?? null, error ?? null, work);
+    if (!ended) return [];
+    // Closing asks for the input once more.
+    if (state !== "unclosed") sql.forgetNotes.run(work);
+    return advance(String(ended.kind), String(ended.key));
+  };
+
+  const takeUp = ({ kind, onInterrupted, keyLimit }: KindRule): readonly OpenWork[] => {
+    keyLimits.set(kind, keyLimit);
+    const { first } = sql.ends.get() as { first: number | null };
+    const head = Math.min(first ?? 0, 0) - 1;
+    if (onInterrupted === "resume") {
+      sql.resume.run(head, lastWork, kind);
+      return [];
+    }
+    const interrupted = [...sql.interrupted.all(kind), ...sql.unclosed.all(kind)] as unknown as RawOpenWork[];
+    for (const { work } of interrupted) sql.leaveLine.run(work);
+    return interrupted.map(toOpenWork);
+  };
+
+  return {
+    async claim({ owner, now, until }) {
+      const claim = store.transact(() => {
+        const present = sql.owner.get() as { owner: string; until: number };
+        if (present.owner !== owner && present.until > now) return { owned: false, until: present.until } as const;
+        const claimed = sql.claim.get(owner, until) as { fence: number };
+        return { owned: true, fence: claimed.fence, last: sql.lastWork.get()?.last, place: sql.ends.get()?.last } as const;
+      });
+      const claimed = await claim.catch(rejectTranslated);
+      if (!claimed.owned) return claimed;
+      fence = claimed.fence;
+      lastWork = Number(claimed.last ?? 0);
+      lastPlace = Math.max(0, Number(claimed.place ?? 0));
+      return { owned: true };
+    },
+    renew: (until) => write(() => void sql.renew.run(until)),
+    release: () => write(() => void sql.renew.run(0)),
+    takeUp: (kinds) => write(() => kinds.flatMap(takeUp)),
+    accept: ({ kind, id, key, input, acceptedAt }, records) =>
+      write((writeRecords) => {
+        const limit = keyLimits.get(kind) ?? 1;
+        const mayBegin = firstOfKey(kind, key, limit).length < limit;
+        const work = lastWork + 1;
+        const place = mayBegin ? lastPlace + 1 : null;
+        const { changes } = sql.create.run(work, id, kind, key, mayBegin ? "lined" : "queued", place, acceptedAt);
+        if (changes === 0) return { duplicate: true, places: [] };
+        sql.note.run(work, "input", "", 0, "done", input);
+        writeRecords();
+        lastWork = work;
+        if (place === null) return { duplicate: false, places: [] };
+        lastPlace = place;
+        return { duplicate: false, places: [{ kind, work, place }] };
+      }, records),
+    begin: (work) =>
+      write(() => {
+        const begun = sql.begin.get(work) as unknown as RawOpenWork | undefined;
+        return begun && toOpenWork(begun);
+      }),
+    note: (work, { kind, name, number, state, value }) =>
+      write(() => void sql.note.run(work, kind, name, number, state, value ?? null)),
+    signal: (id, name, payload) =>
+      write(() => {
+        const work = sql.openById.get(id)?.work;
+        if (work === undefined) return undefined;
+        const number = Number(sql.lastSignal.get(Number(work), name)?.last ?? 0) + 1;
+        sql.note.run(work, "signal", name, number, "done", payload);
+        return { work: Number(work), note: { kind: "signal", name, number, state: "done", value: payload } };
+      }),
+    cancel: (id, reason, now) =>
+      write(() => {
+        const open = sql.openById.get(id);
+        if (!open) return { work: undefined, places: [] };
+        const work = Number(open.work);
+        sql.askToCancel.run(reason, work);
+        const neverBegun = open.state !== "executing" && open.attempt === 0;
+        return { work, places: neverBegun ? end(work, { state: "interrupted", endedAt: now }) : [] };
+      }),
+    end: (work, ending) => write(() => end(work, ending)),
+    async prune(before, limit) {
+      // Looking costs no lock and no sync.
+      if (!read(() => sql.prunable.get(before))) return 0;
+      return write(() => Number(sql.prune.run(before, limit).changes));
+    },
+    find: (id) => read(() => toRecord(sql.record.get(id))),
+    line: (kind, after, limit) => read(() => sql.line.all(kind, after, limit) as unknown as readonly Place[]),
+    notes: (work) =>
+      read(() => sql.notes.all(work).map((row) => ({ ...(row as unknown as Note), value: row.value?.toString() ?? undefined }))),
+  };
+}
+
+interface RawOpenWork extends Omit<OpenWork, "reason"> {
+  readonly reason: string | null;
+}
+
+function toOpenWork({ work, id, kind, attempt, reason }: RawOpenWork): OpenWork {
+  return { work, id, kind, attempt, reason: reason ?? undefined };
+}
+
+function toRecord(row: Record<string, unknown> | undefined): WorkRecord | undefined {
+  if (!row) return undefined;
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? undefined])) as unknown as WorkRecord;
+}
+
+/** The store speaks of records; whoever asks the engine hears of the engine. */
+function translate(error: unknown): unknown {
+  if (!(error instanceof ports.RecordsUnavailable)) return error;
+  if (error.cause instanceof ports.EngineUnavailable) return error.cause;
+  return new ports.EngineUnavailable("The engine's journal cannot be used", { cause: error });
+}
+
+function translated<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+function rejectTranslated(error: unknown): never {
+  throw translate(error);
+}

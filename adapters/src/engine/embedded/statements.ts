@@ -1,0 +1,65 @@
+import type { DatabaseSync } from "node:sqlite";
+
+/** The journal's statements, each prepared once. */
+export type Statements = ReturnType<typeof prepareStatements>;
+
+const OPEN_WORK = "work, id, kind, attempt, reason";
+const RECORD = `kind, state, attempt, accepted AS acceptedAt, ended AS endedAt, output, error`;
+
+/** Prepare every statement over tables that are there. */
+export function prepareStatements(database: DatabaseSync) {
+  const sql = (text: string) => database.prepare(text);
+  return {
+    owner: sql(`SELECT fence, owner, until FROM "_engine_owner"`),
+    claim: sql(`UPDATE "_engine_owner" SET fence = fence + 1, owner = ?, until = ? RETURNING fence`),
+    renew: sql(`UPDATE "_engine_owner" SET until = ?`),
+    lastWork: sql(`SELECT max(work) AS last FROM "_engine_work"`),
+    ends: sql(`SELECT min(place) AS first, max(place) AS last FROM "_engine_work" WHERE place IS NOT NULL`),
+
+    create: sql(
+      `INSERT INTO "_engine_work" (work, id, kind, key, state, place, accepted) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    ),
+    begin: sql(
+      `UPDATE "_engine_work" SET state = 'executing', place = NULL, attempt = attempt + 1
+       WHERE work = ? AND state = 'lined' RETURNING ${OPEN_WORK}`,
+    ),
+    // 'cancelled' wins over whatever the work did after it was told.
+    end: sql(
+      `UPDATE "_engine_work" SET place = NULL, ended = ?1, output = iif(reason IS NULL, ?3, NULL), error = coalesce(reason, ?4),
+         state = iif(reason IS NULL OR ?2 = 'unclosed', ?2, 'cancelled')
+       WHERE work = ?5 AND (ended IS NULL OR state = 'unclosed') RETURNING kind, key`,
+    ),
+    askToCancel: sql(`UPDATE "_engine_work" SET reason = ? WHERE work = ? AND reason IS NULL`),
+
+    openById: sql(`SELECT work, attempt, state FROM "_engine_work" WHERE id = ? AND ended IS NULL`),
+    record: sql(`SELECT ${RECORD} FROM "_engine_work" WHERE id = ?`),
+    line: sql(`SELECT kind, work, place FROM "_engine_work" WHERE kind = ? AND place > ? ORDER BY place LIMIT ?`),
+    firstOfKey: sql(`SELECT work, state FROM "_engine_work" WHERE kind = ? AND key = ? AND ended IS NULL ORDER BY work LIMIT ?`),
+    enterLine: sql(`UPDATE "_engine_work" SET state = 'lined', place = ? WHERE work = ?`),
+
+    // The line counts places on from the head backwards: these were begun before anything that stands in it.
+    resume: sql(
+      `UPDATE "_engine_work" SET state = 'lined', place = ?1 - (?2 - work) WHERE kind = ?3 AND ended IS NULL AND state = 'executing'`,
+    ),
+    interrupted: sql(
+      `SELECT ${OPEN_WORK} FROM "_engine_work" WHERE kind = ? AND ended IS NULL AND (state = 'executing' OR attempt > 0) ORDER BY work`,
+    ),
+    unclosed: sql(`SELECT ${OPEN_WORK} FROM "_engine_work" WHERE kind = ? AND state = 'unclosed' ORDER BY work`),
+    // Nobody may begin what is being closed.
+    leaveLine: sql(`UPDATE "_engine_work" SET state = 'executing', place = NULL WHERE work = ? AND state = 'lined'`),
+
+    note: sql(
+      `INSERT INTO "_engine_notes" (work, kind, name, number, state, value) VALUES (?, ?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET state = excluded.state, value = excluded.value`,
+    ),
+    notes: sql(`SELECT kind, name, number, state, value FROM "_engine_notes" WHERE work = ? ORDER BY kind, name, number`),
+    lastSignal: sql(`SELECT max(number) AS last FROM "_engine_notes" WHERE work = ? AND kind = 'signal' AND name = ?`),
+    forgetNotes: sql(`DELETE FROM "_engine_notes" WHERE work = ?`),
+
+    prunable: sql(`SELECT 1 FROM "_engine_work" WHERE ended < ? AND state <> 'unclosed' LIMIT 1`),
+    prune: sql(
+      `DELETE FROM "_engine_work" WHERE work IN
+         (SELECT work FROM "_engine_work" WHERE ended < ? AND state <> 'unclosed' ORDER BY ended LIMIT ?)`,
+    ),
+  };
+}

@@ -1,0 +1,32 @@
+import { defineAdapter, ports } from "@portico/core";
+import { createEngine } from "./create-engine.ts";
+import { createMemoryJournal } from "./memory/memory-journal.ts";
+import { writeRecordsFirst } from "./records-first.ts";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Nobody else can claim what is in this process's memory. */
+const LEASE_MS = 15_000;
+
+export interface MemoryEngineOptions {
+  /** How long ended work is remembered; default: 24 hours. */
+  readonly keepEndedMs?: number;
+}
+
+/** The engine's law without its durability: accepted work is gone when it closes. For tests and for trying things out. */
+export const memoryEngine = defineAdapter({
+  name: "engine/memory",
+  port: ports.engine,
+  needs: { records: ports.records, clock: ports.clock, telemetry: ports.telemetry },
+  open({ records, clock, telemetry }, options: MemoryEngineOptions, scope): ports.Engine {
+    const engine = createEngine({
+      journal: writeRecordsFirst(createMemoryJournal(), records),
+      clock,
+      log: telemetry.log,
+      owner: "memory",
+      leaseMs: LEASE_MS,
+      keepEndedMs: options.keepEndedMs ?? DAY_MS,
+    });
+    scope.onClose(() => engine.close());
+    return engine;
+  },
+});

@@ -1,0 +1,31 @@
+import type { ports } from "@portico/core";
+import type { Acceptance, Journal } from "./journal.ts";
+
+/**
+ * A journal that shares no store with the records: they are written before the work is accepted, and a conflict keeps it from being so.
+ * A process that dies between the two leaves records of work that it never acknowledged.
+ */
+export function writeRecordsFirst(journal: Journal, records: ports.Records): Journal {
+  const accepting = new Map<string, Promise<unknown>>();
+
+  const acceptAfter = async (work: Parameters<Journal["accept"]>[0], writes: readonly ports.Write[]): Promise<Acceptance> => {
+    if (journal.find(work.id)) return { duplicate: true, places: [] };
+    await records.batch(writes);
+    return journal.accept(work, []);
+  };
+
+  return {
+    ...journal,
+    async accept(work, writes) {
+      // One at a time for one id, or the records of a duplicate would be written while the first is on its way.
+      for (let earlier = accepting.get(work.id); earlier; earlier = accepting.get(work.id)) await earlier.catch(() => {});
+      const accepted = acceptAfter(work, writes);
+      accepting.set(work.id, accepted);
+      try {
+        return await accepted;
+      } finally {
+        accepting.delete(work.id);
+      }
+    },
+  };
+}

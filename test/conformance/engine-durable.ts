@@ -1,0 +1,293 @@
+import { ports } from "@portico/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createGate, type EngineUnderTest, found, type OpenEngine, openEngine, settled, untilAborted } from "./engine-subject.ts";
+
+/** How further processes meet the store of a first one. */
+export interface DurableEngine {
+  /** Another process of the same owner. */
+  again(first: EngineUnderTest): EngineUnderTest;
+  /** A process of another owner. */
+  rival(first: EngineUnderTest): EngineUnderTest;
+  /** How long the owner of the work keeps it without a sign of life, in milliseconds of the process's own clock. */
+  readonly leaseMs: number;
+}
+
+/**
+ * What an engine whose store outlives its process has to do beside. A process that died is one that is left open and never heard again:
+ * the next one takes its work over while it still stands there.
+ */
+export function engineDurability(make: () => EngineUnderTest | Promise<EngineUnderTest>, durable: DurableEngine): void {
+  describe("another process", () => {
+    let under: EngineUnderTest;
+    let first: OpenEngine;
+    const opened: OpenEngine[] = [];
+    let ran: string[];
+    beforeEach(async () => {
+      under = await make();
+      first = await openEngine(under);
+      opened.push(first);
+      ran = [];
+    });
+    afterEach(async () => {
+      for (const each of opened.splice(0).reverse()) await each.close();
+    });
+
+    type Work = (context: ports.WorkContext, input: Record<string, unknown>) => Promise<unknown>;
+    const define = (engine: ports.Engine, work: Work, options: Partial<ports.WorkOptions<object>> = {}) =>
+      engine.define("kind", work, { onInterrupted: "resume", ...options });
+    const next = async (
+      work: Work,
+      options?: Partial<ports.WorkOptions<object>>,
+      from = durable.again(under),
+    ): Promise<OpenEngine> => {
+      const process = await openEngine(from, (engine) => define(engine, work, options));
+      opened.push(process);
+      await process.engine.ready();
+      return process;
+    };
+    const begin = async (work: Work, options?: Partial<ports.WorkOptions<object>>): Promise<void> => {
+      define(first.engine, work, options);
+      await first.engine.ready();
+    };
+    const start = (id: string, options?: ports.StartOptions) => first.engine.start("kind", id, { of: id }, options);
+    const forever: Work = async ({ signal }) => untilAborted(signal);
+
+    it("runs what was accepted and had not begun, once, with its input and after its records", async () => {
+      await begin(forever, { concurrency: 1 });
+      await start("first");
+      await start("second", { records: [first.notes.write.put("note", { text: "kept" })] });
+      const process = await next(async ({ id, attempt }, input) => void ran.push(`${id} ${attempt} ${JSON.stringify(input)}`));
+      expect(await process.ended("second")).toMatchObject({ state: "completed", attempt: 1 });
+      await process.ended("first");
+      expect(ran.toSorted()).toEqual(['first 2 {"of":"first"}', 'second 1 {"of":"second"}']);
+    });
+
+    it("knows what is a duplicate, and what has ended stays ended", async () => {
+      await begin(async ({ id }) => void ran.push(id));
+      await start("one");
+      await first.ended("one");
+      const process = await next(async ({ id }) => void ran.push(`${id} again`));
+      expect(await process.engine.start("kind", "one", {})).toEqual({ duplicate: true });
+      await settled();
+      expect(ran).toEqual(["one"]);
+      expect(await process.engine.status("one")).toMatchObject({ state: "completed", attempt: 1 });
+    });
+
+    it("goes on from the last finished step: what was done is not done again", async () => {
+      const gate = createGate();
+      await begin(async (context) => {
+        await context.step("a", async () => ran.push("a"));
+        await context.step("b", async () => ran.push("b"));
+        await gate.passed;
+        await context.step("c", async () => ran.push("c"));
+      });
+      await start("one");
+      await found(() => ran.length === 2);
+      await settled();
+      const process = await next(async (context) => {
+        const answers = [];
+        for (const name of ["a", "b", "c"]) answers.push(await context.step(name, async () => ran.push(`${name} again`)));
+        return answers;
+      });
+      expect(await process.ended("one")).toMatchObject({ state: "completed", attempt: 2, output: [1, 2, 3] });
+      expect(ran).toEqual(["a", "b", "c again"]);
+    });
+
+    it("throws again what a finished step threw", async () => {
+      await begin(async (context) => {
+        await context.step("a", async () => Promise.reject(new RangeError("too far"))).catch(() => ran.push("threw"));
+        await untilAborted(context.signal);
+      });
+      await start("one");
+      await found(() => ran.length);
+      const process = await next(async (context) =>
+        context.step("a", async () => "never").catch(({ name, message }: Error) => `${name}: ${message}`),
+      );
+      expect(await process.ended("one")).toMatchObject({ state: "completed", output: "RangeError: too far" });
+    });
+
+    it("runs a step that had begun again where it is repeatable, and throws StepInterrupted where it is not", async () => {
+      await begin(async (context) => {
+        const repeatable = { repeatable: true };
+        await Promise.all([
+          context.step("may", (signal) => (ran.push("may"), untilAborted(signal)), repeatable),
+          context.step("may not", (signal) => (ran.push("may not"), untilAborted(signal))),
+        ]);
+      });
+      await start("one");
+      await found(() => ran.length === 2);
+      const process = await next(async (context) => {
+        const may = await context.step("may", async () => "again", { repeatable: true });
+        const mayNot = await context.step("may not", async () => "again").catch((error: Error) => error.name);
+        return [may, mayNot];
+      });
+      expect(await process.ended("one")).toMatchObject({ state: "completed", output: ["again", "StepInterrupted"] });
+    });
+
+    it("closes what was executing where its kind says so: told once, with its input, and never executed again", async () => {
+      const closing: Partial<ports.WorkOptions<object>> = {
+        onInterrupted: "close",
+        closed: async (id, input) => void ran.push(`closed ${id} ${JSON.stringify(input)}`),
+      };
+      await begin(async (context) => (ran.push(context.id), untilAborted(context.signal)), { ...closing, concurrency: 1 });
+      await start("one");
+      await start("two");
+      await found(() => ran.length);
+      const process = await next(async ({ id }) => void ran.push(`${id} again`), closing);
+      // `ready` has told it.
+      expect(ran[1]).toBe('closed one {"of":"one"}');
+      await process.ended("two");
+      expect(ran).toEqual(["one", 'closed one {"of":"one"}', "two again"]);
+      expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
+      await next(forever, closing);
+      expect(ran.length).toBe(3);
+    });
+
+    it("is told of an end again, where it could not be told", async () => {
+      const options = (closed: (id: string) => Promise<void>) => ({ onInterrupted: "close" as const, closed });
+      await begin(
+        async (context) => (ran.push(context.id), untilAborted(context.signal)),
+        options(async () => {}),
+      );
+      await start("one");
+      await found(() => ran.length);
+      const process = await next(
+        forever,
+        options(async () => Promise.reject(new Error("not now"))),
+      );
+      expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
+      expect(await process.engine.start("kind", "one", {})).toEqual({ duplicate: true });
+      await next(
+        forever,
+        options(async (id) => void ran.push(`closed ${id}`)),
+      );
+      expect(ran).toEqual(["one", "closed one"]);
+    });
+
+    it("keeps the order of a key", async () => {
+      await begin(forever);
+      for (const id of ["a", "b", "c", "d"]) await start(id, { key: "k" });
+      const process = await next(async ({ id }) => void ran.push(id));
+      await process.ended("d");
+      expect(ran).toEqual(["a", "b", "c", "d"]);
+    });
+
+    it("sleeps only what is left, and waits only as long as is left", async () => {
+      await begin(async (context) => {
+        ran.push(context.id);
+        if (context.id === "sleeps") await context.sleep("s", 1000);
+        else await context.waitFor("w", { timeoutMs: 1000 });
+      });
+      await start("sleeps");
+      await start("waits");
+      await found(() => ran.length === 2);
+      await settled();
+      const process = await next(async (context) => {
+        if (context.id === "sleeps") await context.sleep("s", 60_000);
+        else return (await context.waitFor("w", { timeoutMs: 60_000 })) ?? "nothing";
+        return "slept";
+      });
+      await process.pass(1000);
+      expect(await process.ended("sleeps")).toMatchObject({ output: "slept" });
+      expect(await process.ended("waits")).toMatchObject({ output: "nothing" });
+    });
+
+    it("has the signals that nobody had waited for, and those that a dead wait had taken", async () => {
+      await begin(async (context) => {
+        ran.push(String(await context.waitFor("taken")));
+        await untilAborted(context.signal);
+      });
+      await start("one");
+      await first.engine.signal("one", "taken", "t");
+      await first.engine.signal("one", "early", "e");
+      await found(() => ran.length);
+      const process = await next(async (context) => [await context.waitFor("taken"), await context.waitFor("early")]);
+      expect(await process.ended("one")).toMatchObject({ output: ["t", "e"] });
+    });
+
+    it("knows what was cancelled: what executed is told so, what had not begun never does", async () => {
+      await begin(async (context) => (ran.push(context.id), new Promise(() => {})), { concurrency: 1 });
+      await start("executes");
+      await start("waits");
+      await found(() => ran.length);
+      expect(await first.engine.cancel("executes", "enough")).toBe(true);
+      expect(await first.engine.cancel("waits", "enough")).toBe(true);
+      const reasons: unknown[] = [];
+      const process = await next(async ({ id, signal }) => {
+        ran.push(`${id} again`);
+        reasons.push(signal.reason);
+      });
+      expect(await process.ended("executes")).toMatchObject({ state: "cancelled", error: "enough" });
+      expect(await process.engine.status("waits")).toMatchObject({ state: "cancelled", attempt: 0 });
+      expect(ran).toEqual(["executes", "executes again"]);
+      expect(reasons[0]).toBeInstanceOf(ports.WorkCancelled);
+    });
+
+    it("fences the one before: nothing that it writes counts, its work is told so, and it accepts no more", async () => {
+      let reason: unknown;
+      const gate = createGate();
+      await begin(async (context) => {
+        ran.push(context.id);
+        await gate.passed;
+        try {
+          await context.step("late", async () => ran.push("late step"));
+        } catch (error) {
+          reason = error;
+          throw error;
+        }
+      });
+      await start("one");
+      await found(() => ran.length);
+      const process = await next(async ({ id }) => (ran.push(`${id} again`), "second"));
+      expect(await process.ended("one")).toMatchObject({ output: "second" });
+      gate.open();
+      await found(() => reason);
+      expect(reason).toBeInstanceOf(ports.EngineFenced);
+      await expect(start("two")).rejects.toThrow(ports.EngineFenced);
+      await expect(first.engine.cancel("one", "x")).rejects.toThrow(ports.EngineFenced);
+      expect(await process.engine.status("one")).toMatchObject({ state: "completed", output: "second", attempt: 2 });
+      expect(ran).toEqual(["one", "one again"]);
+    });
+
+    it("has what was accepted for a kind that it does not define kept for one that does", async () => {
+      await begin(forever, { concurrency: 1 });
+      await start("one");
+      await start("two");
+      const other = await openEngine(durable.again(under), (engine) =>
+        engine.define("other", forever, { onInterrupted: "resume" }),
+      );
+      opened.push(other);
+      await other.engine.ready();
+      await settled();
+      expect(await other.engine.status("two")).toMatchObject({ state: "waiting" });
+      const process = await next(async ({ id }) => void ran.push(id));
+      await process.ended("two");
+      await process.ended("one");
+      expect(ran.toSorted()).toEqual(["one", "two"]);
+    });
+
+    it("of another owner stands by until the lease has run out, and accepts nothing meanwhile", async () => {
+      await begin(forever);
+      await start("one");
+      const rival = await next(async ({ id }) => void ran.push(id), {}, durable.rival(under));
+      await expect(rival.engine.start("kind", "two", {})).rejects.toThrow(ports.EngineFenced);
+      await rival.pass(durable.leaseMs - 1);
+      await settled();
+      expect(ran).toEqual([]);
+      // The rival's own clock has told it: the first one, whose clock stands still, has given no sign of life.
+      await rival.pass(2);
+      await rival.ended("one");
+      expect(ran).toEqual(["one"]);
+      await expect(start("three")).rejects.toThrow(ports.EngineFenced);
+    });
+
+    it("of another owner has the work at once, where the one before has closed", async () => {
+      await begin(forever);
+      await start("one");
+      await first.close();
+      const rival = await next(async ({ id }) => void ran.push(id), {}, durable.rival(under));
+      await rival.ended("one");
+      expect(ran).toEqual(["one"]);
+    });
+  });
+}

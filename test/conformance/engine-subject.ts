@@ -1,0 +1,76 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Adapter, createApp, ports } from "@portico/core";
+
+/** One process of an engine's, as far as its suite can tell. */
+export interface EngineUnderTest {
+  /** The engine and all that it needs: records and a clock of this process's own. */
+  readonly adapters: readonly Adapter[];
+  /** Resolves when `ms` milliseconds of that clock have passed and everything that fell due was begun. */
+  pass(ms: number): Promise<void>;
+}
+
+/** What the suite keeps beside the work. */
+export interface Note {
+  text: string;
+}
+
+/** An engine that stands open, with its records. */
+export interface OpenEngine {
+  readonly engine: ports.Engine;
+  readonly notes: ports.Collection<Note>;
+  pass(ms: number): Promise<void>;
+  /** The status of a work when it has ended. */
+  ended(id: string): Promise<ports.WorkStatus>;
+  close(): Promise<void>;
+}
+
+/** Open an engine; `define` says what its kinds do. It is not ready yet. */
+export async function openEngine(under: EngineUnderTest, define?: (engine: ports.Engine) => void): Promise<OpenEngine> {
+  const app = await createApp({ name: "engine-conformance", adapters: [...under.adapters] });
+  const engine = app.port(ports.engine);
+  define?.(engine);
+  const ended = async (id: string): Promise<ports.WorkStatus | undefined> => {
+    const status = await engine.status(id);
+    return status?.endedAt === undefined ? undefined : status;
+  };
+  return {
+    engine,
+    notes: app.port(ports.records).collection<Note>({ name: "conformance-notes" }),
+    pass: under.pass,
+    ended: (id) => found(() => ended(id)),
+    close: app.close,
+  };
+}
+
+/** What `look` finds, as soon as it finds something: looked for in every turn of the event loop, until the test's own time is over. */
+export async function found<T>(look: () => T | Promise<T>): Promise<Exclude<T, undefined | null | false | 0>> {
+  for (;;) {
+    const seen = await look();
+    if (seen) return seen as Exclude<T, undefined | null | false | 0>;
+    await nextTurn();
+  }
+}
+
+/** Enough turns of the event loop for whatever was set going to have happened: for tests that something does not. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
+}
+
+/** A door that work stands before until it is opened. */
+export interface Gate {
+  readonly passed: Promise<void>;
+  open(): void;
+}
+
+export function createGate(): Gate {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, open: resolve };
+}
+
+/** Rejects with the signal's reason when it aborts, and does nothing else. */
+export function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}

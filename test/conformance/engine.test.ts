@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { embeddedEngine, type EmbeddedEngineOptions } from "@portico/adapters/engine/embedded";
+import { memoryEngine } from "@portico/adapters/engine/memory";
+import { memoryRecords } from "@portico/adapters/records/memory";
+import { sqliteRecords } from "@portico/adapters/records/sqlite";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import type { Adapter } from "@portico/core";
+import { afterAll } from "vitest";
+import { type EngineUnderTest, engineConformance } from "./engine.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "portico-engine-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const LEASE_MS = 15_000;
+
+function processOf(engine: Adapter, records: Adapter): EngineUnderTest {
+  const clock = createManualClock();
+  return { adapters: [engine, records, manualClock({ clock }), memoryTelemetry({})], pass: clock.advance };
+}
+
+engineConformance("memory", () => processOf(memoryEngine({}), memoryRecords()));
+
+let stores = 0;
+/** The paths of what was made, so that another process can be given the same. */
+const paths = new WeakMap<EngineUnderTest, string>();
+
+function onOneStore(makeProcess: (path: string, options: EmbeddedEngineOptions) => EngineUnderTest) {
+  const open = (path: string, owner: string): EngineUnderTest => {
+    const made = makeProcess(path, { owner, leaseMs: LEASE_MS });
+    paths.set(made, path);
+    return made;
+  };
+  return {
+    make: () => open(join(folder, `${++stores}.db`), "one"),
+    durable: {
+      again: (first: EngineUnderTest) => open(paths.get(first)!, "one"),
+      rival: (first: EngineUnderTest) => open(paths.get(first)!, "another"),
+      leaseMs: LEASE_MS,
+    },
+  };
+}
+
+const shared = onOneStore((path, options) => processOf(embeddedEngine(options), sqliteRecords({ path })));
+engineConformance("embedded, in the file of the records", shared.make, { durable: shared.durable });
+
+const apart = onOneStore((path, options) => processOf(embeddedEngine({ ...options, path }), memoryRecords()));
+engineConformance("embedded, with a file of its own", apart.make, { durable: apart.durable });
