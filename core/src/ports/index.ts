@@ -19,6 +19,7 @@ export {
   ModelUnreachable,
   models,
 } from "./models.ts";
+export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
 export {
   ConnectionRefused,
   type Realtime,
