@@ -89,6 +89,14 @@ export function connected(client: Socket): Promise<Socket> {
   });
 }
 
+/** The first argument of the next such event of a client, its manager or its engine: none of them is an emitter of Node. */
+export function told(
+  emitter: { once(event: never, listener: (what: unknown) => void): unknown },
+  event: string,
+): Promise<unknown> {
+  return new Promise((resolve) => emitter.once(event as never, resolve));
+}
+
 const route = (surface: string) =>
   ({ surface, method: "GET", path: "/hello", summary: "", success: reply.json(v.string()) }) as const;
 const contract = defineContract(

@@ -54,11 +54,12 @@ const UNSOUND: Refusal = { status: 400, code: "invalid_request", message: "The q
 const TOO_LARGE: Refusal = { status: 413, code: "body_too_large", message: "Request body too large" };
 
 /**
- * Engine.IO never answers a plain GET that names the transport `websocket` and the session of a WebSocket, and takes the last of several
- * parameters of one name: the first may not say something else.
+ * What Engine.IO answers badly or not at all: a plain GET that names the transport `websocket` and the session of a WebSocket, and an older
+ * protocol over a WebSocket. Of several parameters of one name it takes the last, so that no other may be looked at here.
  */
 function isQuerySound(url: string, kind: "request" | "upgrade"): boolean {
   const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
   if (["EIO", "transport", "sid"].some((name) => query.getAll(name).length > 1)) return false;
+  if (query.get("EIO") !== "4") return false;
   return (query.get("transport") === "websocket") === (kind === "upgrade");
 }
