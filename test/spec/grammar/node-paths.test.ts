@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
+import type { Duplex } from "node:stream";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type App, createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
 import { attach, refuseUpgrade, toNodeHandler } from "@portico/core/node";
@@ -133,6 +134,21 @@ describe("attached to a server, a surface", () => {
     expect(host.attachment.open.size).toBe(0);
   });
 
+  it("outlives a client that resets its upgraded connection", async () => {
+    await using app = await open();
+    const taken = Promise.withResolvers<Duplex>();
+    app.paths.serve({ ...path("/live/"), upgrade: (_request, socket) => taken.resolve(socket.resume()) });
+    await using host = await attached(app);
+    const client = connect(Number(new URL(host.origin).port), "127.0.0.1");
+    client.write("GET /live/ HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    const socket = await taken.promise;
+    const failed = new Promise((resolve) => socket.once("close", resolve));
+    client.resetAndDestroy();
+    await failed;
+    expect(socket.errored).toMatchObject({ code: "ECONNRESET" });
+    expect(await host.upgrade("/shared/")).toContain('"route"');
+  });
+
   it.each([
     ["h2c on a path of its own", "/live/", "h2c"],
     ["h2c on a route", "/shared/", "h2c"],
@@ -246,6 +262,7 @@ async function attached(
   const head = (url: string, more: string) => `GET ${url} HTTP/1.1\r\nHost: test\r\n${more}\r\n`;
   return {
     server,
+    origin,
     attachment: attachment!,
     get: (url: string) => rawCall(origin, head(url, "Connection: close\r\n")),
     upgrade: (url: string, protocol = "websocket") =>

@@ -25,6 +25,15 @@ describe("a client that reads slower than the service sends", () => {
     deaf.destroy();
   });
 
+  it("over polling is cut when more than 1 MiB waits", async () => {
+    const service = await open();
+    await openRawSession(host.origin, { name: "ada" });
+    const text = "x".repeat(64 * 1024);
+    let sent = 0;
+    while (service.connections.send(service.idOf("ada"), "page", text)) sent++;
+    expect(sent).toBe(15);
+  });
+
   it("over polling is cut when more than 1,000 events wait", async () => {
     const service = await open();
     await openRawSession(host.origin, { name: "ada" });
@@ -74,7 +83,7 @@ describe.each(Object.entries(clientKinds))("a replay of more than the backlog, %
   });
 
   it("in pages that wait for each other arrives whole and in order", async () => {
-    const service = await open({ backlog: { events: 100, bytes: 1024 * 1024 } });
+    const service = await open({ backlog: { events: 100, bytes: 2_000 } });
     const client = await host.connect({ name: "ada" }, { transports: [...transports] });
     const id = service.idOf("ada");
     const heard: number[] = [];

@@ -79,6 +79,22 @@ describe("a client", () => {
     expect(heard).toEqual(Array.from({ length: sent }, (_each, n) => n));
   });
 
+  it("that is dropped is not heard any more, not even what it sent in the same breath", async () => {
+    host = await openSocketHost();
+    const service = serveNamed(host.realtime, {
+      receive: (socket, event) => {
+        heard.push(event);
+        service.connections.drop(socket.id);
+      },
+    });
+    const heard: string[] = [];
+    const session = await openRawSession(host.origin, { name: "ada" });
+    await session.post(['42["first"]', '42["second"]'].join("\x1e"));
+    await service.saw("gone ada");
+    await host.closeApp();
+    expect(heard).toEqual(["first"]);
+  });
+
   it("that sends an acknowledgement along gets none, and its event arrives", async () => {
     const service = await open();
     const client = await host.connect({ name: "ada" });

@@ -102,6 +102,7 @@ describe("a request that fits no session", () => {
     const { sid } = await openRawSession(host.origin);
     for (const id of [client.io.engine.id, sid, "forged"]) {
       expect(statusOf(await raw(`GET ${WEBSOCKET}&sid=${id}`))).toBe(400);
+      expect(statusOf(await raw(`GET ${POLLING}&transport=websocket&sid=${id}`))).toBe(400);
     }
     expect(statusOf(await raw(`GET ${WEBSOCKET}`))).toBe(400);
     expect(service.connections.has(service.idOf("ada"))).toBe(true);
@@ -166,7 +167,7 @@ describe("a message that is larger than 128 KiB", () => {
     const chunk = "x".repeat(100 * 1024);
     const answer = await raw(
       `POST ${POLLING}&sid=${sid}`,
-      ["Transfer-Encoding: chunked", "Content-Type: text/plain"],
+      ["Connection: keep-alive", "Transfer-Encoding: chunked", "Content-Type: text/plain"],
       `${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(2),
     );
     expect(statusOf(answer)).toBe(413);

@@ -36,6 +36,8 @@ describe("a listener of a preset", () => {
     const poll = (await openRawSession(started.origin, { name: "polling" })).poll();
     const polled = expect(poll).rejects.toThrow();
     await started.service.saw("joined deaf");
+    // The poll has arrived, and is held.
+    expect(await started.service.connections.drained(started.service.idOf("polling"))).toBe(true);
     expect(await started.listeners.drain(GRACE_MS)).toBe(0);
     await polled;
     deaf.destroy();

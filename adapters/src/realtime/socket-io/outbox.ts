@@ -45,7 +45,6 @@ export class Outbox {
   }
 
   #flushed(): void {
-    this.#left(this.#leaving);
     this.#leaving = this.#buffered && this.#untilReady(this.#buffered);
     this.#buffered = undefined;
     this.#events = this.#bytes = 0;
