@@ -2,10 +2,11 @@ import * as v from "valibot";
 import type { Adapter } from "./adapter.ts";
 import { builtIn } from "./built-in.ts";
 import { Container } from "./container.ts";
+import { NodePathTable } from "./http/node-path-table.ts";
 import { type InstalledRoute, type SurfaceServices, sayings } from "./http/pipeline.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Needs, Port } from "./port.ts";
-import { clock, ids, telemetry } from "./ports/index.ts";
+import { clock, ids, nodePaths, telemetry } from "./ports/index.ts";
 import { flattenPreset, type Preset } from "./preset.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
 import type { PluginScope } from "./scope.ts";
@@ -18,7 +19,7 @@ export interface App extends AsyncDisposable {
   readonly fetch: Fetch;
   /** One surface by its name; throws where there is none of that name. */
   surface(name: string): Surface;
-  /** Names of all surfaces, in the order in which plugins brought them. */
+  /** Names of all surfaces, in the order in which plugins brought them; those that only have Node paths come last. */
   readonly surfaces: readonly string[];
   /** The contracts of every plugin by plugin name: what documents and clients are derived from. */
   readonly contracts: Readonly<Record<string, Contract>>;
@@ -36,11 +37,13 @@ export async function createApp(preset: Preset): Promise<App> {
   const { name, adapters, plugins } = flattenPreset(preset);
   const container = new Container();
   const surfaces = new Map<string, SurfaceBuilder>();
+  const served = new NodePathTable();
   const { scope, ready, close } = createScope(name);
   scope.onClose(() => container.dispose());
 
   try {
     assertNamedOnce(name, plugins);
+    container.put(nodePaths, served);
     for (const adapter of inOrder(adapters)) {
       assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, container);
       container.put(adapter.spec.port, await adapter.spec.open(container.give(adapter.spec.needs), adapter.options, scope));
@@ -51,11 +54,12 @@ export async function createApp(preset: Preset): Promise<App> {
       telemetry: container.has(telemetry) ? container.get(telemetry) : builtIn.telemetry,
     };
     const surfaceOf = (surface: string) => {
-      const known = surfaces.get(surface) ?? createSurface(surface, services);
+      const known = surfaces.get(surface) ?? createSurface(surface, services, served.of(surface));
       surfaces.set(surface, known);
       return known;
     };
     for (const plugin of plugins) await install(plugin, container, surfaceOf, scope);
+    for (const surface of served.surfaces) surfaceOf(surface);
     await ready();
   } catch (error) {
     await close().catch(() => {});

@@ -61,6 +61,11 @@ export interface Channel<C extends ChannelContract> {
   /** False when there is no such connection (any more). */
   send(socketId: string, message: ChannelMessage<C>): boolean;
   has(socketId: string): boolean;
+  /**
+   * Waits until all that was sent to this connection so far has left; false when it ends first, or is not there. For replays: a client that
+   * is too far behind is cut, so send a page, wait, and send the next.
+   */
+  drained(socketId: string): Promise<boolean>;
   /** End one connection, for example when its token was revoked. False when there is none. */
   drop(socketId: string): boolean;
 }
@@ -109,6 +114,7 @@ export function openChannel<const C extends ChannelContract, W>(
     say: sayings(contract) as ChannelSay<C>,
     send: (socketId, message) => connections.send(socketId, message.event, message.data),
     has: (socketId) => connections.has(socketId),
+    drained: (socketId) => connections.drained(socketId),
     drop: (socketId) => connections.drop(socketId),
   };
 }

@@ -34,6 +34,7 @@ export { type CauseDescription, describeCause } from "./describe-cause.ts";
 export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError, type ServiceErrorOptions } from "./error.ts";
 export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/body.ts";
 export { bearerToken } from "./http/credential.ts";
+export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
 // Writing a plugin
 export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
 export { defineManyPort, definePort, type Filling, type Given, type ManyPort, type Needs, type Port } from "./port.ts";

@@ -1,5 +1,8 @@
 import type { NodeListener, Surface } from "./surface.ts";
 
+export { type Attachment, attach } from "./http/attach.ts";
+export { refuseUpgrade } from "./http/refuse-upgrade.ts";
+
 /**
  * A surface as a classic `(request, response)` listener, for `node:http`, Express, Connect, Fastify and listhen. Routes that move bytes
  * run on the Node streams themselves.

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 import { H3, type H3Event } from "h3";
 import { toNodeHandler } from "srvx/node";
 import { answerFetch } from "./http/answer-fetch.ts";
 import { answerNode } from "./http/answer-node.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
+import { refuseUpgrade } from "./http/refuse-upgrade.ts";
+import type { NodePath } from "./ports/node-paths.ts";
 
 export type Fetch = (request: Request) => Response | Promise<Response>;
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
@@ -15,6 +18,13 @@ export interface Surface {
   readonly fetch: Fetch;
   /** For Node hosts: a classic `(request, response)` listener. Exchange routes run on the Node streams themselves. */
   readonly node: NodeListener;
+  /**
+   * Answer a connection that asks for another protocol, with the surface's own path in `url`. False, and untouched, where nothing of this
+   * surface takes one; `attach` of `@portico/core/node` is the usual caller.
+   */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
+  /** Whether the answer may take as long as the client stays, which whoever drains a server needs to know. */
+  isHeldOpen(request: Pick<IncomingMessage, "url">): boolean;
 }
 
 /** A surface that can still take routes; the app fills it while it starts. */
@@ -22,7 +32,8 @@ export interface SurfaceBuilder extends Surface {
   add(route: InstalledRoute): void;
 }
 
-export function createSurface(name: string, services: SurfaceServices): SurfaceBuilder {
+/** `nodePaths` is looked into at every Node request: what is served there goes before the routes. */
+export function createSurface(name: string, services: SurfaceServices, nodePaths: ReadonlyMap<string, NodePath>): SurfaceBuilder {
   const paths = new Map<string, PathRoutes>();
   /** Paths that stand for themselves and only have exchange routes: answered without the detour over Request and Response. */
   const direct = new Map<string, PathRoutes>();
@@ -33,11 +44,34 @@ export function createSurface(name: string, services: SurfaceServices): SurfaceB
 
   const fetch: Fetch = (request) => h3.fetch(request as never);
   const overFetch = toNodeHandler((request) => fetch(request)) as NodeListener;
+  const answerServed = (served: NodePath, request: IncomingMessage, response: ServerResponse) => {
+    try {
+      served.request(request, response);
+    } catch (error) {
+      services.telemetry.log.error(`A request on surface "${name}" failed`, { path: served.path }, error);
+      response.destroy();
+    }
+  };
   return {
     name,
     fetch,
+    isHeldOpen: (request) => nodePaths.has(pathOf(request.url)),
+    upgrade(request, socket, head) {
+      const served = nodePaths.get(pathOf(request.url));
+      if (!served) return false;
+      try {
+        served.upgrade(request, socket, head);
+      } catch (error) {
+        services.telemetry.log.error(`An upgrade on surface "${name}" failed`, { path: served.path }, error);
+        refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" });
+      }
+      return true;
+    },
     node(request, response) {
-      const routes = direct.get(pathOf(request.url));
+      const path = pathOf(request.url);
+      const served = nodePaths.get(path);
+      if (served) return answerServed(served, request, response);
+      const routes = direct.get(path);
       if (!routes) return overFetch(request, response);
       return answerNode(routes, request, response, services).catch((error: unknown) => {
         // An answer that cannot even be refused, for example with a header that is none: only this connection may suffer.

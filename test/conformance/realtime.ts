@@ -107,6 +107,41 @@ export function realtimeConformance(
       expect(service.connections.drop("nobody")).toBe(false);
     });
 
+    it("tells when all that was sent has left, also what is sent in pages", async () => {
+      const service = serve();
+      const client = await connect({ name: "ada" });
+      await service.saw("joined ada");
+      const id = service.idOf("ada");
+      let heard = 0;
+      const last = new Promise<void>((resolve) => client.on("page", () => ++heard === 3_000 && resolve()));
+      for (let page = 0; page < 30; page++) {
+        for (let n = 0; n < 100; n++) service.connections.send(id, "page", { page, n });
+        expect(await service.connections.drained(id)).toBe(true);
+      }
+      await last;
+      expect(service.connections.has(id)).toBe(true);
+    });
+
+    it("answers at once where nothing waits to leave", async () => {
+      const service = serve();
+      await connect({ name: "ada" });
+      await service.saw("joined ada");
+      const id = service.idOf("ada");
+      expect(await Promise.all([service.connections.drained(id), service.connections.drained(id)])).toEqual([true, true]);
+    });
+
+    it("tells that nothing can leave any more when the connection is over", async () => {
+      const service = serve();
+      await connect({ name: "ada" });
+      await service.saw("joined ada");
+      const id = service.idOf("ada");
+      service.connections.send(id, "page", { text: "x".repeat(100_000) });
+      const drained = service.connections.drained(id);
+      service.connections.drop(id);
+      expect(await drained).toBe(false);
+      expect(await service.connections.drained(id)).toBe(false);
+    });
+
     it("tells once that a client is gone, and sends it nothing more", async () => {
       const service = serve();
       const client = await connect({ name: "ada" });

@@ -22,6 +22,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   "@valibot/to-json-schema": /^core\/src\/derive\//,
   unstorage: /^adapters\/src\/documents\//,
   crossws: /^adapters\/src\/realtime\//,
+  "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
   undici: /^adapters\/src\/models\//,
   pino: /^adapters\/src\/telemetry\//,

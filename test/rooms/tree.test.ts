@@ -46,9 +46,18 @@ describe("every area", () => {
   });
 });
 
+/** Ports that the app itself fills: no adapter can, and their law is tested on apps, in the file on the right. */
+const filledByTheApp: Readonly<Record<string, string>> = { "node-paths": "test/spec/grammar/node-paths.test.ts" };
+
 describe("every port of the core", () => {
-  const ports = () =>
+  const all = () =>
     files.flatMap((file) => /^core\/src\/ports\/([\w-]+)\.ts$/.exec(file)?.[1] ?? []).filter((port) => port !== "index");
+  const ports = () => all().filter((port) => !(port in filledByTheApp));
+
+  it("that the app itself fills is tested on apps", () => {
+    const named = Object.entries(filledByTheApp);
+    expect(named.filter(([port, test]) => !all().includes(port) || !files.includes(test))).toEqual([]);
+  });
 
   it("has a conformance suite, and runs it", () => {
     expect(ports()).toContain("telemetry");
@@ -72,6 +81,6 @@ describe("every port of the core", () => {
 
   it("stands in the list of ports", async () => {
     const door = await readText("core/src/ports/index.ts");
-    expect(ports().filter((port) => !door.includes(`"./${port}.ts"`))).toEqual([]);
+    expect(all().filter((port) => !door.includes(`"./${port}.ts"`))).toEqual([]);
   });
 });

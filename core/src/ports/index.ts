@@ -33,6 +33,7 @@ export {
   ModelUnreachable,
   models,
 } from "./models.ts";
+export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
 export {
   ConnectionRefused,
   type Realtime,

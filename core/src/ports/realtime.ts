@@ -37,6 +37,11 @@ export interface RealtimeConnections {
   /** Send one event to one connection, in order. False when there is no such connection; true promises no arrival. */
   send(socketId: string, event: string, payload: unknown): boolean;
   has(socketId: string): boolean;
+  /**
+   * Waits until all that was sent to this connection so far has left, as far as its transport can tell; false when the connection ends
+   * first, or is not there. Whoever sends much at once sends it in pages and waits for each, because a connection that is too far behind is ended.
+   */
+  drained(socketId: string): Promise<boolean>;
   /** End one connection. False when there is none. */
   drop(socketId: string): boolean;
   /** Refuse new connections, end all others and give the path free. Twice is once. */

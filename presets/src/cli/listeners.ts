@@ -1,14 +1,17 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { isIPv6 } from "node:net";
 import type { App } from "@portico/core";
-import { toNodeHandler } from "@portico/core/node";
+import { attach, toNodeHandler } from "@portico/core/node";
 import type { ListenAddress } from "../settings/listen.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 
 export interface Listeners {
   /** Surface name to URL, in the order of the app's surfaces. */
   readonly urls: Readonly<Record<string, string>>;
-  /** Accept nothing new, let what is in flight finish for up to `graceMs`, then cut it. Answers how many requests were cut. */
+  /**
+   * Accept nothing new, let what is in flight finish for up to `graceMs`, then cut it. Realtime connections would never finish: they are
+   * ended when nothing else is left, and their clients look for the service again. Answers how many other requests were cut.
+   */
   drain(graceMs: number): Promise<number>;
 }
 
@@ -53,15 +56,25 @@ interface Listener extends Pick<Listeners, "drain"> {
 }
 
 async function openListener(app: App, surface: string, address: ListenAddress): Promise<Listener> {
-  const handler = toNodeHandler(app.surface(surface));
+  const target = app.surface(surface);
+  const handler = toNodeHandler(target);
+  const polls = new Set<ServerResponse>();
   let isDraining = false;
   const server = createServer(
     { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS },
     (request, response) => {
       if (isDraining) response.shouldKeepAlive = false;
+      if (target.isHeldOpen(request)) {
+        polls.add(response);
+        response.once("close", () => polls.delete(response));
+      }
       handler(request, response);
     },
   );
+  const { open: upgraded } = attach(server, target);
+  const endHeld = () => {
+    for (const held of [...polls, ...upgraded]) held.destroy();
+  };
   const port = await listen(server, surface, address);
 
   return {
@@ -70,13 +83,19 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
     async drain(graceMs) {
       isDraining = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const countOthers = (tell: (others: number) => void) =>
+        server.getConnections((_error, count) => tell(Math.max(count - polls.size - upgraded.size, 0)));
       // Nothing is kept per request for this: connections that become idle are looked for now that it matters.
-      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+      const sweep = setInterval(() => {
+        server.closeIdleConnections();
+        countOthers((others) => others === 0 && endHeld());
+      }, SWEEP_MS);
       let cut = 0;
       const timer = setTimeout(() => {
-        server.getConnections((_error, count) => {
-          cut = count;
+        countOthers((others) => {
+          cut = others;
           server.closeAllConnections();
+          endHeld();
         });
       }, graceMs);
       await closed;

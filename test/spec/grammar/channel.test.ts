@@ -85,7 +85,7 @@ describe("a channel", () => {
     const { channel } = service;
     expect(channel.send(bob.id, channel.say["query:started"]({ sessionId: "s1" }))).toBe(true);
     expect(channel.send("nobody", channel.say.heard({ text: "" }))).toBe(false);
-    await settled();
+    expect([await channel.drained(bob.id), await channel.drained("nobody")]).toEqual([true, false]);
     expect(heard).toEqual([[bob.id, { sessionId: "s1" }]]);
   });
 

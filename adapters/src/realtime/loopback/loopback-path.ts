@@ -56,6 +56,12 @@ export class LoopbackPath<W> implements ports.RealtimeConnections {
     return this.#connections.has(socketId);
   }
 
+  async drained(socketId: string): Promise<boolean> {
+    // What was sent is delivered in microtasks, in order: this one comes after.
+    await Promise.resolve();
+    return this.has(socketId);
+  }
+
   drop(socketId: string): boolean {
     const connection = this.#connections.get(socketId);
     if (!connection) return false;

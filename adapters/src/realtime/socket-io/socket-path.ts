@@ -1,0 +1,207 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { ports } from "@portico/core";
+import { refuseUpgrade } from "@portico/core/node";
+import { Server as Engine, type Socket as EngineConnection } from "engine.io";
+import { type DefaultEventsMap, Server, type Socket } from "socket.io";
+import { crossOriginHeaders, type DoorRules, PREFLIGHT_HEADERS, type Refusal, refusalOf } from "./door.ts";
+import type { SocketLimits } from "./limits.ts";
+import { Outbox } from "./outbox.ts";
+
+export interface SocketPathGiven {
+  readonly limits: SocketLimits;
+  readonly allowOrigin: DoorRules["allowOrigin"];
+  readonly nodePaths: ports.NodePaths;
+  readonly log: ports.Log;
+  /** The path can be served again. */
+  freed(): void;
+}
+
+interface Connection<W> {
+  readonly socket: ports.RealtimeSocket<W>;
+  readonly wire: IoSocket<W>;
+  readonly outbox: Outbox;
+}
+
+type Events = DefaultEventsMap;
+/** `data` is what `admit` answered. */
+type IoSocket<W> = Socket<Events, Events, Events, W>;
+
+/** One served path: a Socket.IO server that takes Node's own requests and upgrades. */
+export class SocketPath<W> implements ports.RealtimeConnections {
+  readonly #service: ports.RealtimeService<W>;
+  readonly #given: SocketPathGiven;
+  readonly #rules: DoorRules;
+  readonly #engine: Engine;
+  readonly #server: Server<Events, Events, Events, W>;
+  readonly #connections = new Map<string, Connection<W>>();
+  /** Upgraded connections, to be ended when the path closes, whether or not their clients take part in that. */
+  readonly #wires = new Set<Duplex>();
+  /** Connections whose client has presented its hello. */
+  readonly #greeted = new WeakSet<EngineConnection>();
+  readonly #release: () => void;
+  #closing: Promise<void> | undefined;
+
+  constructor(service: ports.RealtimeService<W>, given: SocketPathGiven) {
+    const { limits } = given;
+    this.#service = service;
+    this.#given = given;
+    this.#rules = { allowOrigin: given.allowOrigin, maxMessageBytes: limits.maxMessageBytes };
+    this.#engine = new Engine({
+      transports: ["polling", "websocket"],
+      maxHttpBufferSize: limits.maxMessageBytes,
+      pingInterval: limits.pingIntervalMs,
+      pingTimeout: limits.pingTimeoutMs,
+      // Events are small, and a compressor per answer is not.
+      httpCompression: false,
+    });
+    this.#server = new Server({ serveClient: false, connectTimeout: limits.helloTimeoutMs });
+    this.#server.bind(this.#engine);
+    this.#server.use((wire, next) => void this.#admit(wire, next));
+    this.#server.on("connection", (wire) => this.#join(wire));
+    this.#release = given.nodePaths.serve({
+      surface: service.surface,
+      path: service.path,
+      request: (request, response) => this.#answer(request, response),
+      upgrade: (request, socket, head) => this.#upgrade(request, socket, head),
+    });
+  }
+
+  send(socketId: string, event: string, payload: unknown): boolean {
+    const connection = this.#connections.get(socketId);
+    if (!connection) return false;
+    if (payload === undefined) connection.wire.emit(event);
+    else connection.wire.emit(event, payload);
+    if (connection.outbox.exceeds(this.#given.limits.backlog)) this.#cut(connection);
+    return this.has(socketId);
+  }
+
+  has(socketId: string): boolean {
+    return this.#connections.has(socketId);
+  }
+
+  drained(socketId: string): Promise<boolean> {
+    return this.#connections.get(socketId)?.outbox.drained() ?? Promise.resolve(false);
+  }
+
+  drop(socketId: string): boolean {
+    const connection = this.#connections.get(socketId);
+    connection?.wire.disconnect(true);
+    return connection !== undefined;
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    this.#release();
+    await this.#server.close();
+    // The closing handshake of a WebSocket waits for the client, and a client may never answer.
+    for (const wire of this.#wires) wire.destroy();
+    this.#given.freed();
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const refusal = refusalOf(request, "request", this.#rules);
+    if (refusal) return refuse(response, refusal);
+    // A body that is too long is answered before it is read; nobody reads the rest.
+    response.once("finish", () => request.complete || request.socket.destroySoon());
+    for (const [name, value] of Object.entries(crossOriginHeaders(request))) response.setHeader(name, value);
+    if (request.method === "OPTIONS") return void response.writeHead(204, PREFLIGHT_HEADERS).end();
+    this.#engine.handleRequest(request as never, response);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const refusal = refusalOf(request, "upgrade", this.#rules);
+    if (refusal) {
+      const { status, code, message, headers } = refusal;
+      return refuseUpgrade(socket, status, { error: code, message }, headers);
+    }
+    this.#wires.add(socket);
+    socket.once("close", () => this.#wires.delete(socket));
+    this.#engine.handleUpgrade(request as never, socket, head);
+  }
+
+  async #admit(wire: IoSocket<W>, next: (error?: Error) => void): Promise<void> {
+    const { conn } = wire;
+    // One decision per connection: a flood of hellos would be a flood of decisions.
+    if (this.#greeted.has(conn)) conn.close(true);
+    this.#greeted.add(conn);
+    // Socket.IO forgets the attempt when it finds the connection closed.
+    if (conn.readyState !== "open") return next();
+    const left = new AbortController();
+    conn.once("close", () => left.abort(new DOMException("The client went away", "AbortError")));
+    try {
+      wire.data = await this.#service.admit(wire.handshake.auth, left.signal);
+    } catch (error) {
+      return next(toConnectError(error));
+    }
+    next();
+  }
+
+  #join(wire: IoSocket<W>): void {
+    const connection: Connection<W> = { socket: { id: wire.id, who: wire.data }, wire, outbox: new Outbox(wire.conn) };
+    this.#connections.set(wire.id, connection);
+    wire.onAny((event: unknown, ...args: unknown[]) => this.#receive(connection, event, args));
+    wire.once("disconnect", (reason) => {
+      // Without its only namespace nothing can come of the connection underneath.
+      if (reason === "client namespace disconnect") wire.conn.close();
+      this.#leave(connection);
+    });
+    this.#service.joined(connection.socket);
+  }
+
+  #receive(connection: Connection<W>, event: unknown, args: readonly unknown[]): void {
+    const { id } = connection.socket;
+    // Socket.IO hands over what it had read before the connection ended.
+    if (!this.has(id)) return;
+    // Channels have no answers, so that nobody calls what a client wants to be called back.
+    const [payload, ...more] = typeof args.at(-1) === "function" ? args.slice(0, -1) : args;
+    if (typeof event !== "string" || more.length > 0) {
+      this.#given.log.warn("A realtime event that is not a name and one payload was dropped", {
+        path: this.#service.path,
+        socket: id,
+      });
+      return;
+    }
+    this.#service.receive(connection.socket, event, payload);
+  }
+
+  /** Without a goodbye: whoever is told that the service ended the connection does not come back by itself. */
+  #cut({ socket, wire }: Connection<W>): void {
+    this.#given.log.warn("A realtime client that reads too slowly was cut", { path: this.#service.path, socket: socket.id });
+    const { transport } = wire.conn;
+    wire.conn.close(true);
+    // A WebSocket would keep what waits until the client answers its closing.
+    if (transport.name === "websocket") (transport as unknown as WebSocketTransport).socket.terminate();
+  }
+
+  #leave(connection: Connection<W>): void {
+    this.#connections.delete(connection.socket.id);
+    connection.outbox.end();
+    this.#service.gone(connection.socket);
+  }
+}
+
+/** The WebSocket under Engine.IO's transport, which its types keep to themselves. */
+interface WebSocketTransport {
+  readonly socket: { terminate(): void };
+}
+
+function refuse(response: ServerResponse, { status, code, message, headers }: Refusal): void {
+  const body = JSON.stringify({ error: code, message });
+  response.writeHead(status, {
+    ...headers,
+    "content-type": "application/json; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+    connection: "close",
+  });
+  response.end(body);
+}
+
+/** Socket.IO sends message and `data`, and nothing else of it. */
+function toConnectError(error: unknown): Error {
+  const { code, message } = ports.ConnectionRefused.is(error) ? error : { code: "internal_error", message: "Internal error" };
+  return Object.assign(new Error(message), { data: { code } });
+}

@@ -1,0 +1,118 @@
+/**
+ * What realtime costs beside Socket.IO as it comes: `node test/bench/sockets.bench.ts`, about a minute. Each contestant is a process
+ * of its own, the clients are real ones in this process, over WebSockets. Memory is what a server needs more with 5,000 idle sockets than
+ * with none; latency is from just before `send` to the client's listener, with one event to every socket per round.
+ */
+import { availableParallelism, cpus } from "node:os";
+import { io, type Socket } from "socket.io-client";
+import { startWorker, type Worker } from "./proxy/child.ts";
+import type { ServerJob, ServerResult } from "./sockets/server.ts";
+
+const KINDS = ["bare", "portico"] as const;
+const IDLE = 5_000;
+const MEMORY_ROUNDS = 3;
+const CONNECTING_AT_ONCE = 100;
+const LATENCY = [
+  { sockets: 1, rounds: 1_000 },
+  { sockets: 100, rounds: 200 },
+  { sockets: 1_000, rounds: 40 },
+];
+/** Rounds of both contestants take turns, so that a machine that is busy is busy for both. */
+const TURNS = 4;
+
+type Contestant = Worker<ServerJob, ServerResult> & { readonly origin: string };
+
+// Each process that is started has a listener that ends it with this one.
+process.setMaxListeners(0);
+console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
+const memory = { bare: [] as Memory[], portico: [] as Memory[] };
+for (let round = 0; round < MEMORY_ROUNDS; round++) {
+  for (const kind of KINDS) memory[kind].push(await memoryPerSocket(kind));
+}
+const used = (kind: (typeof KINDS)[number]) => median(memory[kind].map((each) => each.used));
+const resident = (kind: (typeof KINDS)[number]) => median(memory[kind].map((each) => each.resident));
+console.log(`${IDLE} idle sockets | in use per socket | resident per socket`);
+for (const kind of KINDS) console.log(`${kind} | ${kib(used(kind))} | ${kib(resident(kind))}`);
+console.log(
+  `portico ÷ bare | ${(used("portico") / used("bare")).toFixed(2)} | ${(resident("portico") / resident("bare")).toFixed(2)}`,
+);
+
+console.log("\nsockets | who | p50 ms | p99 ms");
+for (const { sockets, rounds } of LATENCY) {
+  const times = { bare: [] as number[], portico: [] as number[] };
+  const running = await Promise.all(KINDS.map(async (kind) => ({ kind, contestant: await start(kind) })));
+  const clients: Socket[] = [];
+  for (const { kind, contestant } of running) {
+    const own = await connectAll(contestant.origin, sockets);
+    for (const client of own) {
+      client.on("tick", ({ at }: { at: number }) => times[kind].push((Number(process.hrtime.bigint()) - at) / 1e6));
+    }
+    clients.push(...own);
+    await contestant.run({ do: "send", rounds: 20, gapMs: 2 + sockets / 10 });
+    times[kind].length = 0;
+  }
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const { contestant } of running) {
+      await contestant.run({ do: "send", rounds: rounds / TURNS, gapMs: 2 + sockets / 10 });
+    }
+  }
+  for (const kind of KINDS) {
+    if (times[kind].length !== sockets * rounds) throw new Error(`${kind} lost events`);
+    console.log(`${sockets} | ${kind} | ${quantile(times[kind], 0.5).toFixed(2)} | ${quantile(times[kind], 0.99).toFixed(2)}`);
+  }
+  for (const client of clients) client.disconnect();
+  for (const { contestant } of running) await contestant.stop();
+}
+
+interface Memory {
+  readonly used: number;
+  readonly resident: number;
+}
+
+async function memoryPerSocket(kind: (typeof KINDS)[number]): Promise<Memory> {
+  const contestant = await start(kind);
+  // The first connections bring code and caches that are not theirs.
+  for (const client of await connectAll(contestant.origin, CONNECTING_AT_ONCE)) client.disconnect();
+  const before = await contestant.run({ do: "memory" });
+  const clients = await connectAll(contestant.origin, IDLE);
+  const after = await contestant.run({ do: "memory" });
+  for (const client of clients) client.disconnect();
+  await contestant.stop();
+  return { used: (after.used! - before.used!) / IDLE, resident: (after.resident! - before.resident!) / IDLE };
+}
+
+async function start(kind: (typeof KINDS)[number]): Promise<Contestant> {
+  const worker = startWorker<ServerJob, ServerResult>(new URL("./sockets/server.ts", import.meta.url));
+  const { origin } = await worker.run({ do: "listen", kind });
+  return { ...worker, origin: origin! };
+}
+
+async function connectAll(origin: string, count: number): Promise<Socket[]> {
+  const clients: Socket[] = [];
+  while (clients.length < count) {
+    const batch = Math.min(CONNECTING_AT_ONCE, count - clients.length);
+    clients.push(...(await Promise.all(Array.from({ length: batch }, () => connect(origin)))));
+  }
+  return clients;
+}
+
+function connect(origin: string): Promise<Socket> {
+  const auth = { name: "somebody" };
+  const client = io(origin, { path: "/live/", transports: ["websocket"], forceNew: true, reconnection: false, auth });
+  return new Promise((resolve, reject) => {
+    client.once("connect", () => resolve(client));
+    client.once("connect_error", reject);
+  });
+}
+
+function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+function quantile(values: readonly number[], at: number): number {
+  return values.toSorted((a, b) => a - b)[Math.min(Math.floor(values.length * at), values.length - 1)]!;
+}
+
+function kib(bytes: number): string {
+  return `${(bytes / 1024).toFixed(1)} KiB`;
+}

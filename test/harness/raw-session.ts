@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+/** One session of Engine.IO over long polling, spoken by hand: for what the real client never does. */
+export interface RawSession {
+  readonly sid: string;
+  poll(): Promise<Response>;
+  post(body: string): Promise<Response>;
+}
+
+/** Begin a session on `path`; where `hello` is given, present it and wait for the answer. */
+export async function openRawSession(origin: string, hello?: unknown, path = "/live/"): Promise<RawSession> {
+  const base = `${origin}${path}?EIO=4&transport=polling`;
+  const answer = await (await fetch(base)).text();
+  const { sid } = JSON.parse(answer.slice(1)) as { sid: string };
+  const session: RawSession = {
+    sid,
+    poll: () => fetch(`${base}&sid=${sid}`),
+    post: (body) => fetch(`${base}&sid=${sid}`, { method: "POST", body, headers: { "content-type": "text/plain" } }),
+  };
+  if (hello !== undefined) {
+    await session.post(`40${JSON.stringify(hello)}`);
+    await session.poll();
+  }
+  return session;
+}
+
+/** Messages of a WebSocket in the order of their arrival, one by one; undefined when it is closed. */
+export interface RawSocket {
+  next(): Promise<string | undefined>;
+  send(message: string): void;
+  /** Resolves with the close code. */
+  readonly closed: Promise<number>;
+  close(): void;
+}
+
+/** A WebSocket on `path` that speaks only when told to: it answers no ping. */
+export async function openRawSocket(origin: string, query = "EIO=4&transport=websocket", path = "/live/"): Promise<RawSocket> {
+  const socket = new WebSocket(`${origin.replace("http", "ws")}${path}?${query}`);
+  const received: string[] = [];
+  const waiting: Array<(message: string | undefined) => void> = [];
+  const closed = new Promise<number>((resolve) =>
+    socket.addEventListener("close", ({ code }) => {
+      resolve(code);
+      for (const each of waiting.splice(0)) each(undefined);
+    }),
+  );
+  socket.addEventListener("message", ({ data }) => {
+    const next = waiting.shift();
+    if (next) next(String(data));
+    else received.push(String(data));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.addEventListener("open", () => resolve());
+    socket.addEventListener("error", () => reject(new Error("The WebSocket was refused")));
+  });
+  return {
+    closed,
+    send: (message) => socket.send(message),
+    close: () => socket.close(),
+    next() {
+      if (received.length > 0) return Promise.resolve(received.shift());
+      if (socket.readyState === WebSocket.CLOSED) return Promise.resolve(undefined);
+      return new Promise((resolve) => waiting.push(resolve));
+    },
+  };
+}
+
+/** A WebSocket that presents its hello and then neither reads nor leaves. Destroy it in the end. */
+export async function openDeafSocket(origin: string, hello: unknown, path = "/live/"): Promise<Socket> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  socket.write(
+    `GET ${path}?EIO=4&transport=websocket HTTP/1.1\r\nHost: ${hostname}:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+  );
+  await once(socket, "data");
+  socket.write(frame(`40${JSON.stringify(hello)}`));
+  await once(socket, "data");
+  socket.pause();
+  return socket;
+}
+
+/** One text message of up to 125 bytes, masked with zeros (RFC 6455, 5.2). */
+function frame(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  return Buffer.concat([Buffer.from([0x81, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
+}
