@@ -1,3 +1,4 @@
+export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
 export { type Clock, clock, type Timer } from "./clock.ts";
 export {
   DOCUMENT_BYTES,

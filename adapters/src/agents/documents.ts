@@ -1,0 +1,112 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { defineAdapter, ports } from "@portico/core";
+import { type AgentText, readAgentText, unreadAgent } from "./agent-file.ts";
+import { GitStates } from "./git-state.ts";
+
+export interface DocumentAgentsOptions {
+  /**
+   * The folder with one folder per agent, where the documents are files: for git states, and for folders in which there is nothing yet.
+   * Without it there is no git state.
+   */
+  readonly directory?: string;
+  /** Which source of documents has the agents; default: `agents`. */
+  readonly source?: string;
+}
+
+const FILE = "agent.json";
+/** So many agents are read at once. */
+const READ_AT_ONCE = 16;
+
+/**
+ * Agents whose `agent.json` are documents named `ID/agent.json`. What was read is kept until the documents tell of a change, so that asking
+ * again costs nothing. Opening throws TypeError where no source of documents has that id.
+ */
+export const documentAgents = defineAdapter({
+  name: "agents/documents",
+  port: ports.agents,
+  needs: { documents: ports.documents, clock: ports.clock },
+  async open(
+    { documents: sources, clock },
+    { directory, source = "agents" }: DocumentAgentsOptions,
+    scope,
+  ): Promise<ports.Agents> {
+    const documents = sources.find(({ id }) => id === source);
+    if (!documents) throw new TypeError(`No source of documents is called ${source}`);
+    const closing = new AbortController();
+    const git = new GitStates(clock, closing.signal);
+    scope.onClose(async () => {
+      closing.abort();
+      await git.settled();
+    });
+
+    const read = new Map<string, AgentText | undefined>();
+    let changes = 0;
+    const stopWatching = await documents.watch((name) => {
+      changes++;
+      read.delete(name.split("/", 1)[0]!);
+    });
+    scope.onClose(stopWatching);
+
+    const isFolder = async (id: string): Promise<boolean> => {
+      if (directory !== undefined) return (await stat(join(directory, id)).catch(() => undefined))?.isDirectory() ?? false;
+      return (await namesOf(documents)).some((name) => name.startsWith(`${id}/`));
+    };
+    const readAgent = async (id: string): Promise<AgentText | undefined> => {
+      if (read.has(id)) return read.get(id);
+      const before = changes;
+      const found = await readOne(documents, id);
+      // A folder without the file is not remembered: nobody tells when the folder goes.
+      if (!found) return (await isFolder(id)) ? unreadAgent(id, "missing") : undefined;
+      if (changes === before) read.set(id, found);
+      return found;
+    };
+    const find = async (id: string): Promise<ports.Agent | undefined> => {
+      const found = ports.AGENT_ID.test(id) ? await readAgent(id) : undefined;
+      return found && { id, ...found, git: directory === undefined ? { hasGit: false } : await git.of(join(directory, id)) };
+    };
+
+    return {
+      find,
+      async list() {
+        const folders = directory === undefined ? [] : await foldersOf(directory);
+        const named = (await namesOf(documents)).flatMap((name) => (name.includes("/") ? name.split("/", 1) : []));
+        const ids = [...new Set([...folders, ...named])].filter((id) => ports.AGENT_ID.test(id)).toSorted();
+        const agents: ports.Agent[] = [];
+        for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+          const found = await Promise.all(ids.slice(from, from + READ_AT_ONCE).map(find));
+          agents.push(...found.filter((agent) => agent !== undefined));
+        }
+        return agents;
+      },
+    };
+  },
+});
+
+async function readOne(documents: ports.Documents, id: string): Promise<AgentText | undefined> {
+  try {
+    const document = await documents.read(`${id}/${FILE}`);
+    return document && readAgentText(id, document.text);
+  } catch (error) {
+    // One file that cannot be read keeps nobody from the others.
+    if (error instanceof ports.DocumentsUnavailable) return unreadAgent(id, "unreadable");
+    throw error;
+  }
+}
+
+async function namesOf(documents: ports.Documents): Promise<readonly string[]> {
+  try {
+    return await documents.list();
+  } catch (cause) {
+    throw new ports.AgentsUnavailable("The agents cannot be listed", { cause });
+  }
+}
+
+async function foldersOf(directory: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(directory, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch {
+    // A folder that is not there yet has no agents.
+    return [];
+  }
+}

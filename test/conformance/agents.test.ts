@@ -1,0 +1,154 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { documentAgents } from "@portico/adapters/agents/documents";
+import { memoryAgents } from "@portico/adapters/agents/memory";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { systemClock } from "@portico/adapters/clock/system";
+import { memoryDocuments } from "@portico/adapters/documents/memory";
+import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
+import type { ports } from "@portico/core";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { agentsConformance } from "./agents.ts";
+import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "portico-agents-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let folders = 0;
+const newFolder = (): string => join(folder, `${++folders}`);
+
+function editIn(directory: string) {
+  return (id: string, text: string | Uint8Array | null | undefined) => {
+    if (text === undefined) return rmSync(join(directory, id), { recursive: true });
+    mkdirSync(join(directory, id), { recursive: true });
+    if (text !== null) writeFileSync(join(directory, id, "agent.json"), text);
+  };
+}
+
+agentsConformance("memory", () => {
+  const agents = new Map<string, string | null>();
+  const edit = (id: string, text: string | null | undefined) =>
+    void (text === undefined ? agents.delete(id) : agents.set(id, text));
+  return { adapter: memoryAgents({ agents }), others: [], edit };
+});
+
+agentsConformance("documents in a folder", () => {
+  const directory = newFolder();
+  mkdirSync(directory);
+  const edit = editIn(directory);
+  const others = [unstorageDocuments({ id: "agents", dir: directory, depth: 2, pollMs: 50 }), systemClock()];
+  return { adapter: documentAgents({ directory }), others, edit, spoil: (id) => edit(id, new Uint8Array([0xff, 0xfe, 0xfd])) };
+});
+
+describe("agents/documents", () => {
+  it("takes no other source of documents for the agents'", async () => {
+    const others = [memoryDocuments({ id: "workflows" }), systemClock()];
+    await expect(openAdapter(documentAgents({}), others)).rejects.toThrow("No source of documents is called agents");
+  });
+
+  it("finds agents in documents that are no files, without git", async () => {
+    const texts = { "a/agent.json": '{"name":"A"}', "b/notes.md": "nothing", "top.json": "{}" };
+    const others = [memoryDocuments({ id: "agents", texts }), systemClock()];
+    const { port, close } = await openAdapter(documentAgents({}), others);
+    expect((await port.list()).map(({ id, metadataError, git }) => [id, metadataError, git.hasGit])).toEqual([
+      ["a", undefined, false],
+      ["b", "missing", false],
+    ]);
+    await close();
+  });
+});
+
+const git = (cwd: string, ...args: string[]) =>
+  execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main", ...args], {
+    cwd,
+    stdio: "pipe",
+  });
+const hasGit = (() => {
+  try {
+    git(folder, "--version");
+    return true;
+  } catch {
+    console.warn("git is not installed: the tests of git states are skipped");
+    return false;
+  }
+})();
+
+describe.skipIf(!hasGit)("an agent's git state", () => {
+  let directory: string;
+  let own: string;
+  let opened: OpenAdapter<ports.Agents>;
+  const clock = createManualClock();
+  beforeEach(async (test) => {
+    directory = newFolder();
+    own = join(directory, "a");
+    mkdirSync(own, { recursive: true });
+    writeFileSync(join(own, "agent.json"), '{"name":"A"}');
+    const others = [unstorageDocuments({ id: "agents", dir: directory, depth: 2 }), manualClock({ clock })];
+    opened = await openAdapter(documentAgents({ directory }), others);
+    test.onTestFinished(() => opened.close());
+  });
+  const state = async () => (await opened.port.find("a"))?.git;
+  /** What is remembered is looked for again. */
+  const later = async () => {
+    await clock.advance(6000);
+    await state();
+    await vi.waitFor(async () => expect((await state())?.syncStatus).not.toBe("unknown"), { timeout: 15_000 });
+    return state();
+  };
+  const commit = (cwd: string, text: string) => {
+    writeFileSync(join(cwd, "notes"), text);
+    git(cwd, "add", "-A");
+    git(cwd, "commit", "-qm", text);
+  };
+
+  it("is none without a repository of its own, also where one encloses all agents", async () => {
+    git(directory, "init", "-q");
+    expect(await state()).toEqual({ hasGit: false });
+  });
+
+  it("knows a repository without a remote, and remembers it for a short time", async () => {
+    expect(await state()).toEqual({ hasGit: false });
+    git(own, "init", "-q");
+    expect(await state()).toEqual({ hasGit: false });
+    await clock.advance(6000);
+    expect(await state()).toEqual({ hasGit: true, hasRemote: false });
+  });
+
+  it("says unknown until it knows how the branch stands to its upstream, and then synced, ahead, behind or diverged", async () => {
+    const remote = newFolder();
+    const other = newFolder();
+    git(folder, "init", "-q", "--bare", remote);
+    git(own, "init", "-q");
+    commit(own, "one");
+    git(own, "remote", "add", "origin", remote);
+    expect(await state()).toEqual({ hasGit: true, hasRemote: true, syncStatus: "unknown" });
+    git(own, "push", "-qu", "origin", "main");
+    expect(await later()).toMatchObject({ syncStatus: "synced" });
+    commit(own, "two");
+    await clock.advance(6000);
+    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("ahead"), { timeout: 15_000 });
+    git(own, "push", "-q");
+    git(folder, "clone", "-q", remote, other);
+    commit(other, "three");
+    git(other, "push", "-q");
+    git(own, "fetch", "-q");
+    await clock.advance(6000);
+    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("behind"), { timeout: 15_000 });
+    commit(own, "four");
+    await clock.advance(6000);
+    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("diverged"), { timeout: 15_000 });
+  });
+
+  it("is known in a worktree, whose repository lies elsewhere", async () => {
+    const main = newFolder();
+    mkdirSync(main);
+    git(main, "init", "-q");
+    commit(main, "one");
+    git(main, "remote", "add", "origin", "https://git.example/a.git");
+    rmSync(own, { recursive: true });
+    git(main, "worktree", "add", "-q", own);
+    expect(await state()).toMatchObject({ hasGit: true, hasRemote: true });
+  });
+});

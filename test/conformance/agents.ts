@@ -1,0 +1,128 @@
+import type { Adapter, ports } from "@portico/core";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
+
+export interface AgentsUnderTest {
+  /** Has no agent yet. */
+  readonly adapter: Adapter<typeof ports.agents>;
+  readonly others: readonly Adapter[];
+  /** As a person does it: write an agent's `agent.json`; null makes its folder without one; undefined removes both. */
+  edit(id: string, text: string | null | undefined): unknown;
+  /** Make an agent's file one that is no text; left out where that cannot be. */
+  spoil?(id: string): unknown;
+}
+
+/** The law of the agents port, as vitest tests. `make` is called once per test. */
+export function agentsConformance(name: string, make: () => AgentsUnderTest | Promise<AgentsUnderTest>): void {
+  describe(`agents port: ${name}`, () => {
+    let made: AgentsUnderTest;
+    let opened: OpenAdapter<ports.Agents>;
+    let agents: ports.Agents;
+    beforeEach(async () => {
+      made = await make();
+      opened = await openAdapter(made.adapter, made.others);
+      agents = opened.port;
+    });
+    afterEach(() => opened.close());
+
+    const write = (id: string, value: object) => made.edit(id, JSON.stringify(value));
+    /** Changes that another program makes are seen soon. */
+    const soon = (holds: () => unknown) => vi.waitFor(holds, { timeout: 15_000, interval: 20 });
+
+    it("has none where there is none", async () => {
+      expect(await agents.list()).toEqual([]);
+      expect(await agents.find("nobody")).toBeUndefined();
+    });
+
+    it("reads an agent, with what its file does not say as the port says", async () => {
+      await write("plain", { name: "Plain" });
+      const definition = { name: "Plain", engine: "loop", tools: [], skills: [], core: false };
+      expect(await agents.find("plain")).toEqual({ id: "plain", definition, git: { hasGit: false } });
+    });
+
+    it("reads everything that a file says, and leaves alone what it does not know", async () => {
+      const definition = {
+        name: "Full",
+        description: "Does all",
+        engine: "own",
+        provider: "main",
+        model: "m-large",
+        instructions: "Be brief.",
+        tools: ["SendUserMessage", "files/read"],
+        skills: ["skills/a.md"],
+        heartbeat: { enabled: true, everyMs: 60_000, prompt: "Look around." },
+        core: true,
+        ui: { color: "red" },
+        avatar: "face.png",
+        webhooks: { enabled: false, events: {} },
+      };
+      await write("full", { ...definition, somebodyElses: [1, 2, 3] });
+      expect((await agents.find("full"))?.definition).toEqual(definition);
+      expect((await agents.find("full"))?.metadataError).toBeUndefined();
+    });
+
+    it.each([
+      ["missing", "a folder without agent.json", null],
+      ["invalid_json", "a text that is no JSON", "{"],
+      ["invalid_json", "an empty file", ""],
+      ["invalid_shape", "a list", "[]"],
+      ["invalid_shape", "an object without a name", "{}"],
+    ])("lists an agent with metadataError %s, and fallbacks: %s", async (metadataError, _what, text) => {
+      await made.edit("broken", text);
+      await write("whole", { name: "Whole" });
+      const listed = await agents.list();
+      expect(listed.map(({ id }) => id)).toEqual(["broken", "whole"]);
+      expect(listed[0]).toMatchObject({ metadataError, definition: { name: "broken", engine: "loop", tools: [], core: false } });
+      expect(listed[1]?.metadataError).toBeUndefined();
+    });
+
+    it.each([
+      ["tools", "all"],
+      ["tools", [1]],
+      ["engine", ""],
+      ["model", 3],
+      ["heartbeat", { enabled: "yes" }],
+      ["core", "true"],
+    ])("takes a wrong %s (%j) for absent, uses the rest, and tells invalid_shape", async (field, value) => {
+      await write("odd", { name: "Odd", description: "kept", [field]: value });
+      expect(await agents.find("odd")).toMatchObject({
+        metadataError: "invalid_shape",
+        definition: { name: "Odd", description: "kept", engine: "loop", tools: [], core: false },
+      });
+    });
+
+    it("lists by id, in the order of the ids' bytes", async () => {
+      for (const id of ["b", "a", "B", "_", "a-1", "10", "9"]) await write(id, { name: id });
+      expect((await agents.list()).map(({ id }) => id)).toEqual(["10", "9", "B", "_", "a", "a-1", "b"]);
+    });
+
+    it.each(["", "..", "a/b", "a b", "x".repeat(65), "a.b", "ä", "__proto__/x", "a\0"])("has no agent called %j", async (id) => {
+      expect(await agents.find(id)).toBeUndefined();
+    });
+
+    it("sees what people change, add and remove", async () => {
+      await write("a", { name: "Before" });
+      expect((await agents.find("a"))?.definition.name).toBe("Before");
+      await write("a", { name: "After" });
+      await soon(async () => expect((await agents.find("a"))?.definition.name).toBe("After"));
+      await write("b", { name: "New" });
+      await soon(async () => expect((await agents.list()).map(({ id }) => id)).toEqual(["a", "b"]));
+      await made.edit("a", undefined);
+      await soon(async () => expect(await agents.find("a")).toBeUndefined());
+      await soon(async () => expect((await agents.list()).map(({ id }) => id)).toEqual(["b"]));
+    });
+
+    it("has many agents", async () => {
+      for (let at = 0; at < 300; at++) await write(`agent-${at}`, { name: `Agent ${at}` });
+      await soon(async () => expect((await agents.list()).length).toBe(300));
+    });
+
+    it("tells of a file that is no text as unreadable", async (test) => {
+      if (!made.spoil) return test.skip();
+      await made.spoil("spoiled");
+      await write("whole", { name: "Whole" });
+      const [first] = await agents.list();
+      expect(first).toMatchObject({ id: "spoiled", metadataError: "unreadable", definition: { name: "spoiled" } });
+    });
+  });
+}
