@@ -1,3 +1,15 @@
+export {
+  type AgentEngine,
+  type AgentTurn,
+  agentEngines,
+  type ConversationMessage,
+  type MessagePart,
+  type Saying,
+  type TurnContext,
+  type TurnOutcome,
+  type TurnToolCall,
+  type TurnUsage,
+} from "./agent-engines.ts";
 export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
 export { type Clock, clock, type Timer } from "./clock.ts";
 export {

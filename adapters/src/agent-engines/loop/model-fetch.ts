@@ -1,0 +1,20 @@
+import { ReadableStream } from "node:stream/web";
+import type { ports } from "@portico/core";
+
+/** Headers that libraries fill with the placeholder key that they insist on; the provider adds its own credential. */
+const CREDENTIALS = new Set(["authorization", "x-api-key", "api-key", "cookie", "content-length", "host"]);
+
+/** A fetch that reaches one provider through the models port, whatever address it is called with. */
+export function modelFetch(provider: ports.ModelProvider): typeof fetch {
+  return async (_address, init = {}) => {
+    const headers = Object.fromEntries([...new Headers(init.headers)].filter(([name]) => !CREDENTIALS.has(name)));
+    const body = Buffer.from(typeof init.body === "string" ? init.body : "");
+    const signal = init.signal ?? new AbortController().signal;
+    const answer = await provider.send({ headers, query: "", body }, signal);
+    const named = Object.entries(answer.headers).flatMap(([name, values]) =>
+      (typeof values === "string" ? [values] : values).map((value) => [name, value] as [string, string]),
+    );
+    // Reading piece by piece holds the provider back; leaving it destroys the answer.
+    return new Response(ReadableStream.from<Uint8Array>(answer.body) as never, { status: answer.status, headers: named });
+  };
+}
