@@ -34,7 +34,7 @@ export interface App extends AsyncDisposable {
  * sentence that says what is missing or wrong.
  */
 export async function createApp(preset: Preset): Promise<App> {
-  const { name, adapters, plugins } = flattenPreset(preset);
+  const { name, adapters, plugins, surfaces: options } = flattenPreset(preset);
   const container = new Container();
   const surfaces = new Map<string, SurfaceBuilder>();
   const served = new NodePathTable();
@@ -54,7 +54,7 @@ export async function createApp(preset: Preset): Promise<App> {
       telemetry: container.has(telemetry) ? container.get(telemetry) : builtIn.telemetry,
     };
     const surfaceOf = (surface: string) => {
-      const known = surfaces.get(surface) ?? createSurface(surface, services, served.of(surface));
+      const known = surfaces.get(surface) ?? createSurface(surface, services, served.of(surface), options[surface]);
       surfaces.set(surface, known);
       return known;
     };

@@ -71,6 +71,7 @@ export const faults = defineErrors({
   invalid_request: { status: 400, message: "The request does not match its schema" },
   invalid_json: { status: 400, message: "Invalid JSON" },
   request_timeout: { status: 408, message: "The request body stopped arriving" },
+  origin_not_allowed: { status: 403, message: "Web pages of this origin may not call this service" },
   not_found: { status: 404, message: "Not found" },
   method_not_allowed: { status: 405, message: "Method not allowed" },
   body_too_large: { status: 413, message: "Request body too large" },

@@ -35,6 +35,7 @@ export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError
 export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/body.ts";
 export { bearerToken } from "./http/credential.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
+export { JsonPieces } from "./http/json-pieces.ts";
 // Writing a plugin
 export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
 export { defineManyPort, definePort, type Filling, type Given, type ManyPort, type Needs, type Port } from "./port.ts";
@@ -58,4 +59,4 @@ export {
 } from "./route.ts";
 export type { PluginScope, Scope } from "./scope.ts";
 export { Secret } from "./secret.ts";
-export type { Fetch, NodeListener, Surface } from "./surface.ts";
+export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";

@@ -1,5 +1,6 @@
 import type { Adapter } from "./adapter.ts";
 import type { Plugin } from "./plugin.ts";
+import type { SurfaceOptions } from "./surface.ts";
 
 /** A chosen set of adapters and plugins. */
 export interface Preset {
@@ -8,6 +9,8 @@ export interface Preset {
   readonly extends?: Preset;
   readonly adapters?: readonly Adapter[];
   readonly plugins?: readonly Plugin[];
+  /** What goes for whole surfaces, by their names. */
+  readonly surfaces?: Readonly<Record<string, SurfaceOptions>>;
 }
 
 /** Declare a preset that takes options. */
@@ -17,10 +20,10 @@ export function definePreset<O = void>(build: (options: O) => Preset): (options:
 
 /**
  * A preset with everything it extends. Children win: an adapter for the same single port, or a plugin of the same name, replaces the
- * parent's; adapters of a many-port are added to the parent's.
+ * parent's; adapters of a many-port are added to the parent's; what it says of a surface replaces what the parent said of it.
  */
 export function flattenPreset(preset: Preset): Required<Omit<Preset, "extends">> {
-  const base = preset.extends ? flattenPreset(preset.extends) : { name: "", adapters: [], plugins: [] };
+  const base = preset.extends ? flattenPreset(preset.extends) : { name: "", adapters: [], plugins: [], surfaces: {} };
   const adapters = preset.adapters ?? [];
   const plugins = preset.plugins ?? [];
   return {
@@ -30,5 +33,6 @@ export function flattenPreset(preset: Preset): Required<Omit<Preset, "extends">>
       ...adapters,
     ],
     plugins: [...base.plugins.filter((old) => !plugins.some((own) => own.name === old.name)), ...plugins],
+    surfaces: { ...base.surfaces, ...preset.surfaces },
   };
 }

@@ -1,6 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { GenericSchema, InferInput, InferOutput } from "valibot";
 import type { Envelope, ErrorCatalogue, Faults } from "./error.ts";
+import type { JsonPieces } from "./http/json-pieces.ts";
 import type { RequestTrace } from "./ports/telemetry.ts";
 
 export type Schema = GenericSchema<any, any>;
@@ -45,7 +46,7 @@ export type Events = Readonly<Record<string, Schema>>;
 
 /** What a route answers when all went well. */
 export const reply = {
-  /** The handler returns the value; it is sent as JSON. */
+  /** The handler returns the value, or `JsonPieces` of it; it is sent as JSON. */
   json: <S extends Schema>(schema: S, status = 200) => ({ kind: "json", status, schema }) as const,
   /** The handler returns nothing: 204. */
   empty: () => ({ kind: "empty", status: 204 }) as const,
@@ -134,7 +135,7 @@ export type Say<E extends Events> = {
 export type RouteResult<C extends RouteContract> = C["success"] extends { kind: "events"; events: infer E extends Events }
   ? AsyncIterable<EventOf<E>> | Promise<AsyncIterable<EventOf<E>>>
   : C["success"] extends { kind: "json"; schema: infer S extends Schema }
-    ? InferInput<S> | Promise<InferInput<S>>
+    ? InferInput<S> | JsonPieces | Promise<InferInput<S> | JsonPieces>
     : C["success"] extends { kind: "bytes" }
       ? Response | Promise<Response>
       : void | Promise<void>;

@@ -5,6 +5,7 @@ import { toNodeHandler } from "srvx/node";
 import { answerFetch } from "./http/answer-fetch.ts";
 import { answerNode } from "./http/answer-node.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
+import { withOrigins } from "./http/origins.ts";
 import { refuseUpgrade } from "./http/refuse-upgrade.ts";
 import type { NodePath } from "./ports/node-paths.ts";
 
@@ -27,13 +28,27 @@ export interface Surface {
   isHeldOpen(request: Pick<IncomingMessage, "url">): boolean;
 }
 
+/** What a preset says of a whole surface. */
+export interface SurfaceOptions {
+  /**
+   * Origins of web pages that may call this surface beside its own, such as `https://desk.example`. Pages of any other origin are refused
+   * with 403 `origin_not_allowed`. A surface of which no preset says anything does not look at origins.
+   */
+  readonly allowedOrigins: readonly string[];
+}
+
 /** A surface that can still take routes; the app fills it while it starts. */
 export interface SurfaceBuilder extends Surface {
   add(route: InstalledRoute): void;
 }
 
 /** `nodePaths` is looked into at every Node request: what is served there goes before the routes. */
-export function createSurface(name: string, services: SurfaceServices, nodePaths: ReadonlyMap<string, NodePath>): SurfaceBuilder {
+export function createSurface(
+  name: string,
+  services: SurfaceServices,
+  nodePaths: ReadonlyMap<string, NodePath>,
+  options?: SurfaceOptions,
+): SurfaceBuilder {
   const paths = new Map<string, PathRoutes>();
   /** Paths that stand for themselves and only have exchange routes: answered without the detour over Request and Response. */
   const direct = new Map<string, PathRoutes>();
@@ -42,7 +57,9 @@ export function createSurface(name: string, services: SurfaceServices, nodePaths
   const h3 = new H3({ silent: true, allowMalformedURL: true });
   h3.all("/**", (event: H3Event) => answerFetch(unmatched, event.req, {}, services));
 
-  const fetch: Fetch = (request) => h3.fetch(request as never);
+  const routed: Fetch = (request) => h3.fetch(request as never);
+  const refused: Fetch = (request) => answerFetch(unmatched, request, {}, services, "origin_not_allowed");
+  const fetch = options ? withOrigins(routed, options, refused) : routed;
   const overFetch = toNodeHandler((request) => fetch(request)) as NodeListener;
   const answerServed = (served: NodePath, request: IncomingMessage, response: ServerResponse) => {
     try {
@@ -71,7 +88,8 @@ export function createSurface(name: string, services: SurfaceServices, nodePaths
       const path = pathOf(request.url);
       const served = nodePaths.get(path);
       if (served) return answerServed(served, request, response);
-      const routes = direct.get(path);
+      // Origins are looked at in one place; only browsers take the detour.
+      const routes = options && request.headers.origin !== undefined ? undefined : direct.get(path);
       if (!routes) return overFetch(request, response);
       return answerNode(routes, request, response, services).catch((error: unknown) => {
         // An answer that cannot even be refused, for example with a header that is none: only this connection may suffer.

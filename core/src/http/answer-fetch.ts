@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { FastResponse } from "srvx";
+import type { FaultCode } from "../error.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
 import type { RequestHead } from "../route.ts";
 import { readBody } from "./body.ts";
 import { eventStream } from "./event-stream.ts";
 import { exchanged } from "./exchange-fetch.ts";
+import { JsonPieces } from "./json-pieces.ts";
 import { linger } from "./linger.ts";
 import { hasMediaType } from "./media-type.ts";
 import {
@@ -29,12 +31,16 @@ import { webHeaders } from "./web-headers.ts";
 /** Answers are about now and for this caller: some hold a secret that is shown once. */
 const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
 
-/** Answer one request of a fetch host: every kind of route, exchange routes by way of a pass-through stream. */
+/**
+ * Answer one request of a fetch host: every kind of route, exchange routes by way of a pass-through stream. `refusal` is a fault that was
+ * found before any route was looked for.
+ */
 export async function answerFetch(
   routes: PathRoutes,
   request: Request,
   rawParams: Readonly<Record<string, string>>,
   services: SurfaceServices,
+  refusal?: FaultCode,
 ): Promise<Response> {
   const id = services.ids.id("req_");
   const url = new URL(request.url);
@@ -44,6 +50,7 @@ export async function answerFetch(
   const left = leaving(request.signal);
   let route: InstalledRoute | undefined;
   try {
+    if (refusal) throw fault(routes.faults, refusal);
     const admitted = await admit(routes, head, left.signal);
     route = admitted.route;
     const { contract } = route;
@@ -66,8 +73,8 @@ export async function answerFetch(
     const failed = (error: unknown) => render(error, routes, route, head, services, id);
     const opened = () => flushHead(request);
     const response = withRequestId(toResponse(route, result, { trace, left, opened, failed }), id);
-    // An event stream is not over when its head is sent: it ends the trace itself.
-    if (kind !== "events") trace.end({ status: response.status });
+    // A stream is not over when its head is sent: it ends the trace itself.
+    if (kind !== "events" && !(result instanceof JsonPieces)) trace.end({ status: response.status });
     return request.method === "HEAD" ? await headOnly(response) : response;
   } catch (thrown) {
     if (request.signal.aborted) {
@@ -94,6 +101,10 @@ function toResponse(route: InstalledRoute, result: unknown, ending: Ending): Res
   const { success } = route.contract;
   switch (success.kind) {
     case "json": {
+      if (result instanceof JsonPieces) {
+        const stream = result.toStream((error) => ending.trace.end(ended(error, success.status, ending)));
+        return new FastResponse(stream, { status: success.status, headers: JSON_HEADERS });
+      }
       const body = JSON.stringify(result);
       return new FastResponse(body, { status: success.status, headers: JSON_HEADERS });
     }
@@ -114,6 +125,11 @@ function toResponse(route: InstalledRoute, result: unknown, ending: Ending): Res
     default:
       return result as Response;
   }
+}
+
+/** How a stream of JSON ended; what broke it is logged as any failure is. */
+function ended(error: unknown, status: number, { failed }: Ending): { readonly status: number; readonly error?: string } {
+  return error === undefined ? { status } : { status, error: failed(error).error.code };
 }
 
 async function parsedBody(route: InstalledRoute, request: Request, services: SurfaceServices): Promise<unknown> {

@@ -1,0 +1,38 @@
+/**
+ * A JSON answer that is made piece by piece, for answers that grow with what is stored: a handler of a `json` route returns it in place of
+ * the value. The pieces together are one JSON text that fits the route's schema; nobody checks that. The next is asked for when there is
+ * room for it; when the reader leaves, the source's `return` runs. A source that breaks breaks the answer, which is then no JSON.
+ */
+export class JsonPieces {
+  readonly #pieces: AsyncIterable<string>;
+
+  constructor(pieces: AsyncIterable<string>) {
+    this.#pieces = pieces;
+  }
+
+  /** The answer's body. `ended` is told once: with the error if the source broke, without one otherwise. */
+  toStream(ended: (error?: unknown) => void): ReadableStream<Uint8Array> {
+    const iterator = this.#pieces[Symbol.asyncIterator]();
+    const encoder = new TextEncoder();
+    return new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          try {
+            const next = await iterator.next();
+            if (!next.done) return controller.enqueue(encoder.encode(next.value));
+            ended();
+            controller.close();
+          } catch (error) {
+            ended(error);
+            controller.error(error);
+          }
+        },
+        async cancel() {
+          ended();
+          await iterator.return?.();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+}
