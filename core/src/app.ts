@@ -23,6 +23,8 @@ export interface App extends AsyncDisposable {
   readonly surfaces: readonly string[];
   /** The contracts of every plugin by plugin name: what documents and clients are derived from. */
   readonly contracts: Readonly<Record<string, Contract>>;
+  /** Whether an adapter fills a port. */
+  has<T>(port: Port<T>): boolean;
   /** What the adapters made, for hosts and command lines that use a port directly. Throws where no adapter fills it. */
   port<T>(port: Port<T>): T;
   /** Close everything that was opened, last in first out. Twice is once. Throws an AggregateError of what did not close. */
@@ -84,6 +86,7 @@ export async function createApp(preset: Preset): Promise<App> {
         throw new Error(`App "${name}" has no surface "${wanted}"; it has ${[...surfaces.keys()].join(", ") || "none"}`);
       return surface;
     },
+    has: (port) => container.has(port),
     port(port) {
       assertFilled(`App "${name}"`, { port }, container);
       return container.get(port);

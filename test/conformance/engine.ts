@@ -176,7 +176,8 @@ export function engineConformance(
         }
         await engine.ready();
         expect(() => engine.define("late", async () => {}, resume)).toThrow(TypeError);
-        await expect(engine.ready()).rejects.toThrow(TypeError);
+        // Each plugin that defined a kind says it.
+        await expect(engine.ready()).resolves.toBeUndefined();
       });
     });
 

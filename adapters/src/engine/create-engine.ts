@@ -67,6 +67,7 @@ class JournalEngine implements ports.Engine {
   readonly #closing = new AbortController();
   #stopped: Error | undefined;
   #readied = false;
+  #becomingReady: Promise<void> | undefined;
   #draining = false;
   #pruning = false;
   #whenIdle: (() => void) | undefined;
@@ -99,8 +100,11 @@ class JournalEngine implements ports.Engine {
     this.#kinds.set(kind, createKind(kind, work, options));
   }
 
-  async ready(): Promise<void> {
-    if (this.#readied) throw new TypeError("The engine is made ready once");
+  ready(): Promise<void> {
+    return (this.#becomingReady ??= this.#becomeReady());
+  }
+
+  async #becomeReady(): Promise<void> {
     this.#readied = true;
     for (const kind of this.#kinds.values()) this.#lines.set(kind.kind, this.#lineOf(kind));
     if (await this.#ownership.claim()) await this.#takeUp();

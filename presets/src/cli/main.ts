@@ -33,7 +33,7 @@ export async function main(args: readonly string[]): Promise<void> {
 
 async function run(args: readonly string[]): Promise<void> {
   if (args.length === 1 && (args[0] === "--version" || args[0] === "-v")) {
-    const { VERSION } = await import("./version.ts");
+    const { VERSION } = await import("../platform/version.ts");
     console.log(VERSION);
     return;
   }

@@ -4,7 +4,7 @@ import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { DEFAULT_PRESET, loadPreset } from "./preset-table.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
-import { VERSION } from "./version.ts";
+import { VERSION } from "../platform/version.ts";
 
 /** How the credentials of the areas are presented (specification 5), by the names that their contracts use. */
 const SECURITY: Readonly<Record<string, SecurityScheme | readonly SecurityScheme[]>> = {

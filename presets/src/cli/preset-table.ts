@@ -20,7 +20,7 @@ const PRESETS: Readonly<Record<string, { readonly load?: () => Promise<(options:
   local: { load: async () => (await import("../local/preset.ts")).local },
   proxy: { load: async () => (await import("../proxy/preset.ts")).proxy },
   workflow: {},
-  agent: {},
+  agent: { load: async () => (await import("../agent/preset.ts")).agent },
   cluster: {},
 };
 
@@ -38,7 +38,7 @@ export async function loadPreset(name: string): Promise<StartablePreset> {
   }
   if (!entry.load) {
     const built = PRESET_NAMES.filter((each) => PRESETS[each]?.load);
-    throw new CommandFailed(`The preset "${name}" is not built yet; there are ${built.join(" and ")}`, EXIT.usage);
+    throw new CommandFailed(`The preset "${name}" is not built yet; there are ${built.join(", ")}`, EXIT.usage);
   }
   return {
     name,

@@ -12,6 +12,9 @@ import { listenForStop, type StopRequest } from "./stop-request.ts";
 /** Closing the stores takes milliseconds; when it hangs, the process ends all the same. */
 const CLOSE_MS = 5_000;
 
+/** What a listener gets to end its connections when the work has taken all the time. */
+const LAST_WORDS_MS = 250;
+
 export interface Service {
   readonly preset: string;
   readonly directory: DataDirectory;
@@ -69,7 +72,7 @@ async function start(
   signal.throwIfAborted();
 
   const listeners = await openListeners(app, preset.addresses(settings));
-  undo.push(() => drain(listeners, settings.shutdownGraceMs, log));
+  undo.push(() => drain(app, listeners, settings.shutdownGraceMs, log));
   signal.throwIfAborted();
 
   writeEndpoints(directory, {
@@ -101,9 +104,15 @@ function logStart(log: ports.Log, preset: string, { urls }: Listeners, providers
   log.info("Started", { preset, pid: process.pid, ...urls });
 }
 
-async function drain(listeners: Listeners, graceMs: number, log: ports.Log): Promise<void> {
+/**
+ * Accepted work finishes while its clients still hear of it: realtime connections last until everything else is done. What comes in
+ * meanwhile is accepted, and done after the next start.
+ */
+async function drain(app: App, listeners: Listeners, graceMs: number, log: ports.Log): Promise<void> {
   log.info("Stopping");
-  const cut = await listeners.drain(graceMs);
+  const deadline = Date.now() + graceMs;
+  if (app.has(ports.engine)) await app.port(ports.engine).drain(graceMs);
+  const cut = await listeners.drain(Math.max(deadline - Date.now(), LAST_WORDS_MS));
   if (cut > 0) log.warn("Some requests did not finish in time and were cut", { requests: cut, graceMs });
 }
 

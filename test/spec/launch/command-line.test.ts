@@ -25,7 +25,7 @@ describe("the portico command line", () => {
     [["start", "--config"], "Option --config needs a value (see portico start --help)"],
     [["start", "local", "proxy"], 'Unexpected argument "proxy" (see portico start --help)'],
     [["start", "locl"], 'There is no preset "locl"; did you mean "local"?'],
-    [["start", "workflow"], 'The preset "workflow" is not built yet; there are local and proxy'],
+    [["start", "workflow"], 'The preset "workflow" is not built yet; there are local, proxy, agent'],
     [["token", "issue"], "Option --provider is needed (see portico token issue --help)"],
     [["token", "revoke"], "Give either a token's id or --all (see portico token revoke --help)"],
     [["openapi", "--surface", "x"], 'The preset "local" has no surface "x"; it has proxy and agent'],

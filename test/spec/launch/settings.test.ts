@@ -166,7 +166,7 @@ describe("settings (open points 1)", () => {
       const shown = await service.run("config");
 
       expect(managed.status).toBe(200);
-      expect(existsSync(join(service.dataDir, "credentials.json")), "no token has to be made").toBe(false);
+      expect(service.read("credentials.json"), "no token has to be made").not.toContain("agentServiceToken");
       expect(seen).toEqual(["Bearer sk-of-string", "Bearer sk-of-env", "Bearer sk-of-file"]);
       expect(shown.stdout).toMatch(/providers\.0\.credential +\*\*\* +file/);
       expect(shown.stdout).toMatch(/providers\.1\.credential +\*\*\* from environment UPSTREAM_KEY/);

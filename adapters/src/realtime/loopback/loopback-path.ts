@@ -94,6 +94,8 @@ class Client implements LoopbackClient {
   readonly #service: { emit(event: string, payload: unknown): unknown; leave(): unknown };
   readonly #listeners = new Map<string, Array<(payload: unknown) => void>>();
   #connected = true;
+  /** What came before whoever connected listened to anything. */
+  #early: (() => void)[] | undefined = [];
 
   constructor(id: string, service: { emit(event: string, payload: unknown): unknown; leave(): unknown }) {
     this.id = id;
@@ -111,6 +113,10 @@ class Client implements LoopbackClient {
   }
 
   on(event: string, listener: (payload: unknown) => void): void {
+    const early = this.#early;
+    this.#early = undefined;
+    // In the order of everything that is told, and after whatever else is listened to in this turn.
+    for (const tell of early ?? []) queueMicrotask(tell);
     this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), listener]);
   }
 
@@ -119,12 +125,17 @@ class Client implements LoopbackClient {
   }
 
   deliver(event: string, payload: unknown): void {
-    queueMicrotask(() => this.#tell(event, payload));
+    this.#soon(() => this.#tell(event, payload));
   }
 
   end(): void {
     this.#connected = false;
-    queueMicrotask(() => this.#tell("disconnect", undefined));
+    this.#soon(() => this.#tell("disconnect", undefined));
+  }
+
+  #soon(tell: () => void): void {
+    if (this.#early) this.#early.push(tell);
+    else queueMicrotask(tell);
   }
 
   #tell(event: string, payload: unknown): void {

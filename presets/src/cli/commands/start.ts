@@ -14,7 +14,7 @@ export const startCommand = defineCommand({
       import("../serve.ts"),
       import("../read-settings.ts"),
       import("../welcome.ts"),
-      import("../version.ts"),
+      import("../../platform/version.ts"),
     ]);
     const preset = await loadPreset(args.preset ?? DEFAULT_PRESET);
     const exitCode = await serve(

@@ -1,0 +1,73 @@
+import { defineChannel } from "@portico/core";
+import * as v from "valibot";
+import { clientId } from "./client-id.ts";
+import { LOOKUP_REQUESTS } from "./limits.ts";
+
+const text = v.string();
+const identifiers = {
+  sessionId: text,
+  runId: v.optional(text),
+  agentId: v.optional(text),
+  conversationId: v.optional(text),
+  clientRequestId: v.optional(text),
+};
+
+/** One message of a turn (open points 7). `seq` grows by one per message of a request, so that a client sees a gap. */
+export const turnMessage = v.object({
+  id: text,
+  role: v.picklist(["assistant", "tool"]),
+  type: v.picklist(["text", "thinking", "tool_call", "tool_result", "delivery"]),
+  delta: v.optional(text),
+  content: v.optional(v.unknown()),
+  seq: v.number(),
+});
+
+/** How a turn ended (specification 6.2). */
+export const turnTerminal = v.object({
+  status: v.picklist(["completed", "interrupted"]),
+  reason: v.optional(text),
+  partial: v.optional(text),
+  runId: v.optional(text),
+});
+
+/** The realtime channel of queries (specification 4.6 and 6.2). */
+export const queryChannel = defineChannel({
+  surface: "agent",
+  path: "/socket.io/",
+  summary: "Progress of queries, and their abort",
+  hello: v.strictObject({
+    /** The same as in the header X-Agent-Service-Token. */
+    token: v.pipe(text, v.nonEmpty()),
+    clientInstanceId: v.pipe(text, v.regex(/^[A-Za-z0-9._:-]{16,128}$/)),
+    /**
+     * Where a client that comes back knows better than the service what arrived: per clientRequestId the `seq` of the last message that
+     * it has; 0 for none.
+     */
+    received: v.optional(
+      v.pipe(
+        v.record(clientId, v.pipe(v.number(), v.safeInteger(), v.minValue(0))),
+        v.check((received) => Object.keys(received).length <= LOOKUP_REQUESTS, `at most ${LOOKUP_REQUESTS} requests`),
+      ),
+    ),
+  }),
+  receives: {
+    "query:abort": v.strictObject({
+      sessionId: v.pipe(text, v.nonEmpty(), v.maxLength(128)),
+      conversationId: v.optional(text),
+      clientRequestId: v.optional(clientId),
+      agentId: v.optional(text),
+    }),
+  },
+  sends: {
+    "query:started": v.object(identifiers),
+    "query:followUpAccepted": v.object({ sessionId: text, clientRequestId: text }),
+    "query:message": v.object({ ...identifiers, message: turnMessage }),
+    "query:complete": v.object({ ...identifiers, terminal: turnTerminal, result: v.optional(v.unknown()) }),
+    "query:error": v.object({ ...identifiers, error: text, code: v.optional(text) }),
+    "activity:run_status": v.object({
+      runId: text,
+      status: v.picklist(["running", "idle", "completed", "failed"]),
+      sessionId: v.optional(text),
+    }),
+  },
+});

@@ -1,0 +1,268 @@
+import { defineContract, reply } from "@portico/core";
+import * as v from "valibot";
+import { agentEnvelope } from "./envelope.ts";
+import { agentErrors } from "./errors.ts";
+import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
+import { followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
+
+const text = v.string();
+const optionalText = v.optional(text);
+/** One parameter as it came; twice is a list, and for the pagination to refuse. */
+const parameter = v.optional(v.union([text, v.array(text)]));
+const byId = v.strictObject({ id: text });
+
+/** Specification 2.10. */
+const agentSummary = v.object({
+  id: text,
+  name: text,
+  description: optionalText,
+  engine: optionalText,
+  skillsCount: v.number(),
+  toolsCount: v.number(),
+  heartbeatEnabled: v.boolean(),
+  hasGit: v.boolean(),
+  hasRemote: v.optional(v.boolean()),
+  syncStatus: optionalText,
+  isCoreAgent: v.boolean(),
+  status: v.optional(v.picklist(["online", "busy", "idle", "offline", "error", "recovery", "shutdown"])),
+  metadataError: v.optional(v.picklist(["missing", "unreadable", "invalid_json", "invalid_shape"])),
+  ui: v.optional(v.unknown()),
+  avatar: v.optional(v.unknown()),
+});
+
+/** Specification 2.11. */
+export const runMetadata = v.object({
+  run_id: text,
+  user_id: text,
+  agent_id: text,
+  started_at: text,
+  status: v.picklist(["running", "idle", "completed", "failed"]),
+  conversation_id: optionalText,
+  session_id: optionalText,
+  turn_started_at: optionalText,
+  completed_at: optionalText,
+  updatedAt: optionalText,
+  failure_reason: optionalText,
+  interruption_reason: optionalText,
+  interrupted_at: optionalText,
+  delegation: v.optional(
+    v.object({ fromAgentId: text, parentRunId: optionalText, parentClientRequestId: optionalText, mode: optionalText }),
+  ),
+  background: v.optional(v.boolean()),
+  title: optionalText,
+  messageCount: v.optional(v.number()),
+  archived_at: optionalText,
+  cleared: v.optional(v.boolean()),
+});
+
+/** Specification 2.12. */
+export const receipt = v.object({
+  receipt_id: text,
+  run_id: text,
+  goal: text,
+  input: text,
+  output: text,
+  tool_calls: v.array(v.unknown()),
+  outcome: v.object({ status: v.picklist(["success", "partial", "failed"]), auto_completed: v.boolean() }),
+  started_at: text,
+  completed_at: text,
+  usage: v.optional(v.unknown()),
+  duration_ms: v.optional(v.number()),
+  interruption_reason: optionalText,
+});
+
+const conversation = v.object({
+  conversationId: text,
+  userId: text,
+  agentId: text,
+  createdAt: text,
+  updatedAt: text,
+  sessionId: optionalText,
+});
+
+/** One message of a conversation. */
+export const conversationMessage = v.object({
+  sequence: v.number(),
+  id: text,
+  role: v.picklist(["user", "assistant", "tool"]),
+  parts: v.array(v.unknown()),
+  at: text,
+  clientRequestId: optionalText,
+});
+
+const { unauthorized, invalid_pagination, invalid_filter, invalid_request, run_not_found, conversation_not_found } = agentErrors;
+const submission = {
+  bodyLimit: QUERY_BYTES,
+  errors: agentErrors,
+};
+
+/** Agents, runs, queries and conversations (specification 4.6, open points 4 and 7). */
+export const conversationsRunsContract = defineContract(
+  {
+    surface: "agent",
+    auth: "instance",
+    envelope: agentEnvelope,
+    faults: { invalid_request, origin_not_allowed: agentErrors.origin_not_allowed },
+  },
+  {
+    handshake: {
+      method: "GET",
+      path: "/api/handshake",
+      summary: "Who is there, and what it can do",
+      success: reply.json(
+        v.object({
+          protocolVersion: v.literal(1),
+          serverInstanceId: text,
+          version: text,
+          identity: v.object({ userId: optionalText, role: v.picklist(["owner", "member", "service"]) }),
+          capabilities: v.object({
+            webhookManagement: v.boolean(),
+            media: v.boolean(),
+            attachments: v.boolean(),
+            realtime: v.boolean(),
+            safeTokens: v.boolean(),
+          }),
+        }),
+      ),
+      errors: { unauthorized },
+    },
+    agents: {
+      method: "GET",
+      path: "/api/agents",
+      summary: "List agents",
+      success: reply.json(v.object({ agents: v.array(agentSummary) })),
+      errors: { unauthorized },
+    },
+    runs: {
+      method: "GET",
+      path: "/api/runs",
+      summary: "List runs, newest first",
+      query: v.object({ limit: parameter, agent_id: parameter, delegated_by: parameter, parent_run_id: parameter }),
+      success: reply.json(v.object({ runs: v.array(runMetadata) })),
+      errors: { unauthorized, invalid_pagination, invalid_filter },
+    },
+    run: {
+      method: "GET",
+      path: "/api/runs/:id",
+      summary: "Read one run",
+      params: byId,
+      success: reply.json(runMetadata),
+      errors: { unauthorized, run_not_found },
+    },
+    changeRun: {
+      method: "PATCH",
+      path: "/api/runs/:id",
+      summary: "Rename or archive a run",
+      params: byId,
+      body: v.strictObject({
+        title: v.optional(
+          v.pipe(
+            text,
+            v.maxLength(TITLE_LENGTH),
+            v.check((title) => title.isWellFormed(), "well-formed text"),
+          ),
+        ),
+        archived: v.optional(v.boolean()),
+      }),
+      success: reply.json(runMetadata),
+      errors: { unauthorized, run_not_found, invalid_request },
+    },
+    runtimeState: {
+      method: "GET",
+      path: "/api/runs/:id/runtime-state",
+      summary: "Whether a run executes now",
+      params: byId,
+      success: reply.json(v.strictObject({ run_id: text, agent_id: text, status: runMetadata.entries.status })),
+      errors: { unauthorized, invalid_run_id: agentErrors.invalid_run_id, run_state_not_found: agentErrors.run_state_not_found },
+    },
+    receipts: {
+      method: "GET",
+      path: "/api/runs/:id/receipt",
+      summary: "Read the receipts of a run's turns",
+      params: byId,
+      query: v.object({ offset: parameter, limit: parameter }),
+      success: reply.json(
+        v.object({
+          run_id: text,
+          receipts: v.array(receipt),
+          total: v.optional(v.number()),
+          offset: v.optional(v.number()),
+          limit: v.optional(v.number()),
+          has_more: v.optional(v.boolean()),
+          skipped: v.optional(v.number()),
+        }),
+      ),
+      errors: {
+        unauthorized,
+        invalid_pagination,
+        run_not_found,
+        invalid_run_id: agentErrors.invalid_run_id,
+        user_unresolved: agentErrors.user_unresolved,
+      },
+    },
+    start: {
+      ...submission,
+      method: "POST",
+      path: "/api/query/start",
+      summary: "Submit a query to an agent",
+      body: startBody,
+      success: reply.json(v.object({ ok: v.literal(true), clientRequestId: text, duplicate: v.optional(v.boolean()) }), 202),
+    },
+    followUp: {
+      ...submission,
+      method: "POST",
+      path: "/api/query/follow-up",
+      summary: "Submit another query to a session",
+      body: followUpBody,
+      success: reply.json(
+        v.object({ ok: v.literal(true), sessionId: text, clientRequestId: text, duplicate: v.optional(v.boolean()) }),
+        202,
+      ),
+    },
+    lookup: {
+      method: "POST",
+      path: "/api/query/client-requests/lookup",
+      summary: "Find out what became of submissions",
+      body: lookupBody,
+      faults: {
+        invalid_request: agentErrors.invalid_lookup,
+        invalid_json: agentErrors.invalid_lookup,
+        origin_not_allowed: agentErrors.origin_not_allowed,
+      },
+      success: reply.json(lookupResult),
+      errors: { unauthorized, user_required: agentErrors.user_required },
+    },
+    conversations: {
+      method: "GET",
+      path: "/api/conversations",
+      summary: "List conversations, the last changed first",
+      query: v.object({ limit: parameter, after: parameter }),
+      success: reply.json(v.object({ conversations: v.array(conversation), next: optionalText })),
+      errors: { unauthorized, invalid_pagination },
+    },
+    messages: {
+      method: "GET",
+      path: "/api/conversations/:id/messages",
+      summary: "Read the newest messages of a conversation, or those before one",
+      params: byId,
+      query: v.object({ limit: parameter, before: parameter }),
+      success: reply.json(
+        v.object({
+          conversationId: text,
+          messages: v.array(conversationMessage),
+          skipped: v.number(),
+          before: v.optional(v.number()),
+        }),
+      ),
+      errors: { unauthorized, invalid_pagination, conversation_not_found },
+    },
+    clear: {
+      method: "POST",
+      path: "/api/conversations/:id/clear",
+      summary: "Interrupt a conversation's turns and remove its messages",
+      params: byId,
+      success: reply.json(v.object({ conversationId: text, cleared: v.literal(true) })),
+      errors: { unauthorized, conversation_not_found, registry_unavailable: agentErrors.registry_unavailable },
+    },
+  },
+);

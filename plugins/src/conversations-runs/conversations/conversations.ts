@@ -1,0 +1,64 @@
+import type { ports } from "@portico/core";
+
+/** A conversation of one user with one agent. Its session is what its next turn goes on with; clearing ends it. */
+export interface Conversation {
+  readonly conversationId: string;
+  readonly userId: string;
+  readonly agentId: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly sessionId?: string | undefined;
+  /** How deep the agent that it was begun for stands in a chain of delegations; absent for a person's own. */
+  readonly depth?: number | undefined;
+  /** It is being cleared, and takes no query until that is done. */
+  readonly clearing?: true | undefined;
+}
+
+/** What a conversation keeps of each of its messages. */
+export interface StoredMessage {
+  readonly id: string;
+  readonly role: ports.ConversationMessage["role"];
+  readonly parts: readonly ports.MessagePart[];
+  /** ISO 8601. */
+  readonly at: string;
+  readonly turnId: string;
+  readonly clientRequestId: string;
+}
+
+/** The stream of a conversation's messages. */
+export const messageStream = (conversationId: string): string => `conversations/${conversationId}`;
+
+export type Conversations = ReturnType<typeof createConversations>;
+
+/** The conversations of an instance. */
+export function createConversations(records: ports.Records) {
+  const collection = records.collection<Conversation>({
+    name: "conversations",
+    indexes: { byUser: ["userId", "updatedAt"], byChange: ["updatedAt"] },
+  });
+  return {
+    find: (conversationId: string): Promise<ports.Stored<Conversation> | undefined> => collection.get(conversationId),
+    write: collection.write,
+    put: collection.put,
+    /** The last changed first; of every user where none is named. Throws RecordCursorInvalid. */
+    page: (userId: string | undefined, limit: number, after: string | undefined): Promise<ports.Page<Conversation>> =>
+      collection.query({
+        ...(userId !== undefined && { where: { userId } }),
+        order: { by: "updatedAt", direction: "descending" },
+        limit,
+        ...(after !== undefined && { after }),
+      }),
+  };
+}
+
+/**
+ * What the engine calls the work on a conversation. How deep it stands in a chain of delegations is part of it: whoever waits for another's
+ * turn never holds the place that this turn needs.
+ */
+export const workKind = (depth: number): string => `query-turn-${depth}`;
+
+/** Run and session of one beginning share the end of their ids, so that either leads to the other. */
+export function runOfSession(sessionId: string): string | undefined {
+  return /^ses_[A-Za-z0-9]+$/.test(sessionId) ? `run_${sessionId.slice(4)}` : undefined;
+}

@@ -1,0 +1,34 @@
+import { defineErrors } from "@portico/core";
+
+/** Every error of this area (specification 7.6). */
+export const agentErrors = defineErrors({
+  unauthorized: { status: 401, message: "unauthorized" },
+  origin_not_allowed: { status: 403, message: "origin_not_allowed" },
+  service_not_ready: { status: 503, message: "service_not_ready" },
+
+  invalid_pagination: { status: 400 },
+  invalid_filter: { status: 400 },
+  invalid_run_id: { status: 400, message: "Invalid run ID" },
+  run_not_found: { status: 404 },
+  run_state_not_found: { status: 404 },
+  // 7.6: "the user's identity could not be resolved", in Chinese.
+  user_unresolved: { status: 401, message: "无法解析用户身份" },
+
+  invalid_request: { status: 400, message: "The request does not match its schema" },
+  invalid_lookup: { status: 400, message: "client request lookup body does not match schema" },
+  unknown_agent: { status: 400, message: "There is no such agent" },
+  agent_mismatch: { status: 400, message: "The conversation belongs to another agent" },
+  attachments_unavailable: { status: 400, message: "This instance takes no attachments" },
+  user_required: { status: 403, message: "Only a user can submit queries" },
+  socket_identity_mismatch: { status: 403, message: "The realtime connection belongs to another identity" },
+  conversation_not_found: { status: 404, message: "Conversation not found" },
+  session_not_found: { status: 404, message: "Session not found" },
+  conversation_busy: {
+    status: 409,
+    message: "The conversation is being cleared",
+    details: { busy: true, retryable: true },
+  },
+  CLIENT_REQUEST_BODY_MISMATCH: { status: 409, details: { retryable: false } },
+  realtime_unavailable: { status: 503, message: "There is no such realtime connection" },
+  registry_unavailable: { status: 503, message: "The admission could not be confirmed: look it up before submitting again" },
+});

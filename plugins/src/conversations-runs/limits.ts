@@ -1,0 +1,51 @@
+/** Runs in a list where no limit is asked for (specification 4.6). */
+export const RUNS_LIMIT = 50;
+
+/** Receipts of a page where no limit is asked for, and at most (specification 4.6). */
+export const RECEIPTS_LIMIT = 20;
+export const RECEIPTS_LIMIT_MAXIMUM = 100;
+/** Furthest that a page of receipts goes back (specification 4.6). */
+export const RECEIPTS_OFFSET_MAXIMUM = 10_000;
+
+/** Requests of one lookup, and characters of an ID that a client makes (specification 4.6). */
+export const LOOKUP_REQUESTS = 100;
+export const CLIENT_ID_LENGTH = 256;
+
+/** Model calls of one turn where the query asks for no number, and at most (specification 8). */
+export const MAX_TURNS = 20;
+export const MAX_TURNS_MAXIMUM = 100;
+
+/** Bytes of a query's body. */
+export const QUERY_BYTES = 4 * 1024 * 1024;
+
+/** Entries and characters of a query's metadata. */
+export const METADATA_ENTRIES = 64;
+export const METADATA_LENGTH = 4096;
+
+/** Conversations and messages of a page. */
+export const PAGE_LIMIT = 50;
+export const PAGE_LIMIT_MAXIMUM = 200;
+
+/** Characters of a run's title. */
+export const TITLE_LENGTH = 512;
+
+/** How long a client may replay a request with identical IDs, and how long its ID is remembered (open points 7). */
+export const AUTO_REPLAY_RETENTION_MS = 10 * 60_000;
+export const TOMBSTONE_RETENTION_MS = 24 * 60 * 60_000;
+
+/** How long what a client missed waits for it (open points 7). */
+export const RETURN_MS = 2 * 60_000;
+
+/** How long a turn's messages wait until they are written down together. */
+export const TRANSCRIPT_FLUSH_MS = 100;
+/** Characters that a turn may have said and not written down; more makes it wait. */
+export const TRANSCRIPT_HELD = 1024 * 1024;
+/** Events that are replayed at once, before the client is waited for. */
+export const REPLAY_PAGE = 100;
+
+/** What of a conversation a turn is given at most: messages, and characters of their JSON. */
+export const HISTORY_MESSAGES = 2000;
+export const HISTORY_CHARACTERS = 8 * 1024 * 1024;
+
+/** Delegation from run to run (open points 10). */
+export const DELEGATION_DEPTH = 4;

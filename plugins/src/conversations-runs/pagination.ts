@@ -1,0 +1,33 @@
+import type { ServiceError } from "@portico/core";
+import { agentErrors } from "./errors.ts";
+
+/** A query parameter as it came: twice is a list. */
+export type Parameter = string | readonly string[] | undefined;
+
+/** Reads a positive decimal integer; `otherwise` where it was left out. Throws `invalid_pagination` (specification 4.6 and 7.6). */
+export function readPositive(name: string, value: Parameter, otherwise: number): number {
+  const number = value === undefined ? otherwise : readInteger(name, value);
+  if (number === 0) throw invalid(name, "a positive integer");
+  return number;
+}
+
+/** Reads a nonnegative decimal integer in the same way. */
+export function readOffset(name: string, value: Parameter, otherwise: number): number {
+  return value === undefined ? otherwise : readInteger(name, value);
+}
+
+/** A filter comes once and is not empty: an empty one is a mistake of the caller's and must not show everything. */
+export function readFilter(name: string, value: Parameter): string | undefined {
+  if (value === undefined || (typeof value === "string" && value !== "")) return value;
+  throw agentErrors.invalid_filter(`Invalid filter: ${name} must be given once and not be empty`);
+}
+
+function readInteger(name: string, value: Exclude<Parameter, undefined>): number {
+  const number = typeof value === "string" && /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;
+  if (!Number.isSafeInteger(number)) throw invalid(name, "one decimal integer");
+  return number;
+}
+
+function invalid(name: string, expected: string): ServiceError {
+  return agentErrors.invalid_pagination(`Invalid pagination: ${name} must be ${expected}`);
+}

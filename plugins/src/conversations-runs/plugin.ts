@@ -1,0 +1,362 @@
+import { type Channel, definePlugin, JsonPieces, openChannel, ports } from "@portico/core";
+import { toAgentSummary } from "./agent-summary.ts";
+import { queryChannel } from "./channel.ts";
+import { conversationsRunsConfig } from "./config.ts";
+import { conversationsRunsContract } from "./contract.ts";
+import { type ClearInput, createClearing } from "./conversations/clearing.ts";
+import { createConversations, workKind } from "./conversations/conversations.ts";
+import { readMessages } from "./conversations/messages.ts";
+import { Audiences } from "./delivery/audiences.ts";
+import { replayWritten } from "./delivery/replay.ts";
+import { agentErrors } from "./errors.ts";
+import { instanceGuard } from "./guards.ts";
+import { DELEGATION_DEPTH, MAX_TURNS, PAGE_LIMIT, PAGE_LIMIT_MAXIMUM, RUNS_LIMIT } from "./limits.ts";
+import { readFilter, readPositive } from "./pagination.ts";
+import { createAdmission } from "./requests/admission.ts";
+import { openClientRequests } from "./requests/client-requests.ts";
+import { requestDigest } from "./requests/request-digest.ts";
+import { allReceipts, readReceiptPage } from "./runs/receipts.ts";
+import { createRuns, type Run } from "./runs/runs.ts";
+import { Delegations } from "./turns/delegation.ts";
+import type { Turn } from "./turns/turn.ts";
+import { TurnDesk } from "./turns/turn-desk.ts";
+import { createTurnRecords } from "./turns/turn-records.ts";
+import { createTurnWork } from "./turns/turn-work.ts";
+
+/** Turns that execute at once; most of their time they wait for a model. */
+const CONCURRENCY = 256;
+const SWEEP_MS = 60_000;
+const RUN_ID = /^[A-Za-z0-9_-]+$/;
+
+/** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
+export const conversationsRuns = definePlugin({
+  name: "conversations-runs",
+  config: conversationsRunsConfig,
+  needs: {
+    records: ports.records,
+    log: ports.log,
+    engine: ports.engine,
+    realtime: ports.realtime,
+    identity: ports.identity,
+    secrets: ports.secrets,
+    agents: ports.agents,
+    agentEngines: ports.agentEngines,
+    models: ports.models,
+    tools: ports.tools,
+    clock: ports.clock,
+    ids: ports.ids,
+    telemetry: ports.telemetry,
+  },
+  contract: conversationsRunsContract,
+  guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
+  async setup(given, settings, scope) {
+    const { records, log, engine, identity, agents, clock, ids, telemetry } = given;
+    const serverInstanceId = ids.uuid();
+    const requests = await openClientRequests({ ...given, settings, serverInstanceId });
+    const runs = createRuns(records);
+    const conversations = createConversations(records);
+    const desk = new TurnDesk();
+    const audiences = new Audiences(clock, () => channel);
+    scope.onClose(() => audiences.close());
+    const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, serverInstanceId });
+    const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
+
+    /** Stop one turn, whether it executes or still waits. */
+    const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
+      const stop = () => desk.stop(turn.sessionId, turn.clientRequestId, "user_stop");
+      if (stop()) return;
+      const isMarked = await turnRecords.stopWaiting(turn.userId, turn.clientRequestId, turn.sessionId, "user_stop");
+      // It began in between.
+      if (!isMarked) stop();
+    };
+    const logged = (what: string) => (error: unknown) => telemetry.log.error(what, {}, error);
+
+    const delegations = new Delegations({
+      agents,
+      admission,
+      ids,
+      stop: (turn) => void stopTurn(turn).catch(logged("A delegated turn could not be stopped")),
+    });
+    const work = createTurnWork({ ...given, records: turnRecords, desk, audiences, delegate: delegations.delegate });
+    const clearing = createClearing({
+      ...{ engine, log, clock, ids, conversations, runs },
+      interrupt: (sessionId) => void desk.stop(sessionId, undefined, "conversation_cleared"),
+    });
+
+    for (let depth = 0; depth <= DELEGATION_DEPTH; depth++) {
+      engine.define<Turn | ClearInput, void>(
+        workKind(depth),
+        async (context, input) => {
+          if ("clear" in input) return clearing.finish(input);
+          let end: Awaited<ReturnType<typeof work.run>> | undefined;
+          try {
+            end = await work.run(context, input);
+          } finally {
+            delegations.tell(input, end);
+          }
+        },
+        {
+          onInterrupted: "close",
+          closed: (_id, input) => ("clear" in input ? clearing.finish(input) : work.closed(input)),
+          concurrency: CONCURRENCY,
+        },
+      );
+    }
+    scope.onReady(async () => {
+      await engine.ready();
+      startSweeping();
+    });
+
+    /** The connections that stand, and whose they are. */
+    const sockets = new Map<string, SocketHolder>();
+    const channel: Channel<typeof queryChannel> = openChannel(
+      given,
+      queryChannel,
+      {
+        async admit({ token, clientInstanceId, received }, signal): Promise<SocketHolder> {
+          const caller = await identity.resolve(token, signal);
+          if (!caller) throw agentErrors.unauthorized();
+          return { ...caller, clientInstanceId, received };
+        },
+        joined({ id, who }): Promise<void> | void {
+          sockets.set(id, who);
+          const { userId, clientInstanceId, received } = who;
+          if (userId === undefined) return;
+          const listener = { userId, clientInstanceId };
+          audiences.join(listener, id, received);
+          const written = Object.entries(received ?? {}).filter(([request]) => !audiences.hears(listener, request));
+          return replayWritten({ log, requests, channel }, listener, id, Object.fromEntries(written));
+        },
+        gone({ id, who: { userId, clientInstanceId } }) {
+          sockets.delete(id);
+          if (userId !== undefined) audiences.leave({ userId, clientInstanceId }, id);
+        },
+        receive: {
+          async "query:abort"({ who: { userId } }, { sessionId, clientRequestId }) {
+            const run = userId === undefined ? undefined : await runOf(sessionId);
+            // Somebody else's session is none of the caller's.
+            if (!run || run.user_id !== userId) return;
+            if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
+            else desk.stop(sessionId, undefined, "user_stop");
+          },
+        },
+      },
+      scope,
+    );
+    const runOf = async (sessionId: string): Promise<Run | undefined> =>
+      (await runs.find(sessionId.replace(/^ses_/, "run_")).catch(() => undefined))?.value;
+
+    /** The user who submits, and the client program that will hear of it (specification 7.6: identity and connection must agree). */
+    const submitter = (who: ports.Caller, originSocketId: string): { userId: string; clientInstanceId: string } => {
+      if (who.userId === undefined) throw agentErrors.user_required();
+      const socket = sockets.get(originSocketId);
+      if (!socket) throw agentErrors.realtime_unavailable();
+      if (socket.userId !== who.userId) throw agentErrors.socket_identity_mismatch();
+      return { userId: who.userId, clientInstanceId: socket.clientInstanceId };
+    };
+    /** Undefined for a run that this caller may not see: to a member, others' runs are missing (open points 10). */
+    const visible = async (who: ports.Caller, runId: string) => {
+      const run = RUN_ID.test(runId) && runId.length <= 128 ? (await runs.find(runId))?.value : undefined;
+      return run && (who.role === "owner" || (who.userId !== undefined && run.user_id === who.userId)) ? run : undefined;
+    };
+    const own = async (who: ports.Caller, conversationId: string) => {
+      const stored = conversationId.length <= 128 ? await conversations.find(conversationId).catch(notAnId) : undefined;
+      return stored && (who.role === "owner" || stored.value.userId === who.userId) ? stored.value : undefined;
+    };
+
+    return {
+      handshake: ({ who }) => ({
+        protocolVersion: 1 as const,
+        serverInstanceId,
+        version: settings.version,
+        identity: { ...(who.userId !== undefined && { userId: who.userId }), role: who.role },
+        capabilities: { ...settings.capabilities, realtime: true },
+      }),
+
+      agents: async () => ({ agents: (await agents.list()).map((agent) => toAgentSummary(agent, desk.isBusy(agent.id))) }),
+
+      runs({ query, who }) {
+        const limit = readPositive("limit", query.limit, RUNS_LIMIT);
+        const agentId = readFilter("agent_id", query.agent_id);
+        const delegatedBy = readFilter("delegated_by", query.delegated_by);
+        const parentRunId = readFilter("parent_run_id", query.parent_run_id);
+        if (who.role !== "owner" && who.userId === undefined) return { runs: [] };
+        const filters = {
+          ...(who.role !== "owner" && { user_id: who.userId }),
+          ...(agentId !== undefined && { agent_id: agentId }),
+          ...(delegatedBy !== undefined && { delegated_by: delegatedBy }),
+          ...(parentRunId !== undefined && { parent_run_id: parentRunId }),
+        };
+        return jsonList("runs", runs.newest(filters, limit));
+      },
+
+      async run({ params, who }) {
+        const run = await visible(who, params.id);
+        if (!run) throw agentErrors.run_not_found(`Run not found: ${params.id}`);
+        return run;
+      },
+
+      async changeRun({ params, body, who }) {
+        const at = new Date(clock.now()).toISOString();
+        const run =
+          (await visible(who, params.id)) &&
+          (await runs.change(params.id, ({ archived_at, ...rest }) => {
+            const isArchived = body.archived ?? archived_at !== undefined;
+            return {
+              ...rest,
+              ...(isArchived && { archived_at: archived_at ?? at }),
+              ...(body.title !== undefined && { title: body.title }),
+              updatedAt: at,
+            };
+          }));
+        if (!run) throw agentErrors.run_not_found(`Run not found: ${params.id}`);
+        return run;
+      },
+
+      async runtimeState({ params, who }) {
+        if (!RUN_ID.test(params.id)) throw agentErrors.invalid_run_id();
+        const run = await visible(who, params.id);
+        if (!run) throw agentErrors.run_state_not_found(`Run runtime state not found: ${params.id}`);
+        return { run_id: run.run_id, agent_id: run.agent_id, status: run.status };
+      },
+
+      async receipts({ params, query, who, signal }) {
+        if (!RUN_ID.test(params.id)) throw agentErrors.invalid_run_id();
+        if (who.userId === undefined) throw agentErrors.user_unresolved();
+        const page = query.offset === undefined && query.limit === undefined ? undefined : readReceiptPage(query);
+        // 4.6: receipts are the user's own, also from an owner's eyes.
+        const run = await visible(who, params.id);
+        if (!run || run.user_id !== who.userId) throw agentErrors.run_not_found(`Run not found: ${params.id}`);
+        return page ? page(log, run.run_id, signal) : allReceipts(log, run.run_id, signal);
+      },
+
+      async start({ body, who }) {
+        const { options, clientRequestId, mediaRefs } = body;
+        const client = submitter(who, body.originSocketId);
+        if (mediaRefs.length > 0 || options.fileReferences.length > 0) throw agentErrors.attachments_unavailable();
+        if (!(await agents.find(options.agentId))) throw agentErrors.unknown_agent();
+        const { isDuplicate } = await admission.admit(
+          {
+            ...client,
+            agentId: options.agentId,
+            clientRequestId,
+            userMessageId: body.userMessageId,
+            prompt: body.prompt,
+            model: options.model,
+            maxTurns: options.maxTurns ?? MAX_TURNS,
+            metadata: options.metadata,
+            requestDigest: body.requestDigest,
+            contentDigest: requestDigest(body),
+          },
+          { conversationId: options.conversationId },
+        );
+        return { ok: true as const, clientRequestId, ...(isDuplicate && { duplicate: true }) };
+      },
+
+      async followUp({ body, who }) {
+        const { sessionId, clientRequestId, message } = body;
+        const client = submitter(who, body.originSocketId);
+        const { isDuplicate } = await admission.admit(
+          {
+            ...client,
+            // The session's own.
+            agentId: "",
+            clientRequestId,
+            userMessageId: message.id,
+            prompt: message.content,
+            maxTurns: MAX_TURNS,
+            requestDigest: body.requestDigest,
+            contentDigest: requestDigest(body),
+          },
+          { sessionId },
+        );
+        channel.send(body.originSocketId, channel.say["query:followUpAccepted"]({ sessionId, clientRequestId }));
+        return { ok: true as const, sessionId, clientRequestId, ...(isDuplicate && { duplicate: true }) };
+      },
+
+      lookup({ body, who }) {
+        if (who.userId === undefined) throw agentErrors.user_required();
+        return requests.lookup(who.userId, body);
+      },
+
+      async conversations({ query, who }) {
+        const limit = Math.min(readPositive("limit", query.limit, PAGE_LIMIT), PAGE_LIMIT_MAXIMUM);
+        const after = readFilter("after", query.after);
+        if (who.role !== "owner" && who.userId === undefined) return { conversations: [] };
+        try {
+          const { items, next } = await conversations.page(who.role === "owner" ? undefined : who.userId, limit, after);
+          return {
+            conversations: items.map(({ value: { depth: _depth, clearing: _clearing, ...conversation } }) => conversation),
+            ...(next !== undefined && { next }),
+          };
+        } catch (error) {
+          if (error instanceof ports.RecordCursorInvalid)
+            throw agentErrors.invalid_pagination("Invalid pagination: after must be the next of the page before");
+          throw error;
+        }
+      },
+
+      async messages({ params, query, who, signal }) {
+        const limit = Math.min(readPositive("limit", query.limit, PAGE_LIMIT), PAGE_LIMIT_MAXIMUM);
+        const before = query.before === undefined ? undefined : readPositive("before", query.before, 1);
+        if (!(await own(who, params.id))) throw agentErrors.conversation_not_found();
+        return readMessages(log, params.id, { before, limit, signal });
+      },
+
+      async clear({ params, who, signal }) {
+        const mayClear = (userId: string) => who.role === "owner" || who.userId === userId;
+        const isCleared = (await own(who, params.id)) && (await clearing.clear(params.id, mayClear, signal));
+        if (!isCleared) throw agentErrors.conversation_not_found();
+        return { conversationId: params.id, cleared: true as const };
+      },
+    };
+
+    function startSweeping(): void {
+      const closing = new AbortController();
+      let sweeping: Promise<void> = Promise.resolve();
+      const sweep = () => {
+        sweeping = requests
+          .sweep(closing.signal)
+          .catch((error: unknown) => closing.signal.aborted || logged("Old requests could not be forgotten")(error))
+          .then(() => {
+            if (!closing.signal.aborted) timer = clock.after(SWEEP_MS, sweep);
+          });
+      };
+      let timer = clock.after(SWEEP_MS, sweep);
+      scope.onClose(async () => {
+        closing.abort();
+        timer.cancel();
+        await sweeping;
+      });
+    }
+  },
+});
+
+/** Who holds a realtime connection. */
+interface SocketHolder extends ports.Caller {
+  readonly clientInstanceId: string;
+  readonly received: Readonly<Record<string, number>> | undefined;
+}
+
+/** `{"name":[…]}`, page by page: nothing of a long list is held. */
+function jsonList(name: string, pages: AsyncIterable<readonly unknown[]>): JsonPieces {
+  return new JsonPieces(
+    (async function* () {
+      let [text, separator] = [`{"${name}":[`, ""];
+      for await (const page of pages) {
+        for (const item of page) {
+          text += separator + JSON.stringify(item);
+          separator = ",";
+        }
+        yield text;
+        text = "";
+      }
+      yield `${text}]}`;
+    })(),
+  );
+}
+
+/** An id that no store takes is nobody's. */
+function notAnId(error: unknown): undefined {
+  if (!(error instanceof TypeError)) throw error;
+}

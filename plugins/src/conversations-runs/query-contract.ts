@@ -1,0 +1,89 @@
+import * as v from "valibot";
+import { clientId } from "./client-id.ts";
+import { LOOKUP_REQUESTS, MAX_TURNS_MAXIMUM, METADATA_ENTRIES, METADATA_LENGTH } from "./limits.ts";
+
+const text = v.pipe(
+  v.string(),
+  v.check((value) => value.isWellFormed(), "well-formed text"),
+);
+const digest = v.pipe(v.string(), v.startsWith("qrd1:"), v.maxLength(256));
+const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
+
+/** POST /api/query/start (specification 4.6, open points 7). */
+export const startBody = v.pipe(
+  v.strictObject({
+    prompt: v.optional(text, ""),
+    // Read by the area of attachments and media; until an instance has it, they are refused with words of their own.
+    mediaRefs: v.optional(v.array(v.looseObject({})), []),
+    options: v.strictObject({
+      agentId: id,
+      conversationId: v.optional(id),
+      fileReferences: v.optional(v.array(v.string()), []),
+      model: v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256))),
+      maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM))),
+      metadata: v.optional(
+        v.pipe(
+          v.record(v.pipe(text, v.maxLength(256)), v.pipe(text, v.maxLength(METADATA_LENGTH))),
+          v.check((metadata) => Object.keys(metadata).length <= METADATA_ENTRIES, `at most ${METADATA_ENTRIES} entries`),
+        ),
+      ),
+    }),
+    clientRequestId: clientId,
+    userMessageId: clientId,
+    requestDigest: digest,
+    originSocketId: id,
+  }),
+  v.forward(
+    v.check(({ prompt, mediaRefs }) => prompt !== "" || mediaRefs.length > 0, "a nonempty prompt, or media"),
+    ["prompt"],
+  ),
+);
+
+/** POST /api/query/follow-up (specification 4.6). */
+export const followUpBody = v.strictObject({
+  sessionId: id,
+  originSocketId: id,
+  message: v.strictObject({
+    id: clientId,
+    role: v.literal("user"),
+    content: v.pipe(text, v.nonEmpty()),
+    timestamp: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
+  }),
+  clientRequestId: clientId,
+  requestDigest: digest,
+});
+
+/** POST /api/query/client-requests/lookup (specification 4.6). */
+export const lookupBody = v.strictObject({
+  agentId: id,
+  conversationId: v.optional(id),
+  requests: v.pipe(
+    v.array(v.strictObject({ clientRequestId: clientId, userMessageId: v.optional(clientId) })),
+    v.minLength(1),
+    v.maxLength(LOOKUP_REQUESTS),
+  ),
+});
+
+/** The lookup's answer (specification 2.13); the results stand in the order of the requests. */
+export const lookupResult = v.object({
+  protocolVersion: v.literal(1),
+  serverInstanceId: v.string(),
+  observedAt: v.string(),
+  autoReplayRetentionMs: v.number(),
+  tombstoneRetentionMs: v.number(),
+  results: v.array(
+    v.object({
+      clientRequestId: v.string(),
+      status: v.picklist(["committed", "reserved", "absent", "unknown"]),
+      committedAt: v.optional(v.string()),
+      sessionId: v.optional(v.string()),
+      committedServerInstance: v.optional(v.picklist(["current", "previous", "unknown"])),
+      executionWitness: v.optional(v.picklist(["user-message", "none", "unknown"])),
+    }),
+  ),
+});
+
+export type StartBody = v.InferOutput<typeof startBody>;
+export type FollowUpBody = v.InferOutput<typeof followUpBody>;
+export type LookupBody = v.InferOutput<typeof lookupBody>;
+export type LookupResult = v.InferOutput<typeof lookupResult>;

@@ -1,0 +1,191 @@
+import { ports, type ServiceError } from "@portico/core";
+import { type Conversation, type Conversations, runOfSession, workKind } from "../conversations/conversations.ts";
+import { agentErrors } from "../errors.ts";
+import type { Run, Runs } from "../runs/runs.ts";
+import type { Delegation, Turn } from "../turns/turn.ts";
+import { writeAgain } from "../write-again.ts";
+import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
+import { advanceRequest } from "./request-state.ts";
+
+/** One submission, checked; where it goes is still to be decided. */
+export interface Submission extends Pick<
+  Turn,
+  "userId" | "agentId" | "clientRequestId" | "userMessageId" | "prompt" | "model" | "maxTurns" | "metadata" | "clientInstanceId"
+> {
+  readonly requestDigest: string;
+  readonly contentDigest: string;
+  readonly delegation?: Delegation | undefined;
+}
+
+/** Where a turn goes: a conversation that is there, or a new one. */
+export type Target = { readonly conversationId?: string | undefined } | { readonly sessionId: string };
+
+export type Admission = ReturnType<typeof createAdmission>;
+
+/** Admits submissions, each exactly once (open points 7). */
+export function createAdmission(given: {
+  readonly engine: ports.Engine;
+  readonly requests: ClientRequests;
+  readonly conversations: Conversations;
+  readonly runs: Runs;
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
+}) {
+  const { engine, requests, conversations, runs, clock, ids } = given;
+
+  /**
+   * Resolves when the turn is durable, with its request, its conversation and its run in the same commit. The same submission again gets
+   * the first one's. Throws the errors of the contract.
+   */
+  const admit = async (
+    submission: Submission,
+    target: Target,
+  ): Promise<{ readonly request: ClientRequest; readonly isDuplicate: boolean }> => {
+    const key = requestKey(submission.userId, submission.clientRequestId);
+    return writeAgain(async () => {
+      const known = await requests.find(key);
+      if (known) return { request: sameContent(known.value, submission), isDuplicate: true };
+      const now = clock.now();
+      const place = await placeFor(submission, target, new Date(now).toISOString());
+      const turn = toTurn(submission, place, ids.id("turn_"));
+      const request = toRequest(submission, turn, now);
+      await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
+        key: turn.sessionId,
+        records: [requests.write.put(key, request, "absent"), ...place.writes],
+      });
+      return { request, isDuplicate: false };
+    });
+  };
+
+  return {
+    async admit(submission: Submission, target: Target) {
+      try {
+        return await admit(submission, target);
+      } catch (error) {
+        throw toServiceError(error);
+      }
+    },
+  };
+
+  async function placeFor(submission: Submission, target: Target, at: string): Promise<Place> {
+    const stored = "sessionId" in target ? await bySession(target.sessionId) : await byId(target.conversationId);
+    if (stored === undefined) {
+      if ("sessionId" in target) throw agentErrors.session_not_found();
+      if (target.conversationId !== undefined) throw agentErrors.conversation_not_found();
+    }
+    const { userId, agentId, delegation } = submission;
+    // Whose it is comes before what it is: other users' conversations are not there (specification 5). A delegated task is one turn.
+    if (stored && (stored.value.userId !== userId || stored.value.depth !== undefined))
+      throw "sessionId" in target ? agentErrors.session_not_found() : agentErrors.conversation_not_found();
+    if (stored?.value.clearing) throw agentErrors.conversation_busy();
+    if (stored && agentId !== "" && stored.value.agentId !== agentId) throw agentErrors.agent_mismatch();
+    if (stored && "sessionId" in target && stored.value.sessionId !== target.sessionId) throw agentErrors.session_not_found();
+
+    const sessionId = stored?.value.sessionId;
+    const end = sessionId?.slice("ses_".length) ?? ids.id("");
+    const conversation: Conversation = {
+      ...(stored?.value ?? { conversationId: ids.id("conv_"), userId, agentId, createdAt: at, depth: delegation?.chain.length }),
+      updatedAt: at,
+      sessionId: `ses_${end}`,
+    };
+    const place = {
+      conversationId: conversation.conversationId,
+      agentId: conversation.agentId,
+      sessionId: `ses_${end}`,
+      runId: `run_${end}`,
+    };
+    // Under the version that was read: a conversation that is cleared meanwhile takes no turn.
+    const write = conversations.write.put(conversation.conversationId, conversation, stored?.version ?? "absent");
+    const begun = sessionId === undefined ? runs.begin(firstRun(submission, place, at)) : [];
+    return { ...place, writes: [write, ...begun] };
+  }
+
+  async function byId(conversationId: string | undefined) {
+    return conversationId === undefined ? undefined : conversations.find(conversationId);
+  }
+
+  async function bySession(sessionId: string) {
+    const runId = runOfSession(sessionId);
+    return byId(runId === undefined ? undefined : (await runs.find(runId))?.value.conversation_id);
+  }
+}
+
+interface Place extends Pick<Turn, "conversationId" | "agentId" | "sessionId" | "runId"> {
+  readonly writes: readonly ports.Write[];
+}
+
+function firstRun({ userId, delegation, prompt }: Submission, place: Omit<Place, "writes">, at: string): Run {
+  return {
+    run_id: place.runId,
+    user_id: userId,
+    agent_id: place.agentId,
+    started_at: at,
+    status: "idle",
+    conversation_id: place.conversationId,
+    session_id: place.sessionId,
+    updatedAt: at,
+    title: titleOf(prompt),
+    messageCount: 0,
+    ...(delegation && {
+      delegation: {
+        fromAgentId: delegation.fromAgentId,
+        parentRunId: delegation.parentRunId,
+        parentClientRequestId: delegation.parentClientRequestId,
+        mode: delegation.mode,
+      },
+    }),
+  };
+}
+
+/** The beginning of the first prompt, until somebody gives another. */
+function titleOf(prompt: string): string {
+  const line = prompt.trim().split(/\s+/).join(" ");
+  return line.length <= TITLE_CHARACTERS
+    ? line
+    : `${line
+        .slice(0, TITLE_CHARACTERS)
+        .toWellFormed()
+        .replace(/\uFFFD$/, "")}…`;
+}
+
+const TITLE_CHARACTERS = 80;
+
+function toTurn(submission: Submission, { conversationId, agentId, sessionId, runId }: Place, turnId: string): Turn {
+  const { requestDigest: _requestDigest, contentDigest: _contentDigest, ...rest } = submission;
+  return { ...rest, turnId, conversationId, agentId, sessionId, runId };
+}
+
+function toRequest(submission: Submission, turn: Turn, now: number): ClientRequest {
+  return {
+    userId: turn.userId,
+    clientRequestId: turn.clientRequestId,
+    userMessageId: turn.userMessageId,
+    agentId: turn.agentId,
+    conversationId: turn.conversationId,
+    sessionId: turn.sessionId,
+    runId: turn.runId,
+    turnId: turn.turnId,
+    requestDigest: submission.requestDigest,
+    contentDigest: submission.contentDigest,
+    clientInstanceId: turn.clientInstanceId,
+    state: advanceRequest("absent", "submit") as ClientRequest["state"],
+    reservedAt: now,
+  };
+}
+
+/** The same ID stands for the same content, by the client's digest and by ours (open points 7). */
+function sameContent(known: ClientRequest, submission: Submission): ClientRequest {
+  if (known.requestDigest !== submission.requestDigest || known.contentDigest !== submission.contentDigest)
+    throw agentErrors.CLIENT_REQUEST_BODY_MISMATCH();
+  return known;
+}
+
+/** Stores that do not answer leave the admission open: the client looks it up before it submits again (specification 7.6). */
+function toServiceError(error: unknown): ServiceError | unknown {
+  const isUnsure =
+    error instanceof ports.RecordConflict ||
+    error instanceof ports.RecordsUnavailable ||
+    error instanceof ports.EngineUnavailable ||
+    error instanceof ports.EngineFenced;
+  return isUnsure ? agentErrors.registry_unavailable(undefined, undefined, error) : error;
+}

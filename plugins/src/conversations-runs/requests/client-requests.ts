@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import type { ports } from "@portico/core";
+import type { ConversationsRunsSettings } from "../config.ts";
+import type { LookupBody, LookupResult } from "../query-contract.ts";
+import { transcriptStream } from "../turns/turn.ts";
+import { admissionStatus, advanceRequest, type RequestState } from "./request-state.ts";
+
+/** What the registry keeps of one submission. */
+export interface ClientRequest {
+  readonly userId: string;
+  readonly clientRequestId: string;
+  readonly userMessageId: string;
+  readonly agentId: string;
+  readonly conversationId: string;
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly turnId: string;
+  /** The client's digest, which is opaque, and our own of the same content. */
+  readonly requestDigest: string;
+  readonly contentDigest: string;
+  /** Whose realtime connections hear of the turn. */
+  readonly clientInstanceId?: string | undefined;
+  readonly state: Exclude<RequestState, "absent">;
+  /** Milliseconds since 1970. */
+  readonly reservedAt: number;
+  readonly committedAt?: number | undefined;
+  readonly endedAt?: number | undefined;
+  /** Which process wrote the user message. */
+  readonly serverInstanceId?: string | undefined;
+  /** Somebody stopped the turn before it began. */
+  readonly stop?: string | undefined;
+  /** Set when the turn is over: the sweep looks for these, in the order of their times. */
+  readonly isOver?: true | undefined;
+  readonly sweepAt?: number | undefined;
+}
+
+export type ClientRequests = Awaited<ReturnType<typeof openClientRequests>>;
+
+interface Registry {
+  /** Milliseconds since 1970: every submission since then is in the registry; `pending` while its first start goes on. */
+  readonly coveredSince: number | "pending";
+}
+
+const SWEEP_PAGE = 200;
+
+/** The registry of submissions (open points 7): exactly one turn per user and clientRequestId, for as long as it is remembered. */
+export async function openClientRequests(given: {
+  readonly records: ports.Records;
+  readonly log: ports.EventLog;
+  readonly secrets: ports.Secrets;
+  readonly clock: ports.Clock;
+  readonly settings: ConversationsRunsSettings;
+  readonly serverInstanceId: string;
+}) {
+  const { records, log, clock, settings, serverInstanceId } = given;
+  const { autoReplayRetentionMs, tombstoneRetentionMs } = settings;
+  const requests = records.collection<ClientRequest>({ name: "client-requests", indexes: { bySweep: ["isOver", "sweepAt"] } });
+  const coveredSince = await readCoverage(given);
+
+  const lookUp = async (userId: string, body: LookupBody, asked: LookupBody["requests"][number]) => {
+    const { clientRequestId } = asked;
+    const found = (await requests.get(requestKey(userId, clientRequestId)))?.value;
+    if (!found) {
+      // Only a registry that has covered the whole protection window knows that it never saw an ID.
+      const covers = clock.now() - coveredSince >= tombstoneRetentionMs;
+      return { clientRequestId, status: covers ? ("absent" as const) : ("unknown" as const) };
+    }
+    // The ID stands for something else than the caller believes: whether its own submission arrived cannot be told.
+    if (!isMeant(found, body, asked)) return { clientRequestId, status: "unknown" as const };
+    const status = admissionStatus(found.state);
+    if (status !== "committed") return { clientRequestId, status };
+    return {
+      clientRequestId,
+      status,
+      ...(found.committedAt !== undefined && { committedAt: new Date(found.committedAt).toISOString() }),
+      sessionId: found.sessionId,
+      committedServerInstance: found.serverInstanceId === serverInstanceId ? ("current" as const) : ("previous" as const),
+      executionWitness: "user-message" as const,
+    };
+  };
+
+  return {
+    find: (key: string): Promise<ports.Stored<ClientRequest> | undefined> => requests.get(key),
+    write: requests.write,
+    put: requests.put,
+    /** What became of submissions (specification 2.13). What cannot be read is `unknown`. */
+    async lookup(userId: string, body: LookupBody): Promise<LookupResult> {
+      const observedAt = new Date(clock.now()).toISOString();
+      const results = await Promise.all(
+        body.requests.map((asked) =>
+          lookUp(userId, body, asked).catch(() => ({ clientRequestId: asked.clientRequestId, status: "unknown" as const })),
+        ),
+      );
+      return { protocolVersion: 1, serverInstanceId, observedAt, autoReplayRetentionMs, tombstoneRetentionMs, results };
+    },
+    /** Forget what may be forgotten by now: first what turns said, later that there was a request. */
+    async sweep(signal: AbortSignal): Promise<void> {
+      for (;;) {
+        const { items } = await requests.query({
+          where: { isOver: true },
+          order: { by: "sweepAt", direction: "ascending" },
+          limit: SWEEP_PAGE,
+        });
+        const due = items.filter(({ value }) => value.sweepAt! <= clock.now());
+        for (const { id, value, version } of due) {
+          signal.throwIfAborted();
+          if (value.state === "tombstone") {
+            advanceRequest(value.state, "forget");
+            await requests.remove(id, version);
+            continue;
+          }
+          await log.remove(transcriptStream(value.turnId));
+          const state = advanceRequest(value.state, "retire") as ClientRequest["state"];
+          await requests.put(id, { ...value, state, sweepAt: (value.endedAt ?? clock.now()) + tombstoneRetentionMs }, version);
+        }
+        if (due.length < SWEEP_PAGE) return;
+      }
+    },
+    /** When a turn that ends now is swept first. */
+    sweepAt: (endedAt: number): number => endedAt + autoReplayRetentionMs,
+  };
+}
+
+/** Under which key the registry keeps a user's submission: any text can be an ID. */
+export function requestKey(userId: string, clientRequestId: string): string {
+  return `req_${createHash("sha256")
+    .update(JSON.stringify([userId, clientRequestId]))
+    .digest("hex")}`;
+}
+
+function isMeant(found: ClientRequest, body: LookupBody, asked: LookupBody["requests"][number]): boolean {
+  return (
+    found.agentId === body.agentId &&
+    (body.conversationId === undefined || body.conversationId === found.conversationId) &&
+    (asked.userMessageId === undefined || asked.userMessageId === found.userMessageId)
+  );
+}
+
+/**
+ * Since when the registry has seen everything. An instance's first registry has always done so; one that stands where an earlier one was
+ * lost has not, and the instance's own secret, which is kept elsewhere, tells them apart (open points 10).
+ */
+async function readCoverage({
+  records,
+  secrets,
+  clock,
+}: {
+  readonly records: ports.Records;
+  readonly secrets: ports.Secrets;
+  readonly clock: ports.Clock;
+}): Promise<number> {
+  const registries = records.collection<Registry>({ name: "client-registry" });
+  const known = await registries.get("registry");
+  if (known && known.value.coveredSince !== "pending") return known.value.coveredSince;
+  if (!known) await registries.put("registry", { coveredSince: "pending" });
+  const { created } = await secrets.keep("clientRequestRegistry", () => secrets.create("registry_"));
+  // A first start that was cut off goes on here; a lost registry finds the secret of the one before.
+  const coveredSince = created || known ? 0 : clock.now();
+  await registries.put("registry", { coveredSince });
+  return coveredSince;
+}

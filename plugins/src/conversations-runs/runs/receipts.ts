@@ -1,0 +1,58 @@
+import { JsonPieces, type ports } from "@portico/core";
+import * as v from "valibot";
+import { receipt } from "../contract.ts";
+import { RECEIPTS_LIMIT, RECEIPTS_LIMIT_MAXIMUM, RECEIPTS_OFFSET_MAXIMUM } from "../limits.ts";
+import { type Parameter, readOffset, readPositive } from "../pagination.ts";
+
+/** One finished turn (specification 2.12). */
+export type Receipt = v.InferOutput<typeof receipt>;
+
+/** The stream of a run's receipts. */
+export const receiptStream = (runId: string): string => `receipts/${runId}`;
+
+/** All receipts of a run in the order in which they were written, without those that are damaged (specification 4.6). */
+export function allReceipts(log: ports.EventLog, runId: string, signal: AbortSignal): JsonPieces {
+  return new JsonPieces(
+    (async function* () {
+      yield `{"run_id":${JSON.stringify(runId)},"receipts":[`;
+      let separator = "";
+      for await (const entry of log.read(receiptStream(runId), { signal })) {
+        const found = readReceipt(entry);
+        if (!found) continue;
+        yield separator + JSON.stringify(found);
+        separator = ",";
+      }
+      yield "]}";
+    })(),
+  );
+}
+
+/** One page of a run's receipts. Throws `invalid_pagination`. */
+export function readReceiptPage(query: { readonly offset?: Parameter; readonly limit?: Parameter }) {
+  const offset = Math.min(readOffset("offset", query.offset, 0), RECEIPTS_OFFSET_MAXIMUM);
+  const limit = Math.min(readPositive("limit", query.limit, RECEIPTS_LIMIT), RECEIPTS_LIMIT_MAXIMUM);
+  return async (log: ports.EventLog, runId: string, signal: AbortSignal) => {
+    const total = await log.count(receiptStream(runId));
+    // 4.6: offset counts back from the newest receipt; within a page they stay in write order.
+    const last = total - offset;
+    const first = Math.max(last - limit, 0) + 1;
+    const traversed = Math.max(last - first + 1, 0);
+    const receipts: Receipt[] = [];
+    if (traversed > 0) {
+      for await (const entry of log.read(receiptStream(runId), { from: first, limit: traversed, signal })) {
+        const found = readReceipt(entry);
+        if (found) receipts.push(found);
+      }
+    }
+    // What lies behind the cap cannot be asked for: whoever follows the pages ends there.
+    const hasMore = traversed > 0 && first > 1 && offset + limit <= RECEIPTS_OFFSET_MAXIMUM;
+    return { run_id: runId, receipts, total, offset, limit, has_more: hasMore, skipped: traversed - receipts.length };
+  };
+}
+
+/** Undefined for what is damaged, or no receipt. */
+function readReceipt(entry: ports.LogEntry): Receipt | undefined {
+  if (entry.damaged) return undefined;
+  const parsed = v.safeParse(receipt, entry.entry);
+  return parsed.success ? parsed.output : undefined;
+}

@@ -1,0 +1,97 @@
+import { ports } from "@portico/core";
+import * as v from "valibot";
+import type { Turn } from "./turn.ts";
+import type { TurnVoice } from "./turn-voice.ts";
+
+/** Starts a run of another agent for a turn. Rejects with an Error whose message the model may read, or with the signal's reason. */
+export type Delegate = (
+  from: Turn,
+  task: { readonly agentId: string; readonly prompt: string; readonly mode: "wait" | "background" },
+  signal: AbortSignal,
+) => Promise<string>;
+
+const sendArguments = v.strictObject({ text: v.pipe(v.string(), v.nonEmpty()) });
+const delegateArguments = v.strictObject({
+  agentId: v.pipe(v.string(), v.nonEmpty()),
+  prompt: v.pipe(v.string(), v.nonEmpty()),
+  mode: v.optional(v.picklist(["wait", "background"]), "wait"),
+});
+
+const definitions: readonly ports.ToolDefinition[] = [
+  {
+    id: "SendUserMessage",
+    name: "SendUserMessage",
+    description: "Shows the user a message at once, while you go on working.",
+    inputSchema: {
+      type: "object",
+      properties: { text: { type: "string", minLength: 1 } },
+      required: ["text"],
+      additionalProperties: false,
+    },
+    riskLevel: "low",
+    requiresConfirmation: false,
+  },
+  {
+    id: "DelegateToAgent",
+    name: "DelegateToAgent",
+    description: "Gives another agent a task. With mode `wait` you get its answer; with `background` it works on its own.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        agentId: { type: "string", minLength: 1 },
+        prompt: { type: "string", minLength: 1 },
+        mode: { type: "string", enum: ["wait", "background"] },
+      },
+      required: ["agentId", "prompt"],
+      additionalProperties: false,
+    },
+    riskLevel: "medium",
+    requiresConfirmation: false,
+  },
+];
+
+/** Tools that belong to a turn: they speak to its user, and begin turns of other agents (open points 3 and 10). */
+export function builtInTools(given: {
+  readonly turn: Turn;
+  readonly voice: TurnVoice;
+  readonly delegate: Delegate;
+}): ports.ToolSource {
+  const { turn, voice, delegate } = given;
+  return {
+    id: "turn",
+    list: async () => definitions,
+    async call({ toolId, arguments: args }, signal) {
+      signal.throwIfAborted();
+      switch (toolId) {
+        case "SendUserMessage": {
+          const parsed = v.safeParse(sendArguments, args);
+          if (!parsed.success) throw new ports.ToolArgumentsInvalid("text: expected a nonempty text");
+          await voice.deliver(parsed.output.text);
+          return told("Shown to the user");
+        }
+        case "DelegateToAgent": {
+          const parsed = v.safeParse(delegateArguments, args);
+          if (!parsed.success) throw new ports.ToolArgumentsInvalid("expected agentId, prompt and mode");
+          try {
+            return told(await delegate(turn, parsed.output, signal));
+          } catch (error) {
+            signal.throwIfAborted();
+            if (error instanceof DelegationRefused) return { ...told(error.message), isError: true };
+            throw error;
+          }
+        }
+        default:
+          throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
+      }
+    },
+  };
+}
+
+/** Why a task was not given to another agent, in words for the model. */
+export class DelegationRefused extends Error {
+  override readonly name = "DelegationRefused";
+}
+
+function told(text: string): ports.ToolResult {
+  return { content: [{ type: "text", text }], isError: false };
+}

@@ -1,0 +1,42 @@
+import type { ports } from "@portico/core";
+import type { TurnEvent } from "./turn.ts";
+
+/** What of a turn can be kept when it does not reach its end: the text so far, and the tools that were called. */
+export class Produced {
+  readonly #texts: string[] = [];
+  readonly #calls = new Map<string, ports.TurnToolCall>();
+  #message: string | undefined;
+
+  /** The agent's words so far. */
+  get output(): string {
+    return this.#texts.join("");
+  }
+
+  get toolCalls(): readonly ports.TurnToolCall[] {
+    return [...this.#calls.values()];
+  }
+
+  add(event: TurnEvent): void {
+    if (event.event !== "query:message") return;
+    const { message } = event.data;
+    switch (message.type) {
+      case "text":
+        if (this.#message !== undefined && this.#message !== message.id) this.#texts.push("\n\n");
+        this.#message = message.id;
+        this.#texts.push(message.delta ?? "");
+        return;
+      case "tool_call": {
+        const call = message.content as Omit<ports.TurnToolCall, "isError">;
+        // Until its result is there, nobody knows whether it took effect.
+        this.#calls.set(call.callId, { ...call, isError: true });
+        return;
+      }
+      case "tool_result": {
+        const { callId, result } = message.content as { callId: string; result: ports.ToolResult };
+        const call = this.#calls.get(callId);
+        if (call) this.#calls.set(callId, { ...call, isError: result.isError });
+        return;
+      }
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import { Ajv, type ValidateFunction } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+
+/** Why a tool's arguments break its schema, by path and without their values; undefined where they fit it. */
+export type ArgumentsCheck = (args: unknown) => string | undefined;
+
+/** Schemas of tools are kept as long as their definitions are. */
+const checks = new WeakMap<object, ArgumentsCheck>();
+const options = { strict: false, allErrors: false, validateFormats: false, logger: false } as const;
+const drafts = { old: new Ajv(options), new: new Ajv2020(options) };
+
+/** The check of a tool's JSON Schema, of draft 7 or 2020-12. A schema that is none lets nothing pass. */
+export function argumentsCheck(schema: Readonly<Record<string, unknown>>): ArgumentsCheck {
+  const known = checks.get(schema) ?? createCheck(schema);
+  checks.set(schema, known);
+  return known;
+}
+
+function createCheck(schema: Readonly<Record<string, unknown>>): ArgumentsCheck {
+  let validate: ValidateFunction;
+  try {
+    const { $schema, $id: _id, ...rest } = schema;
+    const draft = typeof $schema === "string" && /draft-0[4-7]/.test($schema) ? drafts.old : drafts.new;
+    validate = draft.compile(rest);
+  } catch {
+    return () => "the tool's schema cannot be used";
+  }
+  return (args) => {
+    if (validate(args)) return undefined;
+    const [error] = validate.errors ?? [];
+    return `${error?.instancePath || "(arguments)"} ${error?.message ?? "does not fit"}`;
+  };
+}

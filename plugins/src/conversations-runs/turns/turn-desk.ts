@@ -1,0 +1,43 @@
+import { type StopReason, TurnStopped } from "./turn-failed.ts";
+import type { Turn } from "./turn.ts";
+
+/** The turns that execute in this process: one per session at most. */
+export class TurnDesk {
+  readonly #turns = new Map<string, { readonly turn: Turn; readonly stopping: AbortController }>();
+  readonly #agents = new Map<string, number>();
+
+  /** A turn begins to execute. `signal` aborts with TurnStopped when somebody stops it; `leave` says that it is over. */
+  enter(turn: Turn): { readonly signal: AbortSignal; readonly leave: () => void } {
+    const stopping = new AbortController();
+    this.#turns.set(turn.turnId, { turn, stopping });
+    this.#count(turn.agentId, 1);
+    return {
+      signal: stopping.signal,
+      leave: () => {
+        if (this.#turns.delete(turn.turnId)) this.#count(turn.agentId, -1);
+      },
+    };
+  }
+
+  /** Stop the turns of a session, or of one request of it. Answers whether there was one. */
+  stop(sessionId: string, clientRequestId: string | undefined, reason: StopReason): boolean {
+    let isStopped = false;
+    for (const { turn, stopping } of this.#turns.values()) {
+      if (turn.sessionId !== sessionId || (clientRequestId !== undefined && turn.clientRequestId !== clientRequestId)) continue;
+      stopping.abort(new TurnStopped(reason));
+      isStopped = true;
+    }
+    return isStopped;
+  }
+
+  /** Whether an agent plays a turn now. */
+  isBusy(agentId: string): boolean {
+    return (this.#agents.get(agentId) ?? 0) > 0;
+  }
+
+  #count(agentId: string, by: number): void {
+    const count = (this.#agents.get(agentId) ?? 0) + by;
+    if (count > 0) this.#agents.set(agentId, count);
+    else this.#agents.delete(agentId);
+  }
+}

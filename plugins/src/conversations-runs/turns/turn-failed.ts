@@ -1,0 +1,24 @@
+/** A turn that cannot go on, in words for the user. */
+export class TurnFailed extends Error {
+  override readonly name = "TurnFailed";
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The reason with which a turn's signal aborts when somebody stops it. */
+export class TurnStopped extends Error {
+  override readonly name = "TurnStopped";
+  readonly reason: StopReason;
+
+  constructor(reason: StopReason) {
+    super("The turn was stopped");
+    this.reason = reason;
+  }
+}
+
+/** Why a turn was interrupted (specification 2.11: each has its own identifier). */
+export type StopReason = "user_stop" | "conversation_cleared" | "system_suspension" | "background_timeout";

@@ -1,0 +1,182 @@
+import type { ports } from "@portico/core";
+import { type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
+import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
+import { advanceRequest } from "../requests/request-state.ts";
+import { type Receipt, receiptStream } from "../runs/receipts.ts";
+import { type Run, type Runs, withEvent } from "../runs/runs.ts";
+import { writeAgain } from "../write-again.ts";
+import type { Turn } from "./turn.ts";
+
+/** How a turn ended, and what it leaves behind. */
+export interface TurnEnd {
+  readonly status: "completed" | "interrupted" | "failed";
+  readonly output: string;
+  readonly messages: readonly ports.ConversationMessage[];
+  readonly toolCalls: readonly ports.TurnToolCall[];
+  readonly usage?: ports.TurnUsage | undefined;
+  /** Why it was interrupted or failed. */
+  readonly reason?: string | undefined;
+  /** What the user is told of a failure. */
+  readonly failure?: { readonly code: string; readonly message: string } | undefined;
+  /** It stopped at its limit of model calls. */
+  readonly isCut?: boolean | undefined;
+}
+
+export type TurnRecords = ReturnType<typeof createTurnRecords>;
+
+/** What turns write: each step of a turn is one commit over the conversation, the request, the run and the receipt. */
+export function createTurnRecords(given: {
+  readonly log: ports.EventLog;
+  readonly requests: ClientRequests;
+  readonly runs: Runs;
+  readonly conversations: Conversations;
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
+  readonly serverInstanceId: string;
+}) {
+  const { log, requests, runs, conversations, clock, ids, serverInstanceId } = given;
+
+  const read = async (turn: Turn) => {
+    const key = requestKey(turn.userId, turn.clientRequestId);
+    const [request, run] = await Promise.all([requests.find(key), runs.find(turn.runId)]);
+    if (!request || !run || request.value.turnId !== turn.turnId) throw new Error("A turn has lost its records");
+    return { request, run };
+  };
+  const userMessage = (turn: Turn, at: string): { stream: string; entry: StoredMessage } => ({
+    stream: messageStream(turn.conversationId),
+    entry: {
+      id: turn.userMessageId,
+      role: "user",
+      parts: [{ type: "text", text: turn.prompt }],
+      at,
+      turnId: turn.turnId,
+      clientRequestId: turn.clientRequestId,
+    },
+  });
+  const committed = (request: ClientRequest, at: number): ClientRequest => ({
+    ...request,
+    state: advanceRequest(request.state, "commit") as ClientRequest["state"],
+    committedAt: at,
+    serverInstanceId,
+  });
+  const ended = (request: ClientRequest, at: number): ClientRequest => ({
+    ...request,
+    state: advanceRequest(request.state, "end") as ClientRequest["state"],
+    endedAt: at,
+    isOver: true,
+    sweepAt: requests.sweepAt(at),
+  });
+  const began = (run: Run, at: string): Run =>
+    withEvent(run, "turn-began", at, { turn_started_at: at, messageCount: (run.messageCount ?? 0) + 1 });
+
+  return {
+    /**
+     * The turn begins: the user message is durable in the conversation, the request committed and the run running. Answers why it is not to
+     * go on where somebody stopped it before.
+     */
+    begin: (turn: Turn): Promise<{ readonly stop: string | undefined }> =>
+      writeAgain(async () => {
+        const [{ request, run }, conversation] = await Promise.all([read(turn), conversations.find(turn.conversationId)]);
+        const now = clock.now();
+        const at = new Date(now).toISOString();
+        await log.appendAll([userMessage(turn, at)], {
+          records: [
+            requests.write.put(request.id, committed(request.value, now), request.version),
+            runs.replace(run, began(run.value, at)),
+          ],
+        });
+        return { stop: conversation?.value.clearing ? "conversation_cleared" : request.value.stop };
+      }),
+
+    /** The turn is over: answer, receipt, request and run in one commit with the last of its transcript. False where that was so before. */
+    end: (turn: Turn, end: TurnEnd, transcript: { readonly stream: string; readonly entry: object }): Promise<boolean> =>
+      writeAgain(async () => {
+        const { request, run: before } = await read(turn);
+        const { state } = request.value;
+        if (state === "ended" || state === "tombstone") return false;
+        const now = clock.now();
+        const at = new Date(now).toISOString();
+        const isBegun = state === "committed";
+        const run = isBegun ? before.value : began(before.value, at);
+        const messages = end.messages.map(({ role, parts }, index): StoredMessage => ({
+          id: `${turn.turnId}-a${index + 1}`,
+          role,
+          parts,
+          at,
+          turnId: turn.turnId,
+          clientRequestId: turn.clientRequestId,
+        }));
+        await log.appendAll(
+          [
+            ...(isBegun ? [] : [userMessage(turn, at)]),
+            ...messages.map((entry) => ({ stream: messageStream(turn.conversationId), entry })),
+            { stream: receiptStream(turn.runId), entry: receiptOf(turn, end, run, at) },
+            transcript,
+          ],
+          {
+            records: [
+              requests.write.put(
+                request.id,
+                ended(isBegun ? request.value : committed(request.value, now), now),
+                request.version,
+              ),
+              runs.replace(before, endedRun(run, turn, end, at, messages.length)),
+            ],
+          },
+        );
+        return true;
+      }),
+
+    /** Say that a turn is to stop, where it has not begun yet. False where it had. */
+    stopWaiting: (userId: string, clientRequestId: string, sessionId: string, reason: string): Promise<boolean> =>
+      writeAgain(async () => {
+        const request = await requests.find(requestKey(userId, clientRequestId));
+        if (!request || request.value.sessionId !== sessionId || request.value.state !== "reserved") return false;
+        await requests.put(request.id, { ...request.value, stop: reason }, request.version);
+        return true;
+      }),
+  };
+
+  function receiptOf(turn: Turn, end: TurnEnd, run: Run, at: string): Receipt {
+    const started = run.turn_started_at ?? at;
+    return {
+      receipt_id: ids.id("rcp_"),
+      run_id: turn.runId,
+      goal: turn.prompt,
+      input: turn.prompt,
+      output: end.output,
+      tool_calls: end.toolCalls.map(({ callId, toolId, name, arguments: args, isError }) => ({
+        id: callId,
+        tool_id: toolId,
+        name,
+        arguments: args,
+        is_error: isError,
+      })),
+      outcome: {
+        status: end.status === "failed" ? "failed" : end.status === "interrupted" || end.isCut ? "partial" : "success",
+        // Nobody confirmed the end: the agent stopped by itself.
+        auto_completed: end.status === "completed" && !end.isCut,
+      },
+      started_at: started,
+      completed_at: at,
+      ...(end.usage && { usage: end.usage }),
+      duration_ms: Math.max(Date.parse(at) - Date.parse(started), 0),
+      ...(end.status === "interrupted" && end.reason !== undefined && { interruption_reason: end.reason }),
+    };
+  }
+}
+
+function endedRun(run: Run, turn: Turn, end: TurnEnd, at: string, added: number): Run {
+  const counted = { ...run, messageCount: (run.messageCount ?? 0) + added };
+  switch (end.status) {
+    case "interrupted":
+      return withEvent(counted, "turn-interrupted", at, { interruption_reason: end.reason, interrupted_at: at });
+    case "failed":
+      return withEvent(counted, "turn-failed", at, { failure_reason: end.reason, completed_at: at });
+    case "completed": {
+      const idle = withEvent(counted, "turn-completed", at);
+      // A delegated task is one turn, and then it is done.
+      return turn.delegation ? withEvent(idle, "closed", at, { completed_at: at }) : idle;
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { ports } from "@portico/core";
+import { argumentsCheck } from "./tool-arguments.ts";
+
+/** The tools of one turn. */
+export interface TurnTools {
+  readonly definitions: readonly ports.ToolDefinition[];
+  /** Never throws, except for the signal's reason: whatever goes wrong is a result for the model to read. */
+  call(
+    call: { readonly toolId: string; readonly arguments: unknown },
+    caller: ports.ToolCaller,
+    signal: AbortSignal,
+  ): Promise<ports.ToolResult>;
+}
+
+/** Those of the sources' tools that the agent names, each model's name once. A source that is away is left out. */
+export async function gatherTools(
+  sources: readonly ports.ToolSource[],
+  wanted: readonly string[],
+  log: ports.Log,
+  signal: AbortSignal,
+): Promise<TurnTools> {
+  const offers = await Promise.all(sources.map(async (source) => ({ source, tools: await listed(source, wanted, log, signal) })));
+  const chosen = new Map<string, { readonly source: ports.ToolSource; readonly tool: ports.ToolDefinition }>();
+  const names = new Set<string>();
+  for (const toolId of wanted) {
+    const offer = offers.find(({ tools }) => tools.some(({ id }) => id === toolId));
+    const tool = offer?.tools.find(({ id }) => id === toolId);
+    if (!offer || !tool || names.has(tool.name)) continue;
+    names.add(tool.name);
+    chosen.set(toolId, { source: offer.source, tool });
+  }
+  return {
+    definitions: [...chosen.values()].map(({ tool }) => tool),
+    async call({ toolId, arguments: args }, caller, signal) {
+      const found = chosen.get(toolId);
+      if (!found) return problem("There is no such tool");
+      const { source, tool } = found;
+      // Open points 3: nobody is asked during a turn, so that what needs a person's consent does not run.
+      if (tool.requiresConfirmation) return problem("This tool needs a person's confirmation and was not run");
+      const fault = argumentsCheck(tool.inputSchema)(args);
+      if (fault !== undefined) return problem(`The arguments do not fit the tool's schema: ${fault}`);
+      try {
+        return await source.call({ toolId, arguments: args, caller }, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof ports.ToolArgumentsInvalid) return problem(`The arguments do not fit: ${error.message}`);
+        log.warn("A tool failed", { source: source.id, tool: toolId }, error);
+        if (error instanceof ports.ToolsUnavailable) return problem("The tool cannot be reached now");
+        if (error instanceof ports.ToolNotFound) return problem("There is no such tool any more");
+        return problem("The tool failed");
+      }
+    },
+  };
+}
+
+async function listed(
+  source: ports.ToolSource,
+  wanted: readonly string[],
+  log: ports.Log,
+  signal: AbortSignal,
+): Promise<readonly ports.ToolDefinition[]> {
+  if (wanted.length === 0) return [];
+  try {
+    return await source.list(signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn("The tools of a source cannot be listed", { source: source.id }, error);
+    return [];
+  }
+}
+
+function problem(text: string): ports.ToolResult {
+  return { content: [{ type: "text", text }], isError: true };
+}

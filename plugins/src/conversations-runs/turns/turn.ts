@@ -1,0 +1,44 @@
+import type { ChannelMessage } from "@portico/core";
+import type { InferOutput } from "valibot";
+import type { queryChannel, turnMessage } from "../channel.ts";
+
+/** An accepted turn: everything that its execution needs, as the engine keeps it. */
+export interface Turn {
+  readonly turnId: string;
+  readonly userId: string;
+  readonly agentId: string;
+  readonly conversationId: string;
+  readonly sessionId: string;
+  readonly runId: string;
+  readonly clientRequestId: string;
+  readonly userMessageId: string;
+  readonly prompt: string;
+  readonly model?: string | undefined;
+  readonly maxTurns: number;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Whose realtime connections hear of it. */
+  readonly clientInstanceId?: string | undefined;
+  readonly delegation?: Delegation | undefined;
+}
+
+/** Where a delegated turn comes from (open points 10). */
+export interface Delegation {
+  readonly fromAgentId: string;
+  readonly parentRunId: string;
+  readonly parentClientRequestId: string;
+  readonly mode: "wait" | "background";
+  /** The agents from the first to the one that delegated. */
+  readonly chain: readonly string[];
+}
+
+/** What a turn tells its clients, as the channel sends it. */
+export type TurnEvent = ChannelMessage<typeof queryChannel>;
+export type TurnMessage = InferOutput<typeof turnMessage>;
+
+/** The stream in which a turn's events are kept for clients that come back. */
+export const transcriptStream = (turnId: string): string => `turns/${turnId}`;
+
+/** What every event of a turn says of it. */
+export function identifiersOf({ sessionId, runId, agentId, conversationId, clientRequestId }: Turn) {
+  return { sessionId, runId, agentId, conversationId, clientRequestId };
+}

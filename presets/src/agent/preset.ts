@@ -1,0 +1,25 @@
+import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import { definePreset } from "@portico/core";
+import { agentService } from "../platform/agent-service.ts";
+import { logFormat } from "../platform/log-format.ts";
+import type { PlatformOptions } from "../platform/platform-options.ts";
+import { storageAdapters } from "../platform/storage-adapters.ts";
+
+export { chooseProviders } from "../platform/provider-choice.ts";
+export { type AgentConfig, agentSchema } from "./config.ts";
+
+/** The agent service alone: surface `agent`. */
+export const agent = definePreset((options: PlatformOptions) => {
+  const { settings, providers } = options;
+  const service = agentService(options);
+  return {
+    ...service,
+    name: "agent",
+    adapters: [
+      openTelemetry({ level: settings.log.level, format: logFormat(settings.log.format) }),
+      ...storageAdapters(settings.dataDir),
+      ...providers.map((provider) => provider.adapter),
+      ...service.adapters,
+    ],
+  };
+});

@@ -1,0 +1,46 @@
+import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
+import { documentAgents } from "@portico/adapters/agents/documents";
+import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
+import { embeddedEngine } from "@portico/adapters/engine/embedded";
+import { sqliteLog } from "@portico/adapters/log/sqlite";
+import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { isOriginAllowed, type Preset, probes, type Secret } from "@portico/core";
+import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
+import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
+import { instanceIdentity } from "./instance-identity.ts";
+import type { PlatformOptions } from "./platform-options.ts";
+import type { ServedProvider } from "./provider-choice.ts";
+import { VERSION } from "./version.ts";
+
+/** An `agent.json` stands in its agent's folder; what lies deeper is the agent's own. */
+const AGENT_FILE_DEPTH = 2;
+
+/** What the agent service is made of, beside storage, telemetry and providers: everything of surface `agent`. */
+export function agentService(options: PlatformOptions): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
+  const { settings, providers, isReady } = options;
+  const { agentsDir, allowedOrigins, tokens } = settings.agent;
+  return {
+    adapters: [
+      instanceIdentity({ tokens, onMade: options.onTokenMade }),
+      sqliteLog({}),
+      embeddedEngine({}),
+      unstorageDocuments({ id: "agents", dir: agentsDir, depth: AGENT_FILE_DEPTH }),
+      documentAgents({ directory: agentsDir }),
+      loopAgentEngine({}),
+      socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
+      credentialTool({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
+    ],
+    // Probes come last, so that an unknown path is answered in the agent service's words.
+    plugins: [
+      conversationsRuns({ version: VERSION, capabilities: { safeTokens: true } }),
+      safeTokenManagement({}),
+      probes({ surface: "agent", isReady }),
+    ],
+    surfaces: { agent: { allowedOrigins } },
+  };
+}
+
+function credentialsOf(providers: readonly ServedProvider[]): Record<string, Secret> {
+  return Object.fromEntries(providers.flatMap(({ id, credential }) => (credential ? [[id, credential]] : [])));
+}
