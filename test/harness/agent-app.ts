@@ -1,0 +1,275 @@
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
+import { memoryAgents } from "@portico/adapters/agents/memory";
+import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { systemClock } from "@portico/adapters/clock/system";
+import { embeddedEngine } from "@portico/adapters/engine/embedded";
+import { tokenIdentity } from "@portico/adapters/identity/tokens";
+import { randomIds } from "@portico/adapters/ids/random";
+import { sqliteLog } from "@portico/adapters/log/sqlite";
+import { demo } from "@portico/adapters/models/demo";
+import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { sqliteRecords } from "@portico/adapters/records/sqlite";
+import { fileSecrets } from "@portico/adapters/secrets/files";
+import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { type Adapter, type App, createApp, isOriginAllowed, Secret } from "@portico/core";
+import { attach, toNodeHandler } from "@portico/core/node";
+import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { requestDigest } from "@portico/plugins/conversations-runs/request-digest";
+import { io, type Socket } from "socket.io-client";
+import { type Call, httpCall, type Reply } from "./http-call.ts";
+import { temporaryFolder } from "./portico-process.ts";
+import { createScriptedEngine, type ScriptedEngine } from "./scripted-agent.ts";
+
+/** Tokens of the service under test. */
+export const TOKENS = {
+  owner: "owner-token-0123456789",
+  member: "member-token-0123456789",
+  other: "other-token-0123456789",
+  service: "service-token-0123456789",
+} as const;
+export type Holder = keyof typeof TOKENS;
+
+export const ALLOWED_ORIGIN = "https://desk.example";
+
+export interface AgentServiceOptions {
+  /** By id, what stands in `agent.json`; default: `helper` and `second`, both played by scripts. */
+  readonly agents?: ReadonlyMap<string, object | string | null>;
+  readonly clock?: ManualClock;
+  /** Default: a folder of its own, removed in the end. */
+  readonly dataDir?: string;
+  /** Tools, further engines. */
+  readonly adapters?: readonly Adapter[];
+  readonly engine?: ScriptedEngine;
+  /** Before what fills a port: to let it fail. */
+  readonly settings?: Parameters<typeof conversationsRuns>[0];
+}
+
+/** An agent service in this process: real stores in a folder, real Socket.IO, real HTTP; agents are played by scripts. */
+export interface AgentService extends AsyncDisposable {
+  readonly url: string;
+  readonly app: App;
+  readonly telemetry: MemoryTelemetry;
+  readonly engine: ScriptedEngine;
+  readonly dataDir: string;
+  /** A call with this holder's token; a body is JSON. */
+  call(holder: Holder | undefined, method: string, path: string, body?: unknown, more?: Call["headers"]): Promise<Answer>;
+  /** The same as it stands. */
+  raw(call: Call): Promise<Reply>;
+  /** A realtime client that is there. */
+  connect(holder?: Holder, options?: ConnectOptions): Promise<AgentClient>;
+  close(): Promise<void>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: any;
+}
+
+export interface ConnectOptions {
+  readonly clientInstanceId?: string;
+  readonly received?: Readonly<Record<string, number>>;
+  readonly transports?: readonly ("polling" | "websocket")[];
+  readonly token?: string;
+}
+
+export interface AgentClient {
+  readonly socket: Socket;
+  readonly id: string;
+  readonly holder: Holder;
+  readonly clientInstanceId: string;
+  /** Everything that it heard, in order. */
+  readonly heard: readonly Heard[];
+  /** What it heard of one request. */
+  of(clientRequestId: string): readonly Heard[];
+  /** The first event of this name and, where one is given, request; also one that came before. */
+  event(name: string, clientRequestId?: string): Promise<any>;
+  /** Submit a query and await its 202. */
+  start(prompt: string, more?: Record<string, unknown>, options?: Record<string, unknown>): Promise<Submitted>;
+  followUp(sessionId: string, prompt: string): Promise<Submitted>;
+  /** The end of a turn: `query:complete` or `query:error`. */
+  ended(clientRequestId: string): Promise<Heard>;
+  leave(): void;
+}
+
+export interface Heard {
+  readonly event: string;
+  readonly data: any;
+}
+
+export interface Submitted extends Answer {
+  readonly clientRequestId: string;
+  readonly sent: Record<string, any>;
+}
+
+export async function startAgentService(options: AgentServiceOptions = {}): Promise<AgentService> {
+  const folder = options.dataDir === undefined ? temporaryFolder() : undefined;
+  const dataDir = options.dataDir ?? folder!.path;
+  const telemetry = createMemoryTelemetry();
+  const engine = options.engine ?? createScriptedEngine();
+  const agents =
+    options.agents ??
+    new Map([
+      ["helper", { name: "Helper", engine: "scripted" }],
+      ["second", { name: "Second", engine: "scripted" }],
+    ]);
+  const app = await createApp({
+    name: "agent-service-under-test",
+    adapters: [
+      sqliteRecords({ path: join(dataDir, "records.sqlite") }),
+      sqliteLog({}),
+      embeddedEngine({}),
+      fileSecrets({ path: join(dataDir, "credentials.json") }),
+      options.clock ? manualClock({ clock: options.clock }) : systemClock(),
+      randomIds(),
+      memoryTelemetry({ telemetry }),
+      tokenIdentity({
+        tokens: (Object.keys(TOKENS) as Holder[]).map((holder) => ({
+          token: new Secret(TOKENS[holder]),
+          ...(holder !== "service" && { userId: holder }),
+          role: holder === "other" ? "member" : holder,
+        })),
+      }),
+      memoryAgents({ agents }),
+      demo({}),
+      loopAgentEngine({}),
+      engine.adapter,
+      socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, [ALLOWED_ORIGIN]) }),
+      ...(options.adapters ?? []),
+    ],
+    plugins: [conversationsRuns({ ...options.settings })],
+    surfaces: { agent: { allowedOrigins: [ALLOWED_ORIGIN] } },
+  });
+  const surface = app.surface("agent");
+  const server = createServer(toNodeHandler(surface)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  attach(server, surface);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const sockets: Socket[] = [];
+  let closing: Promise<void> | undefined;
+
+  const service: AgentService = {
+    url,
+    app,
+    telemetry,
+    engine,
+    dataDir,
+    raw: (call) => httpCall(url, call),
+    async call(holder, method, path, body, more = {}) {
+      const reply = await httpCall(url, {
+        method,
+        path,
+        headers: {
+          ...(holder && { "x-agent-service-token": TOKENS[holder] }),
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...more,
+        },
+        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await reply.text();
+      return { status: reply.status, headers: reply.headers, body: text === "" ? undefined : JSON.parse(text) };
+    },
+    async connect(holder = "owner", { clientInstanceId = `instance-${randomUUID()}`, received, transports, token } = {}) {
+      const socket = io(url, {
+        auth: { token: token ?? TOKENS[holder], clientInstanceId, ...(received && { received }) },
+        reconnection: false,
+        forceNew: true,
+        transports: [...(transports ?? ["websocket"])],
+      });
+      sockets.push(socket);
+      return listening(service, socket, holder, clientInstanceId);
+    },
+    close() {
+      return (closing ??= (async () => {
+        for (const socket of sockets) socket.disconnect();
+        server.close();
+        await app.close();
+        server.closeAllConnections();
+        folder?.remove();
+      })());
+    },
+    [Symbol.asyncDispose]: () => service.close(),
+  };
+  return service;
+}
+
+/** A complete body of `POST /api/query/start`, with its digest. */
+export function startBody(client: Pick<AgentClient, "id">, prompt: string, more: object = {}, options: object = {}) {
+  return withDigest({
+    prompt,
+    options: { agentId: "helper", ...options },
+    clientRequestId: randomUUID(),
+    userMessageId: randomUUID(),
+    originSocketId: client.id,
+    ...more,
+  });
+}
+
+export function withDigest<B extends Record<string, unknown>>(body: B): B & { requestDigest: string } {
+  return { requestDigest: requestDigest(body), ...body };
+}
+
+function listening(service: AgentService, socket: Socket, holder: Holder, clientInstanceId: string): Promise<AgentClient> {
+  const heard: Heard[] = [];
+  const waiting = new Set<() => void>();
+  socket.onAny((event: string, data: unknown) => {
+    heard.push({ event, data });
+    for (const look of waiting) look();
+  });
+  const first = (fits: (each: Heard) => boolean) =>
+    new Promise<Heard>((resolve) => {
+      const look = () => {
+        const found = heard.find(fits);
+        if (!found) return;
+        waiting.delete(look);
+        resolve(found);
+      };
+      waiting.add(look);
+      look();
+    });
+  const submit = async (path: string, sent: Record<string, any>): Promise<Submitted> => ({
+    ...(await service.call(holder, "POST", path, sent)),
+    clientRequestId: sent["clientRequestId"] as string,
+    sent,
+  });
+  const client: AgentClient = {
+    socket,
+    holder,
+    clientInstanceId,
+    get id() {
+      return socket.id!;
+    },
+    heard,
+    of: (request) => heard.filter(({ data }) => data?.clientRequestId === request),
+    event: async (name, request) =>
+      (await first(({ event, data }) => event === name && (request === undefined || data.clientRequestId === request))).data,
+    start: (prompt, more, options) => submit("/api/query/start", startBody(client, prompt, more, options)),
+    followUp: (sessionId, prompt) =>
+      submit(
+        "/api/query/follow-up",
+        withDigest({
+          sessionId,
+          originSocketId: client.id,
+          message: { id: randomUUID(), role: "user", content: prompt, timestamp: Date.now() },
+          clientRequestId: randomUUID(),
+        }),
+      ),
+    ended: (request) =>
+      first(
+        ({ event, data }) => (event === "query:complete" || event === "query:error") && data.clientRequestId === request,
+      ),
+    leave: () => void socket.disconnect(),
+  };
+  return new Promise((resolve, reject) => {
+    socket.once("connect", () => resolve(client));
+    socket.once("connect_error", (error) => {
+      socket.disconnect();
+      reject(error);
+    });
+  });
+}
