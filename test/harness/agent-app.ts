@@ -260,9 +260,7 @@ function listening(service: AgentService, socket: Socket, holder: Holder, client
         }),
       ),
     ended: (request) =>
-      first(
-        ({ event, data }) => (event === "query:complete" || event === "query:error") && data.clientRequestId === request,
-      ),
+      first(({ event, data }) => (event === "query:complete" || event === "query:error") && data.clientRequestId === request),
     leave: () => void socket.disconnect(),
   };
   return new Promise((resolve, reject) => {

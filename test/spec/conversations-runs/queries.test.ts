@@ -68,7 +68,9 @@ describe("POST /api/query/start (4.6)", () => {
     await client.ended(clientRequestId);
     await expect
       .poll(() =>
-        client.heard.filter(({ event, data }) => event === "activity:run_status" && data.runId === runId).map(({ data }) => data.status),
+        client.heard
+          .filter(({ event, data }) => event === "activity:run_status" && data.runId === runId)
+          .map(({ data }) => data.status),
       )
       .toEqual(["running", "idle"]);
   });
@@ -466,8 +468,8 @@ describe("POST /api/query/client-requests/lookup (4.6, 2.13)", () => {
     const { clientRequestId, sent } = await client.start("specific");
     const { data } = await client.ended(clientRequestId);
     const status = async (more: object, request: object = {}) =>
-      (await service.call("owner", "POST", lookup, { agentId: "helper", requests: [{ clientRequestId, ...request }], ...more })).body
-        .results[0].status;
+      (await service.call("owner", "POST", lookup, { agentId: "helper", requests: [{ clientRequestId, ...request }], ...more }))
+        .body.results[0].status;
     expect(await status({})).toBe("committed");
     expect(await status({ conversationId: data.conversationId }, { userMessageId: sent["userMessageId"] })).toBe("committed");
     expect(await status({ agentId: "second" })).toBe("unknown");
