@@ -8,6 +8,8 @@ export interface ScriptedEngine {
   readonly adapter: Adapter;
   /** What is done with a prompt that is exactly this. */
   on(prompt: string, script: Script): void;
+  /** What is done with every other prompt. */
+  otherwise(script: Script): void;
   /** The prompts that were played, in order; one that is played twice is there twice. */
   readonly played: readonly string[];
 }
@@ -15,6 +17,7 @@ export interface ScriptedEngine {
 export function createScriptedEngine(id = "scripted"): ScriptedEngine {
   const scripts = new Map<string, Script>();
   const played: string[] = [];
+  let other: Script = echo;
   const adapter = defineAdapter({
     name: "agent-engines/scripted",
     port: ports.agentEngines,
@@ -25,7 +28,7 @@ export function createScriptedEngine(id = "scripted"): ScriptedEngine {
         const prompt = promptOf(turn);
         played.push(prompt);
         const said: string[] = [];
-        const outcome = await (scripts.get(prompt) ?? echo)(turn, {
+        const outcome = await (scripts.get(prompt) ?? other)(turn, {
           ...context,
           say(saying) {
             if (saying.type === "text") said.push(saying.delta);
@@ -43,7 +46,12 @@ export function createScriptedEngine(id = "scripted"): ScriptedEngine {
       },
     }),
   });
-  return { adapter: adapter(undefined), played, on: (prompt, script) => void scripts.set(prompt, script) };
+  return {
+    adapter: adapter(undefined),
+    played,
+    on: (prompt, script) => void scripts.set(prompt, script),
+    otherwise: (script) => void (other = script),
+  };
 }
 
 export function promptOf({ input }: ports.AgentTurn): string {

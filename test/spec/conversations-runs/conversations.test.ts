@@ -83,7 +83,7 @@ describe("GET /api/conversations/:id/messages", () => {
       clear(conversationId!, "other"),
       clear("conv_none"),
     ]);
-    expect(answers.map(({ status, body }) => [status, body])).toEqual(Array(6).fill([404, answers[0]!.body]));
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [404, answers[0]!.body]));
   });
 });
 

@@ -229,7 +229,10 @@ describe("admission is exact (open points 7)", () => {
   it.each([
     ["another digest", (body: any) => ({ ...body, requestDigest: "qrd1:00" })],
     ["the same digest and another prompt", (body: any) => ({ ...body, prompt: "changed" })],
-    ["another prompt with its own digest", ({ requestDigest: _, ...body }: any) => withDigest({ ...body, prompt: "changed" })],
+    [
+      "another prompt with its own digest",
+      ({ requestDigest: _digest, ...body }: any) => withDigest({ ...body, prompt: "changed" }),
+    ],
   ])("the same clientRequestId with %s is 409 CLIENT_REQUEST_BODY_MISMATCH with retryable false", async (_what, change) => {
     const { sent, clientRequestId } = await client.start("original");
     const other = await service.call("owner", "POST", start, change(sent));
@@ -480,7 +483,7 @@ describe("POST /api/query/client-requests/lookup (4.6, 2.13)", () => {
   it.each([
     ["no agentId", { requests: [{ clientRequestId: "x" }] }],
     ["no requests", { agentId: "helper", requests: [] }],
-    ["101 requests", { agentId: "helper", requests: Array(101).fill({ clientRequestId: "x" }) }],
+    ["101 requests", { agentId: "helper", requests: Array.from({ length: 101 }, () => ({ clientRequestId: "x" })) }],
     ["an undeclared field", { agentId: "helper", requests: [{ clientRequestId: "x" }], more: 1 }],
     ["an undeclared field of an item", { agentId: "helper", requests: [{ clientRequestId: "x", more: 1 }] }],
     ["an empty ID", { agentId: "helper", requests: [{ clientRequestId: "" }] }],
