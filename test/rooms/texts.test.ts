@@ -52,7 +52,7 @@ describe("the lockfile", () => {
 });
 
 describe("the packages", () => {
-  const rooms = ["core", "adapters", "plugins", "presets"];
+  const rooms = ["core", "adapters", "plugins", "client", "presets"];
 
   it("carry one version, one license and one minimum of Node", () => {
     const [first, ...others] = rooms.map((room) => {

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readText, repositoryFiles, root } from "./repository.ts";
 
 const topLevel = [
-  ...["adapters", "core", "docs", "playground", "plugins", "presets", "test"],
+  ...["adapters", "client", "core", "docs", "playground", "plugins", "presets", "test"],
   ...["CONTRIBUTING.md", "LICENSE", "README.md", "package-lock.json", "package.json", "tsconfig.base.json"],
 ];
 const furniture = ["README.md", "contract.ts", "errors.ts", "envelope.ts", "guards.ts", "limits.ts", "config.ts", "plugin.ts"];
@@ -26,7 +26,7 @@ describe("the tree", () => {
   });
 
   it("spells file names in small letters, digits and single hyphens", () => {
-    const sources = files.filter((file) => /^(?:core|adapters|plugins|presets|playground|test)\/.*\.ts$/.test(file));
+    const sources = files.filter((file) => /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.ts$/.test(file));
     expect(
       sources.filter(
         (file) => !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.(?:test|bench|config|d|heavy\.test|property\.test))?\.ts$/.test(basename(file)),

@@ -1,4 +1,4 @@
-import { defineChannel } from "@portico/core";
+import { defineChannel } from "@portico/core/contract";
 import * as v from "valibot";
 import { clientId } from "./client-id.ts";
 import { LOOKUP_REQUESTS } from "./limits.ts";

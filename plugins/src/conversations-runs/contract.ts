@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core";
+import { defineContract, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";

@@ -1,4 +1,4 @@
-import { defineErrors } from "@portico/core";
+import { defineErrors } from "@portico/core/contract";
 
 /** Every error of this area (specification 7.6). */
 export const agentErrors = defineErrors({

@@ -1,0 +1,295 @@
+import { CallFailed, type Client, createClient } from "@portico/core/client";
+import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+import { io, type Socket } from "socket.io-client";
+import { OpenQuery, type Query, type QueryMessage, type QueryStarted } from "./query.ts";
+import { randomId } from "./random-id.ts";
+import { afterFailure, afterLookup, pauseMs } from "./recovery.ts";
+import {
+  type FollowUp,
+  type FollowUpInput,
+  type QueryOptions,
+  type StartInput,
+  type Submission,
+  toSubmission,
+} from "./submission.ts";
+
+export interface AgentClientOptions {
+  /** Where the agent service stands, for example `http://127.0.0.1:49154`. */
+  readonly baseURL: string;
+  /** What goes into `X-Agent-Service-Token`. */
+  readonly token: string;
+  /**
+   * Names this client program, 16-128 of letters, digits, `.`, `_`, `:`, `-`: whoever comes back with the same gets what it missed. A
+   * browser keeps it in its session storage. Default: a new one.
+   */
+  readonly clientInstanceId?: string;
+  /** In place of the platform's own. */
+  readonly fetch?: (request: Request) => Response | Promise<Response>;
+  /** What Socket.IO connects over; default: its own choice, polling first. */
+  readonly transports?: readonly ("polling" | "websocket")[];
+  /**
+   * How long an accepted query may be silent after its run has come to rest before it counts as `unknown`, in milliseconds; default:
+   * 10,000.
+   */
+  readonly silenceMs?: number;
+}
+
+/** A client of one agent service. */
+export interface AgentClient extends AsyncDisposable {
+  readonly clientInstanceId: string;
+  /** Every call of the service, typed by its contract: `client.calls.runs({ query: { limit: "10" } })`. */
+  readonly calls: Client<typeof conversationsRunsContract>;
+  /** Resolves when the realtime connection stands. Rejects where the service refuses the token. */
+  connected(): Promise<void>;
+  /**
+   * Submit a query. Listens before it submits, and finds out by lookup what became of a submission whose answer was lost: it is never
+   * submitted in a way that lets it run twice.
+   */
+  submit(query: QueryOptions | FollowUp): Query;
+  /** End the connection. Queries that are still open end as `unknown`. */
+  close(): void;
+}
+
+const SILENCE_MS = 10_000;
+/** Where no lookup has told yet for how long a submission may be sent again. */
+const AUTO_REPLAY_MS = 10 * 60_000;
+
+/** Connect to an agent service. Nothing is awaited: queries wait for the connection by themselves. */
+export function connectAgent(options: AgentClientOptions): AgentClient {
+  return new Connection(options);
+}
+
+class Connection implements AgentClient {
+  readonly clientInstanceId: string;
+  readonly calls: Client<typeof conversationsRunsContract>;
+  readonly #socket: Socket;
+  readonly #silenceMs: number;
+  readonly #open = new Map<string, { readonly query: OpenQuery; readonly submission: Submission; isAccepted: boolean }>();
+  readonly #closing = new AbortController();
+  #refusal: Error | undefined;
+
+  constructor({ baseURL, token, clientInstanceId, fetch, transports, silenceMs }: AgentClientOptions) {
+    this.clientInstanceId = clientInstanceId ?? randomId("client-");
+    this.#silenceMs = silenceMs ?? SILENCE_MS;
+    this.calls = createClient(conversationsRunsContract, {
+      baseURL,
+      headers: { "x-agent-service-token": token },
+      ...(fetch && { fetch }),
+    });
+    this.#socket = io(baseURL, {
+      forceNew: true,
+      ...(transports && { transports: [...transports] }),
+      // Asked at every connection: where each query has come is what the service replays from.
+      auth: (tell) => tell({ token, clientInstanceId: this.clientInstanceId, ...this.#received() }),
+    });
+    this.#listen();
+  }
+
+  async connected(): Promise<void> {
+    if (this.#socket.connected) return;
+    if (this.#refusal) throw this.#refusal;
+    this.#closing.signal.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const settle = () => {
+        if (!this.#socket.connected && !this.#refusal && !this.#closing.signal.aborted) return;
+        this.#socket.off("connect", settle).off("connect_error", settle);
+        this.#closing.signal.removeEventListener("abort", settle);
+        if (this.#socket.connected) resolve();
+        else reject(this.#refusal ?? this.#closing.signal.reason);
+      };
+      this.#socket.on("connect", settle).on("connect_error", settle);
+      this.#closing.signal.addEventListener("abort", settle);
+    });
+  }
+
+  submit(query: QueryOptions | FollowUp): Query {
+    const submission = toSubmission(query, Date.now());
+    const opened = new OpenQuery(submission, ({ sessionId }) =>
+      this.#socket.emit("query:abort", { sessionId, clientRequestId: submission.clientRequestId }),
+    );
+    const entry = { query: opened, submission, isAccepted: false };
+    this.#open.set(submission.clientRequestId, entry);
+    void this.#send(submission, opened).then(
+      () => {
+        entry.isAccepted = true;
+        opened.accept();
+      },
+      (error: unknown) => this.#giveUp(opened, error),
+    );
+    return opened;
+  }
+
+  close(): void {
+    this.#closing.abort(new DOMException("The client was closed", "AbortError"));
+    this.#socket.disconnect();
+    for (const { query } of this.#open.values()) this.#end(query, { status: "unknown", reason: "The client was closed" });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+
+  /** Until the service has the submission for sure, or refuses it. */
+  async #send(submission: Submission, query: OpenQuery): Promise<void> {
+    const begun = Date.now();
+    for (let attempt = 0; !query.isOver; attempt++) {
+      await this.connected();
+      try {
+        const { duplicate } = await this.#post(submission);
+        // It was there before this program was: what it told by now is replayed at a connection that says so.
+        if (duplicate && query.sessionId === undefined && !query.isOver) this.#socket.disconnect().connect();
+        return;
+      } catch (error) {
+        const next = afterFailure(error);
+        if (next === "refused") throw error;
+        // Its events came although its answer did not.
+        if (query.sessionId !== undefined) return;
+        if (next === "unsure" && (await this.#findOut(submission, query, begun)) === "accepted") return;
+      }
+      await this.#pause(attempt);
+    }
+  }
+
+  #post(submission: Submission): Promise<{ readonly duplicate?: boolean | undefined }> {
+    const { signal } = this.#closing;
+    const body = submission.bodyFor(this.#socket.id ?? "");
+    return submission.route === "start"
+      ? this.calls.start({ body: body as StartInput, signal })
+      : this.calls.followUp({ body: body as FollowUpInput, signal });
+  }
+
+  /** What became of a submission, asked until the service answers. Throws Unknown where it cannot tell, or may not be asked again. */
+  async #findOut(submission: Submission, query: OpenQuery, begun: number): Promise<"accepted" | "replay"> {
+    const { agentId, clientRequestId, userMessageId } = submission;
+    for (let attempt = 0; ; attempt++) {
+      if (query.isOver) return "accepted";
+      try {
+        const { results, autoReplayRetentionMs } = await this.calls.lookup({
+          body: { agentId, requests: [{ clientRequestId, userMessageId }] },
+          signal: this.#closing.signal,
+        });
+        const next = afterLookup(results[0]?.status ?? "unknown", { ageMs: Date.now() - begun, autoReplayRetentionMs });
+        if (next === "unknown") throw new Unknown("The service cannot tell whether the query arrived");
+        return next;
+      } catch (error) {
+        if (error instanceof Unknown) throw error;
+        if (CallFailed.is(error) && error.status < 500) throw error;
+        if (Date.now() - begun > AUTO_REPLAY_MS) throw new Unknown("The service could not be asked whether the query arrived");
+      }
+      await this.#pause(attempt);
+    }
+  }
+
+  #giveUp(query: OpenQuery, error: unknown): void {
+    if (error instanceof Unknown) return this.#end(query, { status: "unknown", reason: error.message });
+    if (this.#closing.signal.aborted) return this.#end(query, { status: "unknown", reason: "The client was closed" });
+    query.refuse(error);
+    this.#open.delete(query.clientRequestId);
+  }
+
+  #end(query: OpenQuery, end: Parameters<OpenQuery["end"]>[0]): void {
+    query.end(end);
+    this.#open.delete(query.clientRequestId);
+  }
+
+  #listen(): void {
+    const socket = this.#socket;
+    const on = (event: string, told: (query: OpenQuery, data: any) => void) =>
+      socket.on(event, (data: { readonly clientRequestId?: string }) => {
+        const entry = data?.clientRequestId === undefined ? undefined : this.#open.get(data.clientRequestId);
+        if (entry) told(entry.query, data);
+      });
+    on("query:started", (query, data: QueryStarted) => query.begin(data));
+    on("query:message", (query, { message }: { readonly message: QueryMessage }) => {
+      // One is missing: the service replays from where this one has come.
+      if (!query.take(message)) socket.disconnect().connect();
+    });
+    on("query:complete", (query, { terminal, result }) => {
+      // Without a structured terminal nothing may be declared (specification 6.2).
+      if (terminal?.status === "completed" || terminal?.status === "interrupted")
+        this.#end(query, { status: terminal.status, terminal, result });
+    });
+    on("query:error", (query, { error, code }) => this.#end(query, { status: "failed", error, code }));
+    socket.on("connect", () => void this.#lookAfter(socket.id));
+    socket.on("connect_error", (error: Error & { readonly data?: { readonly code?: string } }) => {
+      // Socket.IO comes back by itself after everything but a refusal.
+      if (socket.active || this.#closing.signal.aborted) return;
+      if (error.data?.code === "internal_error") this.#connectSoon();
+      else this.#refuse(error);
+    });
+    // The service ended it, for example because it is about to stop.
+    socket.on("disconnect", (reason) => {
+      if (reason === "io server disconnect") this.#connectSoon();
+    });
+  }
+
+  #connectSoon(): void {
+    const connect = () => this.#socket.connect();
+    // Closed meanwhile: nobody wants it any more.
+    this.#pause(2).then(connect, () => {});
+  }
+
+  #refuse(error: Error): void {
+    this.#refusal = error;
+    for (const { query, isAccepted } of this.#open.values()) {
+      if (isAccepted) this.#end(query, { status: "unknown", reason: "The service refuses the connection" });
+    }
+  }
+
+  /**
+   * After a connection came back: what was accepted is replayed by the service. Where it is not, because what it said is no longer kept, its
+   * run comes to rest without a word, and its end stays unknown.
+   */
+  async #lookAfter(socketId: string | undefined): Promise<void> {
+    const left = () => [...this.#open.values()].filter(({ isAccepted, query }) => isAccepted && query.sessionId !== undefined);
+    while (this.#socket.id === socketId && left().length > 0) {
+      const before = left().map(({ query }) => ({ query, seq: query.seq }));
+      await this.#sleep(this.#silenceMs).catch(() => {});
+      if (this.#socket.id !== socketId) return;
+      for (const { query, seq } of before) {
+        if (query.isOver || query.seq !== seq) continue;
+        const runId = query.sessionId!.replace(/^ses_/, "run_");
+        const state = await this.calls
+          .runtimeState({ params: { id: runId }, signal: this.#closing.signal })
+          .catch(() => undefined);
+        if (state && state.status !== "running" && !query.isOver && query.seq === seq)
+          this.#end(query, { status: "unknown", reason: "The run has come to rest, and its end was not told" });
+      }
+    }
+  }
+
+  #received(): { readonly received?: Readonly<Record<string, number>> } {
+    const entries = [...this.#open.values()]
+      .slice(-MOST_RECEIVED)
+      .map(({ query }) => [query.clientRequestId, query.seq] as const);
+    return entries.length === 0 ? {} : { received: Object.fromEntries(entries) };
+  }
+
+  #pause(attempt: number): Promise<void> {
+    return this.#sleep(pauseMs(attempt));
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { signal } = this.#closing;
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const stop = () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      };
+      const timer = setTimeout(() => {
+        signal.removeEventListener("abort", stop);
+        resolve();
+      }, ms);
+      signal.addEventListener("abort", stop, { once: true });
+    });
+  }
+}
+
+/** So many the service takes in one hello. */
+const MOST_RECEIVED = 100;
+
+/** Nothing more can be found out. */
+class Unknown extends Error {
+  override readonly name = "Unknown";
+}

@@ -1,0 +1,146 @@
+import type { turnMessage, turnTerminal } from "@portico/plugins/conversations-runs/channel";
+import type { InferOutput } from "valibot";
+
+/** One message of a turn; `seq` grows by one. */
+export type QueryMessage = InferOutput<typeof turnMessage>;
+
+/** The identifiers of a turn that began to execute. */
+export interface QueryStarted {
+  readonly sessionId: string;
+  readonly runId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly conversationId?: string | undefined;
+}
+
+/**
+ * How a query ended. Only `completed` is a success; `unknown` says that nothing more can be found out by itself: look into the
+ * conversation before submitting anything again.
+ */
+export type QueryEnd =
+  | {
+      readonly status: "completed" | "interrupted";
+      readonly terminal: InferOutput<typeof turnTerminal>;
+      readonly result?: unknown;
+    }
+  | { readonly status: "failed"; readonly error: string; readonly code?: string | undefined }
+  | { readonly status: "unknown"; readonly reason: string };
+
+/** A query that was submitted: its messages, once and in order, and its end. */
+export interface Query extends AsyncIterable<QueryMessage> {
+  readonly clientRequestId: string;
+  readonly userMessageId: string;
+  /** Resolves when the service has it for sure. Rejects with CallFailed where it was refused. */
+  readonly accepted: Promise<void>;
+  /** Resolves when the turn begins to execute, or undefined when it ended without. Rejects as `accepted`. */
+  readonly started: Promise<QueryStarted | undefined>;
+  /** Resolves with the end, whatever it is. Rejects as `accepted`. */
+  readonly ended: Promise<QueryEnd>;
+  /** Stop the turn; it ends as interrupted. Does nothing before it has begun. */
+  abort(): void;
+}
+
+/** The state of one query, and the hand that its user holds. */
+export class OpenQuery implements Query {
+  readonly clientRequestId: string;
+  readonly userMessageId: string;
+  readonly #accepted = Promise.withResolvers<void>();
+  readonly #started = Promise.withResolvers<QueryStarted | undefined>();
+  readonly #ended = Promise.withResolvers<QueryEnd>();
+  readonly #waiting: (() => void)[] = [];
+  readonly #abort: (started: QueryStarted) => void;
+  #messages: QueryMessage[] = [];
+  #seq = 0;
+  #isOver = false;
+  #failure: { readonly error: unknown } | undefined;
+  #begun: QueryStarted | undefined;
+
+  constructor(ids: Pick<Query, "clientRequestId" | "userMessageId">, abort: (started: QueryStarted) => void) {
+    this.clientRequestId = ids.clientRequestId;
+    this.userMessageId = ids.userMessageId;
+    this.#abort = abort;
+    // Whoever looks at one of them alone must not meet the others' rejections.
+    for (const { promise } of [this.#accepted, this.#started, this.#ended]) promise.catch(() => {});
+  }
+
+  get accepted(): Promise<void> {
+    return this.#accepted.promise;
+  }
+
+  get started(): Promise<QueryStarted | undefined> {
+    return this.#started.promise;
+  }
+
+  get ended(): Promise<QueryEnd> {
+    return this.#ended.promise;
+  }
+
+  /** The `seq` of the last message that is here: where a replay goes on. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#begun?.sessionId;
+  }
+
+  abort(): void {
+    if (this.#begun && !this.#isOver) this.#abort(this.#begun);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<QueryMessage> {
+    for (;;) {
+      const messages = this.#messages;
+      this.#messages = [];
+      yield* messages;
+      if (this.#messages.length > 0) continue;
+      if (this.#failure) throw this.#failure.error;
+      if (this.#isOver) return;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  accept(): void {
+    this.#accepted.resolve();
+  }
+
+  begin(started: QueryStarted): void {
+    this.accept();
+    this.#begun ??= started;
+    this.#started.resolve(started);
+  }
+
+  /** Takes a message; false where one is missing before it. One that came before is passed over. */
+  take(message: QueryMessage): boolean {
+    if (this.#isOver || message.seq <= this.#seq) return true;
+    if (message.seq > this.#seq + 1) return false;
+    this.#seq = message.seq;
+    this.#messages.push(message);
+    this.#wake();
+    return true;
+  }
+
+  end(end: QueryEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.accept();
+    this.#started.resolve(undefined);
+    this.#ended.resolve(end);
+    this.#wake();
+  }
+
+  refuse(error: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#failure = { error };
+    for (const { reject } of [this.#accepted, this.#started, this.#ended]) reject(error);
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}

@@ -1,0 +1,5 @@
+/** A new ID of 128 random bits; also where a page came over plain HTTP and has no `crypto.randomUUID`. */
+export function randomId(prefix: string): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `${prefix}${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}

@@ -1,0 +1,70 @@
+import type { InferInput } from "valibot";
+import type { followUpBody, startBody } from "@portico/plugins/conversations-runs/query-contract";
+import { randomId } from "./random-id.ts";
+import { requestDigest } from "./request-digest.ts";
+
+/** A query to an agent, in a new conversation or in one that is there. */
+export interface QueryOptions {
+  readonly agentId: string;
+  readonly prompt: string;
+  readonly conversationId?: string | undefined;
+  readonly model?: string | undefined;
+  /** Most model calls, 1-100. */
+  readonly maxTurns?: number | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Default: new ones. An application that kept them can submit again what it does not know the fate of. */
+  readonly clientRequestId?: string | undefined;
+  readonly userMessageId?: string | undefined;
+}
+
+/** The next query of a session. */
+export interface FollowUp extends Pick<QueryOptions, "prompt" | "clientRequestId" | "userMessageId"> {
+  readonly sessionId: string;
+  /** Whose session it is: what lookups ask with. */
+  readonly agentId: string;
+}
+
+/** One submission: what stays the same however often it is sent. */
+export interface Submission {
+  readonly route: "start" | "followUp";
+  readonly agentId: string;
+  readonly clientRequestId: string;
+  readonly userMessageId: string;
+  /** The body for a connection. */
+  bodyFor(originSocketId: string): StartInput | FollowUpInput;
+}
+
+export type StartInput = InferInput<typeof startBody>;
+export type FollowUpInput = InferInput<typeof followUpBody>;
+
+/** Makes the ids and the digest of a query. */
+export function toSubmission(query: QueryOptions | FollowUp, now: number): Submission {
+  const clientRequestId = query.clientRequestId ?? randomId("req_");
+  const userMessageId = query.userMessageId ?? randomId("msg_");
+  const content =
+    "sessionId" in query
+      ? {
+          sessionId: query.sessionId,
+          message: { id: userMessageId, role: "user" as const, content: query.prompt, timestamp: now },
+          clientRequestId,
+        }
+      : { prompt: query.prompt, options: optionsOf(query), clientRequestId, userMessageId };
+  const digest = requestDigest(content);
+  return {
+    route: "sessionId" in query ? "followUp" : "start",
+    agentId: query.agentId,
+    clientRequestId,
+    userMessageId,
+    bodyFor: (originSocketId) => ({ ...content, requestDigest: digest, originSocketId }),
+  };
+}
+
+function optionsOf({ agentId, conversationId, model, maxTurns, metadata }: QueryOptions): StartInput["options"] {
+  return {
+    agentId,
+    ...(conversationId !== undefined && { conversationId }),
+    ...(model !== undefined && { model }),
+    ...(maxTurns !== undefined && { maxTurns }),
+    ...(metadata !== undefined && { metadata: { ...metadata } }),
+  };
+}
