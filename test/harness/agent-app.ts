@@ -45,7 +45,8 @@ export interface AgentServiceOptions {
   /** Tools, further engines. */
   readonly adapters?: readonly Adapter[];
   readonly engine?: ScriptedEngine;
-  /** Before what fills a port: to let it fail. */
+  /** In place of the one in memory, which keeps everything: `service.telemetry` then stays empty. */
+  readonly telemetry?: Adapter;
   readonly settings?: Parameters<typeof conversationsRuns>[0];
 }
 
@@ -127,7 +128,7 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
       fileSecrets({ path: join(dataDir, "credentials.json") }),
       options.clock ? manualClock({ clock: options.clock }) : systemClock(),
       randomIds(),
-      memoryTelemetry({ telemetry }),
+      options.telemetry ?? memoryTelemetry({ telemetry }),
       tokenIdentity({
         tokens: (Object.keys(TOKENS) as Holder[]).map((holder) => ({
           token: new Secret(TOKENS[holder]),

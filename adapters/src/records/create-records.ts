@@ -1,7 +1,7 @@
 import { ports } from "@portico/core";
 import { type CollectionShape, checkCollection } from "./collection-shape.ts";
 import { planQuery, type QueryPlan } from "./query-plan.ts";
-import { isRecordId, toRecordText } from "./record-text.ts";
+import { isRecordId, toRecordText, toText } from "./record-text.ts";
 
 /**
  * What a technology brings. Ids, values, queries and cursors are checked before it is asked, so that all adapters keep one law.
@@ -113,7 +113,7 @@ function createCollection<T extends object>(backend: RecordsBackend, shape: Coll
 function checkWrite(shape: CollectionShape, { collection, id, value, expected }: ports.Write): CheckedWrite {
   checkId(collection, id);
   checkExpected(expected);
-  if (value !== undefined) return { collection, id, text: toRecordText(shape, value).text, expected };
+  if (value !== undefined) return { collection, id, text: toText(shape, value), expected };
   if (expected === "absent") throw new TypeError("A remove expects a version or nothing");
   return { collection, id, text: undefined, expected };
 }

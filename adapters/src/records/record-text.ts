@@ -33,6 +33,27 @@ export function toRecordText(shape: CollectionShape, given: object): RecordText 
   return { text, value };
 }
 
+/**
+ * The text alone, of a record that is not read back at once. What JSON makes of a plain object's own plain fields is known without reading
+ * the text again, and almost every record is one.
+ */
+export function toText(shape: CollectionShape, given: object): string {
+  const isPlain = !("toJSON" in given) && shape.fields.every((field) => isPlainField(given, field));
+  if (!isPlain) return toRecordText(shape, given).text;
+  const text = JSON.stringify(given);
+  if (!text.startsWith("{")) throw new TypeError(`A record of ${shape.name} must be a JSON object`);
+  if (nestsTooDeep(text)) throw new TypeError(`A record of ${shape.name} nests deeper than ${NESTING}`);
+  return text;
+}
+
+/** Whether an indexed field is a top-level one, and something that JSON writes as it is and an index can hold. */
+function isPlainField(given: object, field: string): boolean {
+  if (field.includes(".")) return false;
+  const value = (given as Record<string, unknown>)[field];
+  if (typeof value === "string") return isStorableText(value);
+  return value === undefined || value === null || typeof value === "boolean" || Number.isFinite(value);
+}
+
 function isIndexable(value: unknown): boolean {
   if (typeof value === "string") return isStorableText(value);
   return value === null || typeof value !== "object";

@@ -24,7 +24,7 @@ import { createTurnRecords } from "./turns/turn-records.ts";
 import { createTurnWork } from "./turns/turn-work.ts";
 
 /** Turns that execute at once; most of their time they wait for a model. */
-const CONCURRENCY = 256;
+const CONCURRENCY = 1024;
 const SWEEP_MS = 60_000;
 const RUN_ID = /^[A-Za-z0-9_-]+$/;
 

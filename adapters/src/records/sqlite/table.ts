@@ -81,6 +81,8 @@ function makeTable(database: DatabaseSync, shape: CollectionShape): void {
   const indexes = shape.indexes.map((fields) => ({
     name: `${shape.name}(${fields.join()})`,
     on: [...fields.map(fieldSql), "id"].join(),
+    // What a query holds to a value is there: records without it need no entry, and cost nothing.
+    only: fields.slice(0, -1).map((field) => `${fieldSql(field)} IS NOT NULL`),
   }));
   const present = new Set(
     database
@@ -94,7 +96,10 @@ function makeTable(database: DatabaseSync, shape: CollectionShape): void {
     database.exec(
       `CREATE TABLE IF NOT EXISTS "${shape.name}" (id TEXT PRIMARY KEY NOT NULL, version INTEGER NOT NULL, value TEXT NOT NULL)`,
     );
-    for (const { name, on } of indexes) database.exec(`CREATE INDEX IF NOT EXISTS "${name}" ON "${shape.name}" (${on})`);
+    for (const { name, on, only } of indexes) {
+      const filter = only.length > 0 ? ` WHERE ${only.join(" AND ")}` : "";
+      database.exec(`CREATE INDEX IF NOT EXISTS "${name}" ON "${shape.name}" (${on})${filter}`);
+    }
     database.exec("COMMIT");
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");

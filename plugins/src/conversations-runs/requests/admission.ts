@@ -1,7 +1,8 @@
 import { ports, type ServiceError } from "@portico/core";
 import { type Conversation, type Conversations, runOfSession, workKind } from "../conversations/conversations.ts";
 import { agentErrors } from "../errors.ts";
-import type { Run, Runs } from "../runs/runs.ts";
+import { firstRun } from "../runs/first-run.ts";
+import type { Runs } from "../runs/runs.ts";
 import type { Delegation, Turn } from "../turns/turn.ts";
 import { writeAgain } from "../write-again.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
@@ -42,12 +43,17 @@ export function createAdmission(given: {
     target: Target,
   ): Promise<{ readonly request: ClientRequest; readonly isDuplicate: boolean }> => {
     const key = requestKey(submission.userId, submission.clientRequestId);
+    // A place that is there may be busy or gone for what is new, and not for what was admitted before: then the registry is asked first.
+    // Otherwise the write itself finds out.
+    let isAsked = "sessionId" in target || target.conversationId !== undefined;
     return writeAgain(async () => {
-      const known = await requests.find(key);
+      const known = isAsked ? await requests.find(key) : undefined;
+      isAsked = true;
       if (known) return { request: sameContent(known.value, submission), isDuplicate: true };
       const now = clock.now();
-      const place = await placeFor(submission, target, new Date(now).toISOString());
-      const turn = toTurn(submission, place, ids.id("turn_"));
+      const at = new Date(now).toISOString();
+      const place = await placeFor(submission, target, at);
+      const turn = toTurn(submission, place, `turn_${newEnd(ids, at)}`);
       const request = toRequest(submission, turn, now);
       await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
         key: turn.sessionId,
@@ -82,22 +88,26 @@ export function createAdmission(given: {
     if (stored && "sessionId" in target && stored.value.sessionId !== target.sessionId) throw agentErrors.session_not_found();
 
     const sessionId = stored?.value.sessionId;
-    const end = sessionId?.slice("ses_".length) ?? ids.id("");
+    const end = sessionId?.slice("ses_".length) ?? newEnd(ids, at);
     const conversation: Conversation = {
-      ...(stored?.value ?? { conversationId: ids.id("conv_"), userId, agentId, createdAt: at, depth: delegation?.chain.length }),
+      ...(stored?.value ?? {
+        conversationId: `conv_${newEnd(ids, at)}`,
+        userId,
+        agentId,
+        createdAt: at,
+        depth: delegation?.chain.length,
+      }),
       updatedAt: at,
       sessionId: `ses_${end}`,
     };
-    const place = {
-      conversationId: conversation.conversationId,
-      agentId: conversation.agentId,
-      sessionId: `ses_${end}`,
-      runId: `run_${end}`,
-    };
+    const { conversationId } = conversation;
+    const place = { conversationId, agentId: conversation.agentId, sessionId: `ses_${end}`, runId: `run_${end}` };
     // Under the version that was read: a conversation that is cleared meanwhile takes no turn.
-    const write = conversations.write.put(conversation.conversationId, conversation, stored?.version ?? "absent");
-    const begun = sessionId === undefined ? runs.begin(firstRun(submission, place, at)) : [];
-    return { ...place, writes: [write, ...begun] };
+    if (stored) return { ...place, writes: [conversations.write.put(conversationId, conversation, stored.version)] };
+    // Nobody knows of a new conversation before its first turn begins, which writes it down; a delegated one's run is told at once.
+    if (!delegation) return { ...place, opens: true, writes: [] };
+    const run = firstRun({ ...submission, ...place }, at);
+    return { ...place, writes: [conversations.write.put(conversationId, conversation, "absent"), ...runs.begin(run)] };
   }
 
   async function byId(conversationId: string | undefined) {
@@ -110,49 +120,18 @@ export function createAdmission(given: {
   }
 }
 
-interface Place extends Pick<Turn, "conversationId" | "agentId" | "sessionId" | "runId"> {
+interface Place extends Pick<Turn, "conversationId" | "agentId" | "sessionId" | "runId" | "opens"> {
   readonly writes: readonly ports.Write[];
 }
 
-function firstRun({ userId, delegation, prompt }: Submission, place: Omit<Place, "writes">, at: string): Run {
-  return {
-    run_id: place.runId,
-    user_id: userId,
-    agent_id: place.agentId,
-    started_at: at,
-    status: "idle",
-    conversation_id: place.conversationId,
-    session_id: place.sessionId,
-    updatedAt: at,
-    title: titleOf(prompt),
-    messageCount: 0,
-    ...(delegation && {
-      delegation: {
-        fromAgentId: delegation.fromAgentId,
-        parentRunId: delegation.parentRunId,
-        parentClientRequestId: delegation.parentClientRequestId,
-        mode: delegation.mode,
-      },
-    }),
-  };
+/** The end of a new id. What is made at about the same time stands together in the stores, which have less to write then. */
+function newEnd(ids: ports.Ids, at: string): string {
+  return ids.id(Date.parse(at).toString(36).padStart(9, "0"));
 }
 
-/** The beginning of the first prompt, until somebody gives another. */
-function titleOf(prompt: string): string {
-  const line = prompt.trim().split(/\s+/).join(" ");
-  return line.length <= TITLE_CHARACTERS
-    ? line
-    : `${line
-        .slice(0, TITLE_CHARACTERS)
-        .toWellFormed()
-        .replace(/\uFFFD$/, "")}…`;
-}
-
-const TITLE_CHARACTERS = 80;
-
-function toTurn(submission: Submission, { conversationId, agentId, sessionId, runId }: Place, turnId: string): Turn {
+function toTurn(submission: Submission, { writes: _writes, ...place }: Place, turnId: string): Turn {
   const { requestDigest: _requestDigest, contentDigest: _contentDigest, ...rest } = submission;
-  return { ...rest, turnId, conversationId, agentId, sessionId, runId };
+  return { ...rest, ...place, turnId };
 }
 
 function toRequest(submission: Submission, turn: Turn, now: number): ClientRequest {

@@ -2,6 +2,7 @@ import type { ports } from "@portico/core";
 import { type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import { advanceRequest } from "../requests/request-state.ts";
+import { firstRun } from "../runs/first-run.ts";
 import { type Receipt, receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { writeAgain } from "../write-again.ts";
@@ -39,8 +40,16 @@ export function createTurnRecords(given: {
   const read = async (turn: Turn) => {
     const key = requestKey(turn.userId, turn.clientRequestId);
     const [request, run] = await Promise.all([requests.find(key), runs.find(turn.runId)]);
-    if (!request || !run || request.value.turnId !== turn.turnId) throw new Error("A turn has lost its records");
+    if (!request || request.value.turnId !== turn.turnId) throw new Error("A turn has lost its request");
     return { request, run };
+  };
+  /** The writes of a run: a session's first turn begins it. */
+  const runWrites = (before: ports.Stored<Run> | undefined, run: Run): readonly ports.Write[] =>
+    before ? [runs.replace(before, run)] : runs.begin(run);
+  const conversationWrites = (turn: Turn, at: string): readonly ports.Write[] => {
+    const { conversationId, userId, agentId, sessionId } = turn;
+    const conversation = { conversationId, userId, agentId, createdAt: at, updatedAt: at, sessionId };
+    return turn.opens ? [conversations.write.put(conversationId, conversation, "absent")] : [];
   };
   const userMessage = (turn: Turn, at: string): { stream: string; entry: StoredMessage } => ({
     stream: messageStream(turn.conversationId),
@@ -82,7 +91,8 @@ export function createTurnRecords(given: {
         await log.appendAll([userMessage(turn, at)], {
           records: [
             requests.write.put(request.id, committed(request.value, now), request.version),
-            runs.replace(run, began(run.value, at)),
+            ...runWrites(run, began(run?.value ?? firstRun(turn, at), at)),
+            ...conversationWrites(turn, at),
           ],
         });
         return { stop: conversation?.value.clearing ? "conversation_cleared" : request.value.stop };
@@ -97,7 +107,8 @@ export function createTurnRecords(given: {
         const now = clock.now();
         const at = new Date(now).toISOString();
         const isBegun = state === "committed";
-        const run = isBegun ? before.value : began(before.value, at);
+        const found = before?.value ?? firstRun(turn, at);
+        const run = isBegun ? found : began(found, at);
         const messages = end.messages.map(({ role, parts }, index): StoredMessage => ({
           id: `${turn.turnId}-a${index + 1}`,
           role,
@@ -120,7 +131,8 @@ export function createTurnRecords(given: {
                 ended(isBegun ? request.value : committed(request.value, now), now),
                 request.version,
               ),
-              runs.replace(before, endedRun(run, turn, end, at, messages.length)),
+              ...runWrites(before, endedRun(run, turn, end, at, messages.length)),
+              ...(isBegun ? [] : conversationWrites(turn, at)),
             ],
           },
         );

@@ -19,6 +19,8 @@ export interface Turn {
   /** Whose realtime connections hear of it. */
   readonly clientInstanceId?: string | undefined;
   readonly delegation?: Delegation | undefined;
+  /** It is the first of a new conversation, which is written down when it begins. */
+  readonly opens?: true | undefined;
 }
 
 /** Where a delegated turn comes from (open points 10). */

@@ -1,0 +1,44 @@
+import type { Turn } from "../turns/turn.ts";
+import type { Run } from "./runs.ts";
+
+/** The run that a session's first turn begins, at this time (ISO 8601). */
+export function firstRun(turn: Omit<Turn, "turnId">, at: string): Run {
+  const { delegation } = turn;
+  return {
+    run_id: turn.runId,
+    user_id: turn.userId,
+    agent_id: turn.agentId,
+    started_at: at,
+    status: "idle",
+    conversation_id: turn.conversationId,
+    session_id: turn.sessionId,
+    updatedAt: at,
+    title: titleOf(turn.prompt),
+    messageCount: 0,
+    ...(delegation && {
+      delegation: {
+        fromAgentId: delegation.fromAgentId,
+        parentRunId: delegation.parentRunId,
+        parentClientRequestId: delegation.parentClientRequestId,
+        mode: delegation.mode,
+      },
+    }),
+  };
+}
+
+const TITLE_CHARACTERS = 80;
+
+/** The beginning of the first prompt, until somebody gives another. */
+function titleOf(prompt: string): string {
+  // More than enough, of a prompt that may be a book.
+  const line = prompt
+    .slice(0, TITLE_CHARACTERS * 10)
+    .trim()
+    .split(/\s+/)
+    .join(" ");
+  if (line.length <= TITLE_CHARACTERS) return line.toWellFormed();
+  return `${line
+    .slice(0, TITLE_CHARACTERS)
+    .toWellFormed()
+    .replace(/\uFFFD$/, "")}…`;
+}
