@@ -1,15 +1,21 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { attach } from "@portico/core/node";
 
 /** A listener on this machine alone. Disposing ends it, with every connection. */
 export interface Listening extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Listen on a port that the system chooses. */
-export async function listen(listener: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<Listening> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
+/** Listen on a port that the system chooses; with a surface, for its realtime connections, too. */
+export async function listen(
+  listener: (request: IncomingMessage, response: ServerResponse) => unknown,
+  surface?: Parameters<typeof attach>[1],
+): Promise<Listening> {
+  const server = createServer(listener);
+  const upgraded = surface && attach(server, surface).open;
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -17,6 +23,7 @@ export async function listen(listener: (request: IncomingMessage, response: Serv
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();
+      for (const socket of upgraded ?? []) socket.destroy();
       await closed;
     },
   };

@@ -9,6 +9,8 @@ import { root } from "../../rooms/repository.ts";
 const stories: Readonly<Record<string, string>> = {
   "third-party-plugin": "written: first\nlisted: first\nThe call failed: note_exists (409)\n",
   "own-adapter": "memory offers: remember, recall\n[ { type: 'text', text: 'No milk.' } ]\n",
+  "own-agent-engine":
+    "clerk: Tell me to run a tool.\nclerk: 42\nclerk: The arguments do not fit the tool's schema: (arguments) must have required property 'b'\n",
   "own-preset": 'proxy: 200\nnotebook: {"status":"ready"}\n',
   ...Object.fromEntries(
     ["embed-express", "embed-fetch", "embed-h3", "embed-hono"].map((name) => [

@@ -1,0 +1,117 @@
+// An agent engine of one's own: a clerk that needs no model. It runs the tool that it is told to, and is spoken to like any other agent.
+import { memoryAgents } from "@portico/adapters/agents/memory";
+import { systemClock } from "@portico/adapters/clock/system";
+import { memoryEngine } from "@portico/adapters/engine/memory";
+import { randomIds } from "@portico/adapters/ids/random";
+import { memoryLog } from "@portico/adapters/log/memory";
+import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { functionTools } from "@portico/adapters/tools/functions";
+import { connectAgent } from "@portico/client";
+import { type App, createApp, defineAdapter, definePreset, ports } from "@portico/core";
+import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { testing } from "portico/testing";
+import { listen } from "./listen.ts";
+
+export interface ClerkOptions {
+  /** What it says where it is not told to run a tool; default: what it can do. */
+  readonly greeting?: string;
+}
+
+/** Plays agents whose `agent.json` says `"engine": "clerk"`: `run TOOL {"some":"arguments"}` runs a tool. */
+export const clerk = defineAdapter({
+  name: "agent-engines/clerk",
+  port: ports.agentEngines,
+  needs: {},
+  open: (_given, { greeting = "Tell me to run a tool." }: ClerkOptions): ports.AgentEngine => ({
+    id: "clerk",
+    async run({ input, tools }, { step, callTool, say, signal }) {
+      signal.throwIfAborted();
+      const told = input.flatMap((part) => (part.type === "text" ? part.text : [])).join(" ");
+      const [, name, args = "{}"] = /^run (\S+)\s*(\{.*\})?$/s.exec(told.trim()) ?? [];
+      const tool = tools.find((each) => each.name === name);
+      const call = tool && { callId: "1", toolId: tool.id, name: tool.name, arguments: readJson(args) };
+      if (!call) return answer(await step("greet", async () => greeting));
+
+      await say({ type: "tool_call", ...call });
+      // In a step of its own: what a tool did is not done again.
+      const result = await step("tool", (stepSignal) => callTool(call, stepSignal));
+      await say({ type: "tool_result", callId: call.callId, toolId: call.toolId, result });
+      return answer(
+        textOf(result),
+        [
+          { role: "assistant", parts: [{ type: "tool_call", ...call }] },
+          { role: "tool", parts: [{ type: "tool_result", callId: call.callId, toolId: call.toolId, name: call.name, result }] },
+        ],
+        [{ ...call, isError: result.isError }],
+      );
+
+      async function answer(
+        output: string,
+        before: readonly ports.ConversationMessage[] = [],
+        toolCalls: readonly ports.TurnToolCall[] = [],
+      ): Promise<ports.TurnOutcome> {
+        for (const delta of output.match(/\s*\S+\s*/g) ?? []) {
+          signal.throwIfAborted();
+          await say({ type: "text", delta });
+        }
+        const words = { role: "assistant" as const, parts: [{ type: "text" as const, text: output }] };
+        return { output, messages: [...before, words], toolCalls, end: "completed" };
+      }
+    },
+  }),
+});
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf({ content }: ports.ToolResult): string {
+  return content.map((part) => (part.type === "text" ? part.text : `[${part.mimeType}]`)).join("\n");
+}
+
+const tally = functionTools({
+  tools: [
+    {
+      name: "add",
+      description: "Adds two numbers.",
+      inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
+      riskLevel: "low",
+      requiresConfirmation: false,
+      run: async (args) => `${(args as { a: number }).a + (args as { b: number }).b}`,
+    },
+  ],
+});
+
+/** An agent service in memory with one agent, which the clerk plays. */
+export const office = definePreset(() => ({
+  name: "office",
+  extends: testing({}),
+  adapters: [
+    systemClock(),
+    randomIds(),
+    memoryLog(undefined),
+    memoryEngine({}),
+    memoryAgents({ agents: new Map([["office", { name: "Office", engine: "clerk", tools: ["add"] }]]) }),
+    socketIoRealtime(undefined),
+    clerk({}),
+    tally,
+  ],
+  plugins: [conversationsRuns({})],
+}));
+
+export const start = (): Promise<App> => createApp(office());
+
+if (import.meta.main) {
+  await using opened = new AsyncDisposableStack();
+  const app = opened.use(await start());
+  const { url } = opened.use(await listen(app.surface("agent").node, app.surface("agent")));
+  const client = opened.use(connectAgent({ baseURL: url, token: "owner-token" }));
+  for (const prompt of ["Hello", 'run add {"a":19,"b":23}', 'run add {"a":"x"}']) {
+    const { result } = (await client.submit({ agentId: "office", prompt }).ended) as { result?: { output: string } };
+    console.log(`clerk: ${result?.output}`);
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Reading runs and receipts: `npm run bench:runs`, about three minutes, most of them to fill the stores. One agent service in this process
+ * with 1,000,000 runs and 100,000 receipts in one run; the p50 of the HTTP answer for the newest 50, for every set of filters, beside the
+ * same with 30,000 runs, so that growth shows.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import { ports } from "@portico/core";
+import { createRuns, type Run } from "@portico/plugins/conversations-runs/runs";
+import { Pool } from "undici";
+import { type AgentService, startAgentService, TOKENS } from "../harness/agent-app.ts";
+
+const SIZES = [30_000, 1_000_000];
+const RECEIPTS = [1_000, 100_000];
+const CALLS = 300;
+/** Written at once: as many as one commit takes. */
+const GROUP = 500;
+const AGENTS = 19;
+
+const filters = { agent_id: "agent-3", delegated_by: "agent-1", parent_run_id: "run_parent7" };
+const sets = [0, 1, 2, 3, 4, 5, 6, 7].map((bits) => Object.entries(filters).filter((_, at) => bits & (1 << at)));
+
+console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
+const rows = new Map<string, number[]>();
+const note = (name: string, p50: number) => rows.set(name, [...(rows.get(name) ?? []), p50]);
+for (const [at, size] of SIZES.entries()) {
+  const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-runs-"));
+  const service = await startAgentService({ dataDir, telemetry: openTelemetry({ level: "silent", format: "json" }) });
+  await fillRuns(service, size);
+  await fillReceipts(service, RECEIPTS[at]!);
+  for (const holder of ["owner", "member"] as const) {
+    for (const set of sets) {
+      const query = new URLSearchParams(set).toString();
+      const found = await time(service, holder, `/api/runs?${query}`, "runs");
+      note(`runs of the ${holder}${set.length > 0 ? ` by ${set.map(([name]) => name).join(", ")}` : ""}`, found);
+    }
+  }
+  for (const [name, query] of [
+    ["newest 20 receipts", "?limit=20"],
+    ["20 receipts, 10,000 back", "?offset=10000"],
+  ] as const) {
+    note(name, await time(service, "owner", `/api/runs/run_many/receipt${query}`, "receipts"));
+  }
+  await service.close();
+  rmSync(dataDir, { recursive: true });
+}
+console.log(`HTTP answer, p50 ms | ${SIZES.map((size, at) => `${size} runs, ${RECEIPTS[at]} receipts`).join(" | ")} | growth`);
+for (const [name, times] of rows) {
+  console.log(`${name} | ${times.map((time) => time.toFixed(2)).join(" | ")} | ${(times[1]! / times[0]!).toFixed(2)}`);
+}
+
+async function fillRuns(service: AgentService, count: number): Promise<void> {
+  const runs = createRuns(service.app.port(ports.records));
+  for (let from = 0; from < count; from += GROUP) {
+    await runs.writeAll(Array.from({ length: GROUP }, (_, at) => runs.begin(runAt(from + at))).flat());
+  }
+}
+
+function runAt(at: number): Run {
+  const started = new Date(1_700_000_000_000 + at * 1000).toISOString();
+  return {
+    run_id: `run_${at.toString(36).padStart(9, "0")}`,
+    user_id: at % 3 === 0 ? "member" : "owner",
+    agent_id: `agent-${at % AGENTS}`,
+    started_at: started,
+    status: "idle",
+    conversation_id: `conv_${at}`,
+    session_id: `ses_${at}`,
+    updatedAt: started,
+    title: `Run number ${at}, with a title of usual length`,
+    messageCount: 4,
+    // One of five was delegated; numbers without a common divisor, so that every set of filters finds some.
+    ...(at % 5 === 0 && {
+      delegation: { fromAgentId: `agent-${at % 7}`, parentRunId: `run_parent${at % 11}`, mode: "wait" },
+    }),
+  };
+}
+
+async function fillReceipts(service: AgentService, count: number): Promise<void> {
+  const run = { ...runAt(0), run_id: "run_many", user_id: "owner" };
+  const runs = createRuns(service.app.port(ports.records));
+  await runs.writeAll(runs.begin(run));
+  const log = service.app.port(ports.log);
+  for (let from = 0; from < count; from += GROUP) {
+    await log.appendAll(
+      Array.from({ length: Math.min(GROUP, count - from) }, (_, at) => ({
+        stream: "receipts/run_many",
+        entry: {
+          receipt_id: `rcp_${from + at}`,
+          run_id: "run_many",
+          goal: "A question of usual length, as people ask them",
+          input: "A question of usual length, as people ask them",
+          output: "An answer. ".repeat(20),
+          tool_calls: [],
+          outcome: { status: "success", auto_completed: true },
+          started_at: run.started_at,
+          completed_at: run.started_at,
+        },
+      })),
+    );
+  }
+}
+
+async function time(service: AgentService, holder: "owner" | "member", path: string, key: string): Promise<number> {
+  const pool = new Pool(service.url, { connections: 1 });
+  const times: number[] = [];
+  for (let call = 0; call < CALLS; call++) {
+    const begun = performance.now();
+    const { statusCode, body } = await pool.request({
+      path,
+      method: "GET",
+      headers: { "x-agent-service-token": TOKENS[holder] },
+    });
+    const text = await body.text();
+    times.push(performance.now() - begun);
+    if (call === 0 && (statusCode !== 200 || (JSON.parse(text) as Record<string, unknown[]>)[key]?.length === 0)) {
+      throw new Error(`${path} answered ${statusCode} with nothing`);
+    }
+  }
+  await pool.close();
+  return times.sort((a, b) => a - b)[CALLS / 2]!;
+}
