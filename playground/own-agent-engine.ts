@@ -1,9 +1,6 @@
 // An agent engine of one's own: a clerk that needs no model. It runs the tool that it is told to, and is spoken to like any other agent.
-import { memoryAgents } from "@portico/adapters/agents/memory";
 import { systemClock } from "@portico/adapters/clock/system";
-import { memoryEngine } from "@portico/adapters/engine/memory";
 import { randomIds } from "@portico/adapters/ids/random";
-import { memoryLog } from "@portico/adapters/log/memory";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import { functionTools } from "@portico/adapters/tools/functions";
 import { connectAgent } from "@portico/client";
@@ -89,17 +86,8 @@ const tally = functionTools({
 /** An agent service in memory with one agent, which the clerk plays. */
 export const office = definePreset(() => ({
   name: "office",
-  extends: testing({}),
-  adapters: [
-    systemClock(),
-    randomIds(),
-    memoryLog(undefined),
-    memoryEngine({}),
-    memoryAgents({ agents: new Map([["office", { name: "Office", engine: "clerk", tools: ["add"] }]]) }),
-    socketIoRealtime(undefined),
-    clerk({}),
-    tally,
-  ],
+  extends: testing({ agents: new Map([["office", { name: "Office", engine: "clerk", tools: ["add"] }]]) }),
+  adapters: [systemClock(), randomIds(), socketIoRealtime(undefined), clerk({}), tally],
   plugins: [conversationsRuns({})],
 }));
 

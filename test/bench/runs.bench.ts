@@ -13,7 +13,7 @@ import { Pool } from "undici";
 import { type AgentService, startAgentService, TOKENS } from "../harness/agent-app.ts";
 
 const SIZES = [30_000, 1_000_000];
-const RECEIPTS = [1_000, 100_000];
+const RECEIPTS = [12_000, 100_000];
 const CALLS = 300;
 /** Written at once: as many as one commit takes. */
 const GROUP = 500;

@@ -1,8 +1,11 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
+import { createLoopback } from "@portico/adapters/realtime/loopback";
 import { createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
+import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { testing } from "portico/testing";
 import * as v from "valibot";
 import { expect, it } from "vitest";
+import { startBody } from "../../harness/agent-app.ts";
 
 it("preset testing fills every port that a third party's plugin may need, and time stands still", async () => {
   const clock = createManualClock({ startAt: "2031-01-01T00:00:00.000Z" });
@@ -10,10 +13,16 @@ it("preset testing fills every port that a third party's plugin may need, and ti
     name: "mine",
     config: v.strictObject({}),
     needs: {
+      agentEngines: ports.agentEngines,
+      agents: ports.agents,
       clock: ports.clock,
+      documents: ports.documents,
+      engine: ports.engine,
       ids: ports.ids,
       identity: ports.identity,
+      log: ports.log,
       models: ports.models,
+      realtime: ports.realtime,
       records: ports.records,
       secrets: ports.secrets,
       telemetry: ports.telemetry,
@@ -37,6 +46,30 @@ it("preset testing fills every port that a third party's plugin may need, and ti
 
   expect(await answer.json()).toMatchObject({ now: "2031-01-01T00:00:00.000Z" });
   expect(await app.port(ports.identity).resolve("owner-token")).toEqual({ userId: "owner", role: "owner" });
+  expect((await app.port(ports.agents).list()).map(({ id }) => id)).toEqual(["echo"]);
   expect(app.port(ports.models).map(({ id }) => id)).toEqual(["demo"]);
   await app.close();
+});
+
+it("an agent service stands on it, with clients in process", async () => {
+  const loopback = createLoopback();
+  await using app = await createApp({
+    name: "service",
+    extends: testing({ loopback }),
+    plugins: [conversationsRuns({})],
+  });
+  const client = await loopback.connect({ token: "owner-token", clientInstanceId: "instance-in-process" });
+  const output = new Promise((resolve) =>
+    client.on("query:complete", (data) => resolve((data as { result: { output: string } }).result.output)),
+  );
+  const body = startBody(client, "Hello", {}, { agentId: "echo" });
+  const answer = await app.fetch(
+    new Request("http://service/api/query/start", {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-agent-service-token": "owner-token" },
+      body: JSON.stringify(body),
+    }),
+  );
+  expect(answer.status).toBe(202);
+  expect(await output).toBe("Hello");
 });
