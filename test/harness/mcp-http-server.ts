@@ -37,25 +37,33 @@ export async function startMcpHttpServer(): Promise<McpHttpServer> {
     return transport;
   };
 
-  const host = createServer(async (request, response) => {
-    headers.push(request.headers);
-    const id = request.headers["mcp-session-id"];
+  const host = await serveRequests(async (request, received) => {
+    headers.push(received);
+    const id = received["mcp-session-id"];
     const known = typeof id === "string" ? transports.get(id) : await begin();
-    if (!known) return void response.writeHead(404).end();
-    const answer = await known.handleRequest(await toRequest(request));
+    return known ? known.handleRequest(request) : new Response(null, { status: 404 });
+  });
+  return { ...host, calls, headers, sessions, forget: () => transports.clear() };
+}
+
+/** Serve a handler of web requests on a port of this machine. */
+export async function serveRequests(
+  handle: (request: Request, headers: IncomingMessage["headers"]) => Promise<Response>,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const host = createServer(async (request, response) => {
+    const gone = new AbortController();
+    response.on("close", () => gone.abort());
+    const answer = await handle(await toRequest(request, gone.signal), request.headers);
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
     response.flushHeaders();
     if (!answer.body) return void response.end();
-    Readable.fromWeb(answer.body as never)
-      .on("error", () => response.destroy())
-      .pipe(response);
+    const body = Readable.fromWeb(answer.body as never);
+    body.on("error", () => response.destroy());
+    response.on("close", () => body.destroy());
+    body.pipe(response);
   });
   return {
     url: `http://127.0.0.1:${await listen(host)}/mcp`,
-    calls,
-    headers,
-    sessions,
-    forget: () => transports.clear(),
     async close() {
       host.closeAllConnections();
       host.close();
@@ -64,16 +72,17 @@ export async function startMcpHttpServer(): Promise<McpHttpServer> {
   };
 }
 
-export async function listen(host: Server): Promise<number> {
-  host.listen(0, "127.0.0.1");
+/** Let a server listen on a free port of this machine, or on this one. */
+export async function listen(host: Server, port = 0): Promise<number> {
+  host.listen(port, "127.0.0.1");
   await once(host, "listening");
   return (host.address() as AddressInfo).port;
 }
 
-async function toRequest(request: IncomingMessage): Promise<Request> {
+async function toRequest(request: IncomingMessage, signal: AbortSignal): Promise<Request> {
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const body = chunks.length > 0 ? Buffer.concat(chunks) : null;
   const { method = "GET", headers, url } = request;
-  return new Request(`http://${headers.host}${url}`, { method, headers: headers as Record<string, string>, body });
+  return new Request(`http://${headers.host}${url}`, { method, headers: headers as Record<string, string>, body, signal });
 }

@@ -10,7 +10,7 @@ const nothing = { type: "object" };
 
 /**
  * An MCP server, made with the official package, whose tools are what tests of a client need: `greet`, `break`, `hang`, `knock` (which
- * tells progress until it was told as often as it was asked to), `calls` (what became of `hang`), `leave` (the process ends) and `grow`, after which there is one more.
+ * tells progress until it was told as often as it was asked to), `calls` (what became of `hang`, and the id of the process), `leave` (the process ends) and `grow`, after which there is one more.
  */
 export function createToolsServer(calls: HangingCalls = { begun: 0, cancelled: 0 }): Server {
   const server = new Server({ name: "tools", version: "1" }, { capabilities: { tools: { listChanged: true } } });
@@ -40,7 +40,7 @@ export function createToolsServer(calls: HangingCalls = { begun: 0, cancelled: 0
       case "break":
         throw new ProtocolError(-32_603, "hidden-word");
       case "calls":
-        return text(JSON.stringify(calls));
+        return text(JSON.stringify({ ...calls, pid: process.pid }));
       case "grow":
         tools.push({ name: "grown", description: "Was not there before", inputSchema: nothing });
         await server.sendToolListChanged();
