@@ -156,6 +156,25 @@ describe("arguments for an MCP server", () => {
     await expect(run(source, "shop/a", { pair: ["a", 1] })).resolves.toMatchObject({ isError: false });
   });
 
+  it.each(["2020-12", "draft-07"])(
+    "are checked by what a schema says of itself, and by no other tool's schema: %s",
+    async (dialect) => {
+      const schema = (limit: number) => ({
+        ...(dialect === "draft-07" ? { $schema: "http://json-schema.org/draft-07/schema#" } : {}),
+        $id: "https://shop.example/basket",
+        type: "object",
+        properties: {
+          inside: { type: "array", items: { $ref: "#" } },
+          label: { $id: "https://shop.example/label", type: "string", maxLength: limit },
+          other: { $ref: "https://shop.example/label" },
+        },
+      });
+      const { source } = await open([tool("a", { inputSchema: schema(1) }), tool("b", { inputSchema: schema(2) })]);
+      await expect(run(source, "shop/a", { inside: [{ other: "xx" }] })).rejects.toThrow("/inside/0/other: must NOT");
+      await expect(run(source, "shop/b", { inside: [{ other: "xx" }] })).resolves.toMatchObject({ isError: false });
+    },
+  );
+
   it("arrive as they are", async () => {
     const { source, server } = await open([tool("a.b")]);
     await run(source, "shop/a.b", { deep: [{ x: null }] });

@@ -171,6 +171,17 @@ describe("the connection to an MCP server", () => {
     expect(server.sessions.begun).toBe(2);
   });
 
+  it("is known to be lost without a call, when a server over HTTP goes away", async () => {
+    const server = await startMcpHttpServer();
+    const { source, telemetry } = await open({ url: server.url });
+    await source.list();
+    // The stream that tells of changes: it opens beside the handshake.
+    await expect.poll(() => server.streams, patient).toBe(1);
+    await server.close();
+    const lost = () => telemetry.lines.find(({ level }) => level === "warn");
+    await expect.poll(lost, patient).toMatchObject({ message: "MCP server is not connected", fields: { server: "shop" } });
+  });
+
   it("does not hold the app up where there is no server, and stands once there is one", async () => {
     const first = await startRawMcpServer([]);
     await first.close();

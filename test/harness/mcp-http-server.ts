@@ -13,6 +13,8 @@ export interface McpHttpServer {
   readonly headers: readonly IncomingMessage["headers"][];
   /** How many sessions were begun, and how many their clients ended. */
   readonly sessions: { begun: number; ended: number };
+  /** How many streams were asked for that tell what nobody asked for. */
+  readonly streams: number;
   /** Forget every session, as a server does that was started anew. */
   forget(): void;
   close(): Promise<void>;
@@ -23,6 +25,7 @@ export async function startMcpHttpServer(): Promise<McpHttpServer> {
   const calls: HangingCalls = { begun: 0, cancelled: 0 };
   const headers: IncomingMessage["headers"][] = [];
   const sessions = { begun: 0, ended: 0 };
+  let streams = 0;
 
   const begin = async (): Promise<WebStandardStreamableHTTPServerTransport> => {
     const transport = new WebStandardStreamableHTTPServerTransport({
@@ -39,11 +42,21 @@ export async function startMcpHttpServer(): Promise<McpHttpServer> {
 
   const host = await serveRequests(async (request, received) => {
     headers.push(received);
+    if (request.method === "GET") streams++;
     const id = received["mcp-session-id"];
     const known = typeof id === "string" ? transports.get(id) : await begin();
     return known ? known.handleRequest(request) : new Response(null, { status: 404 });
   });
-  return { ...host, calls, headers, sessions, forget: () => transports.clear() };
+  return {
+    ...host,
+    calls,
+    headers,
+    sessions,
+    get streams() {
+      return streams;
+    },
+    forget: () => transports.clear(),
+  };
 }
 
 /** Serve a handler of web requests on a port of this machine. */

@@ -1,7 +1,5 @@
 import { defineAdapter, ports } from "@portico/core";
-import { McpConnection } from "./mcp/connection.ts";
 import { type McpToolsOptions, readServerOptions } from "./mcp/server-options.ts";
-import { ToolCalls } from "./mcp/tool-call.ts";
 
 export type { McpToolsOptions } from "./mcp/server-options.ts";
 
@@ -13,8 +11,10 @@ export const mcpTools = defineAdapter({
   name: "tools/mcp",
   port: ports.tools,
   needs: { clock: ports.clock, telemetry: ports.telemetry },
-  open({ clock, telemetry }, options: McpToolsOptions, scope): ports.ToolSource {
+  async open({ clock, telemetry }, options: McpToolsOptions, scope): Promise<ports.ToolSource> {
     const server = readServerOptions(options);
+    // The client library takes its time to load; an app that has no MCP servers does not wait for it.
+    const [{ McpConnection }, { ToolCalls }] = await Promise.all([import("./mcp/connection.ts"), import("./mcp/tool-call.ts")]);
     const connection = new McpConnection(server, clock, telemetry.log);
     scope.onClose(() => connection.close());
     // In the background: whoever asks first waits for it, and learns what became of it.

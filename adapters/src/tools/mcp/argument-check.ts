@@ -14,8 +14,6 @@ const AJV_OPTIONS: Options = {
   strict: false,
   validateFormats: false,
   logger: false,
-  // Two tools may use the same `$id`.
-  addUsedSchema: false,
 };
 
 /**
@@ -52,7 +50,8 @@ export class ArgumentChecks {
     } catch {
       return undefined;
     } finally {
-      ajv.removeSchema(schema);
+      // All that is not of the dialect itself: two tools may use the same `$id`, inside their schemas, too.
+      ajv.removeSchema();
     }
   }
 }
