@@ -257,6 +257,34 @@ describe("what a tool of an MCP server gives", () => {
     await expect(run(source, "shop/a")).rejects.toThrow(ports.ToolsUnavailable);
   });
 
+  it.each(["application/json", "text/event-stream"])("is ToolsUnavailable for a message that never ends: %s", async (type) => {
+    const { source } = await open([tool("a")], (_params, response) => {
+      response.writeHead(200, { "content-type": type });
+      const pump = (): void => {
+        while (!response.destroyed && response.write(`data: ${"x".repeat(60_000)}\n`));
+        if (!response.destroyed) response.once("drain", pump);
+      };
+      pump();
+      return undefined;
+    });
+    await expect(run(source, "shop/a")).rejects.toThrow(ports.ToolsUnavailable);
+  });
+
+  it("may be many messages that are large together", async () => {
+    const { source } = await open([tool("a")], (_params, response, id) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const message = {
+        jsonrpc: "2.0",
+        method: "notifications/message",
+        params: { level: "info", data: "x".repeat(1024 * 1024) },
+      };
+      for (let count = 0; count < 12; count++) response.write(`data: ${JSON.stringify(message)}\r\n\r\n`);
+      response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [text("done")] } })}\n\n`);
+      return undefined;
+    });
+    expect(await run(source, "shop/a")).toEqual({ content: [text("done")], isError: false });
+  });
+
   it("is ToolsUnavailable, with its status, for a server that does not serve now", async () => {
     const { source } = await open([tool("a")], (_params, response) => void response.writeHead(503).end("hidden-word"));
     await expect(run(source, "shop/a")).rejects.toThrow('MCP server "shop" cannot be used now (HTTP_503)');

@@ -9,7 +9,7 @@ export interface RawMcpRequest {
 }
 
 /** Gives the result of a request; undefined when it has answered by itself, or does not answer. */
-export type RawMcpAnswer = (params: Readonly<Record<string, unknown>>, response: ServerResponse) => unknown;
+export type RawMcpAnswer = (params: Readonly<Record<string, unknown>>, response: ServerResponse, id: number) => unknown;
 
 /** An MCP server by hand, over HTTP and without sessions: for answers that the official package would not give. */
 export interface RawMcpServer {
@@ -45,7 +45,7 @@ export async function startRawMcpServer(
     const { id, method, params = {} } = JSON.parse(Buffer.concat(chunks).toString()) as RawMcpRequest & { id?: number };
     requests.push({ method, params, headers: request.headers });
     if (id === undefined) return void response.writeHead(202).end();
-    const result = answers[method]?.(params, response);
+    const result = answers[method]?.(params, response, id);
     if (result === undefined) return;
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));

@@ -14,7 +14,7 @@ export const mcpTools = defineAdapter({
   async open({ clock, telemetry }, options: McpToolsOptions, scope): Promise<ports.ToolSource> {
     const server = readServerOptions(options);
     // The client library takes its time to load; an app that has no MCP servers does not wait for it.
-    const [{ McpConnection }, { ToolCalls }] = await Promise.all([import("./mcp/connection.ts"), import("./mcp/tool-call.ts")]);
+    const [{ McpConnection }, { ToolCalls }] = await Promise.all([import("./mcp/connection.ts"), import("./mcp/tool-calls.ts")]);
     const connection = new McpConnection(server, clock, telemetry.log);
     scope.onClose(() => connection.close());
     // In the background: whoever asks first waits for it, and learns what became of it.

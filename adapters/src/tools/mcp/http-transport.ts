@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { boundedFetch } from "./bounded-fetch.ts";
 import type { McpPlace } from "./server-options.ts";
 
 /** How long a server has to take note that its session is over. */
@@ -16,7 +17,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
   #ending: Promise<void> | undefined;
 
   constructor({ url, headers }: Extract<McpPlace, { kind: "address" }>, clock: ports.Clock) {
-    super(url, { requestInit: { headers: { ...headers } } });
+    super(url, { requestInit: { headers: { ...headers } }, fetch: boundedFetch });
     this.#clock = clock;
   }
 

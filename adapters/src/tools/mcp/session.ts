@@ -1,7 +1,7 @@
 import { Client, type McpSubscription } from "@modelcontextprotocol/client";
 import type { ports } from "@portico/core";
 import * as v from "valibot";
-import { ArgumentChecks } from "./argument-check.ts";
+import { ArgumentChecks } from "./argument-checks.ts";
 import { ChildTransport } from "./child-transport.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { faultCode, readFault } from "./server-fault.ts";

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { ArgumentCheck, ArgumentChecks } from "./argument-check.ts";
+import type { ArgumentCheck, ArgumentChecks } from "./argument-checks.ts";
 import { nameTools } from "./tool-names.ts";
 import { needsConfirmation, riskOf } from "./tool-risk.ts";
 
