@@ -1,13 +1,17 @@
 import { getEventListeners } from "node:events";
+import { join } from "node:path";
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
 import { demo } from "@portico/adapters/models/demo";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type FunctionTool, functionTools } from "@portico/adapters/tools/functions";
+import { mcpTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
 import { ports } from "@portico/core";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type McpHttpServer, startMcpHttpServer } from "../harness/mcp-http-server.ts";
 import { openAdapter } from "./open-adapter.ts";
 import { toolsConformance } from "./tools.ts";
 
@@ -68,6 +72,28 @@ toolsConformance(
   }),
   { others: [demo({}), memoryRecords(), memorySecrets(), systemClock(), randomIds()] },
 );
+
+const throughMcp = (place: Pick<McpToolsOptions, "command" | "args" | "url">) => () => ({
+  adapter: mcpTools({ id: "shop", ...place }),
+  works: { toolId: "shop/greet", arguments: { name: "Ada" } },
+  broken: [undefined, null, [], {}, "hidden-word", { name: 5 }, { name: "" }, { name: "Ada", more: "hidden-word" }],
+  fails: { toolId: "shop/break", arguments: {} },
+  hangs: { toolId: "shop/hang", arguments: {} },
+});
+const aroundMcp = { others: [systemClock(), memoryTelemetry({})] };
+
+const program = { command: process.execPath, args: [join(import.meta.dirname, "processes/mcp-server.ts")] };
+toolsConformance("mcp, over standard input and output", throughMcp(program), aroundMcp);
+
+describe("an MCP server over HTTP", () => {
+  let server: McpHttpServer;
+  beforeAll(async () => {
+    server = await startMcpHttpServer();
+  });
+  afterAll(() => server.close());
+
+  toolsConformance("mcp, over streamable HTTP", () => throughMcp({ url: server.url })(), aroundMcp);
+});
 
 describe("tools/functions", () => {
   const open = async (...tools: readonly FunctionTool[]) => (await openAdapter(functionTools({ tools }))).port;

@@ -26,6 +26,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
   undici: /^adapters\/src\/models\//,
+  "@modelcontextprotocol/client": /^adapters\/src\/tools\//,
   pino: /^adapters\/src\/telemetry\//,
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,
   listhen: /^presets\//,

@@ -17,6 +17,13 @@ const serverSchema = v.pipe(
     headers: v.optional(
       v.pipe(v.record(v.pipe(v.string(), v.nonEmpty()), headerSecret()), v.description("Headers of every request to `url`.")),
     ),
+    trusted: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description("Whether the server is believed when it calls a tool harmless; otherwise it may only call one dangerous."),
+      ),
+      false,
+    ),
   }),
   v.check(({ command, url }) => (command === undefined) !== (url === undefined), "either command or url"),
   v.check(

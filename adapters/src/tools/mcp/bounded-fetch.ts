@@ -1,0 +1,42 @@
+import { type FetchLike, STDIO_DEFAULT_MAX_BUFFER_SIZE } from "@modelcontextprotocol/client";
+
+/** The library's own bound for programs. */
+const MESSAGE_BYTES = STDIO_DEFAULT_MAX_BUFFER_SIZE;
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+
+/** `fetch` whose answers break off at a message that is larger than one of a program may be: the library would collect it whole. */
+export const boundedFetch: FetchLike = async (url, init) => {
+  const response = await fetch(url, init);
+  if (!response.ok || !response.body) return response;
+  const { status, statusText, headers } = response;
+  const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+  return new Response(response.body.pipeThrough(boundMessages(isStream)), { status, statusText, headers });
+};
+
+/** Passes bytes on. In a stream of events an empty line ends a message; any other answer is one message. */
+function boundMessages(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let message = 0;
+  let line = 0;
+  let last = 0;
+  const endLine = (): void => {
+    if (isStream && (line === 0 || (line === 1 && last === CARRIAGE_RETURN))) message = 0;
+    line = 0;
+  };
+  return new TransformStream({
+    transform(chunk, controller) {
+      let from = 0;
+      while (from < chunk.length) {
+        const end = chunk.indexOf(LINE_FEED, from);
+        const until = end === -1 ? chunk.length : end;
+        message += until - from;
+        line += until - from;
+        if (message > MESSAGE_BYTES) return controller.error(new Error("The server's message is too large"));
+        if (until > from) last = chunk[until - 1]!;
+        if (end !== -1) endLine();
+        from = until + 1;
+      }
+      controller.enqueue(chunk);
+    },
+  });
+}

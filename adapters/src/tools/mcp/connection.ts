@@ -1,0 +1,138 @@
+import { ProtocolError, SdkHttpError } from "@modelcontextprotocol/client";
+import { ports } from "@portico/core";
+import { faultCode } from "./server-fault.ts";
+import type { McpServer } from "./server-options.ts";
+import { type Handshake, McpSession } from "./session.ts";
+import { withDeadline } from "./with-deadline.ts";
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** The connection to a server that is kept up: opened in the background, and renewed after it was lost, with growing pauses. */
+export class McpConnection {
+  readonly #server: McpServer;
+  readonly #clock: ports.Clock;
+  readonly #log: ports.Log;
+  readonly #closing = new AbortController();
+  /** Sessions that are not gone yet, whatever became of them. */
+  readonly #endings = new Set<Promise<void>>();
+  #session: McpSession | undefined;
+  #opening: Promise<McpSession> | undefined;
+  #openedAt = 0;
+  #retry: ports.Timer | undefined;
+  #failures = 0;
+  #handshake: Handshake = "legacy";
+
+  constructor(server: McpServer, clock: ports.Clock, log: ports.Log) {
+    this.#server = server;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Aborts when the connection is closed for good. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** The session that stands, or the one that is being opened: at once where there is none. Throws ToolsUnavailable. */
+  session(): Promise<McpSession> {
+    if (this.closing.aborted) return Promise.reject(this.closing.reason);
+    if (this.#session) return Promise.resolve(this.#session);
+    this.#retry?.cancel();
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  /** Resolves when nothing is left, no program either. */
+  async close(): Promise<void> {
+    this.#closing.abort(this.#unavailable("is closed"));
+    this.#retry?.cancel();
+    if (this.#session) this.#end(this.#session);
+    this.#session = undefined;
+    await this.#opening?.catch(() => undefined);
+    await Promise.all(this.#endings);
+  }
+
+  async #open(): Promise<McpSession> {
+    try {
+      const session = await withDeadline(this.#clock, this.#server.connectTimeoutMs, [this.closing], (signal) =>
+        this.#shake(signal),
+      );
+      this.#session = session;
+      this.#openedAt = this.#clock.now();
+      this.#log.info("MCP server is connected", { server: this.#server.id });
+      return session;
+    } catch (cause) {
+      this.closing.throwIfAborted();
+      this.#tryLater(cause);
+      throw this.#unavailable("cannot be reached now", cause);
+    }
+  }
+
+  /** A server that refuses the handshake of old is asked for the other one; what it took is remembered. */
+  async #shake(signal: AbortSignal): Promise<McpSession> {
+    const handshake = this.#handshake;
+    try {
+      return await this.#openSession(handshake, signal);
+    } catch (error) {
+      const refused = error instanceof ProtocolError || (error instanceof SdkHttpError && error.status === 400);
+      if (handshake === "auto" || !refused) throw error;
+      const session = await this.#openSession("auto", signal);
+      this.#handshake = "auto";
+      return session;
+    }
+  }
+
+  async #openSession(handshake: Handshake, signal: AbortSignal): Promise<McpSession> {
+    signal.throwIfAborted();
+    const session: McpSession = new McpSession(this.#server, handshake, this.#clock, {
+      lost: (cause) => this.#lost(session, cause),
+      leftOut: (count) => this.#log.warn("Tools of an MCP server are left out", { server: this.#server.id, count }),
+    });
+    const giveUp = (): void => this.#end(session);
+    signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      await session.open(signal);
+      signal.throwIfAborted();
+      if (session.isOver) throw this.#unavailable("went away");
+      return session;
+    } catch (error) {
+      giveUp();
+      throw error;
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+    }
+  }
+
+  #lost(session: McpSession, cause: unknown): void {
+    this.#end(session);
+    if (this.#session !== session) return;
+    this.#session = undefined;
+    // Only a connection that held makes up for failures: a program that ends right after every start is not started in a loop.
+    if (this.#clock.now() - this.#openedAt >= LONGEST_PAUSE_MS) this.#failures = 0;
+    this.#tryLater(cause);
+  }
+
+  #tryLater(cause: unknown): void {
+    const level = this.#failures === 0 ? "warn" : "debug";
+    const code = cause === undefined ? "ENDED" : faultCode(cause);
+    this.#log[level]("MCP server is not connected", { server: this.#server.id, code });
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
+    this.#failures++;
+    this.#retry?.cancel();
+    // Between half and all of the pause, so that many that lost one server do not come back in step.
+    this.#retry = this.#clock.after(pause * (0.5 + Math.random() / 2), () => void this.session().catch(() => undefined));
+  }
+
+  #end(session: McpSession): void {
+    const ending = session.close().catch(() => undefined);
+    this.#endings.add(ending);
+    void ending.finally(() => this.#endings.delete(ending));
+  }
+
+  #unavailable(what: string, cause?: unknown): ports.ToolsUnavailable {
+    return new ports.ToolsUnavailable(`MCP server "${this.#server.id}" ${what}`, cause === undefined ? {} : { cause });
+  }
+}

@@ -1,0 +1,75 @@
+import { Secret } from "@portico/core";
+
+/** One MCP server, as a preset configures it (open points 1, `mcpServers`): a program to start, or an address. */
+export interface McpToolsOptions {
+  /** The server's name: it begins the ids and names of its tools. 1-64 letters, digits, `_`, `.` and `-`. */
+  readonly id: string;
+  /** Program to start; it is spoken to over its standard input and output. Either this or `url`. */
+  readonly command?: string | undefined;
+  readonly args?: readonly string[] | undefined;
+  /** Added to the few variables that every program needs; nothing else of this process's environment reaches the program. */
+  readonly env?: Readonly<Record<string, Secret | string>> | undefined;
+  /** Directory that the program starts in; default: this process's own. */
+  readonly cwd?: string | undefined;
+  /** Address of a server that speaks streamable HTTP. */
+  readonly url?: string | undefined;
+  /** Headers of every request to `url`. */
+  readonly headers?: Readonly<Record<string, Secret | string>> | undefined;
+  /** Whether the server is believed when it calls a tool harmless; default false. */
+  readonly trusted?: boolean | undefined;
+  /** How long a tool may be silent, in milliseconds: every progress that it tells begins the wait anew. Default 60,000. */
+  readonly callTimeoutMs?: number | undefined;
+  /** How long connecting and reading the list of tools may take, in milliseconds. Default 30,000. */
+  readonly connectTimeoutMs?: number | undefined;
+}
+
+export type McpPlace =
+  | {
+      readonly kind: "program";
+      readonly command: string;
+      readonly args: readonly string[];
+      readonly env: Readonly<Record<string, string>>;
+      readonly cwd: string | undefined;
+    }
+  | { readonly kind: "address"; readonly url: URL; readonly headers: Readonly<Record<string, string>> };
+
+/** Options that have been read, secrets included. */
+export interface McpServer {
+  readonly id: string;
+  readonly place: McpPlace;
+  readonly trusted: boolean;
+  readonly callTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+/** Throws a TypeError for options that fit no server, a RangeError for a time that is none; neither repeats a value. */
+export function readServerOptions(options: McpToolsOptions): McpServer {
+  const { id, trusted = false, callTimeoutMs = 60_000, connectTimeoutMs = 30_000 } = options;
+  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(id))
+    throw new TypeError('The name of an MCP server is 1-64 letters, digits, "_", "." and "-"');
+  for (const [name, ms] of Object.entries({ callTimeoutMs, connectTimeoutMs })) {
+    if (!Number.isFinite(ms) || ms <= 0)
+      throw new RangeError(`MCP server "${id}": ${name} must be a number of milliseconds above 0`);
+  }
+  return { id, place: readPlace(options), trusted, callTimeoutMs, connectTimeoutMs };
+}
+
+function readPlace({ id, command, args, env, cwd, url, headers }: McpToolsOptions): McpPlace {
+  if ((command === undefined) === (url === undefined)) throw new TypeError(`MCP server "${id}" needs either a command or a url`);
+  if (command !== undefined) {
+    if (headers) throw new TypeError(`MCP server "${id}": headers belong to a url`);
+    return { kind: "program", command, args: args ?? [], env: revealed(env), cwd };
+  }
+  if (args || env || cwd !== undefined) throw new TypeError(`MCP server "${id}": args, env and cwd belong to a command`);
+  const address = URL.parse(url!);
+  // The address may hold a credential by mistake, so that no message repeats it.
+  if (!address || !/^https?:$/.test(address.protocol) || address.username || address.password)
+    throw new TypeError(`MCP server "${id}": url must be an address that begins with http:// or https://, without user name`);
+  return { kind: "address", url: address, headers: revealed(headers) };
+}
+
+function revealed(values: Readonly<Record<string, Secret | string>> = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, value instanceof Secret ? value.reveal() : value]),
+  );
+}

@@ -1,0 +1,71 @@
+import type { ports } from "@portico/core";
+import type { ArgumentCheck, ArgumentChecks } from "./argument-checks.ts";
+import { nameTools } from "./tool-names.ts";
+import { needsConfirmation, riskOf } from "./tool-risk.ts";
+
+/** A tool that a server offers, ready to be called. */
+export interface McpTool {
+  /** What the server calls it. */
+  readonly name: string;
+  readonly definition: ports.ToolDefinition;
+  readonly check: ArgumentCheck;
+}
+
+/** What a server offers, by tool id. */
+export interface ToolTable {
+  readonly tools: ReadonlyMap<string, McpTool>;
+  /** How many tools are not among them, because they cannot be called by anybody. */
+  readonly leftOut: number;
+}
+
+interface Listed {
+  readonly name: string;
+  readonly title?: unknown;
+  readonly description?: unknown;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly annotations?: unknown;
+}
+
+/**
+ * Make definitions of what a server listed. Left out are tools without a name that an id can hold, the second of one name, and those whose
+ * schema is none of an object.
+ */
+export function createToolTable(
+  server: { readonly id: string; readonly trusted: boolean },
+  listed: readonly unknown[],
+  checks: ArgumentChecks,
+): ToolTable {
+  const usable = new Map<string, { tool: Listed; check: ArgumentCheck }>();
+  for (const tool of listed) {
+    const check = isNamed(tool) ? checks.compile(tool.inputSchema) : undefined;
+    if (!check || !isNamed(tool)) continue;
+    const id = `${server.id}/${tool.name}`;
+    if (!usable.has(id)) usable.set(id, { tool, check });
+  }
+  checks.keep([...usable.values()].map(({ tool }) => tool.inputSchema));
+  const names = nameTools(server.id, [...usable.keys()]);
+  const tools = new Map(
+    [...usable].map(([id, { tool, check }]): [string, McpTool] => {
+      const riskLevel = riskOf(tool.annotations, server.trusted);
+      const definition: ports.ToolDefinition = {
+        id,
+        name: names.get(id)!,
+        description: firstText(tool.description, tool.title) ?? tool.name,
+        inputSchema: tool.inputSchema,
+        riskLevel,
+        requiresConfirmation: needsConfirmation(riskLevel),
+      };
+      return [id, { name: tool.name, definition, check }];
+    }),
+  );
+  return { tools, leftOut: listed.length - tools.size };
+}
+
+function isNamed(tool: unknown): tool is Listed {
+  const name = typeof tool === "object" && tool !== null ? (tool as { name?: unknown }).name : undefined;
+  return typeof name === "string" && /^\S{1,256}$/.test(name);
+}
+
+function firstText(...candidates: readonly unknown[]): string | undefined {
+  return candidates.find((text): text is string => typeof text === "string" && /\S/.test(text));
+}

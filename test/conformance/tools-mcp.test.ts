@@ -1,0 +1,346 @@
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createMcpHandler } from "@modelcontextprotocol/server";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { systemClock } from "@portico/adapters/clock/system";
+import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { mcpTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
+import { type Adapter, defineAdapter, ports, Secret } from "@portico/core";
+import { afterEach, describe, expect, it } from "vitest";
+import { serveRequests, startMcpHttpServer } from "../harness/mcp-http-server.ts";
+import { createToolsServer, type HangingCalls } from "../harness/mcp-tools-server.ts";
+import { startRawMcpServer } from "../harness/raw-mcp-server.ts";
+import { openAdapter } from "./open-adapter.ts";
+
+const program = { command: process.execPath, args: [join(import.meta.dirname, "processes/mcp-server.ts")] };
+const stubborn = { ...program, args: [...program.args, "stubborn"] };
+const everything = {
+  command: process.execPath,
+  args: [join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-everything/dist/index.js")],
+};
+const patient = { timeout: 8_000, interval: 20 };
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+interface Opened {
+  readonly source: ports.ToolSource;
+  readonly telemetry: MemoryTelemetry;
+  close(): Promise<void>;
+}
+
+async function open(options: Omit<McpToolsOptions, "id">, clock: Adapter = systemClock()): Promise<Opened> {
+  const telemetry = createMemoryTelemetry();
+  const opened = await openAdapter(mcpTools({ id: "shop", ...options }), [clock, memoryTelemetry({ telemetry })]);
+  undo.push(() => opened.close());
+  return { source: opened.port, telemetry, close: opened.close };
+}
+
+function run(source: ports.ToolSource, toolId: string, args: unknown = {}, signal = new AbortController().signal) {
+  return source.call({ toolId, arguments: args, caller: {} }, signal);
+}
+
+async function said(result: Promise<ports.ToolResult>): Promise<string> {
+  const [part] = (await result).content;
+  return part?.type === "text" ? part.text : "";
+}
+
+async function callsOf(source: ports.ToolSource): Promise<HangingCalls & { readonly pid: number }> {
+  return JSON.parse(await said(run(source, "shop/calls"))) as HangingCalls & { readonly pid: number };
+}
+
+const begun = (source: ports.ToolSource) => expect.poll(async () => (await callsOf(source)).begun, patient).toBe(1);
+const connections = ({ telemetry }: Opened) =>
+  telemetry.lines.filter(({ message }) => message === "MCP server is connected").length;
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe("the official example server", () => {
+  it("is listed and called, with text, image, resources and its own errors", async () => {
+    const { source } = await open({ ...everything, env: { OWN: new Secret("for-the-program") } });
+    const tools = await source.list();
+    expect(tools.map(({ id }) => id)).toEqual(expect.arrayContaining(["shop/echo", "shop/get-sum", "shop/get-tiny-image"]));
+    expect(tools.find(({ id }) => id === "shop/get-sum")).toMatchObject({ name: "shop_get-sum", riskLevel: "medium" });
+    expect(await said(run(source, "shop/echo", { message: "one" }))).toContain("one");
+    const { content } = await run(source, "shop/get-tiny-image");
+    expect(content).toContainEqual({ type: "image", mimeType: "image/png", data: expect.stringMatching(/^iVBOR/) });
+    expect(JSON.stringify(await run(source, "shop/get-resource-reference"))).toContain("demo://resource");
+    expect(JSON.stringify(await run(source, "shop/get-resource-links", { count: 2 }))).toContain("demo://resource");
+    await expect(run(source, "shop/get-sum", { a: "1" })).rejects.toThrow(ports.ToolArgumentsInvalid);
+  });
+
+  it("gets the environment that it was given, and nothing of ours that may be secret", async () => {
+    process.env["PORTICO_HIDDEN"] = "hidden-word";
+    undo.push(() => delete process.env["PORTICO_HIDDEN"]);
+    const { source } = await open({ ...everything, env: { OWN: new Secret("for-the-program"), OPEN: "too" } });
+    const env = await said(run(source, "shop/get-env"));
+    expect(JSON.parse(env)).toMatchObject({ OWN: "for-the-program", OPEN: "too", PATH: process.env["PATH"] });
+    expect(env).not.toContain("hidden-word");
+  });
+});
+
+describe("a call of an MCP server", () => {
+  it("that takes too long is an error result, and cancelled at the server", async () => {
+    const clock = createManualClock();
+    const { source } = await open({ ...program, callTimeoutMs: 5_000 }, manualClock({ clock }));
+    const hanging = run(source, "shop/hang");
+    await begun(source);
+    await clock.advance(5_000);
+    expect(await hanging).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("within 5 seconds") }] });
+    await expect.poll(async () => (await callsOf(source)).cancelled, patient).toBe(1);
+  });
+
+  it("begins its wait anew with every progress that it tells", async () => {
+    const counted = { refreshes: 0 };
+    const { source } = await open(program, countingClock(counted));
+    expect(await said(run(source, "shop/knock", { times: 3 }))).toBe("knocked");
+    expect(counted.refreshes).toBe(3);
+  });
+
+  it.each(["over standard input and output", "over HTTP"])("that is aborted is cancelled at the server, %s", async (way) => {
+    const server = await startMcpHttpServer();
+    undo.push(() => server.close());
+    const { source } = await open(way === "over HTTP" ? { url: server.url } : program);
+    const stopping = new AbortController();
+    const hanging = run(source, "shop/hang", {}, stopping.signal).catch((error: unknown) => error);
+    await begun(source);
+    const reason = new Error("the turn was stopped");
+    stopping.abort(reason);
+    expect(await hanging).toBe(reason);
+    await expect.poll(async () => (await callsOf(source)).cancelled, patient).toBe(1);
+  });
+
+  it("finds a tool that came later, once the server said that its list has changed", async () => {
+    const server = await startMcpHttpServer();
+    undo.push(() => server.close());
+    for (const place of [program, { url: server.url }]) {
+      const { source } = await open(place);
+      await expect(run(source, "shop/grown")).rejects.toThrow(ports.ToolNotFound);
+      // Over HTTP the stream that tells of changes opens beside the handshake.
+      await expect
+        .poll(async () => {
+          await run(source, "shop/grow");
+          return (await source.list()).map(({ id }) => id);
+        }, patient)
+        .toContain("shop/grown");
+    }
+  });
+});
+
+describe("the connection to an MCP server", () => {
+  it("is renewed when its program ends, at the latest after a pause, and the call in flight is ToolsUnavailable", async () => {
+    const clock = createManualClock();
+    const opened = await open(program, manualClock({ clock }));
+    const { pid } = await callsOf(opened.source);
+    await expect(run(opened.source, "shop/leave")).rejects.toThrow(ports.ToolsUnavailable);
+    expect(connections(opened)).toBe(1);
+    await expect
+      .poll(async () => {
+        await clock.advance(500);
+        return connections(opened);
+      }, patient)
+      .toBe(2);
+    expect((await callsOf(opened.source)).pid).not.toBe(pid);
+  });
+
+  it("is renewed at once when somebody asks", async () => {
+    const { source } = await open(program, manualClock({ clock: createManualClock() }));
+    const { pid } = await callsOf(source);
+    process.kill(pid, "SIGKILL");
+    await expect.poll(() => isAlive(pid), patient).toBe(false);
+    await expect.poll(async () => (await callsOf(source).catch(() => ({ pid }))).pid, patient).not.toBe(pid);
+  });
+
+  it("is renewed when the server has forgotten the session, without anybody noticing", async () => {
+    const server = await startMcpHttpServer();
+    undo.push(() => server.close());
+    const { source } = await open({ url: server.url });
+    expect(await said(run(source, "shop/greet", { name: "Ada" }))).toBe("Hello Ada");
+    server.forget();
+    expect(await said(run(source, "shop/greet", { name: "Bob" }))).toBe("Hello Bob");
+    expect(server.sessions.begun).toBe(2);
+  });
+
+  it("is known to be lost without a call, when a server over HTTP goes away", async () => {
+    const server = await startMcpHttpServer();
+    const { source, telemetry } = await open({ url: server.url });
+    await source.list();
+    // The stream that tells of changes: it opens beside the handshake.
+    await expect.poll(() => server.streams, patient).toBe(1);
+    await server.close();
+    const lost = () => telemetry.lines.find(({ level }) => level === "warn");
+    await expect.poll(lost, patient).toMatchObject({ message: "MCP server is not connected", fields: { server: "shop" } });
+  });
+
+  it("does not hold the app up where there is no server, and stands once there is one", async () => {
+    const first = await startRawMcpServer([]);
+    await first.close();
+    const { source, telemetry } = await open({ url: first.url });
+    await expect(source.list()).rejects.toThrow(ports.ToolsUnavailable);
+    await expect(run(source, "shop/a")).rejects.toThrow(ports.ToolsUnavailable);
+    expect(telemetry.lines[0]).toMatchObject({ level: "warn", fields: { server: "shop", code: "ECONNREFUSED" } });
+    const second = await startRawMcpServer([{ name: "a", inputSchema: { type: "object" } }], undefined, {}, first.port);
+    undo.push(() => second.close());
+    expect((await source.list()).map(({ id }) => id)).toEqual(["shop/a"]);
+  });
+
+  it("is not waited for longer than it may take, and a caller who leaves earlier is not held", async () => {
+    const clock = createManualClock();
+    const silent = await startRawMcpServer([], undefined, { initialize: () => undefined });
+    undo.push(() => silent.close());
+    const { source } = await open({ url: silent.url, connectTimeoutMs: 1_000 }, manualClock({ clock }));
+    const stopping = new AbortController();
+    const left = source.list(stopping.signal);
+    const waiting = source.list().catch((error: unknown) => error);
+    stopping.abort(new Error("gone"));
+    await expect(left).rejects.toThrow("gone");
+    await clock.advance(1_000);
+    expect(await waiting).toBeInstanceOf(ports.ToolsUnavailable);
+  });
+
+  it("is ToolsUnavailable for a program that is not there", async () => {
+    const { source, telemetry } = await open({ command: join(tmpdir(), "no-such-program") });
+    await expect(source.list()).rejects.toThrow(ports.ToolsUnavailable);
+    expect(telemetry.lines[0]?.fields).toEqual({ server: "shop", code: "ENOENT" });
+  });
+
+  it("speaks to a server that knows the protocol of 2026-07-28 alone", async () => {
+    const calls = { begun: 0, cancelled: 0 };
+    const lists: unknown[] = [];
+    const handler = createMcpHandler(() => createToolsServer(calls), { legacy: "reject" });
+    const server = await serveRequests((request, headers) => {
+      if (headers["mcp-method"] === "tools/list") lists.push(headers);
+      return handler.fetch(request);
+    });
+    undo.push(
+      () => server.close(),
+      () => handler.close(),
+    );
+    const { source } = await open({ url: server.url });
+    expect((await source.list()).map(({ id }) => id)).toContain("shop/greet");
+    expect(await said(run(source, "shop/greet", { name: "Ada" }))).toBe("Hello Ada");
+    const stopping = new AbortController();
+    const hanging = run(source, "shop/hang", {}, stopping.signal).catch((error: unknown) => error);
+    await expect.poll(() => calls.begun, patient).toBe(1);
+    stopping.abort(new Error("enough"));
+    expect(await hanging).toBe(stopping.signal.reason);
+    await expect.poll(() => calls.cancelled, patient).toBe(1);
+    handler.notify.toolsChanged();
+    await expect
+      .poll(async () => {
+        await source.list();
+        return lists.length;
+      }, patient)
+      .toBe(2);
+  });
+
+  it("sends its headers with every request, and logs none of them", async () => {
+    const server = await startMcpHttpServer();
+    undo.push(() => server.close());
+    const { source, telemetry } = await open({ url: server.url, headers: { authorization: new Secret("Bearer hidden-word") } });
+    await run(source, "shop/greet", { name: "Ada" });
+    for (const headers of server.headers) expect(headers.authorization).toBe("Bearer hidden-word");
+    expect(JSON.stringify(telemetry.lines)).not.toContain("hidden-word");
+  });
+});
+
+describe("closing", () => {
+  it("ends the program, and the calls in flight as ToolsUnavailable", async () => {
+    const { source, close } = await open(program);
+    const { pid } = await callsOf(source);
+    const hanging = run(source, "shop/hang").catch((error: unknown) => error);
+    await begun(source);
+    await close();
+    expect(await hanging).toBeInstanceOf(ports.ToolsUnavailable);
+    expect(isAlive(pid)).toBe(false);
+    await expect(source.list()).rejects.toThrow(ports.ToolsUnavailable);
+    await expect(run(source, "shop/greet", { name: "Ada" })).rejects.toThrow(ports.ToolsUnavailable);
+  });
+
+  it("kills a program that does not end when it is asked to", async () => {
+    const clock = createManualClock();
+    const { source, close } = await open(stubborn, manualClock({ clock }));
+    const { pid } = await callsOf(source);
+    const closing = close();
+    await clock.advance(2_000);
+    await closing;
+    await expect.poll(() => isAlive(pid), patient).toBe(false);
+  });
+
+  it("leaves no program behind that was still connecting", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "portico-mcp-"));
+    undo.push(() => rm(folder, { recursive: true }));
+    const file = join(folder, "pid");
+    const mute = 'require("fs").writeFileSync(process.argv[1], String(process.pid)); setInterval(() => {}, 1000)';
+    const { source, close } = await open({ command: process.execPath, args: ["-e", mute, file] });
+    const waiting = source.list().catch((error: unknown) => error);
+    await expect.poll(() => existsSync(file) && readFileSync(file, "utf8") !== "", patient).toBe(true);
+    await close();
+    expect(await waiting).toBeInstanceOf(ports.ToolsUnavailable);
+    expect(isAlive(Number(readFileSync(file, "utf8")))).toBe(false);
+  });
+
+  it("is never too early: right after opening nothing is started any more", async () => {
+    for (const place of [program, { url: "http://127.0.0.1:9/mcp" }]) {
+      const { source, close } = await open(place);
+      await close();
+      await expect(source.list()).rejects.toThrow(ports.ToolsUnavailable);
+    }
+  });
+
+  it("tells a server over HTTP that the session is over", async () => {
+    const server = await startMcpHttpServer();
+    undo.push(() => server.close());
+    const { source, close } = await open({ url: server.url });
+    await source.list();
+    await close();
+    expect(server.sessions).toEqual({ begun: 1, ended: 1 });
+  });
+});
+
+describe("options that fit no server", () => {
+  it.each<[string, McpToolsOptions]>([
+    ["neither a command nor a url", { id: "shop" }],
+    ["both", { id: "shop", command: "a", url: "http://127.0.0.1" }],
+    ["headers of a program", { id: "shop", command: "a", headers: {} }],
+    ["arguments of an address", { id: "shop", url: "http://127.0.0.1", args: [] }],
+    ["an address that is none", { id: "shop", url: "hidden-word" }],
+    ["an address of another kind", { id: "shop", url: "file:///hidden-word" }],
+    ["an address with a password", { id: "shop", url: "http://me:hidden-word@127.0.0.1" }],
+    ["a name that would not fit an id", { id: "a shop", command: "a" }],
+  ])("are refused when it opens: %s", async (_name, options) => {
+    const opening = openAdapter(mcpTools(options), [systemClock(), memoryTelemetry({})]);
+    await expect(opening).rejects.toThrow(TypeError);
+    await expect(opening).rejects.not.toThrow("hidden-word");
+  });
+
+  it("are a RangeError for a time that is none", async () => {
+    const opening = openAdapter(mcpTools({ id: "shop", command: "a", callTimeoutMs: 0 }), [systemClock(), memoryTelemetry({})]);
+    await expect(opening).rejects.toThrow(RangeError);
+  });
+});
+
+/** Time that stands still, and how often somebody began to wait anew. */
+function countingClock(counted: { refreshes: number }): Adapter {
+  const clock = createManualClock();
+  const after: ports.Clock["after"] = (ms, run) => {
+    const timer = clock.after(ms, run);
+    return { cancel: () => timer.cancel(), refresh: () => void counted.refreshes++ };
+  };
+  return defineAdapter({
+    name: "clock/counting",
+    port: ports.clock,
+    needs: {},
+    open: (): ports.Clock => ({ now: () => clock.now(), sleep: clock.sleep, after }),
+  })();
+}
