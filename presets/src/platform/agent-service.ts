@@ -9,6 +9,7 @@ import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { instanceIdentity } from "./instance-identity.ts";
+import { mcpToolSources } from "./mcp-tools.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { VERSION } from "./version.ts";
@@ -29,6 +30,7 @@ export function agentService(options: PlatformOptions): Required<Pick<Preset, "a
       documentAgents({ directory: agentsDir }),
       loopAgentEngine({}),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
+      ...mcpToolSources(settings),
       credentialTool({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
     ],
     // Probes come last, so that an unknown path is answered in the agent service's words.

@@ -12,22 +12,35 @@ export interface TurnTools {
   ): Promise<ports.ToolResult>;
 }
 
-/** Those of the sources' tools that the agent names, each model's name once. A source that is away is left out. */
+/**
+ * Those of the sources' tools that the agent names, each model's name once. All sources are asked at once and only as long as something is
+ * missing, so that a source that is away costs nobody time who does not need it; then it is left out.
+ */
 export async function gatherTools(
   sources: readonly ports.ToolSource[],
   wanted: readonly string[],
   log: ports.Log,
   signal: AbortSignal,
 ): Promise<TurnTools> {
-  const offers = await Promise.all(sources.map(async (source) => ({ source, tools: await listed(source, wanted, log, signal) })));
-  const chosen = new Map<string, { readonly source: ports.ToolSource; readonly tool: ports.ToolDefinition }>();
+  const offers = new Map<string, Offer>();
+  const enough = new AbortController();
+  const asking = sources.map(async (source) => {
+    for (const tool of await listed(source, wanted, log, AbortSignal.any([signal, enough.signal]))) {
+      if (wanted.includes(tool.id) && !offers.has(tool.id)) offers.set(tool.id, { source, tool });
+    }
+    if (wanted.every((id) => offers.has(id))) enough.abort();
+  });
+  const isEnough = new Promise<void>((resolve) => enough.signal.addEventListener("abort", () => resolve(), { once: true }));
+  await Promise.race([Promise.all(asking), isEnough]);
+  signal.throwIfAborted();
+
+  const chosen = new Map<string, Offer>();
   const names = new Set<string>();
   for (const toolId of wanted) {
-    const offer = offers.find(({ tools }) => tools.some(({ id }) => id === toolId));
-    const tool = offer?.tools.find(({ id }) => id === toolId);
-    if (!offer || !tool || names.has(tool.name)) continue;
-    names.add(tool.name);
-    chosen.set(toolId, { source: offer.source, tool });
+    const offer = offers.get(toolId);
+    if (!offer || names.has(offer.tool.name)) continue;
+    names.add(offer.tool.name);
+    chosen.set(toolId, offer);
   }
   return {
     definitions: [...chosen.values()].map(({ tool }) => tool),
@@ -53,6 +66,11 @@ export async function gatherTools(
   };
 }
 
+interface Offer {
+  readonly source: ports.ToolSource;
+  readonly tool: ports.ToolDefinition;
+}
+
 async function listed(
   source: ports.ToolSource,
   wanted: readonly string[],
@@ -63,7 +81,7 @@ async function listed(
   try {
     return await source.list(signal);
   } catch (error) {
-    signal.throwIfAborted();
+    if (signal.aborted) return [];
     log.warn("The tools of a source cannot be listed", { source: source.id }, error);
     return [];
   }

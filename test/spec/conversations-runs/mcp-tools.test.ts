@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import { mcpTools } from "@portico/adapters/tools/mcp";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
+
+const everything = mcpTools({
+  id: "everything",
+  command: process.execPath,
+  args: [join(import.meta.dirname, "../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js")],
+});
+/** A server that never answers must cost nobody time who does not need it. */
+const absent = mcpTools({ id: "absent", command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] });
+
+let service: AgentService;
+let client: AgentClient;
+beforeAll(async () => {
+  const tools = ["everything/echo", "everything/get-sum", "everything/get-tiny-image"];
+  service = await startAgentService({
+    agents: new Map([["looper", { name: "Looper", tools }]]),
+    adapters: [everything, absent],
+  });
+  client = await service.connect("owner");
+});
+afterAll(() => service.close());
+
+async function receiptOf(prompt: string) {
+  const { clientRequestId } = await client.start(prompt, {}, { agentId: "looper" });
+  const { event, data } = await client.ended(clientRequestId);
+  expect(event).toBe("query:complete");
+  const { body } = await service.call("owner", "GET", `/api/runs/${data.runId}/receipt`);
+  return { receipt: body.receipts[0], heard: client.of(clientRequestId).flatMap(({ data: { message } }) => message ?? []) };
+}
+
+describe("an agent with the tools of a real MCP server (open points 3)", () => {
+  it("calls one by the name that the model knows, and answers with what it said", async () => {
+    const { receipt, heard } = await receiptOf("Use everything_echo");
+    expect(receipt.tool_calls).toMatchObject([{ tool_id: "everything/echo", name: "everything_echo", is_error: false }]);
+    const result = heard.find(({ type }) => type === "tool_result");
+    expect(result.content.result.content[0].text).toMatch(/^Echo: /);
+    expect(receipt.output).toContain("Echo: ");
+  });
+
+  it("gets images as images", async () => {
+    const { receipt, heard } = await receiptOf("Use everything_get-tiny-image");
+    expect(receipt.tool_calls).toMatchObject([{ tool_id: "everything/get-tiny-image", is_error: false }]);
+    const result = heard.find(({ type }) => type === "tool_result");
+    expect(result.content.result.content).toContainEqual({ type: "image", mimeType: "image/png", data: expect.any(String) });
+  });
+});
