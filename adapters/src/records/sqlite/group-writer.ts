@@ -22,6 +22,12 @@ export interface GroupWriter {
 /** Bounds how long one commit holds the event loop. */
 const GROUP_WRITES = 1000;
 
+/**
+ * Where this many shared the last commit, many write at once: most of those that it answered come again one turn later, and a sync is too
+ * dear to be done without them.
+ */
+const BUSY_GROUP = 4;
+
 /** What a task does inside the transaction; `write` does its record writes and answers their versions. */
 type Work = (write: () => readonly number[]) => Done;
 
@@ -59,6 +65,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
   let scheduled = false;
   let finished = false;
   let failedAttempts = 0;
+  let lastGroup = 0;
 
   /** Write one group. False when another process holds the lock, and the group waits on. */
   const writeGroup = (): boolean => {
@@ -73,6 +80,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     }
     failedAttempts = 0;
     const group = takeGroup(waiting);
+    lastGroup = group.length;
     settle(group, runGroup(group));
     return true;
   };
@@ -116,12 +124,15 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     if (scheduled || waiting.length === 0) return;
     scheduled = true;
     // After the turn's input has been handled, so that all its writers are in the group.
-    setImmediate(() => {
-      scheduled = false;
-      if (waiting.length > 0) writeGroup();
-      schedule();
-    });
+    setImmediate(lastGroup >= BUSY_GROUP ? waitTurn : write);
   };
+
+  const write = (): void => {
+    scheduled = false;
+    if (waiting.length > 0) writeGroup();
+    schedule();
+  };
+  const waitTurn = (): void => void setImmediate(write);
 
   const enqueue = <T>(writes: readonly CheckedWrite[], nested: boolean, work: Work): Promise<T> => {
     return new Promise((resolve, reject) => {

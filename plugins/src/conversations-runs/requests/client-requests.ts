@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ports } from "@portico/core";
 import type { ConversationsRunsSettings } from "../config.ts";
 import type { LookupBody, LookupResult } from "../query-contract.ts";
@@ -123,9 +123,7 @@ export async function openClientRequests(given: {
 
 /** Under which key the registry keeps a user's submission: any text can be an ID. */
 export function requestKey(userId: string, clientRequestId: string): string {
-  return `req_${createHash("sha256")
-    .update(JSON.stringify([userId, clientRequestId]))
-    .digest("hex")}`;
+  return `req_${hash("sha256", JSON.stringify([userId, clientRequestId]))}`;
 }
 
 function isMeant(found: ClientRequest, body: LookupBody, asked: LookupBody["requests"][number]): boolean {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import canonicalize from "canonicalize";
 
 /**
@@ -9,5 +9,5 @@ export function requestDigest(body: Readonly<Record<string, unknown>>): string {
   const { originSocketId: _socket, requestDigest: _digest, ...content } = body;
   const text = canonicalize(content);
   if (text === undefined) throw new TypeError("The body has no canonical JSON");
-  return `qrd1:${createHash("sha256").update(text).digest("hex")}`;
+  return `qrd1:${hash("sha256", text)}`;
 }
