@@ -1,0 +1,138 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { connectAgent, type Query } from "@portico/client";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { chatEvents } from "../../harness/stream-scripts.ts";
+import { events } from "../../harness/upstream-answers.ts";
+
+let folder: ReturnType<typeof temporaryFolder>;
+let upstream: FakeUpstream;
+beforeEach(async () => {
+  folder = temporaryFolder();
+  upstream = await startFakeUpstream();
+  agent("helper", { name: "Helper" });
+});
+afterEach(async () => {
+  await upstream.close();
+  folder.remove();
+});
+
+function agent(id: string, definition: object): void {
+  mkdirSync(join(folder.path, "agents", id), { recursive: true });
+  writeFileSync(join(folder.path, "agents", id, "agent.json"), JSON.stringify(definition));
+}
+
+const start = (preset: string, config: object = {}) =>
+  startPortico({ cwd: folder.path, args: [preset], config: { shutdownGraceMs: 100, ...config } });
+const client = (service: PorticoProcess) =>
+  connectAgent({
+    baseURL: service.url("agent"),
+    token: (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken,
+  });
+const withUpstream = () => ({
+  providers: [{ id: "main", protocol: "chat-completions", baseUrl: upstream.baseUrl, models: ["echo-large"] }],
+});
+
+async function textOf(query: Query): Promise<string> {
+  let text = "";
+  for await (const { delta } of query) text += delta ?? "";
+  return text;
+}
+
+describe.each(["local", "agent"])("portico start %s", (preset) => {
+  it("plays agents from agentsDir with the offline model; one that appears is there without a restart", async () => {
+    await using service = await start(preset);
+    expect(Object.keys(service.ready.listeners)).toEqual(preset === "local" ? ["proxy", "agent"] : ["agent"]);
+    await using own = client(service);
+    expect(await textOf(own.submit({ agentId: "helper", prompt: "Hello" }))).toBe(
+      "You said: Hello (This is the offline demo model.)",
+    );
+    agent("late", { name: "Late" });
+    await expect
+      .poll(async () => (await own.calls.agents()).agents.map(({ id }) => id), { timeout: 8_000 })
+      .toEqual(["helper", "late"]);
+    expect((await own.submit({ agentId: "late", prompt: "x" }).ended).status).toBe("completed");
+    const { capabilities } = await own.calls.handshake();
+    expect(capabilities).toMatchObject({
+      realtime: true,
+      safeTokens: true,
+      media: false,
+      attachments: false,
+      webhookManagement: false,
+    });
+  });
+});
+
+describe("a service that stops or is killed (open points 1 and 9)", () => {
+  const half = chatEvents("one two three").slice(0, 3);
+
+  it("SIGTERM marks the turn that does not finish in time, tells its client, and exits with 0", async () => {
+    upstream.answerAll(events([...half, new Promise(() => {})]));
+    const service = await start("agent", withUpstream());
+    await using own = client(service);
+    const query = own.submit({ agentId: "helper", prompt: "Hello" });
+    for await (const { delta } of query) {
+      expect(delta).toBe("one");
+      break;
+    }
+    expect(await service.stop()).toBe(0);
+    expect(await query.ended).toMatchObject({
+      status: "interrupted",
+      terminal: { reason: "system_suspension", partial: expect.stringMatching(/^one/) },
+    });
+  });
+
+  it("SIGTERM lets a turn finish that does in time, and its client hears the end", async () => {
+    const gate = Promise.withResolvers<void>();
+    const script = chatEvents("one two three");
+    upstream.answerAll(events([...script.slice(0, 3), gate.promise, ...script.slice(3)] as never));
+    const service = await start("agent", { ...withUpstream(), shutdownGraceMs: 10_000 });
+    await using own = client(service);
+    const query = own.submit({ agentId: "helper", prompt: "Hello" });
+    const iterator = query[Symbol.asyncIterator]();
+    await iterator.next();
+    service.signal("SIGTERM");
+    await expect.poll(() => service.stderr()).toContain("Stopping");
+    gate.resolve();
+    expect(await query.ended).toMatchObject({ status: "completed", result: { output: "one two three" } });
+    expect((await service.exited).code).toBe(0);
+  });
+
+  it("after SIGKILL the turn is closed with what it had said, and the session goes on", async () => {
+    upstream.answerNext(events([...half, new Promise(() => {})]));
+    const killed = await start("agent", withUpstream());
+    const first = client(killed);
+    const query = first.submit({ agentId: "helper", prompt: "Hello" });
+    const { sessionId, runId } = (await query.started)!;
+    const iterator = query[Symbol.asyncIterator]();
+    await iterator.next();
+    // What was said is written down at the latest a tenth of a second later; the run's status tells that time passes.
+    await first.calls.run({ params: { id: runId! } });
+    killed.signal("SIGKILL");
+    await killed.exited;
+    first.close();
+
+    await using service = await start("agent", withUpstream());
+    await using own = client(service);
+    expect(await own.calls.run({ params: { id: runId! } })).toMatchObject({
+      status: "failed",
+      failure_reason: "process_restart",
+    });
+    expect((await own.submit({ agentId: "helper", sessionId, prompt: "And now?" }).ended).status).toBe("completed");
+    expect(upstream.requests).toHaveLength(2);
+  });
+});
+
+it("a page of a foreign origin reaches neither the calls nor the channel", async () => {
+  await using service = await start("agent", { agent: { allowedOrigins: ["https://desk.example"] } });
+  const ask = async (path: string, origin: string) => {
+    const answer = await fetch(`${service.url("agent")}${path}`, { headers: { origin } });
+    return [answer.status, ((await answer.json().catch(() => ({}))) as { error?: string }).error];
+  };
+  for (const path of ["/api/agents", "/socket.io/?EIO=4&transport=polling", "/healthz"]) {
+    expect([path, ...(await ask(path, "https://evil.example"))]).toEqual([path, 403, "origin_not_allowed"]);
+  }
+  expect(await ask("/api/agents", "https://desk.example")).toEqual([401, "unauthorized"]);
+});
