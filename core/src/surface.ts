@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { H3, type H3Event } from "h3";
 import { toNodeHandler } from "srvx/node";
 import { answerFetch } from "./http/answer-fetch.ts";
-import { answerNode } from "./http/answer-node.ts";
+import { answerNode, DIRECT_KINDS } from "./http/answer-node.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
 import { withOrigins } from "./http/origins.ts";
 import { refuseUpgrade } from "./http/refuse-upgrade.ts";
@@ -50,7 +50,7 @@ export function createSurface(
   options?: SurfaceOptions,
 ): SurfaceBuilder {
   const paths = new Map<string, PathRoutes>();
-  /** Paths that stand for themselves and only have exchange routes: answered without the detour over Request and Response. */
+  /** Paths that stand for themselves, with routes that are answered without the detour over Request and Response. */
   const direct = new Map<string, PathRoutes>();
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
   // A malformed path is for the area to refuse, after the credential and in its own envelope.
@@ -118,7 +118,7 @@ export function createSurface(
         });
       }
       const isDirect =
-        !path.includes(":") && [...routes.methods.values()].every((each) => each.contract.success.kind === "exchange");
+        !path.includes(":") && [...routes.methods.values()].every((each) => DIRECT_KINDS.includes(each.contract.success.kind));
       if (isDirect) direct.set(path, routes);
       else direct.delete(path);
     },

@@ -4,32 +4,25 @@ import { FastResponse } from "srvx";
 import type { FaultCode } from "../error.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
 import type { RequestHead } from "../route.ts";
-import { readBody } from "./body.ts";
 import { eventStream } from "./event-stream.ts";
 import { exchanged } from "./exchange-fetch.ts";
+import { readJsonBody } from "./json-body.ts";
+import { JSON_HEADERS } from "./json-headers.ts";
 import { JsonPieces } from "./json-pieces.ts";
 import { linger } from "./linger.ts";
-import { hasMediaType } from "./media-type.ts";
 import {
-  accepted,
   admit,
   begin,
-  bodyError,
-  bodyLimit,
   CALLER_LEFT,
   fault,
   type InstalledRoute,
   type PathRoutes,
   parse,
-  parseJson,
   render,
   type SurfaceServices,
 } from "./pipeline.ts";
 import { readQuery } from "./query.ts";
 import { webHeaders } from "./web-headers.ts";
-
-/** Answers are about now and for this caller: some hold a secret that is shown once. */
-const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
 
 /**
  * Answer one request of a fetch host: every kind of route, exchange routes by way of a pass-through stream. `refusal` is a fault that was
@@ -133,32 +126,17 @@ function ended(error: unknown, status: number, { failed }: Ending): { readonly s
 }
 
 async function parsedBody(route: InstalledRoute, request: Request, services: SurfaceServices): Promise<unknown> {
-  const { contract } = route;
-  if (!contract.body) return undefined;
-  const text = await bodyText(route, request, services);
-  // Only now is it known whether a body came: fetch hosts declare neither a length nor an encoding.
-  if (text !== "" && !hasMediaType(request.headers.get("content-type") ?? undefined, accepted(contract))) {
-    throw fault(contract.faults, "unsupported_media_type");
-  }
-  return parse(contract.body, text === "" ? undefined : parseJson(text, contract.faults), contract.faults);
-}
-
-async function bodyText(route: InstalledRoute, request: Request, services: SurfaceServices): Promise<string> {
-  const { contract } = route;
-  const body = bodyOf(request);
-  if (!body) return "";
-  let bytes: Buffer;
+  const body = route.contract.body ? bodyOf(request) : undefined;
   try {
-    bytes = await readBody(body, { limit: bodyLimit(contract), clock: services.clock });
+    return await readJsonBody(
+      route.contract,
+      { body, contentType: request.headers.get("content-type") ?? undefined },
+      services.clock,
+    );
   } catch (error) {
     // A refused Node request still gets its answer; any other source is told that nobody reads on.
-    if (!nodeOf(request)) body.destroy();
-    throw bodyError(error, contract.faults);
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw fault(contract.faults, "invalid_json");
+    if (!nodeOf(request)) body?.destroy();
+    throw error;
   }
 }
 

@@ -1,5 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { Exchange, RequestHead } from "../route.ts";
+import { readJsonBody } from "./json-body.ts";
+import { JSON_HEADERS } from "./json-headers.ts";
+import { JsonPieces } from "./json-pieces.ts";
 import { linger } from "./linger.ts";
 import {
   admit,
@@ -15,9 +20,12 @@ import { readQuery } from "./query.ts";
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
+/** The kinds of success that are answered here. */
+export const DIRECT_KINDS: readonly string[] = ["exchange", "json", "empty"];
+
 /**
- * Answer an exchange route on the Node request and response themselves. The same contract, guard, checks and envelope as on a fetch
- * host; only the web streams and objects in between are left out, because they cost more than the rest of a proxied call.
+ * Answer a route on the Node request and response themselves. The same contract, guard, checks and envelope as on a fetch host; only the
+ * web streams and objects in between are left out, because they cost more than the rest of a proxied call.
  */
 export async function answerNode(
   routes: PathRoutes,
@@ -40,20 +48,9 @@ export async function answerNode(
     const admitted = await admit(routes, head, left.signal);
     route = admitted.route;
     const { contract } = route;
-    const exchange: Exchange = {
-      headers: request.headers,
-      body: request,
-      respond(status, headers) {
-        // All names at once: after a `setHeader` Node would merge them one by one.
-        response.writeHead(status, { ...(headers as Record<string, string | string[]>), "x-portico-request-id": id });
-        if (isEventStream(headers["content-type"])) sendHeadSoon(response);
-        return response;
-      },
-    };
-    await route.handler({
-      params: undefined,
+    const input = {
+      params: parse(contract.params, NO_PARAMS, contract.faults),
       query: parse(contract.query, contract.query && readQuery(head.search), contract.faults),
-      body: undefined,
       head,
       who: admitted.who,
       signal: left.signal,
@@ -61,9 +58,24 @@ export async function answerNode(
       fail: contract.errors ?? {},
       say: route.say,
       request: undefined,
-      exchange,
-    } as never);
-    if (!response.headersSent && !response.destroyed) throw new Error(`${route.key} ended without an answer`);
+    };
+    if (contract.success.kind === "exchange") {
+      await route.handler({ ...input, body: undefined, exchange: exchangeOf(request, response, id) } as never);
+      if (!response.headersSent && !response.destroyed) throw new Error(`${route.key} ended without an answer`);
+      return;
+    }
+    const arriving = {
+      body: request,
+      contentType: request.headers["content-type"],
+      declared: Number(request.headers["content-length"] ?? 0),
+    };
+    const body = await readJsonBody(contract, arriving, services.clock);
+    const result = await route.handler({ ...input, body } as never);
+    await sendResult(response, contract.success.kind === "json" ? result : undefined, {
+      status: contract.success.status,
+      isHead: request.method === "HEAD",
+      id,
+    });
   } catch (thrown) {
     if (response.destroyed) return;
     if (response.headersSent) {
@@ -79,6 +91,47 @@ export async function answerNode(
     response.writeHead(status, headers as Record<string, string | string[]>);
     response.end(request.method === "HEAD" ? undefined : body);
   }
+}
+
+function exchangeOf(request: IncomingMessage, response: ServerResponse, id: string): Exchange {
+  return {
+    headers: request.headers,
+    body: request,
+    respond(status, headers) {
+      // All names at once: after a `setHeader` Node would merge them one by one.
+      response.writeHead(status, { ...(headers as Record<string, string | string[]>), "x-portico-request-id": id });
+      if (isEventStream(headers["content-type"])) sendHeadSoon(response);
+      return response;
+    },
+  };
+}
+
+/** Undefined is an answer without a body. Rejects with what breaks a body that is sent in pieces. */
+async function sendResult(
+  response: ServerResponse,
+  result: unknown,
+  { status, isHead, id }: { readonly status: number; readonly isHead: boolean; readonly id: string },
+): Promise<void> {
+  // Whoever left while the handler worked is not answered.
+  if (response.destroyed) return;
+  if (result === undefined) return void response.writeHead(status, { "x-portico-request-id": id }).end();
+  if (!(result instanceof JsonPieces)) {
+    const body = JSON.stringify(result);
+    response.writeHead(status, { ...JSON_HEADERS, "content-length": Buffer.byteLength(body), "x-portico-request-id": id });
+    response.end(isHead ? undefined : body);
+    return;
+  }
+  response.writeHead(status, { ...JSON_HEADERS, "x-portico-request-id": id });
+  if (isHead) return void response.end();
+  const broken: { error?: unknown } = {};
+  const pieces = Readable.from(
+    result.toPieces((error) => error !== undefined && (broken.error = error)),
+    { objectMode: false },
+  );
+  await pipeline(pieces, response).catch((error: unknown) => {
+    // A caller who leaves breaks the pipe, too, and is nobody's fault.
+    if (broken.error !== undefined) throw error;
+  });
 }
 
 /**

@@ -10,6 +10,17 @@ export class JsonPieces {
     this.#pieces = pieces;
   }
 
+  /** The pieces themselves, for Node hosts. `ended` is told as `toStream` tells it. */
+  async *toPieces(ended: (error?: unknown) => void): AsyncIterable<string> {
+    try {
+      yield* this.#pieces;
+      ended();
+    } catch (error) {
+      ended(error);
+      throw error;
+    }
+  }
+
   /** The answer's body. `ended` is told once: with the error if the source broke, without one otherwise. */
   toStream(ended: (error?: unknown) => void): ReadableStream<Uint8Array> {
     const iterator = this.#pieces[Symbol.asyncIterator]();
