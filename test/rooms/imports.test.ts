@@ -25,6 +25,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
   undici: /^adapters\/src\/models\//,
+  pg: /^adapters\/src\/(?:records|log)\/postgres/,
   pino: /^adapters\/src\/telemetry\//,
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,
   listhen: /^presets\//,
