@@ -29,12 +29,17 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
   };
 }
 
+/** For the one test file that says it for all. */
+export function sayThatTestsAreSkipped(): void {
+  console.warn("Tests of what stands on PostgreSQL are skipped: no server answers (PORTICO_TEST_POSTGRES names one)");
+}
+
 async function findServer(): Promise<string | undefined> {
   const named = process.env.PORTICO_TEST_POSTGRES;
   const users = ["postgres", userInfo().username];
   const local = users.flatMap((user) => [
     `postgres://${user}@127.0.0.1:5432/postgres`,
-    `postgres://${user}@/postgres?host=/var/run/postgresql`,
+    `postgres://${user}@localhost/postgres?host=/var/run/postgresql`,
   ]);
   for (const url of named ? [named] : local) {
     const isThere = await ask(url, "SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolcreatedb OR rolsuper)").catch(
@@ -51,7 +56,9 @@ async function ask(url: string, sql: string, values: readonly unknown[] = []): P
   client.on("error", () => {});
   try {
     await client.connect();
-    return (await client.query(sql, [...values])).rows;
+    const done = values.length > 0 ? await client.query(sql, [...values]) : await client.query(sql);
+    // Several statements answer a list.
+    return [done].flat().at(-1)!.rows;
   } finally {
     await client.end().catch(() => {});
   }

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ports, type Secret } from "@portico/core";
 import { Client, Pool, type PoolClient, type PoolConfig } from "pg";
-import { type Secret, ports } from "@portico/core";
 import { isConnectionLost, toUnavailable } from "./unavailable.ts";
 
 export type { PoolClient } from "pg";
@@ -13,14 +14,22 @@ const SILENCE_MS = 35_000;
 /** A transaction whose process stands still lets others go on. */
 const IDLE_TRANSACTION_MS = 15_000;
 
+const ATTEMPTS = 3;
+const PAUSE_MS = 20;
+
+type Action = "opened" | "read" | "written";
+
 /** Connections to one database. */
 export interface Connections {
   /**
-   * Run `work` with a connection of its own. One on which anything failed is thrown away; when one was lost, `work` is done once more with
-   * another, so it may only read, or begin. Throws RecordsUnavailable.
+   * Run `work` with a connection of its own. One on which anything failed is thrown away; when one was lost, `work` is done again with
+   * another, so that a second time must do no harm. Throws RecordsUnavailable.
    */
-  use<T>(action: "opened" | "read" | "written", work: (client: PoolClient) => Promise<T>): Promise<T>;
-  /** The connection itself, for a work of several steps: give it back with `release`, with `true` where anything failed. */
+  use<T>(action: Action, work: (client: PoolClient) => Promise<T>): Promise<T>;
+  /**
+   * A connection on which `begin` was run, in the same manner: give it back with `release`, with `true` where anything failed. Throws
+   * RecordsUnavailable.
+   */
   take(begin: string): Promise<PoolClient>;
   /** Wait for what is running and disconnect. */
   end(): Promise<void>;
@@ -34,45 +43,48 @@ export function createConnections(url: string | Secret, size: number): Connectio
   pool.on("connect", (client) => client.on("error", () => {}));
   let ended: Promise<void> | undefined;
 
-  const attempt = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
+  const connect = async (): Promise<PoolClient> => {
     if (ended) throw new ports.RecordsUnavailable("The records store is closed");
-    const client = await pool.connect();
-    try {
-      const result = await work(client);
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
+    return pool.connect();
   };
 
-  const patiently = async <T>(action: "opened" | "read" | "written", attempting: () => Promise<T>): Promise<T> => {
-    try {
-      return await attempting().catch((error: unknown) => {
-        if (!isConnectionLost(error)) throw error;
-        return attempting();
-      });
-    } catch (cause) {
-      throw toUnavailable(action, cause);
+  const patiently = async <T>(action: Action, attempting: () => Promise<T>): Promise<T> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await attempting();
+      } catch (cause) {
+        if (attempt === ATTEMPTS || !isConnectionLost(cause)) throw toUnavailable(action, cause);
+        // The other connections hear meanwhile that they are lost, too.
+        await sleep(attempt * PAUSE_MS);
+      }
     }
   };
 
   return {
-    use: (action, work) => patiently(action, () => attempt(work)),
+    use: (action, work) =>
+      patiently(action, async () => {
+        const client = await connect();
+        const result = await orThrownAway(client, work);
+        client.release();
+        return result;
+      }),
     take: (begin) =>
       patiently("written", async () => {
-        const client = await pool.connect();
-        try {
-          await client.query(begin);
-          return client;
-        } catch (error) {
-          client.release(true);
-          throw error;
-        }
+        const client = await connect();
+        await orThrownAway(client, () => client.query(begin));
+        return client;
       }),
     end: () => (ended ??= pool.end()),
   };
+}
+
+async function orThrownAway<T>(client: PoolClient, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  try {
+    return await work(client);
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
 }
 
 function toConfig(url: string | Secret): PoolConfig {
