@@ -20,7 +20,7 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
   const server = await findServer();
   if (server === undefined) return undefined;
   const name = `portico_test_${randomBytes(8).toString("hex")}`;
-  await ask(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING UTF8`);
+  await ask(server, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING UTF8 LOCALE "C"`);
   const url = ofDatabase(server, name);
   return {
     url,
