@@ -68,8 +68,8 @@ describe.skipIf(!database)("records/postgres", () => {
         }
       };
       const writers = Array.from({ length: 16 }, (_, writer) => writeOn(writer));
-      for (let round = 0; round < 20; round++) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
+      for (let round = 0; round < 20 || acknowledged.length < 200; round++) {
+        await new Promise((resolve) => setTimeout(resolve, (round % 10) * 5));
         await endAllConnections();
       }
       ended = true;
@@ -78,7 +78,6 @@ describe.skipIf(!database)("records/postgres", () => {
       await notes.put("after", { text: "t" });
       const found = new Set((await query(`SELECT id FROM ${schema}.notes`)).map(({ id }) => id as string));
       expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
-      expect(acknowledged.length).toBeGreaterThan(16);
     });
 
     it("says that it is unavailable where no server answers, and nothing of the password", async () => {

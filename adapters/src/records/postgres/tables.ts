@@ -47,10 +47,11 @@ export async function making(connections: Connections, locks: Locks, work: (clie
 }
 
 async function isMade(client: PoolClient, schema: string): Promise<boolean> {
+  // Asks the catalogue's rows: a name that a connection did not find once may seem to be missing to it for a while.
   const { rows } = await client.query<{ encoding: string; store: boolean; tables: number }>(
-    `SELECT current_setting('server_encoding') AS encoding, to_regclass($1) IS NOT NULL AS store,
-     (SELECT count(*)::int FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $2) AS tables`,
-    [`"${schema}"."_store"`, schema],
+    `SELECT current_setting('server_encoding') AS encoding, coalesce(bool_or(relname = '_store'), false) AS store, count(*)::int AS tables
+     FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $1`,
+    [schema],
   );
   const { encoding, store, tables } = rows[0]!;
   // Others can neither hold every text nor order texts as the port's law does.
@@ -68,8 +69,9 @@ async function missingSql(client: PoolClient, schema: string, { name, fields, in
   const { rows } = await client.query<{ column: string; indexes: string[] }>(
     `SELECT attname AS column,
      ARRAY(SELECT relname::text FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE indrelid = attrelid) AS indexes
-     FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
-    [`"${schema}"."${fittingName(name)}"`],
+     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_namespace ON pg_namespace.oid = relnamespace
+     WHERE nspname = $1 AND relname = $2 AND attnum > 0 AND NOT attisdropped`,
+    [schema, fittingName(name)],
   );
   const columns = new Set(rows.map(({ column }) => column));
   const present = new Set(rows[0]?.indexes);
