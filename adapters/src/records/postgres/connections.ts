@@ -6,7 +6,7 @@ import { isConnectionLost, toUnavailable } from "./unavailable.ts";
 export type { PoolClient } from "pg";
 
 /** Time for a connection to be made, or for one to be free. */
-const CONNECT_MS = 5000;
+const CONNECT_MS = 10_000;
 /** The server ends a statement that takes longer, waiting for locks included. */
 const STATEMENT_MS = 30_000;
 /** And where the server says nothing any more, this side does. */
