@@ -1,5 +1,6 @@
 import { ports } from "@portico/core";
 import type { PartChanges } from "../../records/postgres/group-writer.ts";
+import { prepared } from "../../records/postgres/prepared.ts";
 import type { PostgresStore } from "../../records/postgres/store.ts";
 import { translated } from "../log-error.ts";
 import type { PurgingBackend } from "../purging-log.ts";
@@ -34,14 +35,14 @@ export async function openPostgresLog(store: LogStore): Promise<PurgingBackend> 
       const begin = from ?? (backwards ? Number.MAX_SAFE_INTEGER : 1);
       const values = [stream, begin, Math.min(limit, PAGE_ENTRIES)];
       const text = pageSql(schema, backwards);
-      const { rows } = await translated(
-        store.read((client) => client.query<{ sequence: string; entry: string | null }>({ text, values })),
+      const rows = await translated(
+        store.read((client) => prepared<{ sequence: string; entry: string | null }>(client, text, values)),
       );
       return rows.map(({ sequence, entry }) => ({ sequence: Number(sequence), text: entry ?? undefined }));
     },
     async count(stream) {
       const text = `SELECT newest FROM "${schema}"."_log_streams" WHERE stream = $1`;
-      const { rows } = await translated(store.read((client) => client.query<{ newest: string }>(text, [stream])));
+      const rows = await translated(store.read((client) => prepared<{ newest: string }>(client, text, [stream])));
       return Number(rows[0]?.newest ?? 0);
     },
     async purge(signal) {

@@ -1,5 +1,6 @@
 import type { PoolClient } from "../../records/postgres/connections.ts";
 import type { Loaded, Part } from "../../records/postgres/group-writer.ts";
+import { prepared } from "../../records/postgres/prepared.ts";
 
 /** An entry to be appended, or a stream to be removed: then there is no text. */
 export interface StreamChange {
@@ -23,7 +24,8 @@ export function createStreamRows(schema: string): Part<StreamChange> {
     size: ({ text }) => text?.length ?? 0,
     async load(client, changes) {
       const streams = [...new Set(changes.map(({ stream }) => stream))];
-      const { rows } = await client.query<{ stream: string; number: string; newest: string }>(
+      const rows = await prepared<{ stream: string; number: string; newest: string }>(
+        client,
         `SELECT stream, number, newest FROM "${schema}"."_log_streams" WHERE stream = ANY($1)`,
         [streams],
       );
@@ -78,19 +80,21 @@ function createLoaded(
     async write() {
       const gone = [...found.keys()].filter((stream) => !heads.has(stream));
       const moved = [...heads].filter(([stream, head]) => found.get(stream) !== head);
-      if (gone.length > 0) await client.query(`DELETE FROM "${schema}"."_log_streams" WHERE stream = ANY($1)`, [gone]);
+      if (gone.length > 0) await prepared(client, `DELETE FROM "${schema}"."_log_streams" WHERE stream = ANY($1)`, [gone]);
       if (removed.length > 0) {
-        await client.query(`INSERT INTO "${schema}"."_log_removed" SELECT unnest($1::bigint[])`, [removed]);
+        await prepared(client, `INSERT INTO "${schema}"."_log_removed" SELECT unnest($1::bigint[])`, [removed]);
       }
       if (moved.length > 0) {
-        await client.query(
+        await prepared(
+          client,
           `INSERT INTO "${schema}"."_log_streams" (stream, number, newest) SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
            ON CONFLICT (stream) DO UPDATE SET number = excluded.number, newest = excluded.newest`,
           [moved.map(([stream]) => stream), moved.map(([, { number }]) => number), moved.map(([, { newest }]) => newest)],
         );
       }
       if (entries.length > 0) {
-        await client.query(
+        await prepared(
+          client,
           `INSERT INTO "${schema}"."_log_entries" (number, sequence, entry)
            SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[])`,
           [entries.map(({ number }) => number), entries.map(({ newest }) => newest), entries.map(({ text }) => text)],
@@ -102,7 +106,8 @@ function createLoaded(
 
 async function reserve(client: PoolClient, schema: string, count: number): Promise<readonly number[]> {
   if (count === 0) return [];
-  const { rows } = await client.query<{ number: string }>(
+  const rows = await prepared<{ number: string }>(
+    client,
     `SELECT nextval('"${schema}"."_log_number"') AS number FROM generate_series(1, $1)`,
     [count],
   );

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { ports } from "@portico/core";
 import type { CollectionShape } from "../collection-shape.ts";
 import type { CheckedWrite, RecordsBackend, Row } from "../create-records.ts";
@@ -8,6 +7,7 @@ import { createGroupWriter, type GroupWriter, type Part } from "./group-writer.t
 import { createLocks } from "./locks.ts";
 import { tableName } from "./names.ts";
 import { beginsAmongLongKeys, pageSql, type PageStatement } from "./page-sql.ts";
+import { prepared } from "./prepared.ts";
 import { createRecordRows } from "./record-rows.ts";
 import { makeStore, makeTable, making } from "./tables.ts";
 
@@ -55,7 +55,7 @@ export async function openPostgresBackend(connections: Connections, schema: stri
     return connections.use("read", work);
   };
   const rowsOf = async ({ text, values }: PageStatement): Promise<readonly FoundRow[]> =>
-    read(async (client) => (await client.query<FoundRow>({ name: nameOf(text), text, values: [...values] })).rows);
+    read((client) => prepared<FoundRow>(client, text, values));
 
   return {
     schema,
@@ -106,9 +106,4 @@ async function pageOf(plan: QueryPlan, ask: (whole: boolean) => Promise<readonly
 
 function toRow({ id, version, text }: FoundRow): Row {
   return { id, version: Number(version), text };
-}
-
-/** A named statement is parsed and planned once for a connection. */
-function nameOf(text: string): string {
-  return hash("sha256", text, "base64url").slice(0, 24);
 }

@@ -3,6 +3,7 @@ import type { CheckedWrite } from "../create-records.ts";
 import type { PoolClient } from "./connections.ts";
 import type { Loaded, Part } from "./group-writer.ts";
 import { tableName } from "./names.ts";
+import { prepared } from "./prepared.ts";
 
 /** A record as a group's transaction finds it, or leaves it: only what the group itself wrote has a text. */
 interface Found {
@@ -56,7 +57,7 @@ interface Rows {
 
 async function loadRows(client: PoolClient, schema: string, collection: string, ids: ReadonlySet<string>): Promise<Rows> {
   const table = tableName(schema, collection);
-  const { rows } = await client.query<{ id: string; version: string }>(`SELECT id, version FROM ${table} WHERE id = ANY($1)`, [
+  const rows = await prepared<{ id: string; version: string }>(client, `SELECT id, version FROM ${table} WHERE id = ANY($1)`, [
     [...ids],
   ]);
   const now = new Map(rows.map(({ id, version }) => [id, { version: Number(version) }]));
@@ -65,10 +66,11 @@ async function loadRows(client: PoolClient, schema: string, collection: string, 
 
 async function writeRows(client: PoolClient, { table, before, now }: Rows): Promise<void> {
   const gone = before.filter((id) => !now.has(id));
-  if (gone.length > 0) await client.query(`DELETE FROM ${table} WHERE id = ANY($1)`, [gone]);
+  if (gone.length > 0) await prepared(client, `DELETE FROM ${table} WHERE id = ANY($1)`, [gone]);
   const written = [...now].filter(([, { text }]) => text !== undefined);
   if (written.length === 0) return;
-  await client.query(
+  await prepared(
+    client,
     `INSERT INTO ${table} (id, version, value) SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])
      ON CONFLICT (id) DO UPDATE SET version = excluded.version, value = excluded.value`,
     [written.map(([id]) => id), written.map(([, { version }]) => version), written.map(([, { text }]) => text)],
@@ -77,7 +79,8 @@ async function writeRows(client: PoolClient, { table, before, now }: Rows): Prom
 
 /** Asked for under the records' locks, so that each is larger than any version that those records had before. */
 async function reserve(client: PoolClient, schema: string, count: number): Promise<Iterator<number>> {
-  const { rows } = await client.query<{ version: string }>(
+  const rows = await prepared<{ version: string }>(
+    client,
     `SELECT nextval('"${schema}"."_version"') AS version FROM generate_series(1, $1)`,
     [count],
   );
