@@ -128,6 +128,20 @@ describe.skipIf(!database)("records/postgres", () => {
       expect(await query(`SELECT count(DISTINCT xmin::text)::int AS commits FROM ${schema}.notes`)).toEqual([{ commits: 1 }]);
     });
 
+    it("fails alone where the database refuses it", async () => {
+      const lost = opened.port.collection<Note>({ name: "lost" });
+      await lost.put("one", { text: "t" });
+      await query(`DROP TABLE ${schema}.lost`);
+      const outcomes = await Promise.allSettled([
+        notes.put("one", { text: "t" }),
+        lost.put("two", { text: "t" }),
+        notes.put("two", { text: "t" }, "absent"),
+      ]);
+      expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+      expect(outcomes[1]).toMatchObject({ reason: { name: "RecordsUnavailable", cause: { code: "42P01" } } });
+      expect((await notes.query()).items).toHaveLength(2);
+    });
+
     it("lets one of two stores win each race, and versions of a record grow", async () => {
       const other = await openAdapter(postgresRecords({ url, schema }));
       const theirs = other.port.collection<Note>({ name: "notes" });

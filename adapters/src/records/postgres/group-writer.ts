@@ -1,7 +1,7 @@
 import { ports } from "@portico/core";
 import type { Connections, PoolClient } from "./connections.ts";
 import type { Locks } from "./locks.ts";
-import { toUnavailable } from "./unavailable.ts";
+import { isRefused, toUnavailable } from "./unavailable.ts";
 
 /**
  * One kind of rows, and how a group's transaction changes them: what the changes touch is read once, each change is then done in memory,
@@ -73,6 +73,11 @@ export function createGroupWriter(connections: Connections, locks: Locks): Group
       const outcomes = await runGroup(group);
       group.forEach((task, at) => settle(task, outcomes[at]!));
     } catch (cause) {
+      if (group.length > 1 && isRefused(cause)) {
+        // Nothing was written. Whoever the database cannot serve, for a table that is gone, fails alone.
+        for (const task of group) await writeGroup([task]);
+        return;
+      }
       const error = toUnavailable("written", cause);
       for (const task of group) task.reject(error);
     }

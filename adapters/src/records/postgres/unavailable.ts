@@ -16,7 +16,12 @@ export function isConnectionLost(error: unknown): boolean {
   const code = codeOf(error);
   // Without a code it is the driver's own: the connection ended, or is no longer usable.
   if (code === undefined) return error instanceof Error && DRIVER_LOST.test(error.message);
-  return /^(?:08...|57P0[123]|E[A-Z]+)$/.test(code);
+  return /^(?:08...|57P0[1235]|E[A-Z]+)$/.test(code);
+}
+
+/** Whether the database refused a statement for what it said, so that the same statement without that may succeed. */
+export function isRefused(error: unknown): boolean {
+  return /^(?:22|42|54|XX)/.test(codeOf(error) ?? "");
 }
 
 /** SQLSTATE, or what Node's sockets call it. */
