@@ -2,11 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryRecords } from "@portico/adapters/records/memory";
+import { postgresRecords } from "@portico/adapters/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import type { Adapter, ports } from "@portico/core";
 import { openAdapter } from "../conformance/open-adapter.ts";
+import { postgresDatabase } from "../harness/postgres.ts";
 
-// Run: node test/bench/records.bench.ts. What one store does per second on this machine's disk; about 10 s.
+// Run: node test/bench/records.bench.ts. What one store does per second on this machine's disk; about 10 s, and 20 more
+// where a PostgreSQL server answers.
 
 const SLICE_MS = 1500;
 const FILL = 100_000;
@@ -61,10 +64,21 @@ async function measure(adapter: Adapter<typeof ports.records>, fill: number): Pr
   };
 }
 
+/** On this machine's own server, or the one that the tests use. */
+async function measurePostgres(): Promise<Record<string, Record<string, string>>> {
+  const database = await postgresDatabase();
+  if (!database) return {};
+  try {
+    return { "records/postgres": await measure(postgresRecords({ url: database.url }), FILL) };
+  } finally {
+    await database.drop();
+  }
+}
+
 const folder = mkdtempSync(join(tmpdir(), "portico-bench-"));
 try {
   const sqlite = await measure(sqliteRecords({ path: join(folder, "records.db") }), FILL);
-  console.table({ "records/sqlite": sqlite });
+  console.table({ "records/sqlite": sqlite, ...(await measurePostgres()) });
   const { port, close } = await openAdapter(memoryRecords());
   const runs = port.collection<Run>({ name: "runs" });
   console.table({ "records/memory": { "puts/s": Math.round(await perSecond((at) => runs.put(`run-${at % 1000}`, run(at)))) } });

@@ -1,54 +1,13 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
-import { afterAll, expect, it } from "vitest";
-import { openAdapter } from "../conformance/open-adapter.ts";
+import { afterAll } from "vitest";
+import { survivesKills } from "./kill-log.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "portico-chaos-log-"));
+const folder = mkdtempSync(join(tmpdir(), "portico-chaos-sqlite-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const LIVES = process.env.PORTICO_LONG ? 50 : 3;
-
-it("has every acknowledged entry after a kill at any instant, without a gap, and each with its record", async () => {
-  const path = join(folder, "log.db");
-  const acknowledged = new Map<string, number>();
-  for (let life = 0; life < LIVES; life++) {
-    for (const line of await liveAndDie(path, `life${life}`)) {
-      const [stream, at] = line.split(" ");
-      acknowledged.set(stream!, Number(at));
-    }
-  }
-  expect(acknowledged.size).toBeGreaterThan(LIVES);
-
-  const others = [sqliteRecords({ path })];
-  const log = await openAdapter(sqliteLog({}), others);
-  const records = await openAdapter(others[0]!);
-  const marks = records.port.collection({ name: "marks" });
-  for (const [stream, newest] of acknowledged) {
-    const found: number[] = [];
-    for await (const each of log.port.read(stream)) found.push(each.damaged ? -1 : Number(each.entry["at"]));
-    expect(found.length).toBeGreaterThanOrEqual(newest);
-    expect(found).toEqual(found.map((_, index) => index + 1));
-    for (const at of found.slice(-4)) expect((await marks.get(`${stream}-${at}`)) !== undefined).toBe(at % 2 === 0);
-    // Neither is there without the other.
-    expect(await marks.get(`${stream}-${found.length + 1}`)).toBeUndefined();
-    expect(await marks.get(`${stream}-${found.length + 2}`)).toBeUndefined();
-  }
-  await records.close();
-  await log.close();
-});
-
-/** Lets a process write until it is killed, some time after it began. Answers what it said was there. */
-async function liveAndDie(path: string, life: string): Promise<string[]> {
-  const acknowledgements = join(folder, life);
-  const child = fork(join(import.meta.dirname, "processes/append-until-killed.ts"), [path, life, acknowledgements]);
-  const exited = once(child, "exit");
-  child.once("message", () => setTimeout(() => child.kill("SIGKILL"), 100 + Math.random() * 300));
-  expect(await exited).toEqual([null, "SIGKILL"]);
-  // A last line without its end was cut short by the kill, and acknowledges nothing.
-  return readFileSync(acknowledgements, "utf8").split("\n").slice(0, -1);
-}
+const path = join(folder, "log.db");
+survivesKills(path, sqliteLog({}), [sqliteRecords({ path })]);

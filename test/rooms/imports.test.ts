@@ -27,6 +27,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   "socket.io": /^adapters\/src\/realtime\//,
   undici: /^adapters\/src\/models\//,
   "@modelcontextprotocol/client": /^adapters\/src\/tools\//,
+  pg: /^adapters\/src\/(?:records|log)\/postgres/,
   pino: /^adapters\/src\/telemetry\//,
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,
   listhen: /^presets\//,

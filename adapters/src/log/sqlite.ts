@@ -3,7 +3,7 @@ import { defineAdapter, ports, type Scope } from "@portico/core";
 import { openDatabase } from "../records/sqlite/database.ts";
 import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
 import { createSqliteBackend } from "../records/sqlite.ts";
-import { createLog } from "./create-log.ts";
+import { createPurgingLog } from "./purging-log.ts";
 import { openSqliteLog } from "./sqlite/sqlite-log.ts";
 
 export interface SqliteLogOptions {
@@ -24,23 +24,7 @@ export const sqliteLog = defineAdapter({
   port: ports.log,
   needs: { records: ports.records },
   open({ records }, options: SqliteLogOptions, scope): ports.EventLog {
-    const backend = openSqliteLog(storeFor(records, options.path, scope));
-    const closing = new AbortController();
-    // What cannot be purged now is purged after the next removal, or the next start.
-    const purge = () => backend.purge(closing.signal).catch(() => {});
-    let purging = purge();
-    scope.onClose(async () => {
-      closing.abort();
-      await purging;
-    });
-    return createLog({
-      ...backend,
-      async remove(stream) {
-        const isRemoved = await backend.remove(stream);
-        if (isRemoved) purging = purging.then(purge);
-        return isRemoved;
-      },
-    });
+    return createPurgingLog(openSqliteLog(storeFor(records, options.path, scope)), scope);
   },
 });
 

@@ -7,11 +7,14 @@ import { isRecordId, toRecordText, toText } from "./record-text.ts";
  * What a technology brings. Ids, values, queries and cursors are checked before it is asked, so that all adapters keep one law.
  */
 export interface RecordsBackend {
-  /** Make the place of a collection, with its indexes, where it is missing. Called once per collection. */
+  /**
+   * Make the place of a collection, with its indexes, where it is missing. Called once per collection. What a technology cannot do at once
+   * it begins here, and `get`, `page` and `commit` wait for it.
+   */
   open(shape: CollectionShape): void;
-  get(collection: string, id: string): Row | undefined;
+  get(collection: string, id: string): Row | undefined | Promise<Row | undefined>;
   /** Up to one row more than the plan's limit: the last one only says that there is more. */
-  page(collection: string, plan: QueryPlan): readonly Row[];
+  page(collection: string, plan: QueryPlan): readonly Row[] | Promise<readonly Row[]>;
   /**
    * Writes that succeed or fail together, in their order. Answers the version that each was given, 0 for a remove that found
    * nothing. Rejects with RecordConflict or RecordsUnavailable.
@@ -82,7 +85,7 @@ function createCollection<T extends object>(backend: RecordsBackend, shape: Coll
   return {
     name,
     async get(id) {
-      const row = isRecordId(id) ? backend.get(name, id) : undefined;
+      const row = isRecordId(id) ? await backend.get(name, id) : undefined;
       return row && toStored<T>(name, row);
     },
     async put(id, given, expected) {
@@ -98,7 +101,7 @@ function createCollection<T extends object>(backend: RecordsBackend, shape: Coll
     },
     async query(query = {}) {
       const plan = planQuery(shape, query);
-      const rows = plan.empty ? [] : backend.page(name, plan);
+      const rows = plan.empty ? [] : await backend.page(name, plan);
       const items = rows.slice(0, plan.limit).map((row) => toStored<T>(name, row));
       const last = items.at(-1);
       return { items, next: last && rows.length > plan.limit ? plan.cursorAt(last.id, last.value) : undefined };

@@ -1,24 +1,28 @@
 import { openSync, writeSync } from "node:fs";
+import { postgresLog } from "@portico/adapters/log/postgres";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
+import { postgresRecords } from "@portico/adapters/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { defineAdapter, ports } from "@portico/core";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 
 // A process of its own, meant to be killed: thirty-two writers append entry after entry, every second one together with a record, and
 // each says which one is there, right then.
-const [path = "", life = "", acknowledgements = ""] = process.argv.slice(2);
+const [place = "", life = "", acknowledgements = ""] = process.argv.slice(2);
 const said = openSync(acknowledgements, "a");
+const isPostgres = place.includes("://");
 let records: ports.Records | undefined;
 const seenRecords = defineAdapter({
   name: "records/seen",
   port: ports.records,
   needs: {},
   async open(_given, _options, scope) {
-    records = await sqliteRecords({ path }).spec.open({}, { path }, scope);
+    const { spec, options } = isPostgres ? postgresRecords({ url: place }) : sqliteRecords({ path: place });
+    records = await spec.open({}, options, scope);
     return records;
   },
 });
-const { port: log } = await openAdapter(sqliteLog({}), [seenRecords(undefined)]);
+const { port: log } = await openAdapter(isPostgres ? postgresLog({}) : sqliteLog({}), [seenRecords(undefined)]);
 const marks = records!.collection<{ readonly sequence: string }>({ name: "marks" });
 
 async function writeOn(writer: number): Promise<void> {

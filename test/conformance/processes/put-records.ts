@@ -1,10 +1,12 @@
+import { postgresRecords } from "@portico/adapters/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { openAdapter } from "../open-adapter.ts";
 
 // A process of its own: it opens the store at once with its siblings; told `go`, it writes records, ten at a time, and sends their
 // versions.
-const [path = "", name = "", count = "0"] = process.argv.slice(2);
-const { port, close } = await openAdapter(sqliteRecords({ path }));
+const [place = "", name = "", count = "0"] = process.argv.slice(2);
+const adapter = place.includes("://") ? postgresRecords({ url: place }) : sqliteRecords({ path: place });
+const { port, close } = await openAdapter(adapter);
 const notes = port.collection<{ text: string }>({ name: "notes", indexes: { text: ["text"] } });
 process.once("message", async () => {
   const versions: number[] = [];

@@ -1,6 +1,8 @@
 import { ports } from "@portico/core";
 import type { SqliteStore } from "../../records/sqlite/store.ts";
-import type { LogBackend, StoredEntry } from "../create-log.ts";
+import type { StoredEntry } from "../create-log.ts";
+import { toLogError, translated } from "../log-error.ts";
+import type { PurgingBackend } from "../purging-log.ts";
 import { makeTables } from "./tables.ts";
 
 /** A sequence takes the lower half of an entry's place. */
@@ -12,13 +14,8 @@ const PAGE_ENTRIES = 500;
 /** So many entries of a removed stream go in one transaction: other writers wait for no more. */
 const PURGE_ENTRIES = 500;
 
-export interface SqliteLog extends LogBackend {
-  /** Take what removed streams have left out of the file; resolves when it is done, or the signal aborts. */
-  purge(signal: AbortSignal): Promise<void>;
-}
-
 /** A log in an SQLite file, in the same commits as the records that live there. Throws LogUnavailable. */
-export function openSqliteLog(store: SqliteStore): SqliteLog {
+export function openSqliteLog(store: SqliteStore): PurgingBackend {
   const { database } = store;
   translate(() => makeTables(database));
   const sql = {
@@ -125,24 +122,10 @@ function takePage(rows: Iterable<PageRow>): readonly StoredEntry[] {
   return page;
 }
 
-/** The store speaks of records; whoever asks the log hears of the log. */
 function translate<T>(run: () => T): T {
   try {
     return run();
   } catch (error) {
     throw toLogError(error);
   }
-}
-
-async function translated<T>(promise: Promise<T>): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    throw toLogError(error);
-  }
-}
-
-function toLogError(error: unknown): unknown {
-  const isOwn = error instanceof ports.RecordConflict || error instanceof ports.LogUnavailable || error instanceof TypeError;
-  return isOwn ? error : new ports.LogUnavailable("The log cannot be reached", { cause: error });
 }

@@ -1,0 +1,80 @@
+import { ports } from "@portico/core";
+import type { PartChanges } from "../../records/postgres/group-writer.ts";
+import { prepared } from "../../records/postgres/prepared.ts";
+import type { PostgresStore } from "../../records/postgres/store.ts";
+import { translated } from "../log-error.ts";
+import type { PurgingBackend } from "../purging-log.ts";
+import { createStreamRows, type StreamChange } from "./stream-rows.ts";
+import { makeTables } from "./tables.ts";
+
+/** A page ends with the entry that makes it larger than this, or when it has so many. */
+const PAGE_BYTES = 1024 * 1024;
+const PAGE_ENTRIES = 500;
+/** So many entries of a removed stream go in one transaction. */
+const PURGE_ENTRIES = 1000;
+
+/** Where a log stands: in the store of the records, or in one of its own. */
+export interface LogStore extends Pick<PostgresStore, "schema" | "read" | "make"> {
+  /** Change streams, and records with them or before them. Answers what each change of streams answered. */
+  write(changes: PartChanges<StreamChange>, records: readonly ports.Write[]): Promise<readonly number[]>;
+}
+
+/** A log in PostgreSQL. Throws LogUnavailable, or what the store throws. */
+export async function openPostgresLog(store: LogStore): Promise<PurgingBackend> {
+  const { schema } = store;
+  await makeTables(store);
+  const part = createStreamRows(schema);
+
+  return {
+    append: (entries, records) => translated(store.write({ part, changes: entries }, records)),
+    async remove(stream) {
+      const [removed] = await translated(store.write({ part, changes: [{ stream, text: undefined }] }, []));
+      return removed === 1;
+    },
+    async page(stream, from, limit, backwards) {
+      const begin = from ?? (backwards ? Number.MAX_SAFE_INTEGER : 1);
+      const values = [stream, begin, Math.min(limit, PAGE_ENTRIES)];
+      const text = pageSql(schema, backwards);
+      const rows = await translated(
+        store.read((client) => prepared<{ sequence: string; entry: string | null }>(client, text, values)),
+      );
+      return rows.map(({ sequence, entry }) => ({ sequence: Number(sequence), text: entry ?? undefined }));
+    },
+    async count(stream) {
+      const text = `SELECT newest FROM "${schema}"."_log_streams" WHERE stream = $1`;
+      const rows = await translated(store.read((client) => prepared<{ newest: string }>(client, text, [stream])));
+      return Number(rows[0]?.newest ?? 0);
+    },
+    async purge(signal) {
+      while (!signal.aborted && (await translated(store.read((client) => client.query(purgeSql(schema))))).rows[0]?.more);
+    },
+  };
+}
+
+/** Entries count until they fill a page; the text of one that is larger than any that was ever taken is not even read. */
+function pageSql(schema: string, backwards: boolean): string {
+  const [beyond, direction] = backwards ? ["<=", "DESC"] : [">=", "ASC"];
+  return `
+    SELECT sequence, CASE WHEN bytes > 0 THEN entry END AS entry FROM (
+      SELECT sequence, entry, bytes, sum(bytes) OVER (ORDER BY sequence ${direction}) - bytes AS before FROM (
+        SELECT sequence, entry, CASE WHEN octet_length(entry) <= ${ports.LOG_ENTRY_BYTES} THEN octet_length(entry) ELSE 0 END AS bytes
+        FROM "${schema}"."_log_streams" JOIN "${schema}"."_log_entries" USING (number)
+        WHERE stream = $1 AND sequence ${beyond} $2 ORDER BY sequence ${direction} LIMIT $3
+      ) AS found
+    ) AS page WHERE before < ${PAGE_BYTES} ORDER BY sequence ${direction}`;
+}
+
+/** Takes some entries of one removed stream; forgets the stream when there are none. */
+function purgeSql(schema: string): string {
+  return `
+    WITH marked AS (SELECT number FROM "${schema}"."_log_removed" ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED),
+    taken AS (
+      SELECT number, sequence FROM "${schema}"."_log_entries" WHERE number = (SELECT number FROM marked)
+      ORDER BY sequence LIMIT ${PURGE_ENTRIES}
+    ),
+    purged AS (DELETE FROM "${schema}"."_log_entries" WHERE (number, sequence) IN (SELECT number, sequence FROM taken)),
+    forgotten AS (
+      DELETE FROM "${schema}"."_log_removed" USING marked WHERE "_log_removed".number = marked.number AND NOT EXISTS (SELECT FROM taken)
+    )
+    SELECT EXISTS (SELECT FROM marked) AS more`;
+}

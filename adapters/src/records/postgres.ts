@@ -1,0 +1,52 @@
+import { defineAdapter, ports, type Secret } from "@portico/core";
+import { createCheckedRecords } from "./create-records.ts";
+import { openPostgresBackend, type PostgresBackend } from "./postgres/backend.ts";
+import { createConnections } from "./postgres/connections.ts";
+import { checkSchema } from "./postgres/names.ts";
+import { shareStore } from "./postgres/store.ts";
+
+export interface PostgresRecordsOptions {
+  /** A connection URL, `postgres://user:password@host:port/database`, or `socket:/directory?db=database` for a socket of this machine. */
+  readonly url: string | Secret;
+  /** Where the store's tables are, made where it is missing; nothing else may be in it. Default: `portico`. */
+  readonly schema?: string;
+  /** Most connections at a time. Default: 10. */
+  readonly poolSize?: number;
+}
+
+/**
+ * Records in a PostgreSQL database, which any number of processes on any number of machines may use at the same time. Writes of one
+ * event-loop turn share a commit. Opening throws RecordsUnavailable when the database cannot be reached, is not in UTF8, or the schema is
+ * no records store or one of a newer version, and TypeError for options that are none.
+ */
+export const postgresRecords = defineAdapter({
+  name: "records/postgres",
+  port: ports.records,
+  needs: {},
+  async open(_given, options: PostgresRecordsOptions, scope) {
+    const backend = await openPostgresStore(options);
+    scope.onClose(backend.close);
+    const { records, check } = createCheckedRecords(backend);
+    shareStore(records, { ...backend, recordChanges: (writes) => ({ part: backend.recordRows, changes: check(writes) }) });
+    return records;
+  },
+});
+
+const POOL_SIZE = 10;
+
+/** The backend of a store, for records or for what stands alone. Throws as opening the adapter does. */
+export async function openPostgresStore({
+  url,
+  schema = "portico",
+  poolSize = POOL_SIZE,
+}: PostgresRecordsOptions): Promise<PostgresBackend> {
+  if (!Number.isInteger(poolSize) || poolSize < 1) throw new TypeError("The size of a pool is a whole number from 1");
+  const name = checkSchema(schema);
+  const connections = createConnections(url, poolSize);
+  try {
+    return await openPostgresBackend(connections, name);
+  } catch (error) {
+    await connections.end();
+    throw error;
+  }
+}

@@ -1,0 +1,109 @@
+import { ports } from "@portico/core";
+import type { CollectionShape } from "../collection-shape.ts";
+import type { CheckedWrite, RecordsBackend, Row } from "../create-records.ts";
+import type { QueryPlan } from "../query-plan.ts";
+import type { Connections, PoolClient } from "./connections.ts";
+import { createGroupWriter, type GroupWriter, type Part } from "./group-writer.ts";
+import { createLocks } from "./locks.ts";
+import { tableName } from "./names.ts";
+import { beginsAmongLongKeys, pageSql, type PageStatement } from "./page-sql.ts";
+import { prepared } from "./prepared.ts";
+import { createRecordRows } from "./record-rows.ts";
+import { makeStore, makeTable, making } from "./tables.ts";
+
+/** Records in PostgreSQL, and what another adapter needs to keep tables of its own beside them. */
+export interface PostgresBackend extends RecordsBackend {
+  readonly schema: string;
+  /** Read with statements of one's own; they are run again when the connection was lost. Throws RecordsUnavailable. */
+  read<T>(read: (client: PoolClient) => Promise<T>): Promise<T>;
+  /** Make tables of one's own, as the only one who does. Throws RecordsUnavailable. */
+  make(work: (client: PoolClient) => Promise<void>): Promise<void>;
+  /** Change rows of one's own, and records, in the transaction that this turn's writers share. */
+  readonly change: GroupWriter["commit"];
+  readonly recordRows: Part<CheckedWrite>;
+  close(): Promise<void>;
+}
+
+/** Open a store in a database's schema, or make it. Throws RecordsUnavailable. */
+export async function openPostgresBackend(connections: Connections, schema: string): Promise<PostgresBackend> {
+  const locks = createLocks(schema);
+  await makeStore(connections, locks, schema);
+  const shapes = new Map<string, CollectionShape>();
+  /** Collections whose tables are not known to be there, and who is making them. */
+  const missing = new Map<string, Promise<void> | undefined>();
+  let closed = false;
+
+  const ready = (collection: string): Promise<void> | undefined => {
+    const shape = shapes.get(collection);
+    if (!shape) throw new TypeError(`Collection ${collection} was not opened in this store`);
+    if (!missing.has(collection)) return undefined;
+    const making = missing.get(collection) ?? makeTable(connections, locks, schema, shape);
+    missing.set(collection, making);
+    making.then(
+      () => missing.delete(collection),
+      // Whoever comes next tries again.
+      () => missing.get(collection) === making && missing.set(collection, undefined),
+    );
+    return making;
+  };
+
+  const recordRows = createRecordRows(schema, ready);
+  const writer = createGroupWriter(connections, locks);
+
+  const read: PostgresBackend["read"] = async (work) => {
+    if (closed) throw new ports.RecordsUnavailable("The records store is closed");
+    return connections.use("read", work);
+  };
+  const rowsOf = async ({ text, values }: PageStatement): Promise<readonly FoundRow[]> =>
+    read((client) => prepared<FoundRow>(client, text, values));
+
+  return {
+    schema,
+    recordRows,
+    read,
+    make: (work) => making(connections, locks, work),
+    change: writer.commit,
+    open(shape) {
+      if (closed) throw new ports.RecordsUnavailable("The records store is closed");
+      shapes.set(shape.name, shape);
+      missing.set(shape.name, undefined);
+      // At once, so that the first who reads or writes need not wait; who fails to hears of it then.
+      ready(shape.name)?.catch(() => {});
+    },
+    async get(collection, id) {
+      await ready(collection);
+      const text = `SELECT id, version, value AS text, false AS long FROM ${tableName(schema, collection)} WHERE id = $1`;
+      const [row] = await rowsOf({ text, values: [id] });
+      return row && toRow(row);
+    },
+    async page(collection, plan) {
+      await ready(collection);
+      return (await pageOf(plan, (whole) => rowsOf(pageSql(schema, { name: collection }, plan, whole)))).map(toRow);
+    },
+    commit: (writes) => writer.commit([{ part: recordRows, changes: writes }]),
+    async close() {
+      closed = true;
+      await writer.finish();
+      await Promise.allSettled(missing.values());
+      await connections.end();
+    },
+  };
+}
+
+interface FoundRow {
+  readonly id: string;
+  readonly version: string;
+  readonly text: string;
+  readonly long: boolean;
+}
+
+/** Long keys are rare: they are sorted by all of their bytes only where a page meets one. */
+async function pageOf(plan: QueryPlan, ask: (whole: boolean) => Promise<readonly FoundRow[]>): Promise<readonly FoundRow[]> {
+  if (beginsAmongLongKeys(plan)) return ask(true);
+  const rows = await ask(false);
+  return rows.some((row) => row.long) ? ask(true) : rows;
+}
+
+function toRow({ id, version, text }: FoundRow): Row {
+  return { id, version: Number(version), text };
+}

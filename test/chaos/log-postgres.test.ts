@@ -1,0 +1,13 @@
+import { postgresLog } from "@portico/adapters/log/postgres";
+import { postgresRecords } from "@portico/adapters/records/postgres";
+import { afterAll, describe } from "vitest";
+import { postgresDatabase } from "../harness/postgres.ts";
+import { survivesKills } from "./kill-log.ts";
+
+const database = await postgresDatabase();
+afterAll(() => database?.drop());
+
+describe.skipIf(!database)("with a PostgreSQL server", () => {
+  const url = database?.url ?? "";
+  survivesKills(url, postgresLog({}), [postgresRecords({ url })]);
+});
