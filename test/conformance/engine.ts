@@ -506,6 +506,7 @@ export function engineConformance(
         for (const id of ids) await start(id);
         await settled();
         await opened.pass(1000);
+        await found(() => ran.length === 2);
         await settled();
         expect(ran).toHaveLength(2);
         gate.open();
@@ -734,7 +735,7 @@ export function engineConformance(
         const draining = engine.drain(1000);
         await opened.pass(1000);
         await draining;
-        expect(reason).toBeInstanceOf(ports.EngineStopped);
+        expect(await found(() => reason)).toBeInstanceOf(ports.EngineStopped);
         expect(await engine.status("one")).toMatchObject({ state: "executing" });
       });
 

@@ -1,6 +1,7 @@
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import fs, { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -11,6 +12,7 @@ import { checkCollection } from "../../adapters/src/records/collection-shape.ts"
 import { createRecords } from "../../adapters/src/records/create-records.ts";
 import { planQuery } from "../../adapters/src/records/query-plan.ts";
 import { openDatabase } from "../../adapters/src/records/sqlite/database.ts";
+import { takeOverSync } from "../../adapters/src/records/sqlite/disk-sync.ts";
 import { pageSql } from "../../adapters/src/records/sqlite/page-sql.ts";
 import { createSqliteBackend } from "../../adapters/src/records/sqlite.ts";
 import { openAdapter } from "./open-adapter.ts";
@@ -59,12 +61,45 @@ describe("records/sqlite: the file", () => {
     database.close();
   });
 
-  it("syncs at every commit, in WAL mode", () => {
-    const database = openDatabase(newPath());
+  it("is in WAL mode, and syncs every commit before it is told, itself or by the writer", async () => {
+    const path = newPath();
+    const database = openDatabase(path);
     expect(database.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     expect(database.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 });
     expect(database.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 100 });
+    const disk = takeOverSync(database)!;
+    expect(database.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 1 });
+    await new Promise<void>((resolve, reject) => disk.start((error) => (error ? reject(error) : resolve())));
+    disk.wait();
+    disk.close();
     database.close();
+  });
+
+  it("tells nobody of a commit that the disk did not take, and goes on when it does again", async () => {
+    const { fdatasync } = fs;
+    const { port, close } = await openAdapter(sqliteRecords({ path: newPath() }));
+    const notes = port.collection<Note>({ name: "notes" });
+    await notes.put("one", { text: "t" });
+    const broken = (_file: number, told: (error: Error) => void) => void setImmediate(() => told(new Error("EIO: secret path")));
+    Object.assign(fs, { fdatasync: broken });
+    syncBuiltinESMExports();
+    const refused = await notes.put("two", { text: "t" }).catch((error: unknown) => error);
+    Object.assign(fs, { fdatasync });
+    syncBuiltinESMExports();
+    expect(refused).toBeInstanceOf(ports.RecordsUnavailable);
+    expect((refused as Error).message).not.toContain("secret");
+    await notes.put("three", { text: "t" });
+    await close();
+  });
+
+  it("writes that are still on their way to the disk are told when it closes", async () => {
+    const { port, close } = await openAdapter(sqliteRecords({ path: newPath() }));
+    const notes = port.collection<Note>({ name: "notes" });
+    const writes = Array.from({ length: 20 }, (_, at) => notes.put(`note-${at}`, { text: "t" }));
+    await new Promise(setImmediate);
+    const more = notes.put("last", { text: "t" });
+    await close();
+    expect((await Promise.all([...writes, more])).every(({ version }) => version > 0)).toBe(true);
   });
 });
 

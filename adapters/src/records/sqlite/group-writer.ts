@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { ports } from "@portico/core";
 import type { CheckedWrite } from "../create-records.ts";
+import { type DiskSync, takeOverSync } from "./disk-sync.ts";
 import { isBusy, toUnavailable } from "./unavailable.ts";
 
 /**
@@ -50,9 +51,11 @@ type Outcome = Done | { readonly error: unknown };
 
 /**
  * Collects the writes of one event-loop turn into one transaction: a disk sync costs far more than a row, so fifty writers that
- * share one write fifty times as fast. Every task has its own outcome; all are told after the commit.
+ * share one write fifty times as fast. Every task has its own outcome; all are told when the commit is on the disk. While it is on its way
+ * there, the next groups are committed, and then share the next sync.
  */
 export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts: number): GroupWriter {
+  const disk = takeOverSync(database);
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
   const rollback = database.prepare("ROLLBACK");
@@ -66,6 +69,8 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
   let finished = false;
   let failedAttempts = 0;
   let lastGroup = 0;
+  let isSyncing = false;
+  const unsynced: ((error?: unknown) => void)[] = [];
 
   /** Write one group. False when another process holds the lock, and the group waits on. */
   const writeGroup = (): boolean => {
@@ -81,11 +86,30 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     failedAttempts = 0;
     const group = takeGroup(waiting);
     lastGroup = group.length;
-    settle(group, runGroup(group));
+    const { outcomes, isCommitted } = runGroup(group);
+    const tell = (error?: unknown) => settle(group, error === undefined ? outcomes : group.map(() => ({ error })));
+    // What changed nothing has nothing to be synced, though it may rest on what is on its way to the disk.
+    if (!disk || (!isCommitted && !isSyncing)) tell();
+    else {
+      unsynced.push(tell);
+      if (!isSyncing) sync(disk);
+    }
     return true;
   };
 
-  const runGroup = (group: readonly Task[]): readonly Outcome[] => {
+  /** Tells those whose commits stood before the sync began; those that came since share the next. */
+  const sync = (on: DiskSync): void => {
+    const telling = unsynced.splice(0);
+    isSyncing = true;
+    on.start((cause) => {
+      isSyncing = false;
+      if (unsynced.length > 0) sync(on);
+      const error = cause === undefined ? undefined : toUnavailable("written", cause);
+      for (const tell of telling) tell(error);
+    });
+  };
+
+  const runGroup = (group: readonly Task[]): { readonly outcomes: readonly Outcome[]; readonly isCommitted: boolean } => {
     try {
       const count = group.reduce((sum, task) => sum + task.writes.length, 0);
       // Taken from the store itself, under the lock: other processes count on from here.
@@ -94,11 +118,11 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
       // What changed nothing needs no sync.
       const changed = outcomes.some((outcome) => "changed" in outcome && outcome.changed);
       (changed ? commit : rollback).run();
-      return outcomes;
+      return { outcomes, isCommitted: changed };
     } catch (cause) {
       if (database.isTransaction) rollback.run();
       const error = toUnavailable("written", cause);
-      return group.map(() => ({ error }));
+      return { outcomes: group.map(() => ({ error })), isCommitted: false };
     }
   };
 
@@ -155,6 +179,15 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     finish() {
       finished = true;
       while (waiting.length > 0) writeGroup();
+      if (!disk) return;
+      try {
+        if (unsynced.length > 0) disk.wait();
+        for (const tell of unsynced.splice(0)) tell();
+      } catch (cause) {
+        for (const tell of unsynced.splice(0)) tell(toUnavailable("written", cause));
+      } finally {
+        disk.close();
+      }
     },
   };
 }
