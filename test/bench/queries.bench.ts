@@ -18,7 +18,7 @@ import type { ServerJob, ServerResult } from "./queries/server.ts";
 
 const ADMISSION = [
   { concurrency: 1, queries: 2_000 },
-  { concurrency: 32, queries: 20_000 },
+  { concurrency: 32, queries: 30_000 },
   { concurrency: 256, queries: 20_000 },
 ];
 const FINISHED = { concurrency: 32, queries: 4_000 };
@@ -45,7 +45,7 @@ console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[
 console.log("admission, its turns waiting for their model | accepted/s | p50 ms | p99 ms");
 for (const { concurrency, queries } of ADMISSION) {
   await withService(async ({ url, socket }) => {
-    await submit(url, socket, "waits", { concurrency, queries: Math.min(queries / 10, 500) });
+    await submit(url, socket, "waits", { concurrency, queries: Math.min(queries, 3000) });
     const { perSecond, p50, p99 } = await submit(url, socket, "waits", { concurrency, queries });
     console.log(`${queries} at concurrency ${concurrency} | ${perSecond.toFixed(0)} | ${p50.toFixed(2)} | ${p99.toFixed(2)}`);
   });

@@ -25,21 +25,28 @@ export class JsonPieces {
   toStream(ended: (error?: unknown) => void): ReadableStream<Uint8Array> {
     const iterator = this.#pieces[Symbol.asyncIterator]();
     const encoder = new TextEncoder();
+    let isOver = false;
+    const over = (error?: unknown) => {
+      if (!isOver) ended(error);
+      isOver = true;
+    };
     return new ReadableStream<Uint8Array>(
       {
         async pull(controller) {
           try {
             const next = await iterator.next();
+            // The reader left while this piece was made.
+            if (isOver) return;
             if (!next.done) return controller.enqueue(encoder.encode(next.value));
-            ended();
+            over();
             controller.close();
           } catch (error) {
-            ended(error);
+            over(error);
             controller.error(error);
           }
         },
         async cancel() {
-          ended();
+          over();
           await iterator.return?.();
         },
       },

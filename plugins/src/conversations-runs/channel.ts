@@ -62,8 +62,14 @@ export const queryChannel = defineChannel({
     "query:started": v.object(identifiers),
     "query:followUpAccepted": v.object({ sessionId: text, clientRequestId: text }),
     "query:message": v.object({ ...identifiers, message: turnMessage }),
-    "query:complete": v.object({ ...identifiers, terminal: turnTerminal, result: v.optional(v.unknown()) }),
-    "query:error": v.object({ ...identifiers, error: text, code: v.optional(text) }),
+    /** `seq` of an end is the last message's: whoever has less misses some. */
+    "query:complete": v.object({
+      ...identifiers,
+      seq: v.optional(v.number()),
+      terminal: turnTerminal,
+      result: v.optional(v.unknown()),
+    }),
+    "query:error": v.object({ ...identifiers, seq: v.optional(v.number()), error: text, code: v.optional(text) }),
     "activity:run_status": v.object({
       runId: text,
       status: v.picklist(["running", "idle", "completed", "failed"]),

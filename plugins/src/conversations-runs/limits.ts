@@ -40,8 +40,6 @@ export const RETURN_MS = 2 * 60_000;
 export const TRANSCRIPT_FLUSH_MS = 100;
 /** Characters that a turn may have said and not written down; more makes it wait. */
 export const TRANSCRIPT_HELD = 1024 * 1024;
-/** Events that are replayed at once, before the client is waited for. */
-export const REPLAY_PAGE = 100;
 
 /** What of a conversation a turn is given at most: messages, and characters of their JSON. */
 export const HISTORY_MESSAGES = 2000;
@@ -49,3 +47,17 @@ export const HISTORY_CHARACTERS = 8 * 1024 * 1024;
 
 /** Delegation from run to run (open points 10). */
 export const DELEGATION_DEPTH = 4;
+
+/** Characters of JSON of one event at most, of all that waits for a connection at once, and from where on it is asked whether it took it. */
+export const EVENT_CHARACTERS = 256 * 1024;
+export const OUTSTANDING_CHARACTERS = 256 * 1024;
+export const UNCONFIRMED_CHARACTERS = 64 * 1024;
+
+/**
+ * Characters of JSON of one kept message, of one piece of a transcript, and of parts of a receipt: each with its others fits into an entry
+ * of the log, whatever bytes the characters take.
+ */
+export const KEPT_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
+export const TRANSCRIPT_PIECE_CHARACTERS = 2 * 1024 * 1024;
+export const RECEIPT_TEXT_CHARACTERS = 1024 * 1024;
+export const RECEIPT_ARGUMENTS_CHARACTERS = 512 * 1024;

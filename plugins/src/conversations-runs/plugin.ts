@@ -87,7 +87,7 @@ export const conversationsRuns = definePlugin({
       engine.define<Turn | ClearInput, void>(
         workKind(depth),
         async (context, input) => {
-          if ("clear" in input) return clearing.finish(input);
+          if ("clear" in input) return clearing.finish(input, context.signal);
           let end: Awaited<ReturnType<typeof work.run>> | undefined;
           try {
             end = await work.run(context, input);
@@ -116,7 +116,7 @@ export const conversationsRuns = definePlugin({
         async admit({ token, clientInstanceId, received }, signal): Promise<SocketHolder> {
           const caller = await identity.resolve(token, signal);
           if (!caller) throw agentErrors.unauthorized();
-          return { ...caller, clientInstanceId, received };
+          return { ...caller, clientInstanceId, received: new Map(Object.entries(received ?? {})) };
         },
         joined({ id, who }): Promise<void> | void {
           sockets.set(id, who);
@@ -124,8 +124,8 @@ export const conversationsRuns = definePlugin({
           if (userId === undefined) return;
           const listener = { userId, clientInstanceId };
           audiences.join(listener, id, received);
-          const written = Object.entries(received ?? {}).filter(([request]) => !audiences.hears(listener, request));
-          return replayWritten({ log, requests, channel }, listener, id, Object.fromEntries(written));
+          const written = [...received].filter(([request]) => !audiences.hears(listener, request));
+          return replayWritten({ log, requests, channel, audiences }, listener, id, written);
         },
         gone({ id, who: { userId, clientInstanceId } }) {
           sockets.delete(id);
@@ -234,7 +234,6 @@ export const conversationsRuns = definePlugin({
         const { options, clientRequestId, mediaRefs } = body;
         const client = submitter(who, body.originSocketId);
         if (mediaRefs.length > 0 || options.fileReferences.length > 0) throw agentErrors.attachments_unavailable();
-        if (!(await agents.find(options.agentId))) throw agentErrors.unknown_agent();
         const { isDuplicate } = await admission.admit(
           {
             ...client,
@@ -249,6 +248,9 @@ export const conversationsRuns = definePlugin({
             contentDigest: requestDigest(body),
           },
           { conversationId: options.conversationId },
+          async () => {
+            if (!(await agents.find(options.agentId))) throw agentErrors.unknown_agent();
+          },
         );
         return { ok: true as const, clientRequestId, ...(isDuplicate && { duplicate: true }) };
       },
@@ -335,7 +337,7 @@ export const conversationsRuns = definePlugin({
 /** Who holds a realtime connection. */
 interface SocketHolder extends ports.Caller {
   readonly clientInstanceId: string;
-  readonly received: Readonly<Record<string, number>> | undefined;
+  readonly received: ReadonlyMap<string, number>;
 }
 
 /** `{"name":[…]}`, page by page: nothing of a long list is held. */

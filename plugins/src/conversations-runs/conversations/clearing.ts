@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import { type Runs, withEvent } from "../runs/runs.ts";
+import { persistently } from "../turns/persistently.ts";
 import { writeAgain } from "../write-again.ts";
 import { type Conversations, messageStream, runOfSession, workKind } from "./conversations.ts";
 
@@ -25,9 +26,20 @@ export function createClearing(given: {
   readonly interrupt: (sessionId: string) => void;
 }) {
   const { engine, log, clock, ids, conversations, runs, interrupt } = given;
-  const waiting = new Map<string, Set<() => void>>();
+  const waiting = new Map<string, Set<PromiseWithResolvers<void>>>();
 
-  const finish = async ({ conversationId, sessionId }: ClearInput): Promise<void> => {
+  const finish = async ({ conversationId, sessionId }: ClearInput, signal?: AbortSignal): Promise<void> => {
+    try {
+      if (signal) await persistently(clock, signal, () => empty(conversationId, sessionId));
+      else await empty(conversationId, sessionId);
+    } catch (error) {
+      for (const told of waiting.get(conversationId) ?? []) told.reject(error);
+      throw error;
+    }
+    for (const told of waiting.get(conversationId) ?? []) told.resolve();
+  };
+
+  const empty = async (conversationId: string, sessionId: string | undefined): Promise<void> => {
     await log.remove(messageStream(conversationId));
     const runId = sessionId === undefined ? undefined : runOfSession(sessionId);
     if (runId !== undefined) {
@@ -35,7 +47,9 @@ export function createClearing(given: {
         const run = await runs.find(runId);
         if (!run || run.value.cleared) return;
         const at = new Date(clock.now()).toISOString();
-        await runs.writeAll(runs.clear(run, withEvent(run.value, "closed", at, { cleared: true, completed_at: at })));
+        // No turn of the session executes now: what still says so lost its end.
+        const rested = run.value.status === "running" ? withEvent(run.value, "turn-failed", at) : run.value;
+        await runs.writeAll(runs.clear(run, withEvent(rested, "closed", at, { cleared: true, completed_at: at })));
       });
     }
     await writeAgain(async () => {
@@ -44,7 +58,6 @@ export function createClearing(given: {
       const { clearing: _clearing, sessionId: _session, ...rest } = stored.value;
       await conversations.put(conversationId, { ...rest, updatedAt: new Date(clock.now()).toISOString() }, stored.version);
     });
-    for (const told of waiting.get(conversationId) ?? []) told();
   };
 
   return {
@@ -52,36 +65,38 @@ export function createClearing(given: {
     finish,
     /** Resolves when the conversation is empty; from the call on it takes no query. False where there is none that is this user's. */
     async clear(conversationId: string, mayClear: (userId: string) => boolean, signal: AbortSignal): Promise<boolean> {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const onAbort = () => reject(signal.reason);
+      const cleared = Promise.withResolvers<void>();
+      // Its work may fail before anybody waits for it.
+      cleared.promise.catch(() => {});
+      const onAbort = () => cleared.reject(signal.reason);
       const told = waiting.get(conversationId) ?? new Set();
-      waiting.set(conversationId, told.add(resolve));
+      waiting.set(conversationId, told.add(cleared));
       signal.addEventListener("abort", onAbort, { once: true });
       try {
         const started = await writeAgain(async () => {
           const stored = await conversations.find(conversationId);
           if (!stored || !mayClear(stored.value.userId)) return undefined;
           const { sessionId } = stored.value;
-          // It is being cleared already: wait for that.
-          if (stored.value.clearing) return { sessionId };
+          // Where it is being cleared already it is done once more, in case that came to nothing: there is no more to lose.
+          const marked = { ...stored.value, clearing: true as const };
           await engine.start(
             workKind(stored.value.depth ?? 0),
             ids.id("clear_"),
             { clear: true, conversationId, sessionId } satisfies ClearInput,
             {
               key: sessionId ?? conversationId,
-              records: [conversations.write.put(conversationId, { ...stored.value, clearing: true }, stored.version)],
+              records: [conversations.write.put(conversationId, marked, stored.version)],
             },
           );
           return { sessionId };
         });
         if (!started) return false;
         if (started.sessionId !== undefined) interrupt(started.sessionId);
-        await promise;
+        await cleared.promise;
         return true;
       } finally {
         signal.removeEventListener("abort", onAbort);
-        told.delete(resolve);
+        told.delete(cleared);
         if (told.size === 0) waiting.delete(conversationId);
       }
     },

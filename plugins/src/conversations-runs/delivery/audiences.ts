@@ -1,6 +1,6 @@
 import type { Channel, ports } from "@portico/core";
 import type { queryChannel } from "../channel.ts";
-import { REPLAY_PAGE, RETURN_MS } from "../limits.ts";
+import { OUTSTANDING_CHARACTERS, RETURN_MS, UNCONFIRMED_CHARACTERS } from "../limits.ts";
 import type { Transcript } from "../turns/transcript.ts";
 import type { TurnEvent } from "../turns/turn.ts";
 
@@ -19,23 +19,28 @@ export interface Watched {
   left: number;
 }
 
-/** One connection, and the turns on which it is still behind: it is sent these from the transcript, and not as they happen. */
+/** One connection, and the turns on which it is behind: it is sent these from the transcript, and not as they happen. */
 interface Seat {
   readonly socketId: string;
   readonly behind: Map<Watched, number>;
+  /** Characters that were sent, and of which it is not known whether they have left. */
+  outstanding: number;
+  isAsked: boolean;
 }
 
 interface Audience {
+  readonly key: string;
   readonly seats: Map<string, Seat>;
   readonly watched: Set<Watched>;
   expiry: ports.Timer | undefined;
 }
 
-type Wire = Pick<Channel<typeof queryChannel>, "send" | "drained">;
+type Wire = Pick<Channel<typeof queryChannel>, "send" | "drained" | "drop">;
 
 /**
  * Brings what turns tell to the connections that may hear it: those of the same user and the same clientInstanceId. A client that comes back
- * within two minutes gets what it missed, in order (open points 7).
+ * within two minutes gets what it missed, in order (open points 7). A connection that takes less than is told is not filled further: it
+ * goes on from the transcript when it has taken what it was sent.
  */
 export class Audiences {
   readonly #audiences = new Map<string, Audience>();
@@ -48,30 +53,30 @@ export class Audiences {
   }
 
   /** A connection stands. `received` says where the client itself knows to have come. */
-  join(listener: Listener, socketId: string, received: Readonly<Record<string, number>> = {}): void {
+  join(listener: Listener, socketId: string, received: ReadonlyMap<string, number>): void {
     const audience = this.#of(listener);
     audience.expiry?.cancel();
     audience.expiry = undefined;
-    const wasEmpty = audience.seats.size === 0;
-    const seat: Seat = { socketId, behind: new Map() };
+    // With another connection still there, this may be the same client, and the other one dead: what that one was sent may never arrive.
+    const from = (watched: Watched) => (audience.seats.size === 0 ? watched.left : 0);
+    const starts = [...audience.watched].map((watched) => [watched, from(watched)] as const);
+    const seat: Seat = { socketId, behind: new Map(), outstanding: 0, isAsked: false };
     audience.seats.set(socketId, seat);
-    for (const watched of audience.watched) {
-      const seq = received[watched.clientRequestId];
-      if (seq !== undefined) void this.#catchUp(audience, seat, watched, 0, seq);
-      else if (wasEmpty) void this.#catchUp(audience, seat, watched, watched.left, 0);
+    for (const [watched, position] of starts) {
+      const seq = received.get(watched.clientRequestId);
+      void this.#catchUp(audience, seat, watched, seq === undefined ? position : 0, seq ?? 0);
     }
   }
 
   /** A connection is over. */
   leave(listener: Listener, socketId: string): void {
-    const key = keyOf(listener);
-    const audience = this.#audiences.get(key);
+    const audience = this.#audiences.get(keyOf(listener));
     const seat = audience?.seats.get(socketId);
     if (!audience || !seat) return;
     audience.seats.delete(socketId);
     if (audience.seats.size > 0) return;
     for (const watched of audience.watched) watched.left = seat.behind.get(watched) ?? watched.transcript.position;
-    audience.expiry = this.#clock.after(RETURN_MS, () => this.#audiences.delete(key));
+    this.#expire(audience);
   }
 
   /** Whether an audience hears this request already, so that nobody replays it twice. */
@@ -80,17 +85,20 @@ export class Audiences {
     return [...watched].some((each) => each.clientRequestId === clientRequestId);
   }
 
-  /** A turn begins to tell. Nothing is kept for a client that has been away for too long. */
+  /** A turn begins to tell, whether anybody is there or not. */
   watch(listener: Listener, clientRequestId: string, transcript: Transcript): Watched {
     const watched: Watched = { transcript, clientRequestId, isOver: false, left: 0 };
-    this.#audiences.get(keyOf(listener))?.watched.add(watched);
+    this.#of(listener).watched.add(watched);
     return watched;
   }
 
-  /** A turn told something: its newest event. */
-  tell(listener: Listener, watched: Watched, event: TurnEvent): void {
-    for (const seat of this.#audiences.get(keyOf(listener))?.seats.values() ?? []) {
-      if (!seat.behind.has(watched)) this.#wire().send(seat.socketId, event);
+  /** A turn told something. */
+  tell(listener: Listener, watched: Watched, event: TurnEvent, position: number, size: number): void {
+    const audience = this.#audiences.get(keyOf(listener));
+    for (const seat of audience?.seats.values() ?? []) {
+      if (seat.behind.has(watched)) continue;
+      if (seat.outstanding > OUTSTANDING_CHARACTERS) void this.#catchUp(audience!, seat, watched, position, 0);
+      else this.#send(seat, event, size);
     }
   }
 
@@ -103,7 +111,9 @@ export class Audiences {
   finish(listener: Listener, watched: Watched): void {
     watched.isOver = true;
     const audience = this.#audiences.get(keyOf(listener));
-    if (audience) this.#release(audience, watched);
+    if (!audience) return;
+    this.#release(audience, watched);
+    if (audience.seats.size === 0 && !audience.expiry) this.#expire(audience);
   }
 
   close(): void {
@@ -111,20 +121,53 @@ export class Audiences {
     this.#audiences.clear();
   }
 
+  #send(seat: Seat, event: TurnEvent, size: number): void {
+    this.#wire().send(seat.socketId, event);
+    seat.outstanding += size;
+    if (seat.outstanding <= UNCONFIRMED_CHARACTERS || seat.isAsked) return;
+    seat.isAsked = true;
+    void this.#wire()
+      .drained(seat.socketId)
+      .then(() => {
+        seat.isAsked = false;
+        seat.outstanding = 0;
+      });
+  }
+
   async #catchUp(audience: Audience, seat: Seat, watched: Watched, from: number, seq: number): Promise<void> {
     const { transcript } = watched;
-    seat.behind.set(watched, from);
-    for (let position = from; audience.seats.has(seat.socketId);) {
-      const page = position < transcript.position ? await transcript.page(position, REPLAY_PAGE).catch(() => []) : [];
-      if (page.length === 0) break;
-      for (const event of page.filter((each) => isAfter(each, seq))) this.#wire().send(seat.socketId, event);
-      position += page.length;
-      seat.behind.set(watched, position);
-      if (!(await this.#wire().drained(seat.socketId))) return;
+    const isHere = () => audience.seats.has(seat.socketId);
+    let position = from;
+    seat.behind.set(watched, position);
+    try {
+      while (position < transcript.position) {
+        const { events, next } = await transcript.page(position);
+        for (const [at, event] of events.entries()) {
+          if (!isHere()) return;
+          seat.behind.set(watched, Math.min(position + at, next));
+          if (!isAfter(event, seq)) continue;
+          if (seat.outstanding > OUTSTANDING_CHARACTERS && !(await this.#drained(seat))) return;
+          this.#wire().send(seat.socketId, event);
+          seat.outstanding += JSON.stringify(event.data).length;
+        }
+        position = next;
+        seat.behind.set(watched, position);
+        if (!(await this.#drained(seat))) return;
+      }
+    } catch {
+      // What was told cannot be read now: whoever comes back tries again, and nobody misses it without knowing.
+      this.#wire().drop(seat.socketId);
+      return;
     }
-    if (!audience.seats.has(seat.socketId)) return;
+    if (!isHere()) return;
     seat.behind.delete(watched);
     this.#release(audience, watched);
+  }
+
+  async #drained(seat: Seat): Promise<boolean> {
+    const isThere = await this.#wire().drained(seat.socketId);
+    seat.outstanding = 0;
+    return isThere;
   }
 
   /** Forget a turn of which nobody waits for more. */
@@ -133,9 +176,18 @@ export class Audiences {
     if ([...audience.seats.values()].every(({ behind }) => !behind.has(watched))) audience.watched.delete(watched);
   }
 
+  /** Nobody is there: after a while what is over is forgotten, and so is the audience when nothing is left. */
+  #expire(audience: Audience): void {
+    audience.expiry = this.#clock.after(RETURN_MS, () => {
+      audience.expiry = undefined;
+      for (const watched of audience.watched) if (watched.isOver) audience.watched.delete(watched);
+      if (audience.watched.size === 0) this.#audiences.delete(audience.key);
+    });
+  }
+
   #of(listener: Listener): Audience {
     const key = keyOf(listener);
-    const known = this.#audiences.get(key) ?? { seats: new Map(), watched: new Set(), expiry: undefined };
+    const known = this.#audiences.get(key) ?? { key, seats: new Map(), watched: new Set(), expiry: undefined };
     this.#audiences.set(key, known);
     return known;
   }

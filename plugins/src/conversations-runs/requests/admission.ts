@@ -41,6 +41,7 @@ export function createAdmission(given: {
   const admit = async (
     submission: Submission,
     target: Target,
+    check: () => Promise<void>,
   ): Promise<{ readonly request: ClientRequest; readonly isDuplicate: boolean }> => {
     const key = requestKey(submission.userId, submission.clientRequestId);
     // A place that is there may be busy or gone for what is new, and not for what was admitted before: then the registry is asked first.
@@ -50,6 +51,14 @@ export function createAdmission(given: {
       const known = isAsked ? await requests.find(key) : undefined;
       isAsked = true;
       if (known) return { request: sameContent(known.value, submission), isDuplicate: true };
+      try {
+        await check();
+      } catch (error) {
+        // What was admitted once stays so, whatever has become of the agent.
+        const admitted = await requests.find(key);
+        if (admitted) return { request: sameContent(admitted.value, submission), isDuplicate: true };
+        throw error;
+      }
       const now = clock.now();
       const at = new Date(now).toISOString();
       const place = await placeFor(submission, target, at);
@@ -64,9 +73,10 @@ export function createAdmission(given: {
   };
 
   return {
-    async admit(submission: Submission, target: Target) {
+    /** `check` refuses what is new. */
+    async admit(submission: Submission, target: Target, check: () => Promise<void> = async () => {}) {
       try {
-        return await admit(submission, target);
+        return await admit(submission, target, check);
       } catch (error) {
         throw toServiceError(error);
       }

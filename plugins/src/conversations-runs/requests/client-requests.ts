@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { ports } from "@portico/core";
+import { type ports, Secret } from "@portico/core";
 import type { ConversationsRunsSettings } from "../config.ts";
 import type { LookupBody, LookupResult } from "../query-contract.ts";
 import { transcriptStream } from "../turns/turn.ts";
@@ -39,6 +39,8 @@ export type ClientRequests = Awaited<ReturnType<typeof openClientRequests>>;
 interface Registry {
   /** Milliseconds since 1970: every submission since then is in the registry; `pending` while its first start goes on. */
   readonly coveredSince: number | "pending";
+  /** What the instance's secret is made of where this registry is its first. */
+  readonly mark?: string | undefined;
 }
 
 const SWEEP_PAGE = 200;
@@ -49,6 +51,7 @@ export async function openClientRequests(given: {
   readonly log: ports.EventLog;
   readonly secrets: ports.Secrets;
   readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
   readonly settings: ConversationsRunsSettings;
   readonly serverInstanceId: string;
 }) {
@@ -142,18 +145,22 @@ async function readCoverage({
   records,
   secrets,
   clock,
+  ids,
 }: {
   readonly records: ports.Records;
   readonly secrets: ports.Secrets;
   readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
 }): Promise<number> {
   const registries = records.collection<Registry>({ name: "client-registry" });
   const known = await registries.get("registry");
   if (known && known.value.coveredSince !== "pending") return known.value.coveredSince;
-  if (!known) await registries.put("registry", { coveredSince: "pending" });
-  const { created } = await secrets.keep("clientRequestRegistry", () => secrets.create("registry_"));
-  // A first start that was cut off goes on here; a lost registry finds the secret of the one before.
-  const coveredSince = created || known ? 0 : clock.now();
+  // A first start that was cut off goes on with its own mark: the secret holds it, or is made with it now. Another's secret means that
+  // there was a registry before.
+  const mark = known?.value.mark ?? ids.id("");
+  await registries.put("registry", { coveredSince: "pending", mark });
+  const kept = await secrets.keep("clientRequestRegistry", () => new Secret(`registry_${mark}`));
+  const coveredSince = kept.value.reveal() === `registry_${mark}` ? 0 : clock.now();
   await registries.put("registry", { coveredSince });
   return coveredSince;
 }

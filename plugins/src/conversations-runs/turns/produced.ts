@@ -6,6 +6,12 @@ export class Produced {
   readonly #texts: string[] = [];
   readonly #calls = new Map<string, ports.TurnToolCall>();
   #message: string | undefined;
+  #seq = 0;
+
+  /** The number of the last message. */
+  get seq(): number {
+    return this.#seq;
+  }
 
   /** The agent's words so far. */
   get output(): string {
@@ -19,6 +25,7 @@ export class Produced {
   add(event: TurnEvent): void {
     if (event.event !== "query:message") return;
     const { message } = event.data;
+    this.#seq = message.seq;
     switch (message.type) {
       case "text":
         if (this.#message !== undefined && this.#message !== message.id) this.#texts.push("\n\n");

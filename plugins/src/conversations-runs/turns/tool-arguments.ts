@@ -7,7 +7,6 @@ export type ArgumentsCheck = (args: unknown) => string | undefined;
 /** Schemas of tools are kept as long as their definitions are. */
 const checks = new WeakMap<object, ArgumentsCheck>();
 const options = { strict: false, allErrors: false, validateFormats: false, logger: false } as const;
-const drafts = { old: new Ajv(options), new: new Ajv2020(options) };
 
 /** The check of a tool's JSON Schema, of draft 7 or 2020-12. A schema that is none lets nothing pass. */
 export function argumentsCheck(schema: Readonly<Record<string, unknown>>): ArgumentsCheck {
@@ -20,7 +19,8 @@ function createCheck(schema: Readonly<Record<string, unknown>>): ArgumentsCheck 
   let validate: ValidateFunction;
   try {
     const { $schema, $id: _id, ...rest } = schema;
-    const draft = typeof $schema === "string" && /draft-0[4-7]/.test($schema) ? drafts.old : drafts.new;
+    // One for each schema: a shared one would keep every schema that it ever saw.
+    const draft = typeof $schema === "string" && /draft-0[4-7]/.test($schema) ? new Ajv(options) : new Ajv2020(options);
     validate = draft.compile(rest);
   } catch {
     return () => "the tool's schema cannot be used";

@@ -1,10 +1,29 @@
 import type { ports } from "@portico/core";
-import { TRANSCRIPT_FLUSH_MS, TRANSCRIPT_HELD } from "../limits.ts";
+import { TRANSCRIPT_FLUSH_MS, TRANSCRIPT_HELD, TRANSCRIPT_PIECE_CHARACTERS } from "../limits.ts";
 import { type TurnEvent, transcriptStream } from "./turn.ts";
 
 /** One entry of a transcript's stream: events that were written down together. */
 interface Piece {
   readonly events: readonly TurnEvent[];
+}
+
+/** An event that is not written down yet, and about how many characters it takes. */
+interface Held {
+  readonly event: TurnEvent;
+  readonly size: number;
+}
+
+/** A written piece: the position of its first event, and its sequence number in the stream. */
+interface Written {
+  readonly first: number;
+  readonly sequence: number;
+}
+
+export interface TranscriptGiven {
+  readonly log: ports.EventLog;
+  readonly clock: ports.Clock;
+  /** Told of each event when it is there, with its position and about how many characters it takes. */
+  readonly told: (event: TurnEvent, position: number, size: number) => void;
 }
 
 /**
@@ -13,21 +32,17 @@ interface Piece {
  */
 export class Transcript {
   readonly #stream: string;
-  readonly #given: { readonly log: ports.EventLog; readonly clock: ports.Clock; readonly told: (event: TurnEvent) => void };
-  /** Events that are not written yet, and the position of the first of them. */
-  #held: TurnEvent[] = [];
+  readonly #given: TranscriptGiven;
+  #held: Held[] = [];
   #heldFrom = 0;
   #characters = 0;
-  /** The position of the first event of each written piece. */
-  readonly #pieces: number[] = [];
+  readonly #written: Written[] = [];
   #flushing: Promise<void> = Promise.resolve();
   #timer: ports.Timer | undefined;
   #failure: unknown;
+  #isOver = false;
 
-  constructor(
-    turnId: string,
-    given: { readonly log: ports.EventLog; readonly clock: ports.Clock; readonly told: (event: TurnEvent) => void },
-  ) {
+  constructor(turnId: string, given: TranscriptGiven) {
     this.#stream = transcriptStream(turnId);
     this.#given = given;
   }
@@ -37,84 +52,123 @@ export class Transcript {
     return this.#heldFrom + this.#held.length;
   }
 
+  /** Whether nothing is taken any more: the turn has come to its end, whatever its engine still says. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** Tell and keep one event. Answers a promise where more is held than should be: wait for it before the next. */
   add(event: TurnEvent, size: number): void | Promise<void> {
-    this.#held.push(event);
+    if (this.#isOver) return;
+    this.#held.push({ event, size });
     this.#characters += size;
-    this.#given.told(event);
+    this.#given.told(event, this.position - 1, size);
     this.#timer ??= this.#given.clock.after(TRANSCRIPT_FLUSH_MS, () => {
       this.#timer = undefined;
-      // The next that waits, or the end, is told.
-      this.flush().catch(() => {});
+      void this.flush();
     });
     if (this.#characters > TRANSCRIPT_HELD) return this.flush();
   }
 
-  /** Resolves when everything so far is written. Throws LogUnavailable. */
+  /** Resolves when everything so far is written. Rejects with LogUnavailable; nobody needs to listen. */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.then(() => this.#write());
+    this.#flushing.catch(() => {});
     return this.#flushing;
   }
 
   /**
    * Keep the last events of the turn: `commit` gets the entry with which they are durable, to write it with the turn's end, and they are
-   * told when it is done.
+   * told when it is done. May be tried again; answers the sequence number of the entry.
    */
   async end(
     events: readonly TurnEvent[],
-    commit: (entry: { readonly stream: string; readonly entry: object }) => Promise<void>,
+    commit: (entry: { readonly stream: string; readonly entry: object }) => Promise<number | undefined>,
   ): Promise<void> {
-    await this.#flushing.catch(() => {});
     this.stop();
-    const last = [...this.#held, ...events];
-    await commit({ stream: this.#stream, entry: { events: last } satisfies Piece });
-    this.#pieces.push(this.#heldFrom);
-    this.#heldFrom += last.length;
+    await this.#flushing.catch(() => {});
+    // Several pieces' worth may wait where the log was away: the oldest of it goes first.
+    while (this.#failure === undefined && this.#held.length > 0 && sizeOf(this.#held) > TRANSCRIPT_PIECE_CHARACTERS)
+      await this.#write();
+    const first = this.#heldFrom;
+    const sequence = await commit({
+      stream: this.#stream,
+      entry: { events: [...this.#held.map(({ event }) => event), ...events] } satisfies Piece,
+    });
+    if (sequence !== undefined) this.#written.push({ first, sequence });
+    this.#heldFrom += this.#held.length + events.length;
+    const position = this.#heldFrom - events.length;
     this.#held = [];
-    for (const event of events) this.#given.told(event);
+    for (const [at, event] of events.entries()) this.#given.told(event, position + at, JSON.stringify(event.data).length);
   }
 
-  /** Nothing is written any more. */
+  /** Let go of what could not be written: the end must be, and it has an end of its own. */
+  forgetHeld(): void {
+    this.#held = [];
+    this.#characters = 0;
+  }
+
+  /** Nothing is taken any more. */
   stop(): void {
+    this.#isOver = true;
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#failure ??= new Error("The turn is over");
   }
 
-  /** At most `limit` events from a position on; none where there are no more yet. */
-  async page(position: number, limit: number): Promise<readonly TurnEvent[]> {
-    if (position >= this.#heldFrom) return this.#held.slice(position - this.#heldFrom, position - this.#heldFrom + limit);
-    const piece = this.#pieces.findLastIndex((first) => first <= position);
-    for await (const entry of this.#given.log.read(this.#stream, { from: piece + 1, limit: 1 })) {
-      const from = position - this.#pieces[piece]!;
-      return eventsOf(entry).slice(from, from + limit);
+  /**
+   * Some events from a position on, and the position behind them; the same position where there are no more yet. Events that cannot be read
+   * any more are left out. Rejects with LogUnavailable.
+   */
+  async page(position: number): Promise<{ readonly events: readonly TurnEvent[]; readonly next: number }> {
+    if (position >= this.#heldFrom) {
+      const events = this.#held.slice(position - this.#heldFrom).map(({ event }) => event);
+      return { events, next: position + events.length };
     }
-    return [];
+    const at = this.#written.findLastIndex(({ first }) => first <= position);
+    const piece = this.#written[at];
+    const next = this.#written[at + 1]?.first ?? this.#heldFrom;
+    if (!piece) return { events: [], next: this.#written[0]?.first ?? this.#heldFrom };
+    for await (const entry of this.#given.log.read(this.#stream, { from: piece.sequence, limit: 1 })) {
+      return { events: eventsOf(entry).slice(position - piece.first), next };
+    }
+    return { events: [], next };
   }
 
   async #write(): Promise<void> {
-    if (this.#failure) throw this.#failure;
+    if (this.#failure !== undefined) throw this.#failure;
     this.#timer?.cancel();
     this.#timer = undefined;
-    const count = this.#held.length;
-    if (count === 0) return;
-    this.#characters = 0;
-    try {
-      await this.#given.log.append(this.#stream, { events: this.#held.slice(0, count) } satisfies Piece);
-    } catch (error) {
-      // Whether it is there is unknown, and positions must not shift.
-      this.#failure ??= error;
-      throw error;
+    for (let count = this.#held.length; count > 0;) {
+      const piece: Held[] = [];
+      for (let size = 0; piece.length < count && size <= TRANSCRIPT_PIECE_CHARACTERS;) {
+        const held = this.#held[piece.length]!;
+        piece.push(held);
+        size += held.size;
+      }
+      try {
+        const entry: Piece = { events: piece.map(({ event }) => event) };
+        const sequence = await this.#given.log.append(this.#stream, entry);
+        this.#written.push({ first: this.#heldFrom, sequence });
+      } catch (error) {
+        // Whether it is there is unknown: written again, it might be there twice. What is held stays held.
+        this.#failure = error;
+        throw error;
+      }
+      this.#heldFrom += piece.length;
+      this.#held = this.#held.slice(piece.length);
+      this.#characters -= sizeOf(piece);
+      count -= piece.length;
     }
-    this.#pieces.push(this.#heldFrom);
-    this.#heldFrom += count;
-    this.#held = this.#held.slice(count);
   }
 }
 
 /** What a turn told until it ended or its process died. Damaged pieces are left out. */
 export async function* readTranscript(log: ports.EventLog, turnId: string): AsyncIterable<TurnEvent> {
   for await (const entry of log.read(transcriptStream(turnId))) yield* eventsOf(entry);
+}
+
+function sizeOf(held: readonly Held[]): number {
+  return held.reduce((sum, { size }) => sum + size, 0);
 }
 
 function eventsOf(entry: ports.LogEntry): readonly TurnEvent[] {

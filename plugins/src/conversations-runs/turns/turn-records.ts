@@ -5,7 +5,9 @@ import { advanceRequest } from "../requests/request-state.ts";
 import { firstRun } from "../runs/first-run.ts";
 import { type Receipt, receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
+import { RECEIPT_TEXT_CHARACTERS } from "../limits.ts";
 import { writeAgain } from "../write-again.ts";
+import { boundedCalls, boundedMessage, boundedText } from "./bounds.ts";
 import type { Turn } from "./turn.ts";
 
 /** How a turn ended, and what it leaves behind. */
@@ -75,8 +77,11 @@ export function createTurnRecords(given: {
     isOver: true,
     sweepAt: requests.sweepAt(at),
   });
-  const began = (run: Run, at: string): Run =>
-    withEvent(run, "turn-began", at, { turn_started_at: at, messageCount: (run.messageCount ?? 0) + 1 });
+  const began = (before: Run, at: string): Run => {
+    // One turn of a session executes at a time: what still says so lost its end, and is at rest all the same.
+    const run = before.status === "running" ? withEvent(before, "turn-failed", at) : before;
+    return withEvent(run, "turn-began", at, { turn_started_at: at, messageCount: (run.messageCount ?? 0) + 1 });
+  };
 
   return {
     /**
@@ -98,18 +103,25 @@ export function createTurnRecords(given: {
         return { stop: conversation?.value.clearing ? "conversation_cleared" : request.value.stop };
       }),
 
-    /** The turn is over: answer, receipt, request and run in one commit with the last of its transcript. False where that was so before. */
-    end: (turn: Turn, end: TurnEnd, transcript: { readonly stream: string; readonly entry: object }): Promise<boolean> =>
+    /**
+     * The turn is over: answer, receipt, request and run in one commit with the last of its transcript, whose sequence number it answers.
+     * Undefined where that was so before.
+     */
+    end: (
+      turn: Turn,
+      end: TurnEnd,
+      transcript: { readonly stream: string; readonly entry: object },
+    ): Promise<number | undefined> =>
       writeAgain(async () => {
         const { request, run: before } = await read(turn);
         const { state } = request.value;
-        if (state === "ended" || state === "tombstone") return false;
+        if (state === "ended" || state === "tombstone") return undefined;
         const now = clock.now();
         const at = new Date(now).toISOString();
         const isBegun = state === "committed";
         const found = before?.value ?? firstRun(turn, at);
         const run = isBegun ? found : began(found, at);
-        const messages = end.messages.map(({ role, parts }, index): StoredMessage => ({
+        const messages = end.messages.map(boundedMessage).map(({ role, parts }, index): StoredMessage => ({
           id: `${turn.turnId}-a${index + 1}`,
           role,
           parts,
@@ -117,7 +129,7 @@ export function createTurnRecords(given: {
           turnId: turn.turnId,
           clientRequestId: turn.clientRequestId,
         }));
-        await log.appendAll(
+        const sequences = await log.appendAll(
           [
             ...(isBegun ? [] : [userMessage(turn, at)]),
             ...messages.map((entry) => ({ stream: messageStream(turn.conversationId), entry })),
@@ -136,7 +148,7 @@ export function createTurnRecords(given: {
             ],
           },
         );
-        return true;
+        return sequences.at(-1);
       }),
 
     /** Say that a turn is to stop, where it has not begun yet. False where it had. */
@@ -154,10 +166,10 @@ export function createTurnRecords(given: {
     return {
       receipt_id: ids.id("rcp_"),
       run_id: turn.runId,
-      goal: turn.prompt,
-      input: turn.prompt,
-      output: end.output,
-      tool_calls: end.toolCalls.map(({ callId, toolId, name, arguments: args, isError }) => ({
+      goal: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS / 4),
+      input: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS),
+      output: boundedText(end.output, RECEIPT_TEXT_CHARACTERS),
+      tool_calls: boundedCalls(end.toolCalls).map(({ callId, toolId, name, arguments: args, isError }) => ({
         id: callId,
         tool_id: toolId,
         name,

@@ -1,4 +1,6 @@
 import type { ports } from "@portico/core";
+import { EVENT_CHARACTERS } from "../limits.ts";
+import { boundedResult, boundedText, boundedValue } from "./bounds.ts";
 import { Produced } from "./produced.ts";
 import type { Transcript } from "./transcript.ts";
 import { identifiersOf, type Turn, type TurnEvent, type TurnMessage } from "./turn.ts";
@@ -17,29 +19,45 @@ export class TurnVoice {
     this.#transcript = transcript;
   }
 
+  /** The number of the last message. */
+  get seq(): number {
+    return this.#seq;
+  }
+
   /** Pieces of one kind belong to one message; anything else begins another. */
   say(saying: ports.Saying): void | Promise<void> {
+    // An engine that goes on talking after its turn has ended is not heard.
+    if (this.#transcript.isOver) return;
     switch (saying.type) {
       case "text":
-      case "thinking": {
-        if (this.#open?.type !== saying.type) this.#open = { type: saying.type, id: this.#nextId() };
-        const { type, delta } = saying;
-        return this.#tell({ id: this.#open.id, role: "assistant", type, delta, seq: ++this.#seq }, delta.length);
-      }
+      case "thinking":
+        return this.#piece(saying.type, saying.delta);
       case "tool_call": {
         const { callId, toolId, name, arguments: args } = saying;
-        return this.#whole("assistant", "tool_call", { callId, toolId, name, arguments: args });
+        return this.#whole("assistant", "tool_call", { callId, toolId, name, arguments: boundedValue(args, EVENT_CHARACTERS) });
       }
       case "tool_result": {
         const { callId, toolId, result } = saying;
-        return this.#whole("tool", "tool_result", { callId, toolId, result });
+        return this.#whole("tool", "tool_result", { callId, toolId, result: boundedResult(result) });
       }
     }
   }
 
   /** Words that a tool carries to the user at once. */
   deliver(text: string): void | Promise<void> {
-    return this.#whole("assistant", "delivery", text);
+    return this.#whole("assistant", "delivery", boundedText(text, EVENT_CHARACTERS));
+  }
+
+  #piece(type: "text" | "thinking", delta: string): void | Promise<void> {
+    if (this.#open?.type !== type) this.#open = { type, id: this.#nextId() };
+    const { id } = this.#open;
+    let taken: void | Promise<void> = undefined;
+    // A piece that no connection could carry at once becomes several.
+    for (let from = 0; from < delta.length || from === 0; from += EVENT_CHARACTERS) {
+      const part = delta.slice(from, from + EVENT_CHARACTERS);
+      taken = this.#tell({ id, role: "assistant", type, delta: part, seq: ++this.#seq }, part.length);
+    }
+    return taken;
   }
 
   #whole(role: TurnMessage["role"], type: TurnMessage["type"], content: unknown): void | Promise<void> {
@@ -50,10 +68,13 @@ export class TurnVoice {
   #tell(message: TurnMessage, size: number): void | Promise<void> {
     const event: TurnEvent = { event: "query:message", data: { ...identifiersOf(this.#turn), message } };
     this.produced.add(event);
-    return this.#transcript.add(event, size);
+    return this.#transcript.add(event, size + ENVELOPE_CHARACTERS);
   }
 
   #nextId(): string {
     return `${this.#turn.turnId}-${++this.#messages}`;
   }
 }
+
+/** What an event takes beside its content, about. */
+const ENVELOPE_CHARACTERS = 400;

@@ -1,9 +1,11 @@
 import { describeCause, ports } from "@portico/core";
 import { readHistory } from "../conversations/messages.ts";
 import type { Audiences } from "../delivery/audiences.ts";
-import type { Delegate } from "./built-in-tools.ts";
-import { builtInTools } from "./built-in-tools.ts";
+import { EVENT_CHARACTERS } from "../limits.ts";
+import { boundedText } from "./bounds.ts";
+import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
+import { isStoreAway, persistently } from "./persistently.ts";
 import { Produced } from "./produced.ts";
 import { readTranscript, Transcript } from "./transcript.ts";
 import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "./turn.ts";
@@ -37,22 +39,20 @@ export function createTurnWork(given: TurnWorkGiven) {
     const transcript: Transcript = new Transcript(turn.turnId, {
       log,
       clock,
-      told: (event) => audiences.tell(listener, watched, event),
+      told: (event, position, size) => audiences.tell(listener, watched, event, position, size),
     });
     const watched = audiences.watch(listener, turn.clientRequestId, transcript);
     const voice = new TurnVoice(turn, transcript);
     const { signal: stopping, leave } = desk.enter(turn);
     try {
-      const { stop } = await records.begin(turn);
+      const { stop } = await persistently(clock, context.signal, () => records.begin(turn));
       audiences.announce(listener, statusEvent(turn, "running"));
       void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);
       const end =
         stop === undefined
           ? await play(given, { context, turn, voice, stopping })
           : { ...nothing, status: "interrupted" as const, reason: stop };
-      await persistently(clock, () =>
-        transcript.end([endEvent(turn, end)], async (entry) => void (await records.end(turn, end, entry))),
-      );
+      await finish(turn, end, voice, transcript, context.signal);
       audiences.announce(listener, statusEvent(turn, statusAfter(turn, end)));
       return end;
     } finally {
@@ -62,32 +62,57 @@ export function createTurnWork(given: TurnWorkGiven) {
     }
   };
 
+  /** The end is written, however long the stores take and whatever it holds: nothing of a turn may be left open. */
+  const finish = async (
+    turn: Turn,
+    end: TurnEnd,
+    voice: TurnVoice,
+    transcript: Transcript,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const write = (ended: TurnEnd) =>
+      persistently(clock, signal, () =>
+        transcript.end([endEvent(turn, ended, voice.seq)], (entry) => records.end(turn, ended, entry)),
+      );
+    try {
+      await write(end);
+    } catch (error) {
+      if (isStoreAway(error) || error instanceof ports.EngineFenced) throw error;
+      given.telemetry.log.error("The end of a turn could not be kept as it was", { turn: turn.turnId }, error);
+      transcript.forgetHeld();
+      await write(unkept);
+    }
+  };
+
   /** Closes a turn whose process died: failed, with what it had said kept (open points 9). */
   const closed = async (turn: Turn): Promise<void> => {
     const produced = new Produced();
     for await (const event of readTranscript(log, turn.turnId)) produced.add(event);
     const end: TurnEnd = { ...leftBehind(produced), status: "failed", reason: "process_restart" };
-    await records.end(turn, end, { stream: transcriptStream(turn.turnId), entry: { events: [endEvent(turn, end)] } });
+    const write = (ended: TurnEnd) =>
+      records.end(turn, ended, {
+        stream: transcriptStream(turn.turnId),
+        entry: { events: [endEvent(turn, ended, produced.seq)] },
+      });
+    try {
+      await write(end);
+    } catch (error) {
+      if (isStoreAway(error)) throw error;
+      await write({ ...nothing, status: "failed", reason: "process_restart" });
+    }
   };
 
   return { run, closed };
 }
 
-/** A store that is away for a moment must not cost a turn its end; one that stays away leaves it to the next start. */
-async function persistently(clock: ports.Clock, write: () => Promise<void>): Promise<void> {
-  for (const pauseMs of END_PAUSES_MS) {
-    try {
-      return await write();
-    } catch (error) {
-      if (!(error instanceof ports.LogUnavailable) && !(error instanceof ports.RecordsUnavailable)) throw error;
-      await clock.sleep(pauseMs);
-    }
-  }
-  await write();
-}
-
-const END_PAUSES_MS = [100, 1000, 5000];
 const nothing = { output: "", messages: [], toolCalls: [] };
+/** What stands in for an end that no store takes. */
+const unkept: TurnEnd = {
+  ...nothing,
+  status: "failed",
+  reason: "error",
+  failure: { code: "internal_error", message: "What the turn produced could not be kept" },
+};
 
 /** From the agent's definition to the end of its words. */
 async function play(
@@ -168,8 +193,9 @@ function leftBehind({ output, toolCalls }: Produced): Omit<TurnEnd, "status"> {
   return { output, toolCalls, messages };
 }
 
-function endEvent(turn: Turn, end: TurnEnd): TurnEvent {
-  const identifiers = identifiersOf(turn);
+/** `seq` is the last message's, so that a client knows whether it has all of them. */
+function endEvent(turn: Turn, end: TurnEnd, seq: number): TurnEvent {
+  const identifiers = { ...identifiersOf(turn), seq };
   switch (end.status) {
     case "completed":
       return {
@@ -177,7 +203,7 @@ function endEvent(turn: Turn, end: TurnEnd): TurnEvent {
         data: {
           ...identifiers,
           terminal: { status: "completed", ...(end.reason !== undefined && { reason: end.reason }), runId: turn.runId },
-          result: { output: end.output, ...(end.usage && { usage: end.usage }) },
+          result: { output: boundedText(end.output, EVENT_CHARACTERS), ...(end.usage && { usage: end.usage }) },
         },
       };
     case "interrupted":
@@ -188,7 +214,7 @@ function endEvent(turn: Turn, end: TurnEnd): TurnEvent {
           terminal: {
             status: "interrupted",
             ...(end.reason !== undefined && { reason: end.reason }),
-            partial: end.output,
+            partial: boundedText(end.output, EVENT_CHARACTERS),
             runId: turn.runId,
           },
         },
