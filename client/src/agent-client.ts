@@ -67,6 +67,8 @@ class Connection implements AgentClient {
   readonly #open = new Map<string, { readonly query: OpenQuery; readonly submission: Submission; isAccepted: boolean }>();
   readonly #closing = new AbortController();
   #refusal: Error | undefined;
+  #isCatchingUp = false;
+  #isLooking = false;
 
   constructor({ baseURL, token, clientInstanceId, fetch, transports, silenceMs }: AgentClientOptions) {
     this.clientInstanceId = clientInstanceId ?? randomId("client-");
@@ -113,6 +115,8 @@ class Connection implements AgentClient {
       () => {
         entry.isAccepted = true;
         opened.accept();
+        if (this.#refusal) this.#end(opened, { status: "unknown", reason: "The service refuses the connection" });
+        else void this.#lookAfter();
       },
       (error: unknown) => this.#giveUp(opened, error),
     );
@@ -201,16 +205,19 @@ class Connection implements AgentClient {
       });
     on("query:started", (query, data: QueryStarted) => query.begin(data));
     on("query:message", (query, { message }: { readonly message: QueryMessage }) => {
-      // One is missing: the service replays from where this one has come.
-      if (!query.take(message)) socket.disconnect().connect();
+      if (!query.take(message)) this.#catchUp();
     });
-    on("query:complete", (query, { terminal, result }) => {
+    on("query:complete", (query, { terminal, result, seq }) => {
+      if (seq > query.seq) return this.#catchUp();
       // Without a structured terminal nothing may be declared (specification 6.2).
       if (terminal?.status === "completed" || terminal?.status === "interrupted")
         this.#end(query, { status: terminal.status, terminal, result });
     });
-    on("query:error", (query, { error, code }) => this.#end(query, { status: "failed", error, code }));
-    socket.on("connect", () => void this.#lookAfter(socket.id));
+    on("query:error", (query, { error, code, seq }) => {
+      if (seq > query.seq) return this.#catchUp();
+      this.#end(query, { status: "failed", error, code });
+    });
+    socket.on("connect", () => (this.#isCatchingUp = false));
     socket.on("connect_error", (error: Error & { readonly data?: { readonly code?: string } }) => {
       // Socket.IO comes back by itself after everything but a refusal.
       if (socket.active || this.#closing.signal.aborted) return;
@@ -221,6 +228,14 @@ class Connection implements AgentClient {
     socket.on("disconnect", (reason) => {
       if (reason === "io server disconnect") this.#connectSoon();
     });
+  }
+
+  /** Messages are missing: a new connection says where each query has come, and the service replays from there. */
+  #catchUp(): void {
+    if (this.#isCatchingUp) return;
+    this.#isCatchingUp = true;
+    const again = () => this.#socket.disconnect().connect();
+    this.#pause(1).then(again, () => {});
   }
 
   #connectSoon(): void {
@@ -237,24 +252,45 @@ class Connection implements AgentClient {
   }
 
   /**
-   * After a connection came back: what was accepted is replayed by the service. Where it is not, because what it said is no longer kept, its
-   * run comes to rest without a word, and its end stays unknown.
+   * Looks after queries that were accepted, as long as there are any. What a turn tells is replayed by the service; where that is not possible,
+   * because what it said is not kept any more or belongs to another client program, its run comes to rest without a word, and its end stays
+   * unknown.
    */
-  async #lookAfter(socketId: string | undefined): Promise<void> {
-    const left = () => [...this.#open.values()].filter(({ isAccepted, query }) => isAccepted && query.sessionId !== undefined);
-    while (this.#socket.id === socketId && left().length > 0) {
-      const before = left().map(({ query }) => ({ query, seq: query.seq }));
+  async #lookAfter(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const accepted = () => [...this.#open.values()].filter(({ isAccepted, query }) => isAccepted && !query.isOver);
+    /** Queries whose run rested at the last look, and where they stood. */
+    let rested = new Map<OpenQuery, number>();
+    while (!this.#closing.signal.aborted && accepted().length > 0) {
       await this.#sleep(this.#silenceMs).catch(() => {});
-      if (this.#socket.id !== socketId) return;
-      for (const { query, seq } of before) {
-        if (query.isOver || query.seq !== seq) continue;
-        const runId = query.sessionId!.replace(/^ses_/, "run_");
-        const state = await this.calls
-          .runtimeState({ params: { id: runId }, signal: this.#closing.signal })
-          .catch(() => undefined);
-        if (state && state.status !== "running" && !query.isOver && query.seq === seq)
+      if (!this.#socket.connected) continue;
+      const resting = new Map<OpenQuery, number>();
+      for (const { query, submission } of accepted()) {
+        if (!(await this.#isAtRest(query, submission)) || query.isOver) continue;
+        // Twice without a word between: what was on its way has arrived by now.
+        if (rested.get(query) === query.seq)
           this.#end(query, { status: "unknown", reason: "The run has come to rest, and its end was not told" });
+        else resting.set(query, query.seq);
       }
+      rested = resting;
+    }
+    this.#isLooking = false;
+  }
+
+  /** Whether a query's turn cannot be executing: its run rests, or the service does not know the query any more. */
+  async #isAtRest(query: OpenQuery, { agentId, clientRequestId }: Submission): Promise<boolean> {
+    const { signal } = this.#closing;
+    try {
+      const { results } = await this.calls.lookup({ body: { agentId, requests: [{ clientRequestId }] }, signal });
+      const { status, sessionId = query.sessionId } = results[0] ?? { status: "unknown" };
+      if (status === "reserved") return false;
+      if (status !== "committed" || sessionId === undefined) return true;
+      const id = sessionId.replace(/^ses_/, "run_");
+      return (await this.calls.runtimeState({ params: { id }, signal })).status !== "running";
+    } catch (error) {
+      // A run that is gone will not speak again; a service that is away may.
+      return CallFailed.is(error) && error.status === 404;
     }
   }
 

@@ -22,6 +22,8 @@ export interface FollowUp extends Pick<QueryOptions, "prompt" | "clientRequestId
   readonly sessionId: string;
   /** Whose session it is: what lookups ask with. */
   readonly agentId: string;
+  /** Milliseconds since 1970; default: now. Part of the content: whoever keeps IDs to submit again keeps it with them. */
+  readonly timestamp?: number | undefined;
 }
 
 /** One submission: what stays the same however often it is sent. */
@@ -37,15 +39,20 @@ export interface Submission {
 export type StartInput = InferInput<typeof startBody>;
 export type FollowUpInput = InferInput<typeof followUpBody>;
 
-/** Makes the ids and the digest of a query. */
+/**
+ * Makes the ids and the digest of a query. Throws TypeError for a follow-up with an ID of the application's own and without its timestamp,
+ * which could not be submitted again.
+ */
 export function toSubmission(query: QueryOptions | FollowUp, now: number): Submission {
   const clientRequestId = query.clientRequestId ?? randomId("req_");
   const userMessageId = query.userMessageId ?? randomId("msg_");
+  if ("sessionId" in query && query.clientRequestId !== undefined && query.timestamp === undefined)
+    throw new TypeError("A follow-up with a clientRequestId of one's own needs its timestamp, too");
   const content =
     "sessionId" in query
       ? {
           sessionId: query.sessionId,
-          message: { id: userMessageId, role: "user" as const, content: query.prompt, timestamp: now },
+          message: { id: userMessageId, role: "user" as const, content: query.prompt, timestamp: query.timestamp ?? now },
           clientRequestId,
         }
       : { prompt: query.prompt, options: optionsOf(query), clientRequestId, userMessageId };

@@ -80,8 +80,7 @@ const conversation = v.object({
   sessionId: optionalText,
 });
 
-/** One message of a conversation. */
-export const conversationMessage = v.object({
+const conversationMessage = v.object({
   sequence: v.number(),
   id: text,
   role: v.picklist(["user", "assistant", "tool"]),

@@ -10,15 +10,19 @@ export interface Listeners {
   readonly urls: Readonly<Record<string, string>>;
   /**
    * Accept nothing new, let what is in flight finish for up to `graceMs`, then cut it. Realtime connections would never finish: they are
-   * ended when nothing else is left, and their clients look for the service again. Answers how many other requests were cut.
+   * ended when nothing else is left and `working` is over, and their clients look for the service again. Answers how many other requests were
+   * cut.
    */
-  drain(graceMs: number): Promise<number>;
+  drain(graceMs: number, working?: Promise<unknown>): Promise<number>;
 }
 
 /** Longest wait for a request's head. Bodies and answers may take as long as they take: each area has its own limits on silence. */
 const HEADERS_MS = 30_000;
 /** Longer than load balancers usually keep an idle connection, so that the closing is theirs. */
 const KEEP_ALIVE_MS = 75_000;
+
+/** What realtime connections get to carry the last words of work that has ended. */
+const LAST_WORDS_MS = 250;
 
 /** While a listener drains, connections are looked at so often. */
 const SWEEP_MS = 25;
@@ -29,8 +33,8 @@ const BASE_PATHS: Readonly<Record<string, string>> = { proxy: "/v1" };
 /** Open one listener per surface. A port that is taken is an error, never another port: throws CommandFailed (69). */
 export async function openListeners(app: App, addresses: Readonly<Record<string, ListenAddress>>): Promise<Listeners> {
   const open: Listener[] = [];
-  const drain = async (graceMs: number) =>
-    (await Promise.all(open.map((listener) => listener.drain(graceMs)))).reduce((sum, cut) => sum + cut, 0);
+  const drain = async (graceMs: number, working: Promise<unknown> = Promise.resolve()) =>
+    (await Promise.all(open.map((listener) => listener.drain(graceMs, working)))).reduce((sum, cut) => sum + cut, 0);
   try {
     for (const surface of app.surfaces) {
       const address = addresses[surface];
@@ -80,25 +84,27 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
   return {
     surface,
     url: urlOf(address.host, port, BASE_PATHS[surface]),
-    async drain(graceMs) {
+    async drain(graceMs, working = Promise.resolve()) {
       isDraining = true;
+      let isWorking = true;
+      const workEnds = working.catch(() => {}).then(() => setTimeout(() => (isWorking = false), LAST_WORDS_MS));
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const countOthers = (tell: (others: number) => void) =>
         server.getConnections((_error, count) => tell(Math.max(count - polls.size - upgraded.size, 0)));
       // Nothing is kept per request for this: connections that become idle are looked for now that it matters.
       const sweep = setInterval(() => {
         server.closeIdleConnections();
-        countOthers((others) => others === 0 && endHeld());
+        countOthers((others) => others === 0 && !isWorking && endHeld());
       }, SWEEP_MS);
       let cut = 0;
       const timer = setTimeout(() => {
         countOthers((others) => {
           cut = others;
           server.closeAllConnections();
-          endHeld();
         });
       }, graceMs);
       await closed;
+      clearTimeout(await workEnds);
       clearInterval(sweep);
       clearTimeout(timer);
       return cut;

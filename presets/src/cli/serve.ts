@@ -12,9 +12,6 @@ import { listenForStop, type StopRequest } from "./stop-request.ts";
 /** Closing the stores takes milliseconds; when it hangs, the process ends all the same. */
 const CLOSE_MS = 5_000;
 
-/** What a listener gets to end its connections when the work has taken all the time. */
-const LAST_WORDS_MS = 250;
-
 export interface Service {
   readonly preset: string;
   readonly directory: DataDirectory;
@@ -44,7 +41,14 @@ export async function serve(
     if (stop.signal.aborted && error === stop.signal.reason) return await stop.requested;
     throw error;
   } finally {
-    for (const step of undo.reverse()) await step();
+    // One that fails must keep nothing else open: the next start needs the lock.
+    for (const step of undo.reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        console.error("Something could not be closed", error instanceof Error ? error.name : "");
+      }
+    }
   }
 }
 
@@ -105,14 +109,13 @@ function logStart(log: ports.Log, preset: string, { urls }: Listeners, providers
 }
 
 /**
- * Accepted work finishes while its clients still hear of it: realtime connections last until everything else is done. What comes in
- * meanwhile is accepted, and done after the next start.
+ * Nothing new comes in, and accepted work finishes while its clients still hear of it: realtime connections last until it is done. What was
+ * accepted and has not begun is done after the next start.
  */
 async function drain(app: App, listeners: Listeners, graceMs: number, log: ports.Log): Promise<void> {
   log.info("Stopping");
-  const deadline = Date.now() + graceMs;
-  if (app.has(ports.engine)) await app.port(ports.engine).drain(graceMs);
-  const cut = await listeners.drain(Math.max(deadline - Date.now(), LAST_WORDS_MS));
+  const working = app.has(ports.engine) ? app.port(ports.engine).drain(graceMs) : Promise.resolve();
+  const cut = await listeners.drain(graceMs, working);
   if (cut > 0) log.warn("Some requests did not finish in time and were cut", { requests: cut, graceMs });
 }
 

@@ -1,6 +1,4 @@
-import type { ports } from "@portico/core";
-import type { InferInput } from "valibot";
-import type { conversationMessage } from "../contract.ts";
+import { JsonPieces, type ports } from "@portico/core";
 import { HISTORY_CHARACTERS, HISTORY_MESSAGES } from "../limits.ts";
 import { messageStream, type StoredMessage } from "./conversations.ts";
 
@@ -25,27 +23,33 @@ export async function readHistory(
   return first < 0 ? [] : oldestFirst.slice(first).map(({ role, parts }) => ({ role, parts }));
 }
 
-/** A page of messages that ends before `before`, or with the newest; in the order in which they were written. */
+/** A page of messages that ends before `before`, or with the newest; in the order in which they were written, one at a time. */
 export async function readMessages(
   log: ports.EventLog,
   conversationId: string,
   { before, limit, signal }: { readonly before: number | undefined; readonly limit: number; readonly signal: AbortSignal },
-) {
-  const messages: InferInput<typeof conversationMessage>[] = [];
-  let [skipped, oldest] = [0, 1];
-  if (before !== undefined && before <= 1) return { conversationId, messages, skipped };
-  const from = before === undefined ? {} : { from: before - 1 };
-  for await (const entry of log.read(messageStream(conversationId), { ...from, backwards: true, limit, signal })) {
-    oldest = entry.sequence;
-    const message = readMessage(entry);
-    if (!message) {
-      skipped++;
-      continue;
-    }
-    const { turnId: _turnId, parts, ...shown } = message;
-    messages.push({ sequence: entry.sequence, ...shown, parts: [...parts] });
-  }
-  return { conversationId, messages: messages.reverse(), skipped, ...(oldest > 1 && { before: oldest }) };
+): Promise<JsonPieces> {
+  const stream = messageStream(conversationId);
+  const total = await log.count(stream);
+  const last = Math.min(before === undefined ? total : before - 1, total);
+  const first = Math.max(last - limit, 0) + 1;
+  const count = Math.max(last - first + 1, 0);
+  const head = { conversationId, ...(count > 0 && first > 1 && { before: first }) };
+  return new JsonPieces(
+    (async function* () {
+      yield `${JSON.stringify(head).slice(0, -1)},"messages":[`;
+      let shown = 0;
+      if (count > 0) {
+        for await (const entry of log.read(stream, { from: first, limit: count, signal })) {
+          const message = readMessage(entry);
+          if (!message) continue;
+          const { turnId: _turnId, ...rest } = message;
+          yield (shown++ > 0 ? "," : "") + JSON.stringify({ sequence: entry.sequence, ...rest });
+        }
+      }
+      yield `],"skipped":${count - shown}}`;
+    })(),
+  );
 }
 
 /** Undefined for what is damaged, or no message. */

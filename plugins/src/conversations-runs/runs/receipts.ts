@@ -31,22 +31,29 @@ export function allReceipts(log: ports.EventLog, runId: string, signal: AbortSig
 export function readReceiptPage(query: { readonly offset?: Parameter; readonly limit?: Parameter }) {
   const offset = Math.min(readOffset("offset", query.offset, 0), RECEIPTS_OFFSET_MAXIMUM);
   const limit = Math.min(readPositive("limit", query.limit, RECEIPTS_LIMIT), RECEIPTS_LIMIT_MAXIMUM);
-  return async (log: ports.EventLog, runId: string, signal: AbortSignal) => {
+  return async (log: ports.EventLog, runId: string, signal: AbortSignal): Promise<JsonPieces> => {
     const total = await log.count(receiptStream(runId));
     // 4.6: offset counts back from the newest receipt; within a page they stay in write order.
     const last = total - offset;
     const first = Math.max(last - limit, 0) + 1;
     const traversed = Math.max(last - first + 1, 0);
-    const receipts: Receipt[] = [];
-    if (traversed > 0) {
-      for await (const entry of log.read(receiptStream(runId), { from: first, limit: traversed, signal })) {
-        const found = readReceipt(entry);
-        if (found) receipts.push(found);
-      }
-    }
     // What lies behind the cap cannot be asked for: whoever follows the pages ends there.
     const hasMore = traversed > 0 && first > 1 && offset + limit <= RECEIPTS_OFFSET_MAXIMUM;
-    return { run_id: runId, receipts, total, offset, limit, has_more: hasMore, skipped: traversed - receipts.length };
+    const head = { run_id: runId, total, offset, limit, has_more: hasMore };
+    // One receipt at a time: a hundred of the longest are more than should be held.
+    return new JsonPieces(
+      (async function* () {
+        yield `${JSON.stringify(head).slice(0, -1)},"receipts":[`;
+        let shown = 0;
+        if (traversed > 0) {
+          for await (const entry of log.read(receiptStream(runId), { from: first, limit: traversed, signal })) {
+            const found = readReceipt(entry);
+            if (found) yield (shown++ > 0 ? "," : "") + JSON.stringify(found);
+          }
+        }
+        yield `],"skipped":${traversed - shown}}`;
+      })(),
+    );
   };
 }
 
