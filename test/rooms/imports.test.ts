@@ -28,6 +28,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   undici: /^adapters\/src\/models\//,
   "@modelcontextprotocol/client": /^adapters\/src\/tools\//,
   pg: /^adapters\/src\/(?:records|log)\/postgres/,
+  "prom-client": /^adapters\/src\/telemetry\//,
   pino: /^adapters\/src\/telemetry\//,
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,
   listhen: /^presets\//,

@@ -3,6 +3,7 @@ import type { LogDestination } from "./opentelemetry/line-batch.ts";
 import { createLogLines, type LogFormat, type LogLevel } from "./opentelemetry/log-lines.ts";
 import { createMeasures } from "./opentelemetry/measures.ts";
 import { RequestRecord } from "./opentelemetry/request-record.ts";
+import type { PrometheusMetrics } from "./prometheus.ts";
 import { createRequestSpans } from "./opentelemetry/request-span.ts";
 
 export interface OpenTelemetryOptions {
@@ -12,6 +13,8 @@ export interface OpenTelemetryOptions {
   readonly format?: LogFormat;
   /** Where the lines go; default standard error. A stream that is given stays open when the app closes. */
   readonly destination?: LogDestination;
+  /** Gets every request, too: one from `createPrometheusMetrics()`, whose text the host shows where it wants. */
+  readonly prometheus?: PrometheusMetrics;
 }
 
 /**
@@ -35,6 +38,7 @@ export const openTelemetry = defineAdapter({
           lines.request(ended);
           span.end(ended);
           measures.record(ended);
+          options?.prometheus?.record(ended);
         });
       },
     };

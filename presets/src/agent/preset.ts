@@ -1,4 +1,5 @@
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { definePreset } from "@portico/core";
 import { agentService } from "../platform/agent-service.ts";
 import { logFormat } from "../platform/log-format.ts";
@@ -11,12 +12,13 @@ export { type AgentConfig, agentSchema } from "./config.ts";
 /** The agent service alone: surface `agent`. */
 export const agent = definePreset((options: PlatformOptions) => {
   const { settings, providers } = options;
-  const service = agentService(options);
+  const prometheus = createPrometheusMetrics();
+  const service = agentService(options, prometheus);
   return {
     ...service,
     name: "agent",
     adapters: [
-      openTelemetry({ level: settings.log.level, format: logFormat(settings.log.format) }),
+      openTelemetry({ level: settings.log.level, format: logFormat(settings.log.format), prometheus }),
       ...storageAdapters(settings.dataDir),
       ...providers.map((provider) => provider.adapter),
       ...service.adapters,

@@ -4,11 +4,13 @@ import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { isOriginAllowed, type Preset, probes, type Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { instanceIdentity } from "./instance-identity.ts";
+import { metricsPage } from "./metrics-page.ts";
 import { mcpToolSources } from "./mcp-tools.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
@@ -18,7 +20,10 @@ import { VERSION } from "./version.ts";
 const AGENT_FILE_DEPTH = 2;
 
 /** What the agent service is made of, beside storage, telemetry and providers: everything of surface `agent`. */
-export function agentService(options: PlatformOptions): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
+export function agentService(
+  options: PlatformOptions,
+  metrics: PrometheusMetrics,
+): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers, isReady } = options;
   const { agentsDir, allowedOrigins, tokens } = settings.agent;
   return {
@@ -37,6 +42,7 @@ export function agentService(options: PlatformOptions): Required<Pick<Preset, "a
     plugins: [
       conversationsRuns({ version: VERSION, capabilities: { safeTokens: true } }),
       safeTokenManagement({}),
+      metricsPage(metrics),
       probes({ surface: "agent", isReady }),
     ],
     surfaces: { agent: { allowedOrigins } },
