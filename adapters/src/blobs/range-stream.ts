@@ -24,8 +24,8 @@ export function rangeStream(bytes: BlobBytes, start: number, end: number): Reada
         (error: unknown) => this.destroy(toUnavailable(error) as Error),
       );
     },
-    destroy(error, done) {
-      void closing(bytes, error).then(done);
+    destroy(reason, closed) {
+      void closing(bytes, reason).then(closed);
     },
   });
 }

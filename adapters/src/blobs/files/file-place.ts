@@ -33,7 +33,7 @@ export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
     },
     async *keys(prefix) {
       const under = prefix.slice(0, Math.max(0, prefix.lastIndexOf("/")));
-      if (under === "" || (await findPath(root, prefix)) !== undefined) yield* walkKeys(root, prefix, under);
+      if (under === "" || (await findPath(root, `${under}/x`)) !== undefined) yield* walkKeys(root, prefix, under);
     },
     close: () => temporary.close(),
   };
