@@ -75,7 +75,7 @@ function takeLock(path: string, waitMs: number): DatabaseSync {
 function lockFile(path: string, waitMs: number): DatabaseSync {
   const lock = new DatabaseSync(path, { timeout: waitMs });
   try {
-    lock.exec("BEGIN EXCLUSIVE");
+    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {
     lock.close();
