@@ -33,7 +33,6 @@ export async function storeBlob(
       hash.update(chunk);
       await orUnavailable(written);
     }
-    signal.throwIfAborted();
     await orUnavailable(draft.place(key, ifAbsent));
     return { size, sha256: hash.digest("hex") };
   } catch (error) {

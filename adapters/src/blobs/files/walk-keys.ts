@@ -11,7 +11,7 @@ export async function* walkKeys(root: string, prefix: string, under: string): As
   try {
     for (let entry = await folder.read(); entry !== null; entry = await folder.read()) {
       const key = under === "" ? entry.name : `${under}/${entry.name}`;
-      // Hidden ones are no keys, and what is not finished is below one of them.
+      // No key is hidden: what is below a hidden folder, as what is not finished, need not be looked at.
       if (entry.name.startsWith(".") || !key.startsWith(prefix)) continue;
       if (entry.isFile()) yield key;
       if (entry.isDirectory()) yield* walkKeys(root, prefix, key);
