@@ -11,6 +11,20 @@ export {
   type TurnUsage,
 } from "./agent-engines.ts";
 export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
+export {
+  BlobExists,
+  type Blobs,
+  type BlobSource,
+  type BlobStat,
+  BlobsUnavailable,
+  BlobTooLarge,
+  blobs,
+  isBlobKey,
+  type OpenBlob,
+  type OpenBlobOptions,
+  type PutBlobOptions,
+  type StoredBlob,
+} from "./blobs.ts";
 export { type Clock, clock, type Timer } from "./clock.ts";
 export {
   DOCUMENT_BYTES,

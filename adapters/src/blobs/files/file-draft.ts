@@ -1,0 +1,37 @@
+import { link, open, rename, unlink } from "node:fs/promises";
+import { ports } from "@portico/core";
+import type { BlobDraft } from "../blob-place.ts";
+import { makePath, syncFolders } from "./folders.ts";
+
+/** A file at `draft`, on its way to the path of its key below `root`, in the same file system. */
+export async function createFileDraft(root: string, draft: string): Promise<BlobDraft> {
+  const file = await open(draft, "wx", 0o600);
+  return {
+    write: (chunk) => file.writeFile(chunk),
+    async place(key, ifAbsent) {
+      // Before it gets its name: a crash must not leave a name without its bytes.
+      await file.sync();
+      await file.close();
+      const path = await makePath(root, key);
+      if (ifAbsent) await placeNew(draft, path);
+      else await rename(draft, path);
+      await syncFolders(root, path);
+    },
+    async discard() {
+      await file.close();
+      await unlink(draft);
+    },
+  };
+}
+
+/** Unlike a rename, a link never takes the place of a file that came in between. */
+async function placeNew(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new ports.BlobExists("There is a blob of that key");
+  }
+  // It is there now: what is left goes with the folder that it lies in.
+  await unlink(draft).catch(() => {});
+}

@@ -1,0 +1,58 @@
+import { lstat, mkdir, open, realpath } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ports } from "@portico/core";
+
+/** Where nothing can be: also below what is a file, and behind a link. */
+const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
+
+/** For `catch`: undefined where there is nothing of that name. */
+export function orAbsent(error: unknown): undefined {
+  if (!ABSENT.has((error as NodeJS.ErrnoException).code)) throw error;
+}
+
+/** Make the folder itself, durably, and tell where it really is. */
+export async function makeRoot(path: string): Promise<string> {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 });
+  for (let made = path; first !== undefined && made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+  return realpath(path);
+}
+
+/** The path of a key, if there is a way to it that is of folders alone. */
+export async function findPath(root: string, key: string): Promise<string | undefined> {
+  const path = join(root, key);
+  const folder = dirname(path);
+  if (folder === root) return path;
+  return (await realpath(folder).catch(orAbsent)) === folder ? path : undefined;
+}
+
+/** The path of a key, with all folders on the way to it. Throws BlobsUnavailable where one of them is a link or a file. */
+export async function makePath(root: string, key: string): Promise<string> {
+  let path = root;
+  for (const segment of key.split("/").slice(0, -1)) {
+    path = join(path, segment);
+    await mkdir(path, { mode: 0o700 }).catch(ifNotThere);
+    if (!(await lstat(path)).isDirectory()) throw new ports.BlobsUnavailable("What should be a folder is none");
+  }
+  return join(root, key);
+}
+
+/** A new name is durable only when its folder is, and that one's in the folder above. */
+export async function syncFolders(root: string, path: string): Promise<void> {
+  for (let folder = dirname(path); folder.length >= root.length; folder = dirname(folder)) {
+    await syncFolder(folder);
+    if (folder === root) return;
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function ifNotThere(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+}

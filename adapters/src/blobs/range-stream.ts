@@ -1,0 +1,44 @@
+import { Readable } from "node:stream";
+import { ports } from "@portico/core";
+import type { BlobBytes } from "./blob-place.ts";
+import { toUnavailable } from "./unavailable.ts";
+
+/** Most bytes of one read: larger ones are hardly faster, and every reader holds one or two. */
+const READ_BYTES = 256 * 1024;
+
+/** The bytes of a blob from `start` up to `end`, exclusive. The blob is closed when the stream is, before the stream says so. */
+export function rangeStream(bytes: BlobBytes, start: number, end: number): Readable {
+  let position = start;
+  return new Readable({
+    highWaterMark: READ_BYTES,
+    read() {
+      if (position >= end) return void this.push(null);
+      bytes.read(position, Math.min(READ_BYTES, end - position)).then(
+        (chunk) => {
+          // Shorter than it was: an early end would pass for the whole.
+          if (chunk.byteLength === 0) return this.destroy(new ports.BlobsUnavailable("The blob is shorter than it was"));
+          position += chunk.byteLength;
+          this.push(chunk);
+          if (position >= end) this.push(null);
+        },
+        (error: unknown) => this.destroy(toUnavailable(error) as Error),
+      );
+    },
+    destroy(reason, closed) {
+      void closing(bytes, reason).then(closed);
+    },
+  });
+}
+
+/** Destroy a stream with an error if anybody hears it: one without a listener would end the process. Its reader sees it cut short. */
+export function cutShort(stream: Readable, error: unknown): void {
+  stream.destroy(stream.listenerCount("error") > 0 ? (error as Error) : undefined);
+}
+
+/** The error that a stream ends with once its blob is closed. */
+function closing(bytes: BlobBytes, error: Error | null): Promise<Error | null> {
+  return bytes.close().then(
+    () => error,
+    (cause: unknown) => error ?? (toUnavailable(cause) as Error),
+  );
+}
