@@ -15,14 +15,20 @@ export const memoryAgents = defineAdapter({
   port: ports.agents,
   needs: {},
   open(_given, { agents }: MemoryAgentsOptions): ports.Agents {
+    /** What was made of an entry, as long as it is that entry. */
+    const read = new Map<string, { readonly given: object | string | null; readonly agent: ports.Agent }>();
     const find = (id: string): ports.Agent | undefined => {
       const given = ports.AGENT_ID.test(id) ? agents.get(id) : undefined;
       if (given === undefined) return undefined;
-      const read =
+      const known = read.get(id);
+      if (known?.given === given) return known.agent;
+      const text =
         given === null
           ? unreadAgent(id, "missing")
           : readAgentText(id, typeof given === "string" ? given : JSON.stringify(given));
-      return { id, ...read, git: { hasGit: false } };
+      const agent = { id, ...text, git: { hasGit: false } };
+      read.set(id, { given, agent });
+      return agent;
     };
     return {
       list: async () => [...agents.keys()].toSorted().flatMap((id) => find(id) ?? []),

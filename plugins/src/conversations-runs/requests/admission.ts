@@ -61,8 +61,9 @@ export function createAdmission(given: {
       }
       const now = clock.now();
       const at = new Date(now).toISOString();
-      const place = await placeFor(submission, target, at);
-      const turn = toTurn(submission, place, `turn_${newEnd(ids, at)}`);
+      const ownEnd = newEnd(ids, at);
+      const place = await placeFor(submission, target, at, ownEnd);
+      const turn = toTurn(submission, place, `turn_${ownEnd}`);
       const request = toRequest(submission, turn, now);
       await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
         key: turn.sessionId,
@@ -83,7 +84,7 @@ export function createAdmission(given: {
     },
   };
 
-  async function placeFor(submission: Submission, target: Target, at: string): Promise<Place> {
+  async function placeFor(submission: Submission, target: Target, at: string, ownEnd: string): Promise<Place> {
     const stored = "sessionId" in target ? await bySession(target.sessionId) : await byId(target.conversationId);
     if (stored === undefined) {
       if ("sessionId" in target) throw agentErrors.session_not_found();
@@ -98,10 +99,10 @@ export function createAdmission(given: {
     if (stored && "sessionId" in target && stored.value.sessionId !== target.sessionId) throw agentErrors.session_not_found();
 
     const sessionId = stored?.value.sessionId;
-    const end = sessionId?.slice("ses_".length) ?? newEnd(ids, at);
+    const end = sessionId?.slice("ses_".length) ?? ownEnd;
     const conversation: Conversation = {
       ...(stored?.value ?? {
-        conversationId: `conv_${newEnd(ids, at)}`,
+        conversationId: `conv_${ownEnd}`,
         userId,
         agentId,
         createdAt: at,

@@ -63,7 +63,7 @@ export class Transcript {
     this.#held.push({ event, size });
     this.#characters += size;
     this.#given.told(event, this.position - 1, size);
-    this.#timer ??= this.#given.clock.after(TRANSCRIPT_FLUSH_MS, () => {
+    this.#timer ??= this.#given.clock.after(untilNextFlush(this.#given.clock.now()), () => {
       this.#timer = undefined;
       void this.flush();
     });
@@ -165,6 +165,11 @@ export class Transcript {
 /** What a turn told until it ended or its process died. Damaged pieces are left out. */
 export async function* readTranscript(log: ports.EventLog, turnId: string): AsyncIterable<TurnEvent> {
   for await (const entry of log.read(transcriptStream(turnId))) yield* eventsOf(entry);
+}
+
+/** All transcripts are written at the same instants: what a thousand turns said shares a commit. */
+function untilNextFlush(now: number): number {
+  return TRANSCRIPT_FLUSH_MS - (now % TRANSCRIPT_FLUSH_MS);
 }
 
 function sizeOf(held: readonly Held[]): number {
