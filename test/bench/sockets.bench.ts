@@ -3,12 +3,16 @@
  * of its own, the clients are real ones in this process, over WebSockets. Memory is what a server needs more with 5,000 idle sockets than
  * with none; latency is from just before `send` to the client's listener, with one event to every socket per round.
  */
+import { randomUUID } from "node:crypto";
 import { availableParallelism, cpus } from "node:os";
 import { io, type Socket } from "socket.io-client";
 import { startWorker, type Worker } from "./proxy/child.ts";
 import type { ServerJob, ServerResult } from "./sockets/server.ts";
 
 const KINDS = ["bare", "portico"] as const;
+/** Idle, the agent service with all that its own channel keeps is compared, too. */
+const IDLE_KINDS = [...KINDS, "service"] as const;
+type Kind = (typeof IDLE_KINDS)[number];
 const IDLE = 5_000;
 const MEMORY_ROUNDS = 3;
 const CONNECTING_AT_ONCE = 100;
@@ -25,17 +29,17 @@ type Contestant = Worker<ServerJob, ServerResult> & { readonly origin: string };
 // Each process that is started has a listener that ends it with this one.
 process.setMaxListeners(0);
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
-const memory = { bare: [] as Memory[], portico: [] as Memory[] };
+const memory = { bare: [] as Memory[], portico: [] as Memory[], service: [] as Memory[] };
 for (let round = 0; round < MEMORY_ROUNDS; round++) {
-  for (const kind of KINDS) memory[kind].push(await memoryPerSocket(kind));
+  for (const kind of IDLE_KINDS) memory[kind].push(await memoryPerSocket(kind));
 }
-const used = (kind: (typeof KINDS)[number]) => median(memory[kind].map((each) => each.used));
-const resident = (kind: (typeof KINDS)[number]) => median(memory[kind].map((each) => each.resident));
+const used = (kind: Kind) => median(memory[kind].map((each) => each.used));
+const resident = (kind: Kind) => median(memory[kind].map((each) => each.resident));
 console.log(`${IDLE} idle sockets | in use per socket | resident per socket`);
-for (const kind of KINDS) console.log(`${kind} | ${kib(used(kind))} | ${kib(resident(kind))}`);
-console.log(
-  `portico ÷ bare | ${(used("portico") / used("bare")).toFixed(2)} | ${(resident("portico") / resident("bare")).toFixed(2)}`,
-);
+for (const kind of IDLE_KINDS) console.log(`${kind} | ${kib(used(kind))} | ${kib(resident(kind))}`);
+for (const kind of IDLE_KINDS.slice(1)) {
+  console.log(`${kind} ÷ bare | ${(used(kind) / used("bare")).toFixed(2)} | ${(resident(kind) / resident("bare")).toFixed(2)}`);
+}
 
 console.log("\nsockets | who | p50 ms | p99 ms");
 for (const { sockets, rounds } of LATENCY) {
@@ -69,36 +73,43 @@ interface Memory {
   readonly resident: number;
 }
 
-async function memoryPerSocket(kind: (typeof KINDS)[number]): Promise<Memory> {
+async function memoryPerSocket(kind: Kind): Promise<Memory> {
   const contestant = await start(kind);
   // The first connections bring code and caches that are not theirs.
-  for (const client of await connectAll(contestant.origin, CONNECTING_AT_ONCE)) client.disconnect();
+  for (const client of await connectAll(contestant.origin, CONNECTING_AT_ONCE, kind)) client.disconnect();
   const before = await contestant.run({ do: "memory" });
-  const clients = await connectAll(contestant.origin, IDLE);
+  const clients = await connectAll(contestant.origin, IDLE, kind);
   const after = await contestant.run({ do: "memory" });
   for (const client of clients) client.disconnect();
   await contestant.stop();
   return { used: (after.used! - before.used!) / IDLE, resident: (after.resident! - before.resident!) / IDLE };
 }
 
-async function start(kind: (typeof KINDS)[number]): Promise<Contestant> {
+async function start(kind: Kind): Promise<Contestant> {
   const worker = startWorker<ServerJob, ServerResult>(new URL("./sockets/server.ts", import.meta.url));
   const { origin } = await worker.run({ do: "listen", kind });
   return { ...worker, origin: origin! };
 }
 
-async function connectAll(origin: string, count: number): Promise<Socket[]> {
+async function connectAll(origin: string, count: number, kind: Kind = "bare"): Promise<Socket[]> {
   const clients: Socket[] = [];
   while (clients.length < count) {
     const batch = Math.min(CONNECTING_AT_ONCE, count - clients.length);
-    clients.push(...(await Promise.all(Array.from({ length: batch }, () => connect(origin)))));
+    clients.push(...(await Promise.all(Array.from({ length: batch }, () => connect(origin, kind)))));
   }
   return clients;
 }
 
-function connect(origin: string): Promise<Socket> {
-  const auth = { name: "somebody" };
-  const client = io(origin, { path: "/live/", transports: ["websocket"], forceNew: true, reconnection: false, auth });
+function connect(origin: string, kind: Kind): Promise<Socket> {
+  const isService = kind === "service";
+  const auth = isService ? { token: "owner-token", clientInstanceId: randomUUID() } : { name: "somebody" };
+  const client = io(origin, {
+    path: isService ? "/socket.io/" : "/live/",
+    transports: ["websocket"],
+    forceNew: true,
+    reconnection: false,
+    auth,
+  });
   return new Promise((resolve, reject) => {
     client.once("connect", () => resolve(client));
     client.once("connect_error", reject);

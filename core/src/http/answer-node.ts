@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { Exchange, RequestHead } from "../route.ts";
 import { readJsonBody } from "./json-body.ts";
 import { JSON_HEADERS } from "./json-headers.ts";
@@ -121,16 +119,42 @@ async function sendResult(
     response.end(isHead ? undefined : body);
     return;
   }
-  response.writeHead(status, { ...JSON_HEADERS, "x-portico-request-id": id });
-  if (isHead) return void response.end();
-  const broken: { error?: unknown } = {};
-  const pieces = Readable.from(
-    result.toPieces((error) => error !== undefined && (broken.error = error)),
-    { objectMode: false },
-  );
-  await pipeline(pieces, response).catch((error: unknown) => {
-    // A caller who leaves breaks the pipe, too, and is nobody's fault.
-    if (broken.error !== undefined) throw error;
+  await sendPieces(response, result, { status, isHead, id });
+}
+
+/** Most lists are one piece, and then an answer like any other. The next piece is made when there is room for it. */
+async function sendPieces(
+  response: ServerResponse,
+  pieces: JsonPieces,
+  { status, isHead, id }: { readonly status: number; readonly isHead: boolean; readonly id: string },
+): Promise<void> {
+  const headers = { ...JSON_HEADERS, "x-portico-request-id": id };
+  const iterator = pieces[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  let next = await iterator.next();
+  if (next.done || isHead) {
+    await iterator.return?.();
+    const body = first.done ? "" : first.value;
+    response.writeHead(status, next.done ? { ...headers, "content-length": Buffer.byteLength(body) } : headers);
+    return void response.end(isHead ? undefined : body);
+  }
+  response.writeHead(status, headers);
+  response.write(first.value);
+  for (; !next.done && !response.destroyed; next = await iterator.next()) {
+    if (!response.write(next.value)) await roomIn(response);
+  }
+  await iterator.return?.();
+  if (!response.destroyed) response.end();
+}
+
+/** Resolves when the reader has taken what was written, or has left. */
+function roomIn(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      response.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    response.on("drain", settle).on("close", settle);
   });
 }
 

@@ -3,22 +3,15 @@
  * the value. The pieces together are one JSON text that fits the route's schema; nobody checks that. The next is asked for when there is
  * room for it; when the reader leaves, the source's `return` runs. A source that breaks breaks the answer, which is then no JSON.
  */
-export class JsonPieces {
+export class JsonPieces implements AsyncIterable<string> {
   readonly #pieces: AsyncIterable<string>;
 
   constructor(pieces: AsyncIterable<string>) {
     this.#pieces = pieces;
   }
 
-  /** The pieces themselves, for Node hosts. `ended` is told as `toStream` tells it. */
-  async *toPieces(ended: (error?: unknown) => void): AsyncIterable<string> {
-    try {
-      yield* this.#pieces;
-      ended();
-    } catch (error) {
-      ended(error);
-      throw error;
-    }
+  [Symbol.asyncIterator](): AsyncIterator<string> {
+    return this.#pieces[Symbol.asyncIterator]();
   }
 
   /** The answer's body. `ended` is told once: with the error if the source broke, without one otherwise. */

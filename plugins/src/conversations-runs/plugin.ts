@@ -116,7 +116,7 @@ export const conversationsRuns = definePlugin({
         async admit({ token, clientInstanceId, received }, signal): Promise<SocketHolder> {
           const caller = await identity.resolve(token, signal);
           if (!caller) throw agentErrors.unauthorized();
-          return { ...caller, clientInstanceId, received: new Map(Object.entries(received ?? {})) };
+          return { ...caller, clientInstanceId, received: received ? new Map(Object.entries(received)) : NOTHING_RECEIVED };
         },
         joined({ id, who }): Promise<void> | void {
           sockets.set(id, who);
@@ -124,6 +124,7 @@ export const conversationsRuns = definePlugin({
           if (userId === undefined) return;
           const listener = { userId, clientInstanceId };
           audiences.join(listener, id, received);
+          if (received.size === 0) return;
           const written = [...received].filter(([request]) => !audiences.hears(listener, request));
           return replayWritten({ log, requests, channel, audiences }, listener, id, written);
         },
@@ -334,11 +335,15 @@ export const conversationsRuns = definePlugin({
   },
 });
 
+const NOTHING_RECEIVED: ReadonlyMap<string, number> = new Map();
+
 /** Who holds a realtime connection. */
 interface SocketHolder extends ports.Caller {
   readonly clientInstanceId: string;
   readonly received: ReadonlyMap<string, number>;
 }
+
+const PIECE_CHARACTERS = 64 * 1024;
 
 /** `{"name":[…]}`, page by page: nothing of a long list is held. */
 function jsonList(name: string, pages: AsyncIterable<readonly unknown[]>): JsonPieces {
@@ -350,6 +355,8 @@ function jsonList(name: string, pages: AsyncIterable<readonly unknown[]>): JsonP
           text += separator + JSON.stringify(item);
           separator = ",";
         }
+        // Short lists go out in one piece.
+        if (text.length < PIECE_CHARACTERS) continue;
         yield text;
         text = "";
       }

@@ -1,6 +1,7 @@
 import { echoAgentEngine } from "@portico/adapters/agent-engines/echo";
 import { memoryAgents } from "@portico/adapters/agents/memory";
 import { createManualClock, type ManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { memoryBlobs } from "@portico/adapters/blobs/memory";
 import { memoryDocuments } from "@portico/adapters/documents/memory";
 import { memoryEngine } from "@portico/adapters/engine/memory";
 import { type TokenHolder, tokenIdentity } from "@portico/adapters/identity/tokens";
@@ -41,6 +42,7 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     tokenIdentity({ tokens: tokens ?? [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
     demo({}),
     memoryLog(undefined),
+    memoryBlobs(undefined),
     memoryEngine({}),
     memoryDocuments({ id: "documents" }),
     loopbackRealtime(loopback ? { loopback } : {}),

@@ -4,15 +4,18 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { systemClock } from "@portico/adapters/clock/system";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, definePlugin, ports } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
+import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { testing } from "portico/testing";
 import { Server } from "socket.io";
 import * as v from "valibot";
 
 export type ServerJob =
-  | { readonly do: "listen"; readonly kind: "bare" | "portico" }
+  | { readonly do: "listen"; readonly kind: "bare" | "portico" | "service" }
   | { readonly do: "memory" }
   | { readonly do: "send"; readonly rounds: number; readonly gapMs: number };
 
@@ -30,7 +33,7 @@ let sendToAll: (event: string, payload: unknown) => void;
 process.on("message", (job: ServerJob) => void run(job).then((result) => process.send!(result)));
 
 async function run(job: ServerJob): Promise<ServerResult> {
-  if (job.do === "listen") return { origin: await (job.kind === "bare" ? listenBare() : listenPortico()) };
+  if (job.do === "listen") return { origin: await LISTENERS[job.kind]() };
   if (job.do === "memory") return measureMemory();
   for (let round = 0; round < job.rounds; round++) {
     sendToAll("tick", { at: Number(process.hrtime.bigint()) });
@@ -38,6 +41,8 @@ async function run(job: ServerJob): Promise<ServerResult> {
   }
   return {};
 }
+
+const LISTENERS = { bare: listenBare, portico: listenPortico, service: listenService };
 
 async function measureMemory(): Promise<ServerResult> {
   for (let turn = 0; turn < 5; turn++) {
@@ -89,6 +94,19 @@ async function listenPortico(): Promise<string> {
     name: "sockets",
     adapters: [socketIoRealtime({}), memoryTelemetry({ telemetry: createMemoryTelemetry() })],
     plugins: [plugin({})],
+  });
+  const server = createServer(toNodeHandler(app.surface("agent")));
+  attach(server, app.surface("agent"));
+  return listen(server);
+}
+
+/** The whole agent service: what its channel keeps of a connection is counted, too. */
+async function listenService(): Promise<string> {
+  const app = await createApp({
+    name: "service",
+    extends: testing({}),
+    adapters: [systemClock(), socketIoRealtime({})],
+    plugins: [conversationsRuns({})],
   });
   const server = createServer(toNodeHandler(app.surface("agent")));
   attach(server, app.surface("agent"));

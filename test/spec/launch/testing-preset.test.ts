@@ -15,6 +15,7 @@ it("preset testing fills every port that a third party's plugin may need, and ti
     needs: {
       agentEngines: ports.agentEngines,
       agents: ports.agents,
+      blobs: ports.blobs,
       clock: ports.clock,
       documents: ports.documents,
       engine: ports.engine,

@@ -22,7 +22,8 @@ export interface Watched {
 /** One connection, and the turns on which it is behind: it is sent these from the transcript, and not as they happen. */
 interface Seat {
   readonly socketId: string;
-  readonly behind: Map<Watched, number>;
+  /** Most connections are never behind: there are many, and they are kept small. */
+  behind: Map<Watched, number> | undefined;
   /** Characters that were sent, and of which it is not known whether they have left. */
   outstanding: number;
   isAsked: boolean;
@@ -30,8 +31,9 @@ interface Seat {
 
 interface Audience {
   readonly key: string;
-  readonly seats: Map<string, Seat>;
-  readonly watched: Set<Watched>;
+  /** Hardly ever more than one. */
+  seats: readonly Seat[];
+  watched: readonly Watched[];
   expiry: ports.Timer | undefined;
 }
 
@@ -58,45 +60,45 @@ export class Audiences {
     audience.expiry?.cancel();
     audience.expiry = undefined;
     // With another connection still there, this may be the same client, and the other one dead: what that one was sent may never arrive.
-    const from = (watched: Watched) => (audience.seats.size === 0 ? watched.left : 0);
-    const starts = [...audience.watched].map((watched) => [watched, from(watched)] as const);
-    const seat: Seat = { socketId, behind: new Map(), outstanding: 0, isAsked: false };
-    audience.seats.set(socketId, seat);
-    for (const [watched, position] of starts) {
+    const isAlone = audience.seats.length === 0;
+    const seat: Seat = { socketId, behind: undefined, outstanding: 0, isAsked: false };
+    audience.seats = [...audience.seats, seat];
+    for (const watched of audience.watched) {
       const seq = received.get(watched.clientRequestId);
-      void this.#catchUp(audience, seat, watched, seq === undefined ? position : 0, seq ?? 0);
+      void this.#catchUp(audience, seat, watched, seq === undefined && isAlone ? watched.left : 0, seq ?? 0);
     }
   }
 
   /** A connection is over. */
   leave(listener: Listener, socketId: string): void {
     const audience = this.#audiences.get(keyOf(listener));
-    const seat = audience?.seats.get(socketId);
+    const seat = audience?.seats.find((each) => each.socketId === socketId);
     if (!audience || !seat) return;
-    audience.seats.delete(socketId);
-    if (audience.seats.size > 0) return;
-    for (const watched of audience.watched) watched.left = seat.behind.get(watched) ?? watched.transcript.position;
+    audience.seats = audience.seats.filter((each) => each !== seat);
+    if (audience.seats.length > 0) return;
+    for (const watched of audience.watched) watched.left = seat.behind?.get(watched) ?? watched.transcript.position;
     this.#expire(audience);
   }
 
   /** Whether an audience hears this request already, so that nobody replays it twice. */
   hears(listener: Listener, clientRequestId: string): boolean {
     const watched = this.#audiences.get(keyOf(listener))?.watched ?? [];
-    return [...watched].some((each) => each.clientRequestId === clientRequestId);
+    return watched.some((each) => each.clientRequestId === clientRequestId);
   }
 
   /** A turn begins to tell, whether anybody is there or not. */
   watch(listener: Listener, clientRequestId: string, transcript: Transcript): Watched {
     const watched: Watched = { transcript, clientRequestId, isOver: false, left: 0 };
-    this.#of(listener).watched.add(watched);
+    const audience = this.#of(listener);
+    audience.watched = [...audience.watched, watched];
     return watched;
   }
 
   /** A turn told something. */
   tell(listener: Listener, watched: Watched, event: TurnEvent, position: number, size: number): void {
     const audience = this.#audiences.get(keyOf(listener));
-    for (const seat of audience?.seats.values() ?? []) {
-      if (seat.behind.has(watched)) continue;
+    for (const seat of audience?.seats ?? []) {
+      if (seat.behind?.has(watched)) continue;
       if (seat.outstanding > OUTSTANDING_CHARACTERS) void this.#catchUp(audience!, seat, watched, position, 0);
       else this.#send(seat, event, size);
     }
@@ -104,7 +106,7 @@ export class Audiences {
 
   /** Something that is only worth knowing now. */
   announce(listener: Listener, event: TurnEvent): void {
-    for (const { socketId } of this.#audiences.get(keyOf(listener))?.seats.values() ?? []) this.#wire().send(socketId, event);
+    for (const { socketId } of this.#audiences.get(keyOf(listener))?.seats ?? []) this.#wire().send(socketId, event);
   }
 
   /** A turn has told everything. */
@@ -113,7 +115,7 @@ export class Audiences {
     const audience = this.#audiences.get(keyOf(listener));
     if (!audience) return;
     this.#release(audience, watched);
-    if (audience.seats.size === 0 && !audience.expiry) this.#expire(audience);
+    if (audience.seats.length === 0 && !audience.expiry) this.#expire(audience);
   }
 
   close(): void {
@@ -136,22 +138,23 @@ export class Audiences {
 
   async #catchUp(audience: Audience, seat: Seat, watched: Watched, from: number, seq: number): Promise<void> {
     const { transcript } = watched;
-    const isHere = () => audience.seats.has(seat.socketId);
+    const isHere = () => audience.seats.includes(seat);
     let position = from;
-    seat.behind.set(watched, position);
+    const behind = (seat.behind ??= new Map());
+    behind.set(watched, position);
     try {
       while (position < transcript.position) {
         const { events, next } = await transcript.page(position);
         for (const [at, event] of events.entries()) {
           if (!isHere()) return;
-          seat.behind.set(watched, Math.min(position + at, next));
+          behind.set(watched, Math.min(position + at, next));
           if (!isAfter(event, seq)) continue;
           if (seat.outstanding > OUTSTANDING_CHARACTERS && !(await this.#drained(seat))) return;
           this.#wire().send(seat.socketId, event);
           seat.outstanding += JSON.stringify(event.data).length;
         }
         position = next;
-        seat.behind.set(watched, position);
+        behind.set(watched, position);
         if (!(await this.#drained(seat))) return;
       }
     } catch {
@@ -160,7 +163,7 @@ export class Audiences {
       return;
     }
     if (!isHere()) return;
-    seat.behind.delete(watched);
+    behind.delete(watched);
     this.#release(audience, watched);
   }
 
@@ -172,22 +175,23 @@ export class Audiences {
 
   /** Forget a turn of which nobody waits for more. */
   #release(audience: Audience, watched: Watched): void {
-    if (!watched.isOver || audience.seats.size === 0) return;
-    if ([...audience.seats.values()].every(({ behind }) => !behind.has(watched))) audience.watched.delete(watched);
+    if (!watched.isOver || audience.seats.length === 0) return;
+    if (audience.seats.every(({ behind }) => !behind?.has(watched)))
+      audience.watched = audience.watched.filter((each) => each !== watched);
   }
 
   /** Nobody is there: after a while what is over is forgotten, and so is the audience when nothing is left. */
   #expire(audience: Audience): void {
     audience.expiry = this.#clock.after(RETURN_MS, () => {
       audience.expiry = undefined;
-      for (const watched of audience.watched) if (watched.isOver) audience.watched.delete(watched);
-      if (audience.watched.size === 0) this.#audiences.delete(audience.key);
+      audience.watched = audience.watched.filter(({ isOver }) => !isOver);
+      if (audience.watched.length === 0) this.#audiences.delete(audience.key);
     });
   }
 
   #of(listener: Listener): Audience {
     const key = keyOf(listener);
-    const known = this.#audiences.get(key) ?? { key, seats: new Map(), watched: new Set(), expiry: undefined };
+    const known = this.#audiences.get(key) ?? { key, seats: [], watched: [], expiry: undefined };
     this.#audiences.set(key, known);
     return known;
   }
