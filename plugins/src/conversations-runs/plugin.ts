@@ -1,22 +1,22 @@
-import { type Channel, definePlugin, JsonPieces, openChannel, ports } from "@portico/core";
+import { definePlugin, ports } from "@portico/core";
 import { toAgentSummary } from "./agent-summary.ts";
-import { queryChannel } from "./channel.ts";
 import { conversationsRunsConfig } from "./config.ts";
 import { conversationsRunsContract } from "./contract.ts";
 import { type ClearInput, createClearing } from "./conversations/clearing.ts";
 import { createConversations, workKind } from "./conversations/conversations.ts";
 import { readMessages } from "./conversations/messages.ts";
-import { Audiences } from "./delivery/audiences.ts";
-import { replayWritten } from "./delivery/replay.ts";
+import { openQueryChannel } from "./delivery/query-channel.ts";
 import { agentErrors } from "./errors.ts";
 import { instanceGuard } from "./guards.ts";
 import { DELEGATION_DEPTH, MAX_TURNS, PAGE_LIMIT, PAGE_LIMIT_MAXIMUM, RUNS_LIMIT } from "./limits.ts";
 import { readFilter, readPositive } from "./pagination.ts";
+import { jsonList } from "./json-list.ts";
 import { createAdmission } from "./requests/admission.ts";
 import { openClientRequests } from "./requests/client-requests.ts";
 import { requestDigest } from "./requests/request-digest.ts";
+import { sweepRequests } from "./requests/sweeping.ts";
 import { allReceipts, readReceiptPage } from "./runs/receipts.ts";
-import { createRuns, type Run } from "./runs/runs.ts";
+import { createRuns } from "./runs/runs.ts";
 import { Delegations } from "./turns/delegation.ts";
 import type { Turn } from "./turns/turn.ts";
 import { TurnDesk } from "./turns/turn-desk.ts";
@@ -25,7 +25,6 @@ import { createTurnWork } from "./turns/turn-work.ts";
 
 /** Turns that execute at once; most of their time they wait for a model. */
 const CONCURRENCY = 1024;
-const SWEEP_MS = 60_000;
 const RUN_ID = /^[A-Za-z0-9_-]+$/;
 
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
@@ -50,14 +49,12 @@ export const conversationsRuns = definePlugin({
   contract: conversationsRunsContract,
   guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
   async setup(given, settings, scope) {
-    const { records, log, engine, identity, agents, clock, ids, telemetry } = given;
+    const { records, log, engine, agents, clock, ids, telemetry } = given;
     const serverInstanceId = ids.uuid();
     const requests = await openClientRequests({ ...given, settings, serverInstanceId });
     const runs = createRuns(records);
     const conversations = createConversations(records);
     const desk = new TurnDesk();
-    const audiences = new Audiences(clock, () => channel);
-    scope.onClose(() => audiences.close());
     const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, serverInstanceId });
     const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
 
@@ -71,6 +68,9 @@ export const conversationsRuns = definePlugin({
     };
     const logged = (what: string) => (error: unknown) => telemetry.log.error(what, {}, error);
 
+    const stopSession = (sessionId: string) => void desk.stop(sessionId, undefined, "user_stop");
+    const channel = openQueryChannel({ ...given, requests, runs, stopSession, stopTurn }, scope);
+    const { audiences } = channel;
     const delegations = new Delegations({
       agents,
       admission,
@@ -104,57 +104,9 @@ export const conversationsRuns = definePlugin({
     }
     scope.onReady(async () => {
       await engine.ready();
-      startSweeping();
+      sweepRequests({ requests, clock, log: telemetry.log }, scope);
     });
 
-    /** The connections that stand, and whose they are. */
-    const sockets = new Map<string, SocketHolder>();
-    const channel: Channel<typeof queryChannel> = openChannel(
-      given,
-      queryChannel,
-      {
-        async admit({ token, clientInstanceId, received }, signal): Promise<SocketHolder> {
-          const caller = await identity.resolve(token, signal);
-          if (!caller) throw agentErrors.unauthorized();
-          return { ...caller, clientInstanceId, received: received ? new Map(Object.entries(received)) : NOTHING_RECEIVED };
-        },
-        joined({ id, who }): Promise<void> | void {
-          sockets.set(id, who);
-          const { userId, clientInstanceId, received } = who;
-          if (userId === undefined) return;
-          const listener = { userId, clientInstanceId };
-          audiences.join(listener, id, received);
-          if (received.size === 0) return;
-          const written = [...received].filter(([request]) => !audiences.hears(listener, request));
-          return replayWritten({ log, requests, channel, audiences }, listener, id, written);
-        },
-        gone({ id, who: { userId, clientInstanceId } }) {
-          sockets.delete(id);
-          if (userId !== undefined) audiences.leave({ userId, clientInstanceId }, id);
-        },
-        receive: {
-          async "query:abort"({ who: { userId } }, { sessionId, clientRequestId }) {
-            const run = userId === undefined ? undefined : await runOf(sessionId);
-            // Somebody else's session is none of the caller's.
-            if (!run || run.user_id !== userId) return;
-            if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
-            else desk.stop(sessionId, undefined, "user_stop");
-          },
-        },
-      },
-      scope,
-    );
-    const runOf = async (sessionId: string): Promise<Run | undefined> =>
-      (await runs.find(sessionId.replace(/^ses_/, "run_")).catch(() => undefined))?.value;
-
-    /** The user who submits, and the client program that will hear of it (specification 7.6: identity and connection must agree). */
-    const submitter = (who: ports.Caller, originSocketId: string): { userId: string; clientInstanceId: string } => {
-      if (who.userId === undefined) throw agentErrors.user_required();
-      const socket = sockets.get(originSocketId);
-      if (!socket) throw agentErrors.realtime_unavailable();
-      if (socket.userId !== who.userId) throw agentErrors.socket_identity_mismatch();
-      return { userId: who.userId, clientInstanceId: socket.clientInstanceId };
-    };
     /** Undefined for a run that this caller may not see: to a member, others' runs are missing (open points 10). */
     const visible = async (who: ports.Caller, runId: string) => {
       const run = RUN_ID.test(runId) && runId.length <= 128 ? (await runs.find(runId))?.value : undefined;
@@ -233,7 +185,7 @@ export const conversationsRuns = definePlugin({
 
       async start({ body, who }) {
         const { options, clientRequestId, mediaRefs } = body;
-        const client = submitter(who, body.originSocketId);
+        const client = channel.submitter(who, body.originSocketId);
         if (mediaRefs.length > 0 || options.fileReferences.length > 0) throw agentErrors.attachments_unavailable();
         const { isDuplicate } = await admission.admit(
           {
@@ -258,7 +210,7 @@ export const conversationsRuns = definePlugin({
 
       async followUp({ body, who }) {
         const { sessionId, clientRequestId, message } = body;
-        const client = submitter(who, body.originSocketId);
+        const client = channel.submitter(who, body.originSocketId);
         const { isDuplicate } = await admission.admit(
           {
             ...client,
@@ -273,7 +225,7 @@ export const conversationsRuns = definePlugin({
           },
           { sessionId },
         );
-        channel.send(body.originSocketId, channel.say["query:followUpAccepted"]({ sessionId, clientRequestId }));
+        channel.followUpAccepted(body.originSocketId, sessionId, clientRequestId);
         return { ok: true as const, sessionId, clientRequestId, ...(isDuplicate && { duplicate: true }) };
       },
 
@@ -313,57 +265,8 @@ export const conversationsRuns = definePlugin({
         return { conversationId: params.id, cleared: true as const };
       },
     };
-
-    function startSweeping(): void {
-      const closing = new AbortController();
-      let sweeping: Promise<void> = Promise.resolve();
-      const sweep = () => {
-        sweeping = requests
-          .sweep(closing.signal)
-          .catch((error: unknown) => closing.signal.aborted || logged("Old requests could not be forgotten")(error))
-          .then(() => {
-            if (!closing.signal.aborted) timer = clock.after(SWEEP_MS, sweep);
-          });
-      };
-      let timer = clock.after(SWEEP_MS, sweep);
-      scope.onClose(async () => {
-        closing.abort();
-        timer.cancel();
-        await sweeping;
-      });
-    }
   },
 });
-
-const NOTHING_RECEIVED: ReadonlyMap<string, number> = new Map();
-
-/** Who holds a realtime connection. */
-interface SocketHolder extends ports.Caller {
-  readonly clientInstanceId: string;
-  readonly received: ReadonlyMap<string, number>;
-}
-
-const PIECE_CHARACTERS = 64 * 1024;
-
-/** `{"name":[…]}`, page by page: nothing of a long list is held. */
-function jsonList(name: string, pages: AsyncIterable<readonly unknown[]>): JsonPieces {
-  return new JsonPieces(
-    (async function* () {
-      let [text, separator] = [`{"${name}":[`, ""];
-      for await (const page of pages) {
-        for (const item of page) {
-          text += separator + JSON.stringify(item);
-          separator = ",";
-        }
-        // Short lists go out in one piece.
-        if (text.length < PIECE_CHARACTERS) continue;
-        yield text;
-        text = "";
-      }
-      yield `${text}]}`;
-    })(),
-  );
-}
 
 /** An id that no store takes is nobody's. */
 function notAnId(error: unknown): undefined {

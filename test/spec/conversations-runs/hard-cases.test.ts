@@ -39,6 +39,16 @@ const look = async (service: AgentService, clientRequestId: string) =>
     })
   ).body.results[0].status;
 
+/** The prompt `much` is answered with so many tool results of 50 KB. */
+function saysMuch(service: AgentService, count: number): void {
+  service.engine.on("much", async (_turn, { say }) => {
+    for (let call = 1; call <= count; call++) {
+      const result = { content: [{ type: "text" as const, text: "x".repeat(50_000) }], isError: false };
+      await say({ type: "tool_result", callId: `c${call}`, toolId: "t", result });
+    }
+  });
+}
+
 const LARGE = 17 * 1024 * 1024;
 
 describe("a turn whose end does not fit into a log entry", () => {
@@ -241,15 +251,7 @@ describe("a client that comes back while a turn talks that began without it", ()
 describe("a replay of much", () => {
   it("reaches a client that reads as fast as it can", async () => {
     const service = await open();
-    service.engine.on("much", async (_turn, { say }) => {
-      for (let call = 1; call <= 90; call++)
-        await say({
-          type: "tool_result",
-          callId: `c${call}`,
-          toolId: "t",
-          result: { content: [{ type: "text", text: "x".repeat(50_000) }], isError: false },
-        });
-    });
+    saysMuch(service, 90);
     const client = await service.connect();
     const { clientRequestId } = await client.start("much");
     client.leave();
@@ -278,15 +280,7 @@ describe("a replay of much", () => {
 
   it("live: a client that reads as fast as it can is not cut by an agent that says several large things", async () => {
     const service = await open();
-    service.engine.on("much", async (_turn, { say }) => {
-      for (let call = 1; call <= 40; call++)
-        await say({
-          type: "tool_result",
-          callId: `c${call}`,
-          toolId: "t",
-          result: { content: [{ type: "text", text: "x".repeat(50_000) }], isError: false },
-        });
-    });
+    saysMuch(service, 40);
     const client = await service.connect();
     const { clientRequestId } = await client.start("much");
     expect(await within(client.ended(clientRequestId), 3000)).not.toBe("never");
@@ -437,15 +431,7 @@ describe("an ID that is also a name of every object", () => {
 describe("the client package and a replay of much", () => {
   it("comes to the end, without a storm of connections", async () => {
     const service = await open();
-    service.engine.on("much", async (_turn, { say }) => {
-      for (let call = 1; call <= 60; call++)
-        await say({
-          type: "tool_result",
-          callId: `c${call}`,
-          toolId: "t",
-          result: { content: [{ type: "text", text: "x".repeat(50_000) }], isError: false },
-        });
-    });
+    saysMuch(service, 60);
     const line = await openBrokenLine(service.url);
     undo.push(() => void line[Symbol.asyncDispose]());
     let connections = 0;

@@ -1,0 +1,22 @@
+import { JsonPieces } from "@portico/core";
+
+const PIECE_CHARACTERS = 64 * 1024;
+
+/** `{"name":[…]}`, page by page: nothing of a long list is held, and a short one goes out in one piece. */
+export function jsonList(name: string, pages: AsyncIterable<readonly unknown[]>): JsonPieces {
+  return new JsonPieces(
+    (async function* () {
+      let [text, separator] = [`{"${name}":[`, ""];
+      for await (const page of pages) {
+        for (const item of page) {
+          text += separator + JSON.stringify(item);
+          separator = ",";
+        }
+        if (text.length < PIECE_CHARACTERS) continue;
+        yield text;
+        text = "";
+      }
+      yield `${text}]}`;
+    })(),
+  );
+}
