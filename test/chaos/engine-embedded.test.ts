@@ -13,35 +13,39 @@ const LIVES = process.env.PORTICO_LONG ? 50 : 3;
 const script = join(import.meta.dirname, "processes/work-until-killed.ts");
 const [path, happened] = [join(folder, "store.db"), join(folder, "happened")];
 
-it("loses no accepted work to kills at any instant, does nothing twice that may not be, and closes what it may not go on with", async () => {
-  for (let life = 0; life < LIVES; life++) await liveAndDie(`${life}`);
-  const accepted = happenings("accepted").map(([id]) => id!);
-  expect(accepted.length).toBeGreaterThan(LIVES);
-  // In pieces, for a command line has an end.
-  for (let from = 0; from < accepted.length; from += 2000) {
-    await promisify(execFile)(process.execPath, [script, path, "last", happened, accepted.slice(from, from + 2000).join()]);
-  }
+it(
+  "loses no accepted work to kills at any instant, does nothing twice that may not be, and closes what it may not go on with",
+  async () => {
+    for (let life = 0; life < LIVES; life++) await liveAndDie(`${life}`);
+    const accepted = happenings("accepted").map(([id]) => id!);
+    expect(accepted.length).toBeGreaterThan(LIVES);
+    // In pieces, for a command line has an end.
+    for (let from = 0; from < accepted.length; from += 2000) {
+      await promisify(execFile)(process.execPath, [script, path, "last", happened, accepted.slice(from, from + 2000).join()]);
+    }
 
-  const ended = new Map(happenings("ended").map(([id, state]) => [id!, state!]));
-  expect(accepted.filter((id) => !["completed", "interrupted"].includes(ended.get(id)!))).toEqual([]);
-  expect([...ended].filter(([id, state]) => state === "interrupted" && !id.startsWith("closed-"))).toEqual([]);
+    const ended = new Map(happenings("ended").map(([id, state]) => [id!, state!]));
+    expect(accepted.filter((id) => !["completed", "interrupted"].includes(ended.get(id)!))).toEqual([]);
+    expect([...ended].filter(([id, state]) => state === "interrupted" && !id.startsWith("closed-"))).toEqual([]);
 
-  const closed = new Set(happenings("closed").map(([id]) => id!));
-  expect(accepted.filter((id) => (ended.get(id) === "interrupted") !== closed.has(id))).toEqual([]);
+    const closed = new Set(happenings("closed").map(([id]) => id!));
+    expect(accepted.filter((id) => (ended.get(id) === "interrupted") !== closed.has(id))).toEqual([]);
 
-  const begins = count(happenings("began").map(([id]) => id!));
-  expect([...begins].filter(([id, times]) => id.startsWith("closed-") && times > 1)).toEqual([]);
-  // Step b may be repeated, though not after it was passed; the others never.
-  const runs = count(happenings("ran").map(([id, step]) => `${id} ${step}`));
-  expect([...runs].filter(([step, times]) => !step.endsWith(" b") && times > 1)).toEqual([]);
-  const passed = new Set<string>();
-  const late: string[] = [];
-  for (const [what, id, step] of happenings()) {
-    if (what === "passed") passed.add(`${id} ${step}`);
-    else if (what === "ran" && passed.has(`${id} ${step}`)) late.push(`${id} ${step}`);
-  }
-  expect(late).toEqual([]);
-});
+    const begins = count(happenings("began").map(([id]) => id!));
+    expect([...begins].filter(([id, times]) => id.startsWith("closed-") && times > 1)).toEqual([]);
+    // Step b may be repeated, though not after it was passed; the others never.
+    const runs = count(happenings("ran").map(([id, step]) => `${id} ${step}`));
+    expect([...runs].filter(([step, times]) => !step.endsWith(" b") && times > 1)).toEqual([]);
+    const passed = new Set<string>();
+    const late: string[] = [];
+    for (const [what, id, step] of happenings()) {
+      if (what === "passed") passed.add(`${id} ${step}`);
+      else if (what === "ran" && passed.has(`${id} ${step}`)) late.push(`${id} ${step}`);
+    }
+    expect(late).toEqual([]);
+  },
+  LIVES * 20_000,
+);
 
 /** Lets a process work until it is killed, some time after it began. */
 async function liveAndDie(life: string): Promise<void> {
