@@ -42,19 +42,26 @@ const upstream = createServer((request, response) => {
 await once(upstream, "listening");
 
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
-console.log("admission, its turns waiting for their model | accepted/s | p50 ms | p99 ms");
+console.log("admission, its turns waiting for their model | accepted/s | p50 ms | p99 ms | bare accepted/s | rate ÷ bare");
 for (const { concurrency, queries } of ADMISSION) {
-  await withService(async ({ url, socket }) => {
-    await submit(url, socket, "waits", { concurrency, queries: Math.min(queries, 3000) });
-    const { perSecond, p50, p99 } = await submit(url, socket, "waits", { concurrency, queries });
-    console.log(`${queries} at concurrency ${concurrency} | ${perSecond.toFixed(0)} | ${p50.toFixed(2)} | ${p99.toFixed(2)}`);
-  });
+  const rates: number[] = [];
+  for (const kind of ["server", "bare"] as const) {
+    await withService(async ({ url, socket }) => {
+      await submit(url, socket, "waits", { concurrency, queries: Math.min(queries, 3000) });
+      const { perSecond, p50, p99 } = await submit(url, socket, "waits", { concurrency, queries });
+      rates.push(perSecond);
+      const times = `${p50.toFixed(2)} | ${p99.toFixed(2)}`;
+      if (kind === "server")
+        process.stdout.write(`${queries} at concurrency ${concurrency} | ${perSecond.toFixed(0)} | ${times}`);
+    }, kind);
+  }
+  console.log(` | ${rates[1]!.toFixed(0)} | ${(rates[0]! / rates[1]!).toFixed(2)}`);
 }
 
 console.log("\nfrom the submission to query:complete, its agent answering at once | finished/s | p50 ms | p99 ms");
 await withService(async ({ url, socket }) => {
   const ended = new Map<string, (value: unknown) => void>();
-  socket.on("query:complete", ({ clientRequestId }: { clientRequestId: string }) => ended.get(clientRequestId)?.(undefined));
+  socket!.on("query:complete", ({ clientRequestId }: { clientRequestId: string }) => ended.get(clientRequestId)?.(undefined));
   const until = (id: string) => new Promise((resolve) => ended.set(id, resolve));
   await submit(url, socket, "at once", { concurrency: FINISHED.concurrency, queries: 300, until });
   const { perSecond, p50, p99 } = await submit(url, socket, "at once", { ...FINISHED, until });
@@ -104,19 +111,19 @@ upstream.closeAllConnections();
 
 interface Bench {
   readonly url: string;
-  readonly socket: Socket;
+  readonly socket: Socket | undefined;
 }
 
-async function withService(use: (bench: Bench) => Promise<void>): Promise<void> {
+async function withService(use: (bench: Bench) => Promise<void>, kind: "server" | "bare" = "server"): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-queries-"));
-  const server = startWorker<ServerJob, ServerResult>(new URL("queries/server.ts", import.meta.url));
+  const server = startWorker<ServerJob, ServerResult>(new URL(`queries/${kind}.ts`, import.meta.url));
   const at = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
   const { url } = await server.run({ do: "open", dataDir, upstream: at });
-  const socket = await connect(url!);
+  const socket = kind === "server" ? await connect(url!) : undefined;
   try {
     await use({ url: url!, socket });
   } finally {
-    socket.disconnect();
+    socket?.disconnect();
     // Turns that wait are not what is measured: nobody waits for them.
     await server.stop();
     rmSync(dataDir, { recursive: true });
@@ -139,13 +146,13 @@ async function start(url: string, socket: Socket, prompt: string, agentId: strin
 
 async function submit(
   url: string,
-  socket: Socket,
+  socket: Socket | undefined,
   prompt: string,
   { concurrency, queries, until }: { concurrency: number; queries: number; until?: (id: string) => Promise<unknown> },
 ): Promise<{ readonly perSecond: number; readonly p50: number; readonly p99: number }> {
   const pool = new Pool(url, { connections: concurrency });
   // Made before: the client's work is not what is measured.
-  const bodies = Array.from({ length: queries }, () => startBody({ id: socket.id! }, prompt)).map((body) => ({
+  const bodies = Array.from({ length: queries }, () => startBody({ id: socket?.id ?? "none" }, prompt)).map((body) => ({
     id: body.clientRequestId,
     text: JSON.stringify(body),
   }));

@@ -37,6 +37,7 @@ export interface SqliteBackend extends RecordsBackend {
   /** Read with statements of one's own. Throws RecordsUnavailable. */
   read<T>(read: () => T): T;
   readonly transact: GroupWriter["transact"];
+  readonly transaction: GroupWriter["transaction"];
   close(): void;
 }
 
@@ -63,6 +64,7 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
     database,
     read: reading,
     transact: writer.transact,
+    transaction: writer.transaction,
     open: (shape) =>
       void tables.set(
         shape.name,

@@ -20,10 +20,18 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   let lastPlace = 0;
   const keyLimits = new Map<string, number>();
 
+  /** Within one transaction nobody else can become the owner: it is asked for once. */
+  let asked = { transaction: -1, isOwner: false };
+  const isOwner = (): boolean => {
+    const transaction = store.transaction();
+    if (asked.transaction !== transaction) asked = { transaction, isOwner: sql.owner.get()?.fence === fence };
+    return asked.isOwner;
+  };
+
   /** Write as the owner. What was read before the transaction began may be another process's by now, so that it is asked inside. */
   const write = async <T>(work: (writeRecords: () => void) => T, records?: readonly ports.Write[]): Promise<T> => {
     const result = await store
-      .transact((writeRecords) => (sql.owner.get()?.fence === fence ? work(writeRecords) : FENCED), records)
+      .transact((writeRecords) => (isOwner() ? work(writeRecords) : FENCED), records)
       .catch(rejectTranslated);
     if (result === FENCED) throw new ports.EngineFenced("Another process has taken the work over");
     return result as T;

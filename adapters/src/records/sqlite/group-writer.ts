@@ -16,6 +16,8 @@ export interface GroupWriter {
    * theirs. The given record writes are done where `work` calls `write`. Rejects as `commit` does.
    */
   transact<T>(work: (write: () => void) => T, writes: readonly CheckedWrite[]): Promise<T>;
+  /** Counts the transactions that began. */
+  transaction(): number;
   /** Write what is waiting, at once; nothing is taken afterwards. */
   finish(): void;
 }
@@ -69,6 +71,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
   let finished = false;
   let failedAttempts = 0;
   let lastGroup = 0;
+  let transactions = 0;
   let isSyncing = false;
   const unsynced: ((error?: unknown) => void)[] = [];
 
@@ -84,6 +87,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
       return true;
     }
     failedAttempts = 0;
+    transactions++;
     const group = takeGroup(waiting);
     lastGroup = group.length;
     const { outcomes, isCommitted } = runGroup(group);
@@ -176,6 +180,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
       });
     },
     transact: (work, writes) => enqueue(writes, true, (write) => ({ result: work(write), changed: true })),
+    transaction: () => transactions,
     finish() {
       finished = true;
       while (waiting.length > 0) writeGroup();

@@ -15,6 +15,8 @@ export interface SqliteStore {
    * with that, RecordsUnavailable, or TypeError for what cannot be stored.
    */
   transact<T>(work: (write: () => void) => T, writes?: readonly ports.Write[]): Promise<T>;
+  /** Which transaction this is, while one goes on: what was read in it stays so until the next. */
+  transaction(): number;
 }
 
 // Beside the port's instances and not on them: a plugin that is given records gets records.
