@@ -41,15 +41,21 @@ export async function serve(
     if (stop.signal.aborted && error === stop.signal.reason) return await stop.requested;
     throw error;
   } finally {
-    // One that fails must keep nothing else open: the next start needs the lock.
-    for (const step of undo.reverse()) {
-      try {
-        await step();
-      } catch (error) {
-        console.error("Something could not be closed", error instanceof Error ? error.name : "");
-      }
+    await undoAll(undo);
+  }
+}
+
+/** Last in, first out. One that fails keeps nothing else open, for the next start needs the lock; the first failure is thrown in the end. */
+async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of undo.toReversed()) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
     }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function start(

@@ -35,8 +35,8 @@ export function createAdmission(given: {
   const { engine, requests, conversations, runs, clock, ids } = given;
 
   /**
-   * Resolves when the turn is durable, with its request, its conversation and its run in the same commit. The same submission again gets
-   * the first one's. Throws the errors of the contract.
+   * Resolves when the turn is durable, with its request and the conversation that it continues in the same commit. The same submission
+   * again gets the first one's. Throws the errors of the contract.
    */
   const admit = async (
     submission: Submission,

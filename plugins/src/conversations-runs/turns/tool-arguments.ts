@@ -18,7 +18,7 @@ export function argumentsCheck(schema: Readonly<Record<string, unknown>>): Argum
 function createCheck(schema: Readonly<Record<string, unknown>>): ArgumentsCheck {
   let validate: ValidateFunction;
   try {
-    const { $schema, $id: _id, ...rest } = schema;
+    const { $schema, ...rest } = schema;
     // One for each schema: a shared one would keep every schema that it ever saw.
     const draft = typeof $schema === "string" && /draft-0[4-7]/.test($schema) ? new Ajv(options) : new Ajv2020(options);
     validate = draft.compile(rest);
