@@ -6,6 +6,7 @@ import { functionTools } from "@portico/adapters/tools/functions";
 import { connectAgent } from "@portico/client";
 import { type App, createApp, defineAdapter, definePreset, ports } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { testing } from "portico/testing";
 import { listen } from "./listen.ts";
 
@@ -87,7 +88,7 @@ const tally = functionTools({
 export const office = definePreset(() => ({
   name: "office",
   extends: testing({ agents: new Map([["office", { name: "Office", engine: "clerk", tools: ["add"] }]]) }),
-  adapters: [systemClock(), randomIds(), socketIoRealtime(undefined), clerk({}), tally],
+  adapters: [systemClock(), randomIds(), socketIoRealtime(undefined), clerk({}), tally, agentRuntime({})],
   plugins: [conversationsRuns({})],
 }));
 

@@ -9,7 +9,7 @@ import type { Needs, Port } from "./port.ts";
 import { clock, ids, nodePaths, telemetry } from "./ports/index.ts";
 import { flattenPreset, type Preset } from "./preset.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
-import type { PluginScope } from "./scope.ts";
+import type { Scope } from "./scope.ts";
 import { createSurface, type Fetch, type Surface, type SurfaceBuilder } from "./surface.ts";
 
 /** A preset running. */
@@ -100,7 +100,7 @@ async function install(
   plugin: Plugin,
   container: Container,
   surfaceOf: (name: string) => SurfaceBuilder,
-  scope: PluginScope,
+  scope: Scope,
 ): Promise<void> {
   const { spec } = plugin;
   assertFilled(`Plugin "${spec.name}"`, spec.needs, container);
@@ -162,7 +162,7 @@ function inOrder(adapters: readonly Adapter[]): Adapter[] {
   return [...done];
 }
 
-function createScope(name: string): { scope: PluginScope; ready: () => Promise<void>; close: () => Promise<void> } {
+function createScope(name: string): { scope: Scope; ready: () => Promise<void>; close: () => Promise<void> } {
   const undo: Array<() => unknown> = [];
   const whenReady: Array<() => unknown> = [];
   let closing: Promise<void> | undefined;

@@ -57,6 +57,6 @@ export {
   type RouteResult,
   reply,
 } from "./route.ts";
-export type { PluginScope, Scope } from "./scope.ts";
+export type { Scope } from "./scope.ts";
 export { Secret } from "./secret.ts";
 export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";

@@ -2,13 +2,9 @@
 export interface Scope {
   /** Undo something when the app closes. Runs last in, first out, also when a later part of the start fails. */
   onClose(undo: () => unknown): void;
-}
-
-/** What plugins are set up with. */
-export interface PluginScope extends Scope {
   /**
-   * Run when every plugin is set up, in the order of the calls: for what needs all of them, such as taking up work whose kinds they
-   * define. The app has not started before these have ended, and what one of them throws fails the start.
+   * Run when every adapter is open and every plugin set up, in the order of the calls: for what needs all of them, such as taking up work
+   * whose kinds they define. The app has not started before these have ended, and what one of them throws fails the start.
    */
   onReady(run: () => unknown): void;
 }

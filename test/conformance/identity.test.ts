@@ -39,6 +39,8 @@ describe("identity/tokens", () => {
   it("knows nobody without tokens", async () => {
     const { port } = await open();
     expect(await port.resolve("")).toBeUndefined();
+    expect(await port.isInstanceToken("")).toBe(false);
+    expect(await port.instanceOwner()).toBeUndefined();
   });
 
   it("compares with every token, whichever it is, so that the time tells nothing", async () => {
@@ -46,7 +48,11 @@ describe("identity/tokens", () => {
     const matches = vi.fn(secrets.matches);
     const tokens = ["one", "two", "three"].map((value) => ({ token: new Secret(value), userId: value, role: "member" as const }));
     const { spec } = tokenIdentity({ tokens });
-    const identity: ports.Identity = await spec.open({ secrets: { ...secrets, matches } }, { tokens }, { onClose: () => {} });
+    const identity: ports.Identity = await spec.open(
+      { secrets: { ...secrets, matches } },
+      { tokens },
+      { onClose: () => {}, onReady: () => {} },
+    );
     for (const presented of ["one", "three", "nobody's"]) {
       matches.mockClear();
       await identity.resolve(presented);

@@ -15,10 +15,12 @@ export interface IdentityConformanceOptions {
 }
 
 const KNOWN: readonly KnownToken[] = [
+  { token: new Secret("member-token-before-the-owner"), userId: "member", role: "member" },
   { token: new Secret("owner-token-of-the-suite"), userId: "owner", role: "owner" },
   { token: new Secret("member-token-of-the-suite"), userId: "member", role: "member" },
   { token: new Secret("second-token-of-the-member"), userId: "member", role: "member" },
   { token: new Secret("service-token-of-the-suite"), role: "service" },
+  { token: new Secret("token-of-a-second-owner"), userId: "second", role: "owner" },
 ];
 
 /**
@@ -60,6 +62,15 @@ export function identityConformance(
       "constructor",
     ])("answers undefined to a token that nobody holds (%#)", async (token) => {
       expect(await identity.resolve(token)).toBeUndefined();
+    });
+
+    it("takes the first owner's token for the instance access token, and no other (open points 1)", async () => {
+      for (const { token } of KNOWN) {
+        const value = token.reveal();
+        expect(await identity.isInstanceToken(value)).toBe(value === "owner-token-of-the-suite");
+      }
+      expect(await identity.isInstanceToken("")).toBe(false);
+      expect(await identity.instanceOwner()).toBe("owner");
     });
 
     it("stops for a signal that has aborted", async () => {

@@ -9,6 +9,12 @@ export interface OpenAdapter<T> {
 
 type Undo = () => unknown;
 
+/** Everything that the adapters asked for while they opened. */
+interface Steps {
+  readonly undo: Undo[];
+  readonly ready: Array<() => unknown>;
+}
+
 /**
  * Open one adapter alone: `others` fill the ports that it, or they, ask for, and are opened only where they are asked for.
  * Throws what opening throws, with everything undone, and an Error naming a port that nobody fills.
@@ -17,12 +23,14 @@ export async function openAdapter<P extends Port<unknown>>(
   adapter: Adapter<P>,
   others: readonly Adapter[] = [],
 ): Promise<OpenAdapter<Filling<P>>> {
-  const undo: Undo[] = [];
+  const steps: Steps = { undo: [], ready: [] };
   const close = async (): Promise<void> => {
-    for (const step of undo.splice(0).reverse()) await step();
+    for (const step of steps.undo.splice(0).reverse()) await step();
   };
   try {
-    return { port: (await openInto(undo, adapter, others, new Map())) as Filling<P>, close };
+    const port = (await openInto(steps, adapter, others, new Map())) as Filling<P>;
+    for (const run of steps.ready) await run();
+    return { port, close };
   } catch (error) {
     await close();
     throw error;
@@ -30,20 +38,23 @@ export async function openAdapter<P extends Port<unknown>>(
 }
 
 async function openInto(
-  undo: Undo[],
+  steps: Steps,
   adapter: Adapter,
   others: readonly Adapter[],
   opened: Map<Adapter, Promise<unknown>>,
 ): Promise<unknown> {
   const given: Record<string, unknown> = {};
   for (const [name, need] of Object.entries(adapter.spec.needs as Record<string, Port<unknown>>)) {
-    given[name] = await fill(undo, adapter, need, others, opened);
+    given[name] = await fill(steps, adapter, need, others, opened);
   }
-  return adapter.spec.open(given, adapter.options, { onClose: (step) => undo.push(step) });
+  return adapter.spec.open(given, adapter.options, {
+    onClose: (step) => steps.undo.push(step),
+    onReady: (run) => steps.ready.push(run),
+  });
 }
 
 async function fill(
-  undo: Undo[],
+  steps: Steps,
   asking: Adapter,
   need: Port<unknown>,
   others: readonly Adapter[],
@@ -51,7 +62,7 @@ async function fill(
 ): Promise<unknown> {
   const fillings: unknown[] = [];
   for (const other of others.filter((candidate) => candidate.spec.port.id === need.id)) {
-    const already = opened.get(other) ?? openInto(undo, other, others, opened);
+    const already = opened.get(other) ?? openInto(steps, other, others, opened);
     opened.set(other, already);
     fillings.push(await already);
   }

@@ -19,6 +19,8 @@ import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@p
 import { type Adapter, type App, createApp, isOriginAllowed, Secret } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
+import { backgroundTurns } from "@portico/plugins/conversations-runs/background-turns";
 import { requestDigest } from "@portico/plugins/conversations-runs/request-digest";
 import { io, type Socket } from "socket.io-client";
 import { type Call, httpCall, type Reply } from "./http-call.ts";
@@ -47,7 +49,8 @@ export interface AgentServiceOptions {
   readonly engine?: ScriptedEngine;
   /** In place of the one in memory, which keeps everything: `service.telemetry` then stays empty. */
   readonly telemetry?: Adapter;
-  readonly settings?: Parameters<typeof conversationsRuns>[0];
+  readonly runtime?: Parameters<typeof agentRuntime>[0];
+  readonly background?: Parameters<typeof backgroundTurns>[0];
 }
 
 /** An agent service in this process: real stores in a folder, real Socket.IO, real HTTP; agents are played by scripts. */
@@ -141,9 +144,11 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
       loopAgentEngine({}),
       engine.adapter,
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, [ALLOWED_ORIGIN]) }),
+      agentRuntime({ ...options.runtime }),
+      backgroundTurns({ ...options.background }),
       ...(options.adapters ?? []),
     ],
-    plugins: [conversationsRuns({ ...options.settings })],
+    plugins: [conversationsRuns({})],
     surfaces: { agent: { allowedOrigins: [ALLOWED_ORIGIN] } },
   });
   const surface = app.surface("agent");

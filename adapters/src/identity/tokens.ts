@@ -31,6 +31,8 @@ function createTokenIdentity(secrets: ports.Secrets, tokens: readonly TokenHolde
   if (faults.length > 0) throw new TypeError(faults.join("\n"));
   const holders = tokens.map(({ userId, role }, at) => ({ digest: digests[at] ?? "", caller: { userId, role } }));
 
+  const instance = holders.find(({ caller }) => caller.role === "owner");
+
   /** Under load many requests with one token arrive in one turn of the event loop: they share one look. Nothing is kept beyond the turn. */
   const ofThisTurn = new Map<string, ports.Caller | undefined>();
 
@@ -46,6 +48,14 @@ function createTokenIdentity(secrets: ports.Secrets, tokens: readonly TokenHolde
       if (ofThisTurn.size === 0) setImmediate(() => ofThisTurn.clear());
       ofThisTurn.set(token, caller);
       return caller;
+    },
+    async isInstanceToken(token, signal) {
+      signal?.throwIfAborted();
+      return instance !== undefined && secrets.matches(token, instance.digest);
+    },
+    async instanceOwner(signal) {
+      signal?.throwIfAborted();
+      return instance?.caller.userId;
     },
   };
 }

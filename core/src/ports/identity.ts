@@ -4,6 +4,12 @@ import { definePort, type Port } from "../port.ts";
 export interface Identity {
   /** Resolves a presented token, whatever a stranger sent; undefined when nobody holds it. Compares in constant time. */
   resolve(token: string, signal?: AbortSignal): Promise<Caller | undefined>;
+  /**
+   * Whether this is the instance access token, which the instance's first owner holds (open points 1). Compares in constant time.
+   */
+  isInstanceToken(token: string, signal?: AbortSignal): Promise<boolean>;
+  /** The user who holds the instance access token; undefined where nobody does. */
+  instanceOwner(signal?: AbortSignal): Promise<string | undefined>;
 }
 
 export interface Caller {

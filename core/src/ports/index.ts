@@ -12,6 +12,16 @@ export {
 } from "./agent-engines.ts";
 export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
 export {
+  type BackgroundTurn,
+  type BackgroundTurns,
+  backgroundTurns,
+  type DeliveredMessage,
+  type Delivery,
+  type DeliveryPage,
+  type MessageBlock,
+  type TurnOrigin,
+} from "./background-turns.ts";
+export {
   BlobExists,
   type Blobs,
   type BlobSource,

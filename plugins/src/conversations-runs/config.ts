@@ -1,23 +1,27 @@
 import * as v from "valibot";
-import { AUTO_REPLAY_RETENTION_MS, TOMBSTONE_RETENTION_MS } from "./limits.ts";
+import { AUTO_REPLAY_RETENTION_MS, BACKGROUND_CONCURRENCY, BACKGROUND_TIMEOUT_MS, TOMBSTONE_RETENTION_MS } from "./limits.ts";
 
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(1000));
 
 /** Options of conversations and runs. */
-export const conversationsRunsConfig = v.pipe(
+export const conversationsRunsConfig = v.strictObject({
+  /** What the handshake reports of the service; default: `0.0.0`. */
+  version: v.optional(v.string(), "0.0.0"),
+  /** What the handshake reports of the areas beside this one. */
+  capabilities: v.optional(
+    v.strictObject({
+      webhookManagement: v.optional(v.boolean(), false),
+      media: v.optional(v.boolean(), false),
+      attachments: v.optional(v.boolean(), false),
+      safeTokens: v.optional(v.boolean(), false),
+    }),
+    {},
+  ),
+});
+
+/** Options of the runtime of turns. */
+export const agentRuntimeConfig = v.pipe(
   v.strictObject({
-    /** What the handshake reports of the service; default: `0.0.0`. */
-    version: v.optional(v.string(), "0.0.0"),
-    /** What the handshake reports of the areas beside this one. */
-    capabilities: v.optional(
-      v.strictObject({
-        webhookManagement: v.optional(v.boolean(), false),
-        media: v.optional(v.boolean(), false),
-        attachments: v.optional(v.boolean(), false),
-        safeTokens: v.optional(v.boolean(), false),
-      }),
-      {},
-    ),
     /** How long a client may replay a request with identical IDs; what a turn said is kept as long. Default: 10 minutes. */
     autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
     /** How long a request's ID is remembered after its turn ended; default: 24 hours. */
@@ -29,4 +33,15 @@ export const conversationsRunsConfig = v.pipe(
   ),
 );
 
-export type ConversationsRunsSettings = v.InferOutput<typeof conversationsRunsConfig>;
+export type AgentRuntimeOptions = v.InferInput<typeof agentRuntimeConfig>;
+export type AgentRuntimeSettings = v.InferOutput<typeof agentRuntimeConfig>;
+
+/** Options of background turns. */
+export const backgroundTurnsConfig = v.strictObject({
+  /** Turns of one agent that execute at once; default: 4. */
+  concurrencyPerAgent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), BACKGROUND_CONCURRENCY),
+  /** How long one turn may take; default: 30 minutes. */
+  timeoutMs: v.optional(milliseconds, BACKGROUND_TIMEOUT_MS),
+});
+
+export type BackgroundTurnsOptions = v.InferInput<typeof backgroundTurnsConfig>;

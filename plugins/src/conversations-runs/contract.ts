@@ -49,6 +49,7 @@ export const runMetadata = v.object({
     v.object({ fromAgentId: text, parentRunId: optionalText, parentClientRequestId: optionalText, mode: optionalText }),
   ),
   background: v.optional(v.boolean()),
+  inbound: v.optional(v.object({ origin: text, displayName: text })),
   title: optionalText,
   messageCount: v.optional(v.number()),
   archived_at: optionalText,

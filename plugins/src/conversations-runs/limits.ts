@@ -61,3 +61,12 @@ export const KEPT_MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 export const TRANSCRIPT_PIECE_CHARACTERS = 2 * 1024 * 1024;
 export const RECEIPT_TEXT_CHARACTERS = 1024 * 1024;
 export const RECEIPT_ARGUMENTS_CHARACTERS = 512 * 1024;
+
+/** Of one message that an agent sends: blocks, attachments, and characters of an attachment's reference. */
+export const MESSAGE_BLOCKS = 200;
+export const MESSAGE_ATTACHMENTS = 32;
+export const REFERENCE_LENGTH = 4096;
+
+/** Background turns of one agent that execute at once, and how long one may take (specification 8: not shown). */
+export const BACKGROUND_CONCURRENCY = 4;
+export const BACKGROUND_TIMEOUT_MS = 30 * 60_000;

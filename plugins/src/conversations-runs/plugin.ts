@@ -1,111 +1,29 @@
 import { definePlugin, ports } from "@portico/core";
+import { turnRuntime } from "./agent-runtime.ts";
 import { toAgentSummary } from "./agent-summary.ts";
 import { conversationsRunsConfig } from "./config.ts";
 import { conversationsRunsContract } from "./contract.ts";
-import { type ClearInput, createClearing } from "./conversations/clearing.ts";
-import { createConversations, workKind } from "./conversations/conversations.ts";
 import { readMessages } from "./conversations/messages.ts";
-import { openQueryChannel } from "./delivery/query-channel.ts";
 import { agentErrors } from "./errors.ts";
 import { instanceGuard } from "./guards.ts";
-import { DELEGATION_DEPTH, MAX_TURNS, PAGE_LIMIT, PAGE_LIMIT_MAXIMUM, RUNS_LIMIT } from "./limits.ts";
+import { MAX_TURNS, PAGE_LIMIT, PAGE_LIMIT_MAXIMUM, RUNS_LIMIT } from "./limits.ts";
 import { readFilter, readPositive } from "./pagination.ts";
 import { jsonList } from "./json-list.ts";
-import { createAdmission } from "./requests/admission.ts";
-import { openClientRequests } from "./requests/client-requests.ts";
 import { requestDigest } from "./requests/request-digest.ts";
-import { sweepRequests } from "./requests/sweeping.ts";
 import { allReceipts, readReceiptPage } from "./runs/receipts.ts";
-import { createRuns } from "./runs/runs.ts";
-import { Delegations } from "./turns/delegation.ts";
-import type { Turn } from "./turns/turn.ts";
-import { TurnDesk } from "./turns/turn-desk.ts";
-import { createTurnRecords } from "./turns/turn-records.ts";
-import { createTurnWork } from "./turns/turn-work.ts";
 
-/** Turns that execute at once; most of their time they wait for a model. */
-const CONCURRENCY = 1024;
 const RUN_ID = /^[A-Za-z0-9_-]+$/;
 
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
 export const conversationsRuns = definePlugin({
   name: "conversations-runs",
   config: conversationsRunsConfig,
-  needs: {
-    records: ports.records,
-    log: ports.log,
-    engine: ports.engine,
-    realtime: ports.realtime,
-    identity: ports.identity,
-    secrets: ports.secrets,
-    agents: ports.agents,
-    agentEngines: ports.agentEngines,
-    models: ports.models,
-    tools: ports.tools,
-    clock: ports.clock,
-    ids: ports.ids,
-    telemetry: ports.telemetry,
-  },
+  needs: { runtime: turnRuntime, log: ports.log, identity: ports.identity, agents: ports.agents, clock: ports.clock },
   contract: conversationsRunsContract,
   guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
-  async setup(given, settings, scope) {
-    const { records, log, engine, agents, clock, ids, telemetry } = given;
-    const serverInstanceId = ids.uuid();
-    const requests = await openClientRequests({ ...given, settings, serverInstanceId });
-    const runs = createRuns(records);
-    const conversations = createConversations(records);
-    const desk = new TurnDesk();
-    const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, serverInstanceId });
-    const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
-
-    /** Stop one turn, whether it executes or still waits. */
-    const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
-      const stop = () => desk.stop(turn.sessionId, turn.clientRequestId, "user_stop");
-      if (stop()) return;
-      const isMarked = await turnRecords.stopWaiting(turn.userId, turn.clientRequestId, turn.sessionId, "user_stop");
-      // It began in between.
-      if (!isMarked) stop();
-    };
-    const logged = (what: string) => (error: unknown) => telemetry.log.error(what, {}, error);
-
-    const stopSession = (sessionId: string) => void desk.stop(sessionId, undefined, "user_stop");
-    const channel = openQueryChannel({ ...given, requests, runs, stopSession, stopTurn }, scope);
-    const { audiences } = channel;
-    const delegations = new Delegations({
-      agents,
-      admission,
-      ids,
-      stop: (turn) => void stopTurn(turn).catch(logged("A delegated turn could not be stopped")),
-    });
-    const work = createTurnWork({ ...given, records: turnRecords, desk, audiences, delegate: delegations.delegate });
-    const clearing = createClearing({
-      ...{ engine, log, clock, ids, conversations, runs },
-      interrupt: (sessionId) => void desk.stop(sessionId, undefined, "conversation_cleared"),
-    });
-
-    for (let depth = 0; depth <= DELEGATION_DEPTH; depth++) {
-      engine.define<Turn | ClearInput, void>(
-        workKind(depth),
-        async (context, input) => {
-          if ("clear" in input) return clearing.finish(input, context.signal);
-          let end: Awaited<ReturnType<typeof work.run>> | undefined;
-          try {
-            end = await work.run(context, input);
-          } finally {
-            delegations.tell(input, end);
-          }
-        },
-        {
-          onInterrupted: "close",
-          closed: (_id, input) => ("clear" in input ? clearing.finish(input) : work.closed(input)),
-          concurrency: CONCURRENCY,
-        },
-      );
-    }
-    scope.onReady(async () => {
-      await engine.ready();
-      sweepRequests({ requests, clock, log: telemetry.log }, scope);
-    });
+  setup(given, settings) {
+    const { agents, log, clock, runtime } = given;
+    const { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel } = runtime;
 
     /** Undefined for a run that this caller may not see: to a member, others' runs are missing (open points 10). */
     const visible = async (who: ports.Caller, runId: string) => {

@@ -7,6 +7,7 @@ import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { isOriginAllowed, type Preset, probes, type Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { instanceIdentity } from "./instance-identity.ts";
@@ -36,6 +37,7 @@ export function agentService(
       loopAgentEngine({}),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
       ...mcpToolSources(settings),
+      agentRuntime({}),
       credentialTool({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
     ],
     // Probes come last, so that an unknown path is answered in the agent service's words.

@@ -1,5 +1,6 @@
 import { echoAgentEngine } from "@portico/adapters/agent-engines/echo";
 import { memoryAgents } from "@portico/adapters/agents/memory";
+import { memoryBackgroundTurns } from "@portico/adapters/background-turns/memory";
 import { createManualClock, type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { memoryBlobs } from "@portico/adapters/blobs/memory";
 import { memoryDocuments } from "@portico/adapters/documents/memory";
@@ -48,5 +49,6 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     loopbackRealtime(loopback ? { loopback } : {}),
     memoryAgents({ agents: agents ?? new Map([["echo", { name: "Echo", engine: "echo" }]]) }),
     echoAgentEngine({}),
+    memoryBackgroundTurns({}),
   ],
 }));

@@ -139,7 +139,7 @@ describe("what a registry can tell (3.4, open points 7 and 10)", () => {
     for (const name of ["records.sqlite", "records.sqlite-wal", "records.sqlite-shm"])
       rmSync(join(folder.path, name), { force: true });
     const clock = createManualClock();
-    const after = await open({ clock, settings: { tombstoneRetentionMs: 600_000 } });
+    const after = await open({ clock, runtime: { tombstoneRetentionMs: 600_000 } });
     expect(await look(after, "never")).toEqual({ clientRequestId: "never", status: "unknown" });
     await clock.advance(600_000 - 1);
     expect((await look(after, "never")).status).toBe("unknown");
@@ -149,7 +149,7 @@ describe("what a registry can tell (3.4, open points 7 and 10)", () => {
 
   it("a request is remembered for tombstoneRetentionMs after its end, what it said for autoReplayRetentionMs", async () => {
     const clock = createManualClock();
-    const service = await open({ clock, settings: { tombstoneRetentionMs: 1_200_000 } });
+    const service = await open({ clock, runtime: { tombstoneRetentionMs: 1_200_000 } });
     const client = await service.connect("owner");
     const { clientRequestId, sent } = await client.start("remembered");
     await client.ended(clientRequestId);

@@ -109,8 +109,47 @@ describe("SendUserMessage (open points 3)", () => {
   it("shows the user a message at once, of type delivery", async () => {
     await called("SendUserMessage", { text: "Half way" });
     const deliveries = client.heard.filter(({ data }) => data?.message?.type === "delivery");
-    expect(deliveries.map(({ data }) => [data.message.content, data.message.role])).toEqual([["Half way", "assistant"]]);
-    expect((await called("SendUserMessage", { text: "" })).isError).toBe(true);
+    expect(deliveries.map(({ data }) => [data.message.content, data.message.role])).toEqual([
+      [{ message: "Half way", attachments: [] }, "assistant"],
+    ]);
+  });
+
+  const delivered = async (args: object) => {
+    await called("SendUserMessage", args);
+    return client.heard.findLast(({ data }) => data?.message?.type === "delivery")?.data.message.content;
+  };
+
+  it("takes blocks and references of attachments", async () => {
+    const blocks = [
+      { type: "heading", text: "Report" },
+      { type: "list", items: ["one", "two"] },
+      { type: "table", columns: ["a"], rows: [["1"]] },
+      { type: "code", text: "1 + 1", language: "js" },
+      { type: "link", url: "https://desk.example/report" },
+    ];
+    expect(await delivered({ blocks, attachments: ["file-1"] })).toEqual({ message: blocks, attachments: ["file-1"] });
+  });
+
+  it.each<[string, object]>([
+    ["of an unknown type", { type: "card", title: "Report", body: { lines: ["one", 2] } }],
+    ["with a field that it does not have", { type: "text", text: "Report", size: "one" }],
+    ["with a link that runs a script", { type: "link", url: "javascript:alert(1)", text: "Report" }],
+  ])("degrades to plain text where there is a block %s (2.6)", async (_what, block) => {
+    const content = await delivered({ blocks: [{ type: "text", text: "First" }, block] });
+    expect(content).toEqual({ text: expect.stringMatching(/^First\n\n(.|\n)*Report/), attachments: [] });
+    expect(await delivered({ text: "In words", blocks: [block] })).toEqual({ text: "In words", attachments: [] });
+  });
+
+  it.each([
+    {},
+    { text: "" },
+    { blocks: [] },
+    { blocks: [{ type: "card" }] },
+    { text: "x", attachments: [1] },
+    { text: "x", attachments: Array.from({ length: 33 }, () => "file") },
+    { text: "x", more: true },
+  ])("is an error for the model to read with %j", async (args) => {
+    expect((await called("SendUserMessage", args)).isError).toBe(true);
   });
 });
 

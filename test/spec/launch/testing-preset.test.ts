@@ -2,6 +2,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { createLoopback } from "@portico/adapters/realtime/loopback";
 import { createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { testing } from "portico/testing";
 import * as v from "valibot";
 import { expect, it } from "vitest";
@@ -57,6 +58,7 @@ it("an agent service stands on it, with clients in process", async () => {
   await using app = await createApp({
     name: "service",
     extends: testing({ loopback }),
+    adapters: [agentRuntime({})],
     plugins: [conversationsRuns({})],
   });
   const client = await loopback.connect({ token: "owner-token", clientInstanceId: "instance-in-process" });

@@ -43,7 +43,7 @@ describe("an adapter of one's own", () => {
       name: "records/closed-by-the-test",
       port: ports.records,
       needs: {},
-      open: () => memoryRecords().spec.open({}, undefined, { onClose: (step) => void undo.push(step) }),
+      open: () => memoryRecords().spec.open({}, undefined, { onClose: (step) => void undo.push(step), onReady: () => {} }),
     });
     const { port: source } = await openAdapter(memoryTools({}), [store()]);
     for (const step of undo) await step();

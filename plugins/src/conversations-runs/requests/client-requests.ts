@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type ports, Secret } from "@portico/core";
-import type { ConversationsRunsSettings } from "../config.ts";
+import type { AgentRuntimeSettings } from "../config.ts";
 import type { LookupBody, LookupResult } from "../query-contract.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import { admissionStatus, advanceRequest, type RequestState } from "./request-state.ts";
@@ -52,7 +52,7 @@ export async function openClientRequests(given: {
   readonly secrets: ports.Secrets;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
-  readonly settings: ConversationsRunsSettings;
+  readonly settings: AgentRuntimeSettings;
   readonly serverInstanceId: string;
 }) {
   const { records, log, clock, settings, serverInstanceId } = given;

@@ -1,8 +1,8 @@
-import type { Turn } from "../turns/turn.ts";
+import type { PlayedTurn } from "../turns/turn.ts";
 import type { Run } from "./runs.ts";
 
 /** The run that a session's first turn begins, at this time (ISO 8601). */
-export function firstRun(turn: Omit<Turn, "turnId">, at: string): Run {
+export function firstRun(turn: Omit<PlayedTurn, "turnId">, at: string): Run {
   const { delegation } = turn;
   return {
     run_id: turn.runId,
@@ -10,11 +10,10 @@ export function firstRun(turn: Omit<Turn, "turnId">, at: string): Run {
     agent_id: turn.agentId,
     started_at: at,
     status: "idle",
-    conversation_id: turn.conversationId,
     session_id: turn.sessionId,
     updatedAt: at,
     title: titleOf(turn.prompt),
-    messageCount: 0,
+    ...(turn.conversationId !== undefined && { conversation_id: turn.conversationId, messageCount: 0 }),
     ...(delegation && {
       delegation: {
         fromAgentId: delegation.fromAgentId,

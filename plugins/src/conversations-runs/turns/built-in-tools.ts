@@ -1,33 +1,28 @@
 import { ports } from "@portico/core";
 import * as v from "valibot";
-import type { Turn } from "./turn.ts";
-import type { TurnVoice } from "./turn-voice.ts";
+import type { PlayedTurn } from "./turn.ts";
+import { readUserMessage, type UserMessage, userMessageArguments } from "./user-message.ts";
 
 /** Starts a run of another agent for a turn. Rejects with an Error whose message the model may read, or with the signal's reason. */
 export type Delegate = (
-  from: Turn,
+  from: PlayedTurn,
   task: { readonly agentId: string; readonly prompt: string; readonly mode: "wait" | "background" },
   signal: AbortSignal,
 ) => Promise<string>;
 
-const sendArguments = v.strictObject({ text: v.pipe(v.string(), v.nonEmpty()) });
 const delegateArguments = v.strictObject({
   agentId: v.pipe(v.string(), v.nonEmpty()),
   prompt: v.pipe(v.string(), v.nonEmpty()),
   mode: v.optional(v.picklist(["wait", "background"]), "wait"),
 });
 
-const definitions: readonly ports.ToolDefinition[] = [
+/** Tools that belong to a turn. */
+export const builtInDefinitions: readonly ports.ToolDefinition[] = [
   {
     id: "SendUserMessage",
     name: "SendUserMessage",
     description: "Shows the user a message at once, while you go on working.",
-    inputSchema: {
-      type: "object",
-      properties: { text: { type: "string", minLength: 1 } },
-      required: ["text"],
-      additionalProperties: false,
-    },
+    inputSchema: userMessageArguments,
     riskLevel: "low",
     requiresConfirmation: false,
   },
@@ -52,22 +47,22 @@ const definitions: readonly ports.ToolDefinition[] = [
 
 /** Tools that belong to a turn: they speak to its user, and begin turns of other agents (open points 3 and 10). */
 export function builtInTools(given: {
-  readonly turn: Turn;
-  readonly voice: TurnVoice;
+  readonly turn: PlayedTurn;
+  /** Resolves when the message is where its readers find it. */
+  readonly deliver: (message: UserMessage) => void | Promise<void>;
   readonly delegate: Delegate;
 }): ports.ToolSource {
-  const { turn, voice, delegate } = given;
+  const { turn, deliver, delegate } = given;
   return {
     id: "turn",
-    list: async () => definitions,
+    list: async () => builtInDefinitions,
     async call({ toolId, arguments: args }, signal) {
       signal.throwIfAborted();
       switch (toolId) {
         case "SendUserMessage": {
-          const parsed = v.safeParse(sendArguments, args);
-          if (!parsed.success) throw new ports.ToolArgumentsInvalid("text: expected a nonempty text");
-          await voice.deliver(parsed.output.text);
-          return told("Shown to the user");
+          const message = readUserMessage(args);
+          await deliver(message);
+          return told(message.message === undefined ? "Shown to the user as plain text" : "Shown to the user");
         }
         case "DelegateToAgent": {
           const parsed = v.safeParse(delegateArguments, args);

@@ -4,7 +4,7 @@ import type { Admission } from "../requests/admission.ts";
 import { requestDigest } from "../requests/request-digest.ts";
 import { type Delegate, DelegationRefused } from "./built-in-tools.ts";
 import type { Turn } from "./turn.ts";
-import type { TurnEnd } from "./turn-records.ts";
+import type { TurnEnd } from "./turn-end.ts";
 
 export interface DelegationGiven {
   readonly agents: ports.Agents;

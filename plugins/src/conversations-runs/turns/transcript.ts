@@ -115,6 +115,13 @@ export class Transcript {
     this.#timer = undefined;
   }
 
+  /** Nothing is taken any more, and nothing stays written. Rejects with LogUnavailable. */
+  async remove(): Promise<void> {
+    this.stop();
+    await this.#flushing.catch(() => {});
+    if (this.#written.length > 0 || this.#failure !== undefined) await this.#given.log.remove(this.#stream);
+  }
+
   /**
    * Some events from a position on, and the position behind them; the same position where there are no more yet. Events that cannot be read
    * any more are left out. Rejects with LogUnavailable.

@@ -1,18 +1,25 @@
 import { type StopReason, TurnStopped } from "./turn-failed.ts";
-import type { Turn } from "./turn.ts";
+import type { PlayedTurn } from "./turn.ts";
+
+interface Entry {
+  readonly signal: AbortSignal;
+  readonly stop: (reason: StopReason) => void;
+  readonly leave: () => void;
+}
 
 /** The turns that execute in this process: one per session at most. */
 export class TurnDesk {
-  readonly #turns = new Map<string, { readonly turn: Turn; readonly stopping: AbortController }>();
+  readonly #turns = new Map<string, { readonly turn: PlayedTurn; readonly stopping: AbortController }>();
   readonly #agents = new Map<string, number>();
 
   /** A turn begins to execute. `signal` aborts with TurnStopped when somebody stops it; `leave` says that it is over. */
-  enter(turn: Turn): { readonly signal: AbortSignal; readonly leave: () => void } {
+  enter(turn: PlayedTurn): Entry {
     const stopping = new AbortController();
     this.#turns.set(turn.turnId, { turn, stopping });
     this.#count(turn.agentId, 1);
     return {
       signal: stopping.signal,
+      stop: (reason) => stopping.abort(new TurnStopped(reason)),
       leave: () => {
         if (this.#turns.delete(turn.turnId)) this.#count(turn.agentId, -1);
       },

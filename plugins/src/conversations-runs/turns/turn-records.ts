@@ -3,27 +3,12 @@ import { type Conversations, messageStream, type StoredMessage } from "../conver
 import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import { advanceRequest } from "../requests/request-state.ts";
 import { firstRun } from "../runs/first-run.ts";
-import { type Receipt, receiptStream } from "../runs/receipts.ts";
+import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
-import { RECEIPT_TEXT_CHARACTERS } from "../limits.ts";
 import { writeAgain } from "../write-again.ts";
-import { boundedCalls, boundedMessage, boundedText } from "./bounds.ts";
+import { boundedMessage } from "./bounds.ts";
 import type { Turn } from "./turn.ts";
-
-/** How a turn ended, and what it leaves behind. */
-export interface TurnEnd {
-  readonly status: "completed" | "interrupted" | "failed";
-  readonly output: string;
-  readonly messages: readonly ports.ConversationMessage[];
-  readonly toolCalls: readonly ports.TurnToolCall[];
-  readonly usage?: ports.TurnUsage | undefined;
-  /** Why it was interrupted or failed. */
-  readonly reason?: string | undefined;
-  /** What the user is told of a failure. */
-  readonly failure?: { readonly code: string; readonly message: string } | undefined;
-  /** It stopped at its limit of model calls. */
-  readonly isCut?: boolean | undefined;
-}
+import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
 
 export type TurnRecords = ReturnType<typeof createTurnRecords>;
 
@@ -133,7 +118,7 @@ export function createTurnRecords(given: {
           [
             ...(isBegun ? [] : [userMessage(turn, at)]),
             ...messages.map((entry) => ({ stream: messageStream(turn.conversationId), entry })),
-            { stream: receiptStream(turn.runId), entry: receiptOf(turn, end, run, at) },
+            { stream: receiptStream(turn.runId), entry: toReceipt(turn, end, run, { id: ids.id("rcp_"), at }) },
             transcript,
           ],
           {
@@ -143,7 +128,7 @@ export function createTurnRecords(given: {
                 ended(isBegun ? request.value : committed(request.value, now), now),
                 request.version,
               ),
-              ...runWrites(before, endedRun(run, turn, end, at, messages.length)),
+              ...runWrites(before, endRun({ ...run, messageCount: (run.messageCount ?? 0) + messages.length }, turn, end, at)),
               ...(isBegun ? [] : conversationWrites(turn, at)),
             ],
           },
@@ -160,47 +145,4 @@ export function createTurnRecords(given: {
         return true;
       }),
   };
-
-  function receiptOf(turn: Turn, end: TurnEnd, run: Run, at: string): Receipt {
-    const started = run.turn_started_at ?? at;
-    return {
-      receipt_id: ids.id("rcp_"),
-      run_id: turn.runId,
-      goal: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS / 4),
-      input: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS),
-      output: boundedText(end.output, RECEIPT_TEXT_CHARACTERS),
-      tool_calls: boundedCalls(end.toolCalls).map(({ callId, toolId, name, arguments: args, isError }) => ({
-        id: callId,
-        tool_id: toolId,
-        name,
-        arguments: args,
-        is_error: isError,
-      })),
-      outcome: {
-        status: end.status === "failed" ? "failed" : end.status === "interrupted" || end.isCut ? "partial" : "success",
-        // Nobody confirmed the end: the agent stopped by itself.
-        auto_completed: end.status === "completed" && !end.isCut,
-      },
-      started_at: started,
-      completed_at: at,
-      ...(end.usage && { usage: end.usage }),
-      duration_ms: Math.max(Date.parse(at) - Date.parse(started), 0),
-      ...(end.status === "interrupted" && end.reason !== undefined && { interruption_reason: end.reason }),
-    };
-  }
-}
-
-function endedRun(run: Run, turn: Turn, end: TurnEnd, at: string, added: number): Run {
-  const counted = { ...run, messageCount: (run.messageCount ?? 0) + added };
-  switch (end.status) {
-    case "interrupted":
-      return withEvent(counted, "turn-interrupted", at, { interruption_reason: end.reason, interrupted_at: at });
-    case "failed":
-      return withEvent(counted, "turn-failed", at, { failure_reason: end.reason, completed_at: at });
-    case "completed": {
-      const idle = withEvent(counted, "turn-completed", at);
-      // A delegated task is one turn, and then it is done.
-      return turn.delegation ? withEvent(idle, "closed", at, { completed_at: at }) : idle;
-    }
-  }
 }

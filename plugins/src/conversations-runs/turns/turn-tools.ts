@@ -22,10 +22,11 @@ export async function gatherTools(
   log: ports.Log,
   signal: AbortSignal,
 ): Promise<TurnTools> {
+  if (wanted.length === 0) return { definitions: [], call: async () => problem("There is no such tool") };
   const offers = new Map<string, Offer>();
   const enough = new AbortController();
   const asking = sources.map(async (source) => {
-    for (const tool of await listed(source, wanted, log, AbortSignal.any([signal, enough.signal]))) {
+    for (const tool of await listed(source, log, AbortSignal.any([signal, enough.signal]))) {
       if (wanted.includes(tool.id) && !offers.has(tool.id)) offers.set(tool.id, { source, tool });
     }
     if (wanted.every((id) => offers.has(id))) enough.abort();
@@ -66,18 +67,26 @@ export async function gatherTools(
   };
 }
 
+/** Everything that turns can be given now, each id once: these, and what the sources list that can be reached. */
+export async function listTools(
+  own: readonly ports.ToolDefinition[],
+  sources: readonly ports.ToolSource[],
+  log: ports.Log,
+  signal: AbortSignal,
+): Promise<readonly ports.ToolDefinition[]> {
+  const lists = await Promise.all(sources.map((source) => listed(source, log, signal)));
+  signal.throwIfAborted();
+  const all = new Map<string, ports.ToolDefinition>();
+  for (const tool of [own, ...lists].flat()) if (!all.has(tool.id)) all.set(tool.id, tool);
+  return [...all.values()];
+}
+
 interface Offer {
   readonly source: ports.ToolSource;
   readonly tool: ports.ToolDefinition;
 }
 
-async function listed(
-  source: ports.ToolSource,
-  wanted: readonly string[],
-  log: ports.Log,
-  signal: AbortSignal,
-): Promise<readonly ports.ToolDefinition[]> {
-  if (wanted.length === 0) return [];
+async function listed(source: ports.ToolSource, log: ports.Log, signal: AbortSignal): Promise<readonly ports.ToolDefinition[]> {
   try {
     return await source.list(signal);
   } catch (error) {

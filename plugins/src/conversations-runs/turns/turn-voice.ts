@@ -1,20 +1,21 @@
 import type { ports } from "@portico/core";
 import { EVENT_CHARACTERS } from "../limits.ts";
-import { boundedResult, boundedText, boundedValue } from "./bounds.ts";
+import { boundedResult, boundedValue } from "./bounds.ts";
 import { Produced } from "./produced.ts";
 import type { Transcript } from "./transcript.ts";
-import { identifiersOf, type Turn, type TurnEvent, type TurnMessage } from "./turn.ts";
+import { identifiersOf, type PlayedTurn, type TurnEvent, type TurnMessage } from "./turn.ts";
+import type { UserMessage } from "./user-message.ts";
 
 /** Makes a turn's messages of what its agent says, and numbers them (open points 7). */
 export class TurnVoice {
   readonly produced = new Produced();
-  readonly #turn: Turn;
+  readonly #turn: PlayedTurn;
   readonly #transcript: Transcript;
   #seq = 0;
   #messages = 0;
   #open: { readonly type: string; readonly id: string } | undefined;
 
-  constructor(turn: Turn, transcript: Transcript) {
+  constructor(turn: PlayedTurn, transcript: Transcript) {
     this.#turn = turn;
     this.#transcript = transcript;
   }
@@ -43,9 +44,9 @@ export class TurnVoice {
     }
   }
 
-  /** Words that a tool carries to the user at once. */
-  deliver(text: string): void | Promise<void> {
-    return this.#whole("assistant", "delivery", boundedText(text, EVENT_CHARACTERS));
+  /** What a tool carries to the user at once. */
+  deliver(message: UserMessage): void | Promise<void> {
+    return this.#whole("assistant", "delivery", message);
   }
 
   #piece(type: "text" | "thinking", delta: string): void | Promise<void> {

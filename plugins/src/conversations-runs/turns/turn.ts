@@ -2,23 +2,29 @@ import type { ChannelMessage } from "@portico/core";
 import type { InferOutput } from "valibot";
 import type { queryChannel, turnMessage } from "../channel.ts";
 
-/** An accepted turn: everything that its execution needs, as the engine keeps it. */
-export interface Turn {
+/** What an agent plays, whoever began it. */
+export interface PlayedTurn {
   readonly turnId: string;
   readonly userId: string;
   readonly agentId: string;
-  readonly conversationId: string;
   readonly sessionId: string;
   readonly runId: string;
-  readonly clientRequestId: string;
-  readonly userMessageId: string;
   readonly prompt: string;
   readonly model?: string | undefined;
   readonly maxTurns: number;
+  readonly conversationId?: string | undefined;
+  readonly clientRequestId?: string | undefined;
+  readonly delegation?: Delegation | undefined;
+}
+
+/** An accepted query: everything that its execution needs, as the engine keeps it. */
+export interface Turn extends PlayedTurn {
+  readonly conversationId: string;
+  readonly clientRequestId: string;
+  readonly userMessageId: string;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Whose realtime connections hear of it. */
   readonly clientInstanceId?: string | undefined;
-  readonly delegation?: Delegation | undefined;
   /** It is the first of a new conversation, which is written down when it begins. */
   readonly opens?: true | undefined;
 }
@@ -27,7 +33,8 @@ export interface Turn {
 export interface Delegation {
   readonly fromAgentId: string;
   readonly parentRunId: string;
-  readonly parentClientRequestId: string;
+  /** Absent where no query is behind it. */
+  readonly parentClientRequestId?: string | undefined;
   readonly mode: "wait" | "background";
   /** The agents from the first to the one that delegated. */
   readonly chain: readonly string[];
@@ -41,6 +48,6 @@ export type TurnMessage = InferOutput<typeof turnMessage>;
 export const transcriptStream = (turnId: string): string => `turns/${turnId}`;
 
 /** What every event of a turn says of it. */
-export function identifiersOf({ sessionId, runId, agentId, conversationId, clientRequestId }: Turn) {
+export function identifiersOf({ sessionId, runId, agentId, conversationId, clientRequestId }: PlayedTurn) {
   return { sessionId, runId, agentId, conversationId, clientRequestId };
 }

@@ -1,0 +1,119 @@
+import { defineAdapter, definePort, type Port, ports } from "@portico/core";
+import * as v from "valibot";
+import { type AgentRuntimeOptions, agentRuntimeConfig } from "./config.ts";
+import { type ClearInput, createClearing } from "./conversations/clearing.ts";
+import { type Conversations, createConversations, workKind } from "./conversations/conversations.ts";
+import { openQueryChannel, type QueryChannel } from "./delivery/query-channel.ts";
+import { DELEGATION_DEPTH } from "./limits.ts";
+import { type Admission, createAdmission } from "./requests/admission.ts";
+import { type ClientRequests, openClientRequests } from "./requests/client-requests.ts";
+import { sweepRequests } from "./requests/sweeping.ts";
+import { createRuns, type Runs } from "./runs/runs.ts";
+import type { Delegate } from "./turns/built-in-tools.ts";
+import { Delegations } from "./turns/delegation.ts";
+import type { Turn } from "./turns/turn.ts";
+import { TurnDesk } from "./turns/turn-desk.ts";
+import { createTurnRecords } from "./turns/turn-records.ts";
+import { createTurnWork } from "./turns/turn-work.ts";
+
+/** What this area shares among its plugin and its adapters: everything that turns are made of. */
+export interface TurnRuntime {
+  readonly serverInstanceId: string;
+  readonly requests: ClientRequests;
+  readonly runs: Runs;
+  readonly conversations: Conversations;
+  readonly desk: TurnDesk;
+  readonly admission: Admission;
+  readonly clearing: ReturnType<typeof createClearing>;
+  readonly channel: QueryChannel;
+  readonly delegate: Delegate;
+}
+
+export const turnRuntime: Port<TurnRuntime> = definePort<TurnRuntime>("conversations-runs/runtime");
+
+/** Turns that execute at once; most of their time they wait for a model. */
+const CONCURRENCY = 1024;
+
+/**
+ * The runtime of turns: durable queries, their execution, and the realtime channel (specification 4.6). The area's plugin shows it to the
+ * outside, and `backgroundTurns` gives it to other areas. Takes up the accepted work when the app is ready.
+ */
+export const agentRuntime = defineAdapter({
+  name: "conversations-runs/agent-runtime",
+  port: turnRuntime,
+  needs: {
+    records: ports.records,
+    log: ports.log,
+    engine: ports.engine,
+    realtime: ports.realtime,
+    identity: ports.identity,
+    secrets: ports.secrets,
+    agents: ports.agents,
+    agentEngines: ports.agentEngines,
+    models: ports.models,
+    tools: ports.tools,
+    clock: ports.clock,
+    ids: ports.ids,
+    telemetry: ports.telemetry,
+  },
+  async open(given, options: AgentRuntimeOptions, scope): Promise<TurnRuntime> {
+    const { records, log, engine, agents, clock, ids, telemetry } = given;
+    const settings = v.parse(agentRuntimeConfig, options);
+    const serverInstanceId = ids.uuid();
+    const requests = await openClientRequests({ ...given, settings, serverInstanceId });
+    const runs = createRuns(records);
+    const conversations = createConversations(records);
+    const desk = new TurnDesk();
+    const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, serverInstanceId });
+    const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
+
+    /** Stop one turn, whether it executes or still waits. */
+    const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
+      const stop = () => desk.stop(turn.sessionId, turn.clientRequestId, "user_stop");
+      if (stop()) return;
+      const isMarked = await turnRecords.stopWaiting(turn.userId, turn.clientRequestId, turn.sessionId, "user_stop");
+      // It began in between.
+      if (!isMarked) stop();
+    };
+    const stopSession = (sessionId: string) => void desk.stop(sessionId, undefined, "user_stop");
+    const channel = openQueryChannel({ ...given, requests, runs, stopSession, stopTurn }, scope);
+    const delegations = new Delegations({
+      agents,
+      admission,
+      ids,
+      stop: (turn) =>
+        void stopTurn(turn).catch((error: unknown) => telemetry.log.error("A delegated turn could not be stopped", {}, error)),
+    });
+    const { delegate } = delegations;
+    const work = createTurnWork({ ...given, records: turnRecords, desk, audiences: channel.audiences, delegate });
+    const clearing = createClearing({
+      ...{ engine, log, clock, ids, conversations, runs },
+      interrupt: (sessionId) => void desk.stop(sessionId, undefined, "conversation_cleared"),
+    });
+
+    for (let depth = 0; depth <= DELEGATION_DEPTH; depth++) {
+      engine.define<Turn | ClearInput, void>(
+        workKind(depth),
+        async (context, input) => {
+          if ("clear" in input) return clearing.finish(input, context.signal);
+          let end: Awaited<ReturnType<typeof work.run>> | undefined;
+          try {
+            end = await work.run(context, input);
+          } finally {
+            delegations.tell(input, end);
+          }
+        },
+        {
+          onInterrupted: "close",
+          closed: (_id, input) => ("clear" in input ? clearing.finish(input) : work.closed(input)),
+          concurrency: CONCURRENCY,
+        },
+      );
+    }
+    scope.onReady(async () => {
+      await engine.ready();
+      sweepRequests({ requests, clock, log: telemetry.log }, scope);
+    });
+    return { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, delegate };
+  },
+});

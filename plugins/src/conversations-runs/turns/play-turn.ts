@@ -1,0 +1,100 @@
+import { describeCause, ports } from "@portico/core";
+import { builtInTools, type Delegate } from "./built-in-tools.ts";
+import { chooseModel } from "./model-choice.ts";
+import { leftBehind, type TurnEnd } from "./turn-end.ts";
+import type { PlayedTurn } from "./turn.ts";
+import { TurnFailed, type TurnStopped } from "./turn-failed.ts";
+import { gatherTools } from "./turn-tools.ts";
+import type { TurnVoice } from "./turn-voice.ts";
+import type { UserMessage } from "./user-message.ts";
+
+export interface PlayGiven {
+  readonly agents: ports.Agents;
+  readonly agentEngines: readonly ports.AgentEngine[];
+  readonly models: readonly ports.ModelProvider[];
+  readonly tools: readonly ports.ToolSource[];
+  readonly telemetry: ports.Telemetry;
+  readonly delegate: Delegate;
+}
+
+/** One turn as it is played. */
+export interface Playing {
+  readonly context: ports.WorkContext;
+  readonly turn: PlayedTurn;
+  /** All tools that it may use; absent: those of the agent. */
+  readonly toolIds?: readonly string[];
+  /** Earlier turns, oldest first. */
+  readonly history: (signal: AbortSignal) => Promise<readonly ports.ConversationMessage[]>;
+  readonly voice: TurnVoice;
+  /** Brings a message to people. */
+  readonly deliver: (message: UserMessage) => void | Promise<void>;
+  /** Aborts with TurnStopped when somebody stops the turn. */
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * From the agent's definition to the end of its words: what goes wrong is the turn's end. Throws the reason of the work's signal where the
+ * turn was taken away from this process.
+ */
+export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
+  const { telemetry, agents, agentEngines, models, tools, delegate } = given;
+  const { context, turn, toolIds, history: readHistory, voice, deliver, stopping } = playing;
+  const signal = AbortSignal.any([context.signal, stopping]);
+  try {
+    const agent = await agents.find(turn.agentId);
+    if (!agent) throw new TurnFailed("agent_unavailable", "The agent is not there any more");
+    if (agent.metadataError) throw new TurnFailed("agent_unavailable", "The agent's agent.json cannot be used");
+    const { definition } = agent;
+    const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
+    if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
+    const sources = [builtInTools({ turn, deliver, delegate }), ...tools];
+    const [{ provider, model }, history, offered] = await Promise.all([
+      chooseModel(models, definition, turn.model, signal),
+      readHistory(signal),
+      gatherTools(sources, toolIds ?? definition.tools, telemetry.log, signal),
+    ]);
+    const caller = { userId: turn.userId, agentId: turn.agentId, runId: turn.runId, providerId: provider };
+    const outcome = await agentEngine.run(
+      {
+        agentId: turn.agentId,
+        agent: definition,
+        provider,
+        model,
+        history,
+        input: [{ type: "text", text: turn.prompt }],
+        tools: offered.definitions,
+        maxTurns: turn.maxTurns,
+        caller,
+      },
+      {
+        signal,
+        step: (name, work, options) => context.step(name, (stepSignal) => work(AbortSignal.any([stepSignal, stopping])), options),
+        callTool: (call, toolSignal) => offered.call(call, caller, toolSignal),
+        say: (saying) => voice.say(saying),
+      },
+    );
+    const { output, messages, toolCalls, usage, end } = outcome;
+    return { status: "completed", output, messages, toolCalls, usage, ...(end === "max_turns" && { isCut: true, reason: end }) };
+  } catch (error) {
+    const left = leftBehind(voice.produced);
+    if (stopping.aborted) return { ...left, status: "interrupted", reason: (stopping.reason as TurnStopped).reason };
+    // The process stops in order and has waited for as long as it may: the turn is marked, not lost (open points 1).
+    if (context.signal.aborted && context.signal.reason instanceof ports.EngineStopped)
+      return { ...left, status: "interrupted", reason: "system_suspension" };
+    context.signal.throwIfAborted();
+    const { code, message } = failureOf(error);
+    telemetry.log.warn("A turn failed", { turn: turn.turnId, agent: turn.agentId, code }, error);
+    return { ...left, status: "failed", reason: "error", failure: { code, message } };
+  }
+}
+
+/** What a client may read of a failure: our own words, and never those of an upstream or a library. */
+function failureOf(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof TurnFailed) return { code: error.code, message: error.message };
+  const name = error instanceof Error ? error.name : describeCause(error).name;
+  if (name === "ModelUnreachable") return { code: "model_unreachable", message: "The model's provider cannot be reached" };
+  if (name === "ModelTimeout") return { code: "model_timeout", message: "The model's provider did not answer in time" };
+  // The provider's own words, without its credential and address: whoever asks needs them.
+  if (name === "ModelRefused") return { code: "model_refused", message: (error as Error).message };
+  return { code: "internal_error", message: "The turn failed" };
+}

@@ -1,0 +1,96 @@
+import type { ports } from "@portico/core";
+import { RECEIPT_TEXT_CHARACTERS } from "../limits.ts";
+import type { Receipt } from "../runs/receipts.ts";
+import { type Run, withEvent } from "../runs/runs.ts";
+import { boundedCalls, boundedText } from "./bounds.ts";
+import type { Produced } from "./produced.ts";
+import type { PlayedTurn } from "./turn.ts";
+
+/** How a turn ended, and what it leaves behind. */
+export interface TurnEnd {
+  readonly status: "completed" | "interrupted" | "failed";
+  readonly output: string;
+  readonly messages: readonly ports.ConversationMessage[];
+  readonly toolCalls: readonly ports.TurnToolCall[];
+  readonly usage?: ports.TurnUsage | undefined;
+  /** Why it was interrupted or failed. */
+  readonly reason?: string | undefined;
+  /** What the user is told of a failure. */
+  readonly failure?: { readonly code: string; readonly message: string } | undefined;
+  /** It stopped at its limit of model calls. */
+  readonly isCut?: boolean | undefined;
+}
+
+/** Calls without their results would confuse the model of the next turn: of a turn that broke off its words are kept. */
+export function leftBehind({ output, toolCalls }: Produced): Omit<TurnEnd, "status"> {
+  const messages: readonly ports.ConversationMessage[] =
+    output === "" ? [] : [{ role: "assistant", parts: [{ type: "text", text: output }] }];
+  return { output, toolCalls, messages };
+}
+
+/** The end of a turn of which nothing is kept. */
+export const nothing = { output: "", messages: [], toolCalls: [] };
+
+/** The receipt of a turn that ends at this time (ISO 8601; specification 2.12). */
+export function toReceipt(
+  turn: PlayedTurn,
+  end: TurnEnd,
+  run: Run,
+  { id, at }: { readonly id: string; readonly at: string },
+): Receipt {
+  const started = run.turn_started_at ?? at;
+  return {
+    receipt_id: id,
+    run_id: turn.runId,
+    goal: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS / 4),
+    input: boundedText(turn.prompt, RECEIPT_TEXT_CHARACTERS),
+    output: boundedText(end.output, RECEIPT_TEXT_CHARACTERS),
+    tool_calls: boundedCalls(end.toolCalls).map(({ callId, toolId, name, arguments: args, isError }) => ({
+      id: callId,
+      tool_id: toolId,
+      name,
+      arguments: args,
+      is_error: isError,
+    })),
+    outcome: {
+      status: end.status === "failed" ? "failed" : end.status === "interrupted" || end.isCut ? "partial" : "success",
+      // Nobody confirmed the end: the agent stopped by itself.
+      auto_completed: end.status === "completed" && !end.isCut,
+    },
+    started_at: started,
+    completed_at: at,
+    ...(end.usage && { usage: end.usage }),
+    duration_ms: Math.max(Date.parse(at) - Date.parse(started), 0),
+    ...(end.status === "interrupted" && end.reason !== undefined && { interruption_reason: end.reason }),
+  };
+}
+
+/** A run after the end of its turn. */
+export function endRun(run: Run, turn: PlayedTurn, end: TurnEnd, at: string): Run {
+  switch (end.status) {
+    case "interrupted": {
+      const facts = { interruption_reason: end.reason, interrupted_at: at };
+      // Nobody stopped it: it was not done in time (specification 2.11).
+      if (end.reason === "background_timeout")
+        return withEvent(run, "turn-failed", at, { ...facts, failure_reason: "timeout", completed_at: at });
+      return withEvent(run, "turn-interrupted", at, facts);
+    }
+    case "failed":
+      return withEvent(run, "turn-failed", at, { failure_reason: end.reason, completed_at: at });
+    case "completed": {
+      const idle = withEvent(run, "turn-completed", at);
+      return isOnlyTurn(turn) ? withEvent(idle, "closed", at, { completed_at: at }) : idle;
+    }
+  }
+}
+
+/** What a run comes to with this end. */
+export function statusAfter(turn: PlayedTurn, end: TurnEnd): "idle" | "completed" | "failed" {
+  if (end.status === "failed") return "failed";
+  return end.status === "completed" && isOnlyTurn(turn) ? "completed" : "idle";
+}
+
+/** A delegated task and a background turn are one turn, and then it is done. */
+function isOnlyTurn({ delegation, conversationId }: PlayedTurn): boolean {
+  return delegation !== undefined || conversationId === undefined;
+}

@@ -1,0 +1,83 @@
+import { ports } from "@portico/core";
+import * as v from "valibot";
+import { EVENT_CHARACTERS, MESSAGE_ATTACHMENTS, MESSAGE_BLOCKS, REFERENCE_LENGTH } from "../limits.ts";
+import { boundedText } from "./bounds.ts";
+
+/** A message to people, as it is shown: with `message`, or degraded to `text` (specification 2.6). */
+export interface UserMessage extends ports.DeliveredMessage {
+  readonly text?: string | undefined;
+}
+
+/** JSON Schema of the arguments of `SendUserMessage`. Blocks are loose here: what cannot be shown as it is becomes text, and no error. */
+export const userMessageArguments = {
+  type: "object",
+  properties: {
+    text: { type: "string", minLength: 1, description: "The message as Markdown, or what is shown where blocks cannot be" },
+    blocks: {
+      type: "array",
+      minItems: 1,
+      items: { type: "object", properties: { type: { type: "string" } }, required: ["type"] },
+      description:
+        "The message in blocks: {type: text|heading, text}, {type: code, text, language?}, {type: list, items, ordered?}, " +
+        "{type: link, url, text?}, {type: table, columns, rows}",
+    },
+    attachments: { type: "array", items: { type: "string", minLength: 1 }, description: "References of attachments" },
+  },
+  anyOf: [{ required: ["text"] }, { required: ["blocks"] }],
+  additionalProperties: false,
+} as const;
+
+const text = v.string();
+const block: v.GenericSchema<unknown, ports.MessageBlock> = v.variant("type", [
+  v.strictObject({ type: v.picklist(["text", "heading"]), text }),
+  v.strictObject({ type: v.literal("code"), text, language: v.optional(text) }),
+  v.strictObject({ type: v.literal("list"), items: v.array(text), ordered: v.optional(v.boolean()) }),
+  v.strictObject({
+    type: v.literal("link"),
+    // Whoever shows it makes it something to click on.
+    url: v.pipe(text, v.url(), v.regex(/^(?:https?|mailto):/i)),
+    text: v.optional(text),
+  }),
+  v.strictObject({ type: v.literal("table"), columns: v.array(text), rows: v.array(v.array(text)) }),
+]);
+const shownBlocks = v.pipe(
+  v.array(block),
+  v.maxLength(MESSAGE_BLOCKS),
+  v.check((blocks) => JSON.stringify(blocks).length <= EVENT_CHARACTERS),
+);
+
+const given = v.pipe(
+  v.strictObject({
+    text: v.optional(v.pipe(text, v.nonEmpty())),
+    blocks: v.optional(v.pipe(v.array(v.looseObject({ type: text })), v.minLength(1))),
+    attachments: v.optional(
+      v.pipe(v.array(v.pipe(text, v.nonEmpty(), v.maxLength(REFERENCE_LENGTH))), v.maxLength(MESSAGE_ATTACHMENTS)),
+      [],
+    ),
+  }),
+  v.check((message) => message.text !== undefined || message.blocks !== undefined),
+);
+
+/** What the arguments of `SendUserMessage` say. Throws ToolArgumentsInvalid. */
+export function readUserMessage(args: unknown): UserMessage {
+  const parsed = v.safeParse(given, args);
+  if (!parsed.success) throw new ports.ToolArgumentsInvalid("expected text or blocks, and attachments as references");
+  const { text: words, blocks, attachments } = parsed.output;
+  if (!blocks) return { message: boundedText(words!, EVENT_CHARACTERS), attachments };
+  const shown = v.safeParse(shownBlocks, blocks);
+  if (shown.success) return { message: shown.output, attachments };
+  const plain = words ?? blocks.map(plainText).filter(Boolean).join("\n\n");
+  if (plain === "") throw new ports.ToolArgumentsInvalid("blocks: nothing in them can be shown");
+  return { text: boundedText(plain, EVENT_CHARACTERS), attachments };
+}
+
+/** All words of a block, whatever it is. */
+function plainText({ type: _type, ...rest }: Readonly<Record<string, unknown>>): string {
+  return words(rest).join("\n");
+}
+
+function words(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value === "number") return [`${value}`];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(words) : [];
+}
