@@ -1,0 +1,82 @@
+import * as v from "valibot";
+import { EVENT_NAME_LENGTH, MAX_TURNS, MAX_TURNS_MAXIMUM, PROMPT_TEMPLATE_LENGTH, TOOL_IDS } from "./limits.ts";
+
+/** The `webhooks` part of an `agent.json`, as far as we know it (open points 5). */
+export interface WebhookConfiguration {
+  readonly enabled: boolean;
+  /** By name; a map, so that no name is found that nobody gave. */
+  readonly events: ReadonlyMap<string, WebhookEvent>;
+}
+
+export interface WebhookEvent {
+  readonly promptTemplate: string;
+  readonly toolIds: readonly string[];
+  readonly maxTurns: number;
+  /** Whose files its runs may read: recorded at each save; an event that people wrote may have none. */
+  readonly fileScope?: { readonly userId: string } | undefined;
+}
+
+const EVENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const FORBIDDEN_NAMES: readonly string[] = ["constructor", "prototype", "__proto__"];
+
+/** Whether an event can have this name (specification 4.3). */
+export function isEventName(name: string): boolean {
+  return name.length <= EVENT_NAME_LENGTH && EVENT_NAME.test(name) && !FORBIDDEN_NAMES.includes(name);
+}
+
+const eventFields = {
+  promptTemplate: v.pipe(v.string(), v.nonEmpty(), v.maxLength(PROMPT_TEMPLATE_LENGTH)),
+  toolIds: v.pipe(
+    v.array(v.pipe(v.string(), v.nonEmpty())),
+    v.maxLength(TOOL_IDS),
+    v.check((ids) => new Set(ids).size === ids.length, "no duplicates"),
+  ),
+  maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM)), MAX_TURNS),
+};
+
+/** The body with which an event is saved (specification 4.3): these fields and no others. */
+export const eventBody = v.strictObject(eventFields);
+
+export type EventBody = v.InferOutput<typeof eventBody>;
+
+// People and other programs keep more in the file, on every level: that is nobody's mistake. Names of events are read by hand, because
+// `v.record` leaves out those that objects inherit instead of refusing them.
+const webhooks = v.object({
+  enabled: v.optional(v.boolean(), false),
+  events: v.optional(
+    v.pipe(
+      v.custom<object>(isObject, "an object"),
+      v.transform((events) => new Map<string, unknown>(Object.entries(events))),
+      v.map(
+        v.pipe(v.string(), v.check(isEventName, "a name of an event")),
+        v.object({ ...eventFields, fileScope: v.optional(v.object({ userId: v.pipe(v.string(), v.nonEmpty()) })) }),
+      ),
+    ),
+    {},
+  ),
+});
+
+const NEVER_CONFIGURED: WebhookConfiguration = { enabled: false, events: new Map() };
+const known = new WeakMap<object, { readonly configuration: WebhookConfiguration | undefined }>();
+
+/**
+ * What the `webhooks` of an agent's definition say: without them, an agent that was never configured; undefined for what breaks the schema,
+ * also in one of many events. Remembered as long as the object lives, which for an agent's definition is until its file changes: asking at
+ * each trigger costs nothing.
+ */
+export function readWebhooks(value: unknown): WebhookConfiguration | undefined {
+  if (value === undefined) return NEVER_CONFIGURED;
+  if (!isObject(value)) return undefined;
+  const read = known.get(value) ?? { configuration: parse(value) };
+  known.set(value, read);
+  return read.configuration;
+}
+
+function parse(value: object): WebhookConfiguration | undefined {
+  const parsed = v.safeParse(webhooks, value, { abortEarly: true });
+  return parsed.success ? parsed.output : undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
