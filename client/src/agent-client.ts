@@ -44,6 +44,8 @@ export interface AgentClient extends AsyncDisposable {
   /**
    * Submit a query. Listens before it submits, and finds out by lookup what became of a submission whose answer was lost: it is never
    * submitted in a way that lets it run twice.
+   * @throws TypeError where a query with this `clientRequestId` is still open in this client, and for a follow-up with a `clientRequestId`
+   * of the application's own and without its `timestamp`.
    */
   submit(query: QueryOptions | FollowUp): Query;
   /** End the connection. Queries that are still open end as `unknown`. */
@@ -106,6 +108,7 @@ class Connection implements AgentClient {
 
   submit(query: QueryOptions | FollowUp): Query {
     const submission = toSubmission(query, Date.now());
+    if (this.#open.has(submission.clientRequestId)) throw new TypeError("A query with this clientRequestId is still open");
     const opened = new OpenQuery(submission, ({ sessionId }) =>
       this.#socket.emit("query:abort", { sessionId, clientRequestId: submission.clientRequestId }),
     );
@@ -188,12 +191,17 @@ class Connection implements AgentClient {
     if (error instanceof Unknown) return this.#end(query, { status: "unknown", reason: error.message });
     if (this.#closing.signal.aborted) return this.#end(query, { status: "unknown", reason: "The client was closed" });
     query.refuse(error);
-    this.#open.delete(query.clientRequestId);
+    this.#forget(query);
   }
 
   #end(query: OpenQuery, end: Parameters<OpenQuery["end"]>[0]): void {
     query.end(end);
-    this.#open.delete(query.clientRequestId);
+    this.#forget(query);
+  }
+
+  #forget(query: OpenQuery): void {
+    // Its answer may come after its end, when the same submission is open again.
+    if (this.#open.get(query.clientRequestId)?.query === query) this.#open.delete(query.clientRequestId);
   }
 
   #listen(): void {

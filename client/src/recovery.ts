@@ -22,6 +22,6 @@ export function afterLookup(
 }
 
 /** Milliseconds before the next attempt, growing, with some chance in it: a service that comes back is not met by everybody at once. */
-export function pauseMs(attempt: number, random: () => number = Math.random): number {
-  return Math.min(200 * 2 ** Math.min(attempt, 6), 10_000) * (0.5 + random() / 2);
+export function pauseMs(attempt: number): number {
+  return Math.min(200 * 2 ** Math.min(attempt, 6), 10_000) * (0.5 + Math.random() / 2);
 }

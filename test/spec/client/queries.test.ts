@@ -102,6 +102,41 @@ describe("submit", () => {
     await expect(client.submit({ agentId: "helper", prompt: "x" }).ended).rejects.toThrow();
   });
 
+  it("refuses the clientRequestId of a query that is still open, which goes on undisturbed", async () => {
+    const gate = createGate();
+    service.engine.on("still open", () => gate.opened);
+    const client = connect();
+    const ids = { clientRequestId: "open-request-0001", userMessageId: "open-message-0001" };
+    const query = client.submit({ agentId: "helper", prompt: "still open", ...ids });
+    expect(() => client.submit({ agentId: "helper", prompt: "still open", ...ids })).toThrow(TypeError);
+    gate.open();
+    expect((await query.ended).status).toBe("completed");
+    const again = client.submit({ agentId: "helper", prompt: "still open", ...ids });
+    expect((await again.ended).status).toBe("completed");
+    expect(plays("still open")).toBe(1);
+  });
+
+  it("an answer that comes after its query's end does not touch the same query, submitted again", async () => {
+    const gate = createGate();
+    let posts = 0;
+    const client = connect({
+      fetch: async (request) => {
+        const isFirst = request.url.endsWith("/start") && ++posts === 1;
+        const response = await fetch(request);
+        if (!isFirst) return response;
+        await gate.opened;
+        return Response.json({ error: "invalid_request" }, { status: 400 });
+      },
+    });
+    const ids = { clientRequestId: "late-request-0001", userMessageId: "late-message-0001" };
+    const query = client.submit({ agentId: "helper", prompt: "answered late", ...ids });
+    await query.ended;
+    const again = client.submit({ agentId: "helper", prompt: "answered late", ...ids });
+    gate.open();
+    expect(await textOf(again)).toBe("You said: answered late");
+    expect((await again.ended).status).toBe("completed");
+  });
+
   it("whoever closes the client has queries whose end is unknown", async () => {
     service.engine.on("left alone", (_turn, context) => untilStopped(context));
     const client = connect();
