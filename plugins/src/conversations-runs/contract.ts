@@ -88,6 +88,7 @@ const conversationMessage = v.object({
   parts: v.array(v.unknown()),
   at: text,
   clientRequestId: optionalText,
+  metadata: v.optional(v.record(text, text)),
 });
 
 const { unauthorized, invalid_pagination, invalid_filter, invalid_request, run_not_found, conversation_not_found } = agentErrors;

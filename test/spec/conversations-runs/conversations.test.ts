@@ -73,6 +73,20 @@ describe("GET /api/conversations/:id/messages", () => {
     for (const query of ["before=0", "before=x", "limit=0"]) expect((await get(`${path}?${query}`)).status).toBe(400);
   });
 
+  it("shows the metadata of a query on its user's message, and on no other (open points 7)", async () => {
+    const metadata = { ticket: "T-17", "": "–" };
+    const { clientRequestId } = await member.start("with metadata", {}, { metadata });
+    const { conversationId } = (await member.ended(clientRequestId)).data;
+    await played(member, "without", conversationId);
+    const { messages } = (await get(`/api/conversations/${conversationId}/messages`)).body;
+    expect(messages.map(({ role, metadata }: any) => [role, metadata])).toEqual([
+      ["user", metadata],
+      ["assistant", undefined],
+      ["user", undefined],
+      ["assistant", undefined],
+    ]);
+  });
+
   it("another user's conversation and a missing one are 404 in the same words", async () => {
     const { conversationId } = await played(member, "private");
     const answers = await Promise.all([

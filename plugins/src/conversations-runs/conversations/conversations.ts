@@ -24,6 +24,8 @@ export interface StoredMessage {
   readonly at: string;
   readonly turnId: string;
   readonly clientRequestId: string;
+  /** What its query came with (open points 7); a user's message alone has it. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The stream of a conversation's messages. */

@@ -47,6 +47,7 @@ export function createTurnRecords(given: {
       at,
       turnId: turn.turnId,
       clientRequestId: turn.clientRequestId,
+      metadata: turn.metadata,
     },
   });
   const committed = (request: ClientRequest, at: number): ClientRequest => ({
