@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { type AgentClient, type AgentClientOptions, connectAgent, type Query, requestDigest } from "@portico/client";
 import { requestDigest as serverDigest } from "@portico/plugins/conversations-runs/request-digest";
 import fc from "fast-check";
@@ -301,6 +302,13 @@ describe("a connection that breaks", () => {
     line.target = service.url;
     expect(await query.ended).toMatchObject({ status: "unknown", reason: expect.stringContaining("rest") });
   });
+});
+
+it("the digest is that of the content's canonical JSON, whatever the connection (open points 7)", () => {
+  const content = { prompt: "Zürich", options: { maxTurns: 1e1, agentId: "helper" } };
+  const digest = `qrd1:${hash("sha256", '{"options":{"agentId":"helper","maxTurns":10},"prompt":"Zürich"}')}`;
+  expect(requestDigest(content)).toBe(digest);
+  expect(requestDigest({ originSocketId: "socket", ...content, requestDigest: digest })).toBe(digest);
 });
 
 it("the digest is the service's own, for any content", () => {
