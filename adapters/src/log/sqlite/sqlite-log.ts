@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import { patiently } from "../../records/sqlite/busy.ts";
 import type { SqliteStore } from "../../records/sqlite/store.ts";
 import type { StoredEntry } from "../create-log.ts";
 import { toLogError, translated } from "../log-error.ts";
@@ -17,7 +18,7 @@ const PURGE_ENTRIES = 500;
 /** A log in an SQLite file, in the same commits as the records that live there. Throws LogUnavailable. */
 export function openSqliteLog(store: SqliteStore): PurgingBackend {
   const { database } = store;
-  translate(() => makeTables(database));
+  translate(() => patiently(() => makeTables(database)));
   const sql = {
     next: database.prepare(
       `INSERT INTO "_log_streams" (stream, newest) VALUES (?, 1)

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { ports } from "@portico/core";
-import { patiently } from "../../records/sqlite/busy.ts";
+import { inOneCommit } from "../../records/sqlite/in-one-commit.ts";
 
 /** Of these tables' layout; kept in a row of its own, for the file's own version is that of the records. */
 const FORMAT = 1;
@@ -20,21 +20,14 @@ const TABLES = `
 /** Make the log's tables where they are missing. Throws LogUnavailable for those of a newer version, or what SQLite throws. */
 export function makeTables(database: DatabaseSync): void {
   if (isMade(database)) return;
-  patiently(() => database.exec("BEGIN IMMEDIATE"));
-  try {
+  inOneCommit(database, () => {
     // Another process may have made them since.
     if (!isMade(database)) database.exec(TABLES);
-    database.exec("COMMIT");
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
-  }
+  });
 }
 
 function isMade(database: DatabaseSync): boolean {
-  return patiently(() => {
-    if (!database.prepare("SELECT 1 FROM sqlite_schema WHERE name = '_log_format'").get()) return false;
-    if (database.prepare(`SELECT format FROM "_log_format"`).get()?.["format"] === FORMAT) return true;
-    throw new ports.LogUnavailable("The log's tables were written by a newer version");
-  });
+  if (!database.prepare("SELECT 1 FROM sqlite_schema WHERE name = '_log_format'").get()) return false;
+  if (database.prepare(`SELECT format FROM "_log_format"`).get()?.["format"] === FORMAT) return true;
+  throw new ports.LogUnavailable("The log's tables were written by a newer version");
 }

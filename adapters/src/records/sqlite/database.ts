@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ports } from "@portico/core";
 import { BUSY_WAIT_MS, patiently } from "./busy.ts";
+import { inOneCommit } from "./in-one-commit.ts";
 import { toUnavailable } from "./unavailable.ts";
 
 const OWNER_ONLY = 0o600;
@@ -60,21 +61,15 @@ function prepareStore(database: DatabaseSync): void {
 }
 
 function makeStore(database: DatabaseSync): void {
-  database.exec("BEGIN IMMEDIATE");
-  try {
+  inOneCommit(database, () => {
     // Another process may have made it since.
-    if (database.prepare("PRAGMA user_version").get()?.user_version === 0) {
-      if (database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get()) {
-        throw new ports.RecordsUnavailable("The file is a database, but not a records store");
-      }
-      // The version counter of the whole store; its name cannot be a collection's.
-      database.exec(
-        `CREATE TABLE "_store" (version INTEGER NOT NULL); INSERT INTO "_store" VALUES (0); PRAGMA user_version = ${FORMAT}`,
-      );
+    if (database.prepare("PRAGMA user_version").get()?.user_version !== 0) return;
+    if (database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get()) {
+      throw new ports.RecordsUnavailable("The file is a database, but not a records store");
     }
-    database.exec("COMMIT");
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
-  }
+    // The version counter of the whole store; its name cannot be a collection's.
+    database.exec(
+      `CREATE TABLE "_store" (version INTEGER NOT NULL); INSERT INTO "_store" VALUES (0); PRAGMA user_version = ${FORMAT}`,
+    );
+  });
 }

@@ -3,6 +3,7 @@ import { ports } from "@portico/core";
 import type { CollectionShape } from "../collection-shape.ts";
 import type { CheckedWrite, Row } from "../create-records.ts";
 import type { QueryPlan } from "../query-plan.ts";
+import { inOneCommit } from "./in-one-commit.ts";
 import { fieldSql, type PageStatement, pageSql } from "./page-sql.ts";
 
 /** One collection: its table and its prepared statements. */
@@ -91,8 +92,7 @@ function makeTable(database: DatabaseSync, shape: CollectionShape): void {
       .map((row) => row.name),
   );
   if ([shape.name, ...indexes.map((index) => index.name)].every((name) => present.has(name))) return;
-  database.exec("BEGIN IMMEDIATE");
-  try {
+  inOneCommit(database, () => {
     database.exec(
       `CREATE TABLE IF NOT EXISTS "${shape.name}" (id TEXT PRIMARY KEY NOT NULL, version INTEGER NOT NULL, value TEXT NOT NULL)`,
     );
@@ -100,9 +100,5 @@ function makeTable(database: DatabaseSync, shape: CollectionShape): void {
       const filter = only.length > 0 ? ` WHERE ${only.join(" AND ")}` : "";
       database.exec(`CREATE INDEX IF NOT EXISTS "${name}" ON "${shape.name}" (${on})${filter}`);
     }
-    database.exec("COMMIT");
-  } catch (error) {
-    if (database.isTransaction) database.exec("ROLLBACK");
-    throw error;
-  }
+  });
 }
