@@ -123,6 +123,7 @@ describe("records/sqlite: what it refuses", () => {
       "not a database",
     ],
     ["a foreign database", sql("CREATE TABLE theirs (x)"), "not a records store"],
+    ["a store that lost its counter", sql("PRAGMA user_version = 1"), "cannot be opened"],
     ["a newer version's store", sql("PRAGMA user_version = 2"), "newer version"],
   ])("opens no %s, and leaves it alone", async (name, make, sentence) => {
     const path = made(name, make);

@@ -1,8 +1,6 @@
-import { resolve } from "node:path";
 import { defineAdapter, ports, type Scope } from "@portico/core";
-import { openDatabase } from "../records/sqlite/database.ts";
 import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
-import { createSqliteBackend } from "../records/sqlite.ts";
+import { openSqliteBackend } from "../records/sqlite.ts";
 import { createEngine } from "./create-engine.ts";
 import { openSqliteJournal } from "./embedded/sqlite-journal.ts";
 import type { Journal } from "./journal.ts";
@@ -60,8 +58,7 @@ function journalFor(records: ports.Records, path: string | undefined, scope: Sco
 /** A store without records. */
 function openStore(path: string, scope: Scope): SqliteStore {
   try {
-    const backend = createSqliteBackend(openDatabase(resolve(path)));
-    scope.onClose(backend.close);
+    const backend = openSqliteBackend(path, scope);
     return { ...backend, transact: (work) => backend.transact(work, []) };
   } catch (cause) {
     throw new ports.EngineUnavailable("The engine's journal cannot be opened", { cause });

@@ -1,8 +1,6 @@
-import { resolve } from "node:path";
 import { defineAdapter, ports, type Scope } from "@portico/core";
-import { openDatabase } from "../records/sqlite/database.ts";
 import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
-import { createSqliteBackend } from "../records/sqlite.ts";
+import { openSqliteBackend } from "../records/sqlite.ts";
 import { createPurgingLog } from "./purging-log.ts";
 import { openSqliteLog } from "./sqlite/sqlite-log.ts";
 
@@ -38,8 +36,7 @@ function storeFor(records: ports.Records, path: string | undefined, scope: Scope
 /** A store of the log's own: the records are written before the transaction begins. */
 function openStore(path: string, records: ports.Records, scope: Scope): SqliteStore {
   try {
-    const backend = createSqliteBackend(openDatabase(resolve(path)));
-    scope.onClose(backend.close);
+    const backend = openSqliteBackend(path, scope);
     return {
       ...backend,
       async transact(work, writes = []) {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { defineAdapter, ports } from "@portico/core";
+import { defineAdapter, ports, type Scope } from "@portico/core";
 import { createCheckedRecords, type RecordsBackend } from "./create-records.ts";
 import { BUSY_ATTEMPTS, patiently } from "./sqlite/busy.ts";
 import { openDatabase } from "./sqlite/database.ts";
@@ -23,8 +23,7 @@ export const sqliteRecords = defineAdapter({
   port: ports.records,
   needs: {},
   open(_given, options: SqliteRecordsOptions, scope) {
-    const backend = createSqliteBackend(openDatabase(resolve(options.path)));
-    scope.onClose(backend.close);
+    const backend = openSqliteBackend(options.path, scope);
     const { records, check } = createCheckedRecords(backend);
     shareStore(records, { ...backend, transact: async (work, writes = []) => backend.transact(work, check(writes)) });
     return records;
@@ -39,6 +38,19 @@ export interface SqliteBackend extends RecordsBackend {
   readonly transact: GroupWriter["transact"];
   readonly transaction: GroupWriter["transaction"];
   close(): void;
+}
+
+/** Open a store's file, until the scope closes. Throws RecordsUnavailable. */
+export function openSqliteBackend(path: string, scope: Scope): SqliteBackend {
+  const database = openDatabase(resolve(path));
+  try {
+    const backend = createSqliteBackend(database);
+    scope.onClose(backend.close);
+    return backend;
+  } catch (cause) {
+    database.close();
+    throw toUnavailable("opened", cause);
+  }
 }
 
 /** The backend over an open database; `attempts` is how often it waits for another process's lock. */
