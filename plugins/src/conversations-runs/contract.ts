@@ -92,9 +92,15 @@ const conversationMessage = v.object({
 });
 
 const { unauthorized, invalid_pagination, invalid_filter, invalid_request, run_not_found, conversation_not_found } = agentErrors;
-const submission = {
-  bodyLimit: QUERY_BYTES,
-  errors: agentErrors,
+/** What either submission can be refused with. */
+const submissionErrors = {
+  unauthorized,
+  user_required: agentErrors.user_required,
+  socket_identity_mismatch: agentErrors.socket_identity_mismatch,
+  conversation_busy: agentErrors.conversation_busy,
+  CLIENT_REQUEST_BODY_MISMATCH: agentErrors.CLIENT_REQUEST_BODY_MISMATCH,
+  realtime_unavailable: agentErrors.realtime_unavailable,
+  registry_unavailable: agentErrors.registry_unavailable,
 };
 
 /** Agents, runs, queries and conversations (specification 4.6, open points 4 and 7). */
@@ -202,23 +208,31 @@ export const conversationsRunsContract = defineContract(
       },
     },
     start: {
-      ...submission,
       method: "POST",
       path: "/api/query/start",
       summary: "Submit a query to an agent",
+      bodyLimit: QUERY_BYTES,
       body: startBody,
       success: reply.json(v.object({ ok: v.literal(true), clientRequestId: text, duplicate: v.optional(v.boolean()) }), 202),
+      errors: {
+        ...submissionErrors,
+        unknown_agent: agentErrors.unknown_agent,
+        agent_mismatch: agentErrors.agent_mismatch,
+        attachments_unavailable: agentErrors.attachments_unavailable,
+        conversation_not_found,
+      },
     },
     followUp: {
-      ...submission,
       method: "POST",
       path: "/api/query/follow-up",
       summary: "Submit another query to a session",
+      bodyLimit: QUERY_BYTES,
       body: followUpBody,
       success: reply.json(
         v.object({ ok: v.literal(true), sessionId: text, clientRequestId: text, duplicate: v.optional(v.boolean()) }),
         202,
       ),
+      errors: { ...submissionErrors, session_not_found: agentErrors.session_not_found },
     },
     lookup: {
       method: "POST",

@@ -4,7 +4,6 @@ import { defineErrors } from "@portico/core/contract";
 export const agentErrors = defineErrors({
   unauthorized: { status: 401, message: "unauthorized" },
   origin_not_allowed: { status: 403, message: "origin_not_allowed" },
-  service_not_ready: { status: 503, message: "service_not_ready" },
 
   invalid_pagination: { status: 400 },
   invalid_filter: { status: 400 },

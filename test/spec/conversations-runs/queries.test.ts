@@ -1,6 +1,14 @@
 import { randomUUID } from "node:crypto";
+import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type AgentClient, type AgentService, startAgentService, startBody, withDigest } from "../../harness/agent-app.ts";
+import {
+  type AgentClient,
+  type AgentService,
+  type Answer,
+  startAgentService,
+  startBody,
+  withDigest,
+} from "../../harness/agent-app.ts";
 import { createGate } from "../../harness/gate.ts";
 import { untilStopped } from "../../harness/scripted-agent.ts";
 
@@ -13,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const start = "/api/query/start";
+const followUp = "/api/query/follow-up";
 const lookup = "/api/query/client-requests/lookup";
 const look = async (...clientRequestIds: string[]) =>
   (
@@ -144,7 +153,7 @@ describe("POST /api/query/start (4.6)", () => {
   });
 
   it("the start body must not be used as a follow-up body", async () => {
-    const { status } = await service.call("owner", "POST", "/api/query/follow-up", startBody(client, "x"));
+    const { status } = await service.call("owner", "POST", followUp, startBody(client, "x"));
     expect(status).toBe(400);
   });
 
@@ -278,7 +287,7 @@ describe("POST /api/query/follow-up (4.6)", () => {
     expect([status, body]).toEqual([202, { ok: true, sessionId, clientRequestId }]);
     expect(await client.event("query:followUpAccepted", clientRequestId)).toEqual({ sessionId, clientRequestId });
     expect((await client.ended(clientRequestId)).data).toMatchObject({ sessionId, terminal: { status: "completed" } });
-    const again = await service.call("owner", "POST", "/api/query/follow-up", sent);
+    const again = await service.call("owner", "POST", followUp, sent);
     expect(again.body).toEqual({ ok: true, sessionId, clientRequestId, duplicate: true });
   });
 
@@ -296,7 +305,7 @@ describe("POST /api/query/follow-up (4.6)", () => {
       message: { id: "m", role: "user", content: "x", timestamp: 1 },
       clientRequestId: randomUUID(),
     });
-    expect((await service.call("owner", "POST", "/api/query/follow-up", { ...body, ...change })).status).toBe(400);
+    expect((await service.call("owner", "POST", followUp, { ...body, ...change })).status).toBe(400);
   });
 
   it("a session that is another user's, or not there, is 404 in the same words", async () => {
@@ -336,6 +345,67 @@ describe("the realtime connection of a query (7.6)", () => {
     expect((await program.start("x")).status).toBe(403);
     const found = await service.call("service", "POST", lookup, { agentId: "helper", requests: [{ clientRequestId: "x" }] });
     expect(found.status).toBe(403);
+  });
+});
+
+describe("what a submission is refused with (7.6)", () => {
+  it("is exactly what its route declares", async () => {
+    await using own = await startAgentService();
+    const [owner, stranger, program] = [await own.connect("owner"), await own.connect("member"), await own.connect("service")];
+    const refused = { start: new Set<string>(), followUp: new Set<string>() };
+    const note = (route: keyof typeof refused, { status, body }: Answer) => {
+      expect(status).toBeGreaterThanOrEqual(400);
+      refused[route].add(body.code);
+    };
+    const gate = createGate();
+    own.engine.on("in the way", async (_turn, context) => {
+      await untilStopped(context).catch(async (error: unknown) => {
+        await gate.opened;
+        throw error;
+      });
+    });
+    const first = await owner.start("first");
+    const { conversationId, sessionId } = await owner.event("query:started", first.clientRequestId);
+    await owner.ended(first.clientRequestId);
+    const next = await owner.followUp(sessionId, "next");
+    await owner.ended(next.clientRequestId);
+
+    note("start", await own.call(undefined, "POST", start, first.sent));
+    note("start", await program.start("x"));
+    note("start", await own.call("owner", "POST", start, startBody({ id: "forged" }, "x")));
+    note("start", await own.call("owner", "POST", start, startBody(stranger, "x")));
+    note("start", await own.call("owner", "POST", start, { ...first.sent, prompt: "changed" }));
+    note("start", await owner.start("x", { mediaRefs: [{}] }));
+    note("start", await owner.start("x", {}, { agentId: "nobody" }));
+    note("start", await owner.start("x", {}, { agentId: "second", conversationId }));
+    note("start", await owner.start("x", {}, { conversationId: "conv_none" }));
+
+    note("followUp", await own.call(undefined, "POST", followUp, next.sent));
+    note("followUp", await program.followUp(sessionId, "x"));
+    note("followUp", await own.call("owner", "POST", followUp, { ...next.sent, originSocketId: "forged" }));
+    note("followUp", await own.call("owner", "POST", followUp, { ...next.sent, originSocketId: stranger.id }));
+    note("followUp", await own.call("owner", "POST", followUp, { ...next.sent, requestDigest: "qrd1:00" }));
+    note("followUp", await owner.followUp("ses_none", "x"));
+
+    const running = await owner.start("in the way", {}, { conversationId });
+    await owner.event("query:started", running.clientRequestId);
+    const clearing = own.call("owner", "POST", `/api/conversations/${conversationId}/clear`);
+    await expect.poll(async () => (await owner.start("too early", {}, { conversationId })).status).toBe(409);
+    note("start", await owner.start("x", {}, { conversationId }));
+    note("followUp", await owner.followUp(sessionId, "x"));
+    gate.open();
+    await clearing;
+
+    const second = await owner.start("second", {}, { conversationId });
+    const session = (await owner.event("query:started", second.clientRequestId)).sessionId;
+    await owner.ended(second.clientRequestId);
+    // It owns the work from now on.
+    await using _later = await startAgentService({ dataDir: own.dataDir });
+    note("start", await owner.start("x"));
+    note("followUp", await owner.followUp(session, "x"));
+
+    for (const route of ["start", "followUp"] as const)
+      expect([...refused[route]].sort()).toEqual(Object.keys(conversationsRunsContract[route].errors).sort());
   });
 });
 
