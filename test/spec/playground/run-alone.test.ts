@@ -29,6 +29,6 @@ it.each(Object.entries(stories))("playground/%s.ts runs alone, says what it did,
 
 it("every story is run: what else lies in the playground is what stories share", () => {
   const files = readdirSync(resolve(root, "playground")).filter((file) => file.endsWith(".ts"));
-  const shared = ["desk.ts", "embedding-story.ts", "listen.ts"];
+  const shared = ["desk.ts", "embedding-story.ts", "listen.ts", "trigger-agent.ts"];
   expect(files.sort()).toEqual([...Object.keys(stories).map((name) => `${name}.ts`), ...shared].sort());
 });
