@@ -30,7 +30,9 @@ describe("code in the pages", () => {
 
   it("shows every story of the playground", () => {
     const shown = new Set(blocks.map(({ quotes }) => quotes?.file));
-    const stories = readdirSync(resolve(root, "playground")).filter((file) => /^(?:embed-|own-|third-).*\.ts$/.test(file));
+    const stories = readdirSync(resolve(root, "playground")).filter((file) =>
+      /^(?:embed-|forward-|own-|third-).*\.ts$/.test(file),
+    );
     expect(stories.length).toBeGreaterThan(5);
     expect(stories.filter((story) => !shown.has(`playground/${story}`))).toEqual([]);
   });

@@ -12,6 +12,11 @@ const stories: Readonly<Record<string, string>> = {
   "own-agent-engine":
     "clerk: Tell me to run a tool.\nclerk: 42\nclerk: The arguments do not fit the tool's schema: (arguments) must have required property 'b'\n",
   "own-preset": 'proxy: 200\nnotebook: {"status":"ready"}\n',
+  "forward-github":
+    'ping: 204\nagent: github.push {"repository":"ada/tea","title":"Add milk","ref":"refs/heads/main"}\npush: 200\n',
+  "forward-stripe":
+    'customer.created: 204\nagent: stripe.invoice.paid {"id":"evt_1","object":"invoice","objectId":"in_1","customer":"cus_1",' +
+    '"amount":4200,"currency":"eur","status":"paid"}\ninvoice.paid: 200\n',
   ...Object.fromEntries(
     ["embed-express", "embed-fetch", "embed-h3", "embed-hono"].map((name) => [
       name,
@@ -29,6 +34,6 @@ it.each(Object.entries(stories))("playground/%s.ts runs alone, says what it did,
 
 it("every story is run: what else lies in the playground is what stories share", () => {
   const files = readdirSync(resolve(root, "playground")).filter((file) => file.endsWith(".ts"));
-  const shared = ["desk.ts", "embedding-story.ts", "listen.ts", "trigger-agent.ts"];
+  const shared = ["desk.ts", "embedding-story.ts", "listen.ts", "stand-in-trigger.ts", "trigger-agent.ts"];
   expect(files.sort()).toEqual([...Object.keys(stories).map((name) => `${name}.ts`), ...shared].sort());
 });
