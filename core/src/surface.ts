@@ -3,7 +3,8 @@ import type { Duplex } from "node:stream";
 import { H3, type H3Event } from "h3";
 import { toNodeHandler } from "srvx/node";
 import { answerFetch } from "./http/answer-fetch.ts";
-import { answerNode, DIRECT_KINDS } from "./http/answer-node.ts";
+import { answerNode } from "./http/answer-node.ts";
+import { DirectRoutes } from "./http/direct-routes.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
 import { withOrigins } from "./http/origins.ts";
 import { refuseUpgrade } from "./http/refuse-upgrade.ts";
@@ -50,8 +51,7 @@ export function createSurface(
   options?: SurfaceOptions,
 ): SurfaceBuilder {
   const paths = new Map<string, PathRoutes>();
-  /** Paths that stand for themselves, with routes that are answered without the detour over Request and Response. */
-  const direct = new Map<string, PathRoutes>();
+  const direct = new DirectRoutes();
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
   // A malformed path is for the area to refuse, after the credential and in its own envelope.
   const h3 = new H3({ silent: true, allowMalformedURL: true });
@@ -89,9 +89,10 @@ export function createSurface(
       const served = nodePaths.get(path);
       if (served) return answerServed(served, request, response);
       // Origins are looked at in one place; only browsers take the detour.
-      const routes = options && request.headers.origin !== undefined ? undefined : direct.get(path);
-      if (!routes) return overFetch(request, response);
-      return answerNode(routes, request, response, services).catch((error: unknown) => {
+      const isFromPage = options !== undefined && request.headers.origin !== undefined;
+      const matched = isFromPage ? undefined : direct.find(path, request.url?.slice(path.length) ?? "");
+      if (!matched) return overFetch(request, response);
+      return answerNode(matched, request, response, services).catch((error: unknown) => {
         // An answer that cannot even be refused, for example with a header that is none: only this connection may suffer.
         services.telemetry.log.error(`An answer of surface "${name}" could not be sent`, {}, error);
         response.destroy();
@@ -117,10 +118,7 @@ export function createSurface(
           return answerFetch(isDeclared ? routes : unmatched, event.req, event.context.params ?? {}, services);
         });
       }
-      const isDirect =
-        !path.includes(":") && [...routes.methods.values()].every((each) => DIRECT_KINDS.includes(each.contract.success.kind));
-      if (isDirect) direct.set(path, routes);
-      else direct.delete(path);
+      direct.add(routes);
     },
   };
 }

@@ -18,6 +18,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   tsyringe: /^core\/src\/container\.ts$/,
   "reflect-metadata": /^core\/src\/container\.ts$/,
   h3: /^core\/src\//,
+  rou3: /^core\/src\//,
   srvx: /^core\/src\//,
   ofetch: /^(?:core\/src\/derive\/client\.ts|adapters\/src\/models\/)/,
   "@valibot/to-json-schema": /^core\/src\/derive\//,

@@ -9,14 +9,12 @@ import {
   begin,
   CALLER_LEFT,
   type InstalledRoute,
-  type PathRoutes,
+  type MatchedPath,
   parse,
   render,
   type SurfaceServices,
 } from "./pipeline.ts";
 import { readQuery } from "./query.ts";
-
-const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 /** The kinds of success that are answered here. */
 export const DIRECT_KINDS: readonly string[] = ["exchange", "json", "empty"];
@@ -26,13 +24,13 @@ export const DIRECT_KINDS: readonly string[] = ["exchange", "json", "empty"];
  * web streams and objects in between are left out, because they cost more than the rest of a proxied call.
  */
 export async function answerNode(
-  routes: PathRoutes,
+  { routes, params }: MatchedPath,
   request: IncomingMessage,
   response: ServerResponse,
   services: SurfaceServices,
 ): Promise<void> {
   const id = services.ids.id("req_");
-  const head = headOf(request);
+  const head = headOf(request, params);
   const trace = begin(routes, head, "encrypted" in request.socket ? "https" : "http", id, services.telemetry);
   const left = new AbortController();
   let route: InstalledRoute | undefined;
@@ -47,7 +45,7 @@ export async function answerNode(
     route = admitted.route;
     const { contract } = route;
     const input = {
-      params: parse(contract.params, NO_PARAMS, contract.faults),
+      params: parse(contract.params, params, contract.faults),
       query: parse(contract.query, contract.query && readQuery(head.search), contract.faults),
       head,
       who: admitted.who,
@@ -174,14 +172,14 @@ function isEventStream(contentType: string | readonly string[] | undefined): boo
   return typeof contentType === "string" && contentType.startsWith("text/event-stream");
 }
 
-function headOf(request: IncomingMessage): RequestHead {
+function headOf(request: IncomingMessage, params: MatchedPath["params"]): RequestHead {
   const url = request.url ?? "/";
   const question = url.indexOf("?");
   return {
     method: request.method ?? "GET",
     path: question < 0 ? url : url.slice(0, question),
     search: question < 0 ? "" : url.slice(question),
-    params: NO_PARAMS,
+    params,
     header(name) {
       const value = request.headers[name];
       return Array.isArray(value) ? value.join(", ") : value;

@@ -39,6 +39,12 @@ export interface PathRoutes {
   faults?: Faults | undefined;
 }
 
+/** The routes of a request's path, and what the path has for their parameters. */
+export interface MatchedPath {
+  readonly routes: PathRoutes;
+  readonly params: Readonly<Record<string, string>>;
+}
+
 export interface Admitted {
   readonly route: InstalledRoute;
   readonly who: unknown;
