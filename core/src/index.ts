@@ -36,6 +36,7 @@ export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/b
 export { bearerToken } from "./http/credential.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
+export { parseJsonBody } from "./http/parse-json-body.ts";
 // Writing a plugin
 export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
 export { defineManyPort, definePort, type Filling, type Given, type ManyPort, type Needs, type Port } from "./port.ts";

@@ -17,6 +17,11 @@ export interface RouteContract extends ContractDefaults {
   readonly query?: Schema;
   /** A JSON body. Exchange routes read their body themselves and declare it for the documents only. */
   readonly body?: Schema;
+  /**
+   * What the handler gets of its `body`; default `json`: parsed with the schema. With `text` the body's text as it came, `""` where there is
+   * none, for areas that must look at more than the head before anybody is told what is wrong with the body; `parseJsonBody` does the rest.
+   */
+  readonly bodyAs?: "json" | "text";
   /** Accepted media types of the body; default: `application/json` where there is a body. */
   readonly accepts?: readonly string[];
   /** Bytes; default 1 MiB. */
@@ -108,8 +113,12 @@ type Out<S> = S extends Schema ? InferOutput<S> : undefined;
 export interface RouteInput<C extends RouteContract, W = unknown> {
   readonly params: Out<C["params"]>;
   readonly query: Out<C["query"]>;
-  /** Parsed; undefined on exchange routes, which read `exchange.body`. */
-  readonly body: C["success"] extends { kind: "exchange" } ? undefined : Out<C["body"]>;
+  /** Parsed, or text where the contract's `bodyAs` says so; undefined on exchange routes, which read `exchange.body`. */
+  readonly body: C["success"] extends { kind: "exchange" }
+    ? undefined
+    : C extends { bodyAs: "text"; body: Schema }
+      ? string
+      : Out<C["body"]>;
   readonly head: RequestHead;
   readonly who: W;
   /** Aborts when the caller goes away. */

@@ -20,6 +20,9 @@ export const relative = defineContract({ surface: "agent", auth: "open", envelop
 // @ts-expect-error HEAD is answered by GET
 export const head = defineContract({ surface: "agent", auth: "open", envelope }, { x: { ...empty, method: "HEAD" } });
 
+// @ts-expect-error a body is given parsed or as text
+export const bytesBody = defineContract({ surface: "agent", auth: "open", envelope }, { x: { ...empty, bodyAs: "bytes" } });
+
 const silent = { method: "GET", path: "/x", summary: "" } as const;
 // @ts-expect-error a route declares what it answers
 export const noAnswer = defineContract({ surface: "agent", auth: "open", envelope }, { x: silent });

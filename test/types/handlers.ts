@@ -1,5 +1,5 @@
 // Nothing here runs: `npm run types` compiles it, and each line that must not compile says so.
-import { defineContract, defineErrors, definePlugin, type Handlers, type RequestHead, reply } from "@portico/core";
+import { defineContract, defineErrors, definePlugin, type Handlers, parseJsonBody, type RequestHead, reply } from "@portico/core";
 import * as v from "valibot";
 
 const contract = defineContract(
@@ -25,6 +25,14 @@ const contract = defineContract(
     peek: { method: "GET", path: "/peek", summary: "", auth: "open", success: reply.empty() },
     move: { method: "POST", path: "/move", summary: "", accepts: ["text/plain"], success: reply.exchange(["text/plain"]) },
     whole: { method: "GET", path: "/whole", summary: "", success: reply.bytes() },
+    late: {
+      method: "POST",
+      path: "/late",
+      summary: "",
+      body: v.optional(v.object({ age: v.pipe(v.string(), v.toNumber()) })),
+      bodyAs: "text",
+      success: reply.empty(),
+    },
   },
 );
 
@@ -50,17 +58,22 @@ const good: All = {
   },
   move: ({ exchange }) => void exchange.body.pipe(exchange.respond(200, {})),
   whole: async ({ request }) => new Response(request.url),
+  late({ body }) {
+    const text: string = body;
+    const parsed: { readonly age: number } | undefined = parseJsonBody(contract.late, text);
+    void parsed;
+  },
 };
 
 export const complete = plugin(() => good);
 
-const { greet, ticks, peek, move, whole } = good;
+const { greet, ticks, peek, move, whole, late } = good;
 
 // @ts-expect-error a handler is missing
-export const missing = plugin(() => ({ greet, ticks, peek, move }));
+export const missing = plugin(() => ({ greet, ticks, peek, move, late }));
 
 // @ts-expect-error a handler is misspelt
-export const misspelt = plugin(() => ({ greet, ticks, peek, move, hwole: whole }));
+export const misspelt = plugin(() => ({ greet, ticks, peek, move, late, hwole: whole }));
 
 export const undeclaredError: All["greet"] = ({ fail }) => {
   // @ts-expect-error the contract does not declare this error
@@ -128,6 +141,13 @@ export const noExchange: All["greet"] = ({ exchange, request, body }) => {
 export const noBody: All["move"] = ({ body }) => {
   // @ts-expect-error exchange routes read their body themselves
   body.title;
+};
+
+export const unparsedBody: All["late"] = ({ body }) => {
+  // @ts-expect-error the body is a text, whatever its schema says
+  body.age;
+  // @ts-expect-error a route without a body has nothing to parse
+  parseJsonBody(contract.peek, body);
 };
 
 /** Guards get the head of a request without being told so. */

@@ -4,9 +4,9 @@ import { FastResponse } from "srvx";
 import type { FaultCode } from "../error.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
 import type { RequestHead } from "../route.ts";
+import { readDeclaredBody } from "./declared-body.ts";
 import { eventStream } from "./event-stream.ts";
 import { exchanged } from "./exchange-fetch.ts";
-import { readJsonBody } from "./json-body.ts";
 import { JSON_HEADERS } from "./json-headers.ts";
 import { JsonPieces } from "./json-pieces.ts";
 import { linger } from "./linger.ts";
@@ -128,7 +128,7 @@ function ended(error: unknown, status: number, { failed }: Ending): { readonly s
 async function parsedBody(route: InstalledRoute, request: Request, services: SurfaceServices): Promise<unknown> {
   const body = route.contract.body ? bodyOf(request) : undefined;
   try {
-    return await readJsonBody(
+    return await readDeclaredBody(
       route.contract,
       { body, contentType: request.headers.get("content-type") ?? undefined },
       services.clock,

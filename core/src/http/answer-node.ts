@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Exchange, RequestHead } from "../route.ts";
-import { readJsonBody } from "./json-body.ts";
+import { readDeclaredBody } from "./declared-body.ts";
 import { JSON_HEADERS } from "./json-headers.ts";
 import { JsonPieces } from "./json-pieces.ts";
 import { linger } from "./linger.ts";
@@ -65,7 +65,7 @@ export async function answerNode(
       contentType: request.headers["content-type"],
       declared: Number(request.headers["content-length"] ?? 0),
     };
-    const body = await readJsonBody(contract, arriving, services.clock);
+    const body = await readDeclaredBody(contract, arriving, services.clock);
     const result = await route.handler({ ...input, body } as never);
     await sendResult(response, contract.success.kind === "json" ? result : undefined, {
       status: contract.success.status,

@@ -97,15 +97,6 @@ export function parse(schema: Schema | undefined, value: unknown, own: Faults | 
   throw fault(own, "invalid_request", { details: { issues: result.issues.map(describeIssue) } });
 }
 
-export function parseJson(text: string, own: Faults | undefined): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's message quotes the text, which may hold secrets: it is neither shown nor kept as the cause.
-    throw fault(own, "invalid_json");
-  }
-}
-
 export function fault(
   own: Faults | undefined,
   code: FaultCode,

@@ -3,9 +3,10 @@ import type { Clock } from "../ports/clock.ts";
 import type { RouteContract } from "../route.ts";
 import { readBody } from "./body.ts";
 import { hasMediaType } from "./media-type.ts";
-import { accepted, bodyError, bodyLimit, fault, parse, parseJson } from "./pipeline.ts";
+import { parseJsonBody } from "./parse-json-body.ts";
+import { accepted, bodyError, bodyLimit, fault, parse } from "./pipeline.ts";
 
-/** A JSON body as it arrives, on any host. */
+/** A body as it arrives, on any host. */
 export interface ArrivingBody {
   /** Undefined where there is none. */
   readonly body: Readable | undefined;
@@ -14,15 +15,18 @@ export interface ArrivingBody {
   readonly declared?: number | undefined;
 }
 
-/** Reads and parses the body that a route declares. Throws the area's own faults, and what the stream fails with. */
-export async function readJsonBody(contract: RouteContract, arriving: ArrivingBody, clock: Clock): Promise<unknown> {
-  if (!contract.body) return undefined;
+/**
+ * Reads the body that a route declares, as its handler wants it: parsed, or as text. Throws the area's own faults, and what the stream
+ * fails with.
+ */
+export async function readDeclaredBody(contract: RouteContract, arriving: ArrivingBody, clock: Clock): Promise<unknown> {
+  const { body, faults } = contract;
+  if (!body) return undefined;
   const text = await readText(contract, arriving, clock);
   // Only now is it known whether a body came: fetch hosts declare neither a length nor an encoding.
-  if (text !== "" && !hasMediaType(arriving.contentType, accepted(contract))) {
-    throw fault(contract.faults, "unsupported_media_type");
-  }
-  return parse(contract.body, text === "" ? undefined : parseJson(text, contract.faults), contract.faults);
+  if (text !== "" && !hasMediaType(arriving.contentType, accepted(contract))) throw fault(faults, "unsupported_media_type");
+  if (contract.bodyAs === "text") return text;
+  return text === "" ? parse(body, undefined, faults) : parseJsonBody({ body, faults }, text);
 }
 
 async function readText(contract: RouteContract, { body, declared }: ArrivingBody, clock: Clock): Promise<string> {
