@@ -1,11 +1,10 @@
-import type { Guard, ports } from "@portico/core";
+import { callerOf, type Guard, type ports } from "@portico/core";
 import { agentErrors } from "./errors.ts";
 
 /** Whoever holds a token of the agent service (specification 5). */
 export function instanceGuard(identity: ports.Identity): Guard<Promise<ports.Caller>> {
   return async (head, signal) => {
-    const token = head.header("x-agent-service-token");
-    const caller = token ? await identity.resolve(token, signal) : undefined;
+    const caller = await callerOf(head, identity, signal);
     if (!caller) throw agentErrors.unauthorized();
     return caller;
   };

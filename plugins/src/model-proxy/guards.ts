@@ -1,4 +1,4 @@
-import { bearerToken, type Guard, type ports } from "@portico/core";
+import { bearerToken, callerOf, type Guard, type ports } from "@portico/core";
 import { managementErrors, proxyErrors } from "./errors.ts";
 import type { SafeToken, SafeTokens } from "./safe-tokens.ts";
 
@@ -16,8 +16,7 @@ export function safeTokenGuard(tokens: SafeTokens): Guard<Promise<SafeToken>> {
 /** The instance's owner, by the agent service's token. */
 export function ownerGuard(identity: ports.Identity): Guard<Promise<ports.Caller>> {
   return async (head, signal) => {
-    const token = head.header("x-agent-service-token");
-    const caller = token ? await identity.resolve(token, signal) : undefined;
+    const caller = await callerOf(head, identity, signal);
     if (!caller) throw managementErrors.unauthorized();
     if (caller.role !== "owner") throw managementErrors.owner_required();
     return caller;

@@ -1,5 +1,5 @@
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { defineContract, defineErrors, definePlugin, type Plugin, ports, reply } from "@portico/core";
+import { callerOf, defineContract, defineErrors, definePlugin, type Plugin, ports, reply } from "@portico/core";
 import * as v from "valibot";
 
 const errors = defineErrors({ unauthorized: { status: 401, message: "unauthorized" } });
@@ -16,8 +16,7 @@ export function metricsPage(metrics: PrometheusMetrics): Plugin {
     ),
     guards: ({ identity }) => ({
       async instance(head, signal) {
-        const token = head.header("x-agent-service-token");
-        const caller = token ? await identity.resolve(token, signal) : undefined;
+        const caller = await callerOf(head, identity, signal);
         if (!caller) throw errors.unauthorized();
         return caller;
       },
