@@ -1,0 +1,151 @@
+import { isDeepStrictEqual } from "node:util";
+import { ports } from "@portico/core";
+import { editJsonText } from "./edit-json-text.ts";
+import { type EventBody, readWebhooks, type WebhookConfiguration, type WebhookEvent } from "./webhook-configuration.ts";
+
+/** The `webhooks` part of each agent's `agent.json`, which people edit at the same time (open points 5). */
+export interface WebhookDocument {
+  /**
+   * Change the webhooks of an agent: `decide` is told what they are and answers what to set, and the agent's file is written if that says
+   * something new. Of the file nothing else changes, not even its layout. Resolves to what the webhooks are then, durably.
+   *
+   * Changes of one agent wait for each other, so that those made here do not conflict; `decide` must not wait for one of the same agent.
+   * What it throws is thrown, and nothing is written. Throws WebhookConfigurationInvalid for a file that is missing, that is no JSON
+   * object, whose webhooks break their schema, or that cannot be edited safely because names stand twice in it: it stays as it is. Throws
+   * WebhookConfigurationChanged if somebody else changed the file meanwhile, and what `documents` throws.
+   */
+  change(
+    agentId: string,
+    decide: (configuration: WebhookConfiguration) => WebhookChange | Promise<WebhookChange>,
+  ): Promise<WebhookConfiguration>;
+}
+
+/** What to set; the rest stays. */
+export interface WebhookChange {
+  readonly enabled?: boolean | undefined;
+  /** Created, or replaced except for what we do not know of it. */
+  readonly save?: SavedEvent | undefined;
+  /** The name of an event; taken away before one is saved. */
+  readonly remove?: string | undefined;
+}
+
+export interface SavedEvent extends EventBody {
+  readonly name: string;
+  readonly fileScope: NonNullable<WebhookEvent["fileScope"]>;
+}
+
+/** Thrown for an `agent.json` whose webhooks cannot be read, or not be changed without harm. No message repeats what it holds. */
+export class WebhookConfigurationInvalid extends Error {
+  override readonly name = "WebhookConfigurationInvalid";
+}
+
+/** Thrown when an `agent.json` was changed between reading and writing; nothing was written. */
+export class WebhookConfigurationChanged extends Error {
+  override readonly name = "WebhookConfigurationChanged";
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A member of the file and its new value; undefined removes it. */
+type Edit = readonly [path: readonly string[], value: unknown];
+
+/** Changes of webhooks in `ID/agent.json` of these documents. */
+export function createWebhookDocument({ documents }: { readonly documents: ports.Documents }): WebhookDocument {
+  const turns = new Map<string, Promise<unknown>>();
+  const inTurn = async <T>(agentId: string, work: () => Promise<T>): Promise<T> => {
+    const before = turns.get(agentId) ?? Promise.resolve();
+    const turn = before.catch(() => {}).then(work);
+    turns.set(agentId, turn);
+    try {
+      return await turn;
+    } finally {
+      if (turns.get(agentId) === turn) turns.delete(agentId);
+    }
+  };
+
+  return {
+    change: (agentId, decide) =>
+      inTurn(agentId, async () => {
+        const document = await documents.read(`${agentId}/agent.json`);
+        if (!document) throw new WebhookConfigurationInvalid("There is no agent.json");
+        const definition = readDefinition(document.text);
+        const configuration = configurationOf(definition);
+        const edits = toEdits(configuration, await decide(configuration));
+        if (edits.length === 0) return configuration;
+        const text = edited(document.text, edits, definition);
+        const changed = configurationOf(readDefinition(text));
+        await write(documents, document, text);
+        return changed;
+      }),
+  };
+}
+
+function readDefinition(text: string): JsonObject {
+  let definition: unknown;
+  try {
+    definition = JSON.parse(text);
+  } catch {
+    // Without its cause, which quotes the text.
+    throw new WebhookConfigurationInvalid("agent.json is not JSON");
+  }
+  if (typeof definition === "object" && definition !== null && !Array.isArray(definition)) return definition as JsonObject;
+  throw new WebhookConfigurationInvalid("agent.json is no JSON object");
+}
+
+function configurationOf(definition: JsonObject): WebhookConfiguration {
+  const configuration = readWebhooks(definition["webhooks"]);
+  if (!configuration) throw new WebhookConfigurationInvalid("The webhooks of agent.json break their schema");
+  return configuration;
+}
+
+/** Only what says something new, so that what a person left out stays left out. */
+function toEdits({ enabled, events }: WebhookConfiguration, { enabled: wanted = enabled, remove, save }: WebhookChange): Edit[] {
+  const edits: Edit[] = [];
+  if (wanted !== enabled) edits.push([["webhooks", "enabled"], wanted]);
+  if (remove !== undefined && events.has(remove)) edits.push([["webhooks", "events", remove], undefined]);
+  if (save) edits.push(...toSaveEdits(save.name === remove ? undefined : events.get(save.name), save));
+  return edits;
+}
+
+function toSaveEdits(
+  known: WebhookEvent | undefined,
+  { name, promptTemplate, toolIds, maxTurns, fileScope }: SavedEvent,
+): Edit[] {
+  const path = ["webhooks", "events", name];
+  if (!known) return [[path, { promptTemplate, toolIds, maxTurns, fileScope: { userId: fileScope.userId } }]];
+  const edits: Edit[] = [];
+  if (promptTemplate !== known.promptTemplate) edits.push([[...path, "promptTemplate"], promptTemplate]);
+  if (!isDeepStrictEqual(toolIds, known.toolIds)) edits.push([[...path, "toolIds"], toolIds]);
+  if (maxTurns !== known.maxTurns) edits.push([[...path, "maxTurns"], maxTurns]);
+  if (fileScope.userId !== known.fileScope?.userId) edits.push([[...path, "fileScope", "userId"], fileScope.userId]);
+  return edits;
+}
+
+/** The text after the edits, which says what the definition says after them, and nothing else. */
+function edited(text: string, edits: readonly Edit[], definition: JsonObject): string {
+  let cause: unknown;
+  try {
+    const after = edits.reduce((before, [path, value]) => editJsonText(before, path, value), text);
+    const meant = edits.reduce((before, [path, value]) => withMember(before, path, value), definition);
+    if (isDeepStrictEqual(readDefinition(after), meant)) return after;
+  } catch (error) {
+    cause = error;
+  }
+  // Names that stand twice, of which the editor takes the first and JSON the last; or more levels than fit the stack.
+  throw new WebhookConfigurationInvalid("agent.json cannot be edited safely", { cause });
+}
+
+function withMember(object: JsonObject, [key = "", ...rest]: readonly string[], value: unknown): JsonObject {
+  const { [key]: inner = {}, ...others } = object;
+  if (rest.length > 0) return { ...object, [key]: withMember(inner as JsonObject, rest, value) };
+  return value === undefined ? others : { ...object, [key]: value };
+}
+
+async function write(documents: ports.Documents, { name, version }: ports.Document, text: string): Promise<void> {
+  try {
+    await documents.write(name, text, version);
+  } catch (cause) {
+    if (!(cause instanceof ports.DocumentConflict)) throw cause;
+    throw new WebhookConfigurationChanged("agent.json was changed meanwhile", { cause });
+  }
+}
