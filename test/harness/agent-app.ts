@@ -4,9 +4,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
+import { documentAgents } from "@portico/adapters/agents/documents";
 import { memoryAgents } from "@portico/adapters/agents/memory";
 import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
+import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";
 import { randomIds } from "@portico/adapters/ids/random";
@@ -16,7 +18,7 @@ import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { type Adapter, type App, createApp, isOriginAllowed, Secret } from "@portico/core";
+import { type Adapter, type App, createApp, isOriginAllowed, type Plugin, Secret } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
@@ -41,6 +43,8 @@ export const ALLOWED_ORIGIN = "https://desk.example";
 export interface AgentServiceOptions {
   /** By id, what stands in `agent.json`; default: `helper` and `second`, both played by scripts. */
   readonly agents?: ReadonlyMap<string, object | string | null>;
+  /** A folder with one folder per agent, in place of `agents`. */
+  readonly agentsDir?: string;
   readonly clock?: ManualClock;
   /** Default: a folder of its own, removed in the end. */
   readonly dataDir?: string;
@@ -51,6 +55,8 @@ export interface AgentServiceOptions {
   readonly telemetry?: Adapter;
   readonly runtime?: Parameters<typeof agentRuntime>[0];
   readonly background?: Parameters<typeof backgroundTurns>[0];
+  /** Areas beside conversations and runs. */
+  readonly plugins?: readonly Plugin[];
 }
 
 /** An agent service in this process: real stores in a folder, real Socket.IO, real HTTP; agents are played by scripts. */
@@ -116,12 +122,6 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
   const dataDir = options.dataDir ?? folder!.path;
   const telemetry = createMemoryTelemetry();
   const engine = options.engine ?? createScriptedEngine();
-  const agents =
-    options.agents ??
-    new Map([
-      ["helper", { name: "Helper", engine: "scripted" }],
-      ["second", { name: "Second", engine: "scripted" }],
-    ]);
   const app = await createApp({
     name: "agent-service-under-test",
     adapters: [
@@ -139,7 +139,7 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
           role: holder === "other" ? "member" : holder,
         })),
       }),
-      memoryAgents({ agents }),
+      ...agentsOf(options),
       demo({}),
       loopAgentEngine({}),
       engine.adapter,
@@ -148,7 +148,7 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
       backgroundTurns({ ...options.background }),
       ...(options.adapters ?? []),
     ],
-    plugins: [conversationsRuns({})],
+    plugins: [conversationsRuns({}), ...(options.plugins ?? [])],
     surfaces: { agent: { allowedOrigins: [ALLOWED_ORIGIN] } },
   });
   const surface = app.surface("agent");
@@ -202,6 +202,16 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
     [Symbol.asyncDispose]: () => service.close(),
   };
   return service;
+}
+
+const twoAgents = new Map([
+  ["helper", { name: "Helper", engine: "scripted" }],
+  ["second", { name: "Second", engine: "scripted" }],
+]);
+
+function agentsOf({ agents = twoAgents, agentsDir }: AgentServiceOptions): readonly Adapter[] {
+  if (agentsDir === undefined) return [memoryAgents({ agents })];
+  return [unstorageDocuments({ id: "agents", dir: agentsDir, depth: 2 }), documentAgents({ directory: agentsDir })];
 }
 
 /** A complete body of `POST /api/query/start`, with its digest. */

@@ -10,3 +10,17 @@ export const TOOL_IDS = 512;
 /** Model calls of a run where the event asks for no number, and at most (specification 4.3). */
 export const MAX_TURNS = 5;
 export const MAX_TURNS_MAXIMUM = 100;
+
+/** Bytes of the body with which an event is saved, and of a trigger's (specification 8). */
+export const EVENT_SAVE_BYTES = 128 * 1024;
+export const TRIGGER_BYTES = 1024 * 1024;
+
+/** Deliveries of a page where no limit is asked for, and at most (specification 8). */
+export const DELIVERIES_LIMIT = 50;
+export const DELIVERIES_LIMIT_MAXIMUM = 200;
+
+/** Characters of a prompt with its fields filled in: a template can name one long field many times. */
+export const PROMPT_CHARACTERS = 4 * 1024 * 1024;
+
+/** Characters of an event's name that an error repeats. */
+export const REPEATED_NAME_LENGTH = 128;

@@ -5,6 +5,8 @@ import { type EventBody, readWebhooks, type WebhookConfiguration, type WebhookEv
 
 /** The `webhooks` part of each agent's `agent.json`, which people edit at the same time (open points 5). */
 export interface WebhookDocument {
+  /** What the webhooks of an agent are now, after the changes that were begun before. Throws WebhookConfigurationInvalid as `change` does. */
+  read(agentId: string): Promise<WebhookConfiguration>;
   /**
    * Change the webhooks of an agent: `decide` is told what they are and answers what to set, and the agent's file is written if that says
    * something new. Of the file nothing else changes, not even its layout. Resolves to what the webhooks are then, durably.
@@ -63,7 +65,8 @@ export function createWebhookDocument({ documents }: { readonly documents: ports
     }
   };
 
-  return {
+  const webhooks: WebhookDocument = {
+    read: (agentId) => webhooks.change(agentId, () => ({})),
     change: (agentId, decide) =>
       inTurn(agentId, async () => {
         const document = await documents.read(`${agentId}/agent.json`);
@@ -78,6 +81,7 @@ export function createWebhookDocument({ documents }: { readonly documents: ports
         return changed;
       }),
   };
+  return webhooks;
 }
 
 function readDefinition(text: string): JsonObject {

@@ -1,5 +1,11 @@
 import * as v from "valibot";
-import { AUTO_REPLAY_RETENTION_MS, BACKGROUND_CONCURRENCY, BACKGROUND_TIMEOUT_MS, TOMBSTONE_RETENTION_MS } from "./limits.ts";
+import {
+  AUTO_REPLAY_RETENTION_MS,
+  BACKGROUND_CONCURRENCY,
+  BACKGROUND_TIMEOUT_MS,
+  LONGEST_TIMEOUT_MS,
+  TOMBSTONE_RETENTION_MS,
+} from "./limits.ts";
 
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(1000));
 
@@ -41,7 +47,7 @@ export const backgroundTurnsConfig = v.strictObject({
   /** Turns of one agent that execute at once; default: 4. */
   concurrencyPerAgent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), BACKGROUND_CONCURRENCY),
   /** How long one turn may take; default: 30 minutes. */
-  timeoutMs: v.optional(milliseconds, BACKGROUND_TIMEOUT_MS),
+  timeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), BACKGROUND_TIMEOUT_MS),
 });
 
 export type BackgroundTurnsOptions = v.InferInput<typeof backgroundTurnsConfig>;

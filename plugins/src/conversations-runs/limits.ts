@@ -70,3 +70,5 @@ export const REFERENCE_LENGTH = 4096;
 /** Background turns of one agent that execute at once, and how long one may take (specification 8: not shown). */
 export const BACKGROUND_CONCURRENCY = 4;
 export const BACKGROUND_TIMEOUT_MS = 30 * 60_000;
+/** The longest that a timer waits. */
+export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;

@@ -6,8 +6,10 @@ import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { isOriginAllowed, type Preset, probes, type Secret } from "@portico/core";
+import { agentWebhook } from "@portico/plugins/agent-webhook";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
+import { backgroundTurns } from "@portico/plugins/conversations-runs/background-turns";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { instanceIdentity } from "./instance-identity.ts";
@@ -26,7 +28,8 @@ export function agentService(
   metrics: PrometheusMetrics,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers, isReady } = options;
-  const { agentsDir, allowedOrigins, tokens } = settings.agent;
+  const { agentsDir, allowedOrigins, tokens, webhooks } = settings.agent;
+  const { management, ...background } = webhooks;
   return {
     adapters: [
       instanceIdentity({ tokens, onMade: options.onTokenMade }),
@@ -38,11 +41,13 @@ export function agentService(
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
       ...mcpToolSources(settings),
       agentRuntime({}),
+      backgroundTurns(background),
       credentialTool({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
     ],
     // Probes come last, so that an unknown path is answered in the agent service's words.
     plugins: [
-      conversationsRuns({ version: VERSION, capabilities: { safeTokens: true } }),
+      conversationsRuns({ version: VERSION, capabilities: { safeTokens: true, webhookManagement: management } }),
+      agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({}),
       metricsPage(metrics),
       probes({ surface: "agent", isReady }),

@@ -1,7 +1,7 @@
 import { filePath, fromEnv } from "@portico/core";
 import * as v from "valibot";
 import { listenSchema } from "./listen.ts";
-import { keySecret, text } from "./scalar.ts";
+import { keySecret, milliseconds, text } from "./scalar.ts";
 
 const tokenSchema = v.pipe(
   v.strictObject({
@@ -35,6 +35,40 @@ export const agentSchema = v.optional(
         ),
       ),
       [],
+    ),
+    webhooks: v.optional(
+      v.strictObject({
+        management: v.optional(
+          fromEnv(
+            "PORTICO_WEBHOOK_MANAGEMENT",
+            v.pipe(
+              v.boolean(),
+              v.description("Whether the owner can manage agent webhooks here; without, what is configured still triggers."),
+            ),
+          ),
+          true,
+        ),
+        concurrencyPerAgent: v.optional(
+          fromEnv(
+            "PORTICO_WEBHOOK_CONCURRENCY_PER_AGENT",
+            v.pipe(
+              v.number(),
+              v.integer(),
+              v.minValue(1),
+              v.description("Events that one agent works on at once; the others wait in line."),
+            ),
+          ),
+          4,
+        ),
+        timeoutMs: v.optional(
+          fromEnv(
+            "PORTICO_WEBHOOK_TIMEOUT_MS",
+            v.pipe(milliseconds(1000), v.description("How long the work on one event may take.")),
+          ),
+          1_800_000,
+        ),
+      }),
+      {},
     ),
     tokens: v.optional(
       fromEnv(

@@ -60,9 +60,59 @@ describe.each(["local", "agent"])("portico start %s", (preset) => {
       safeTokens: true,
       media: false,
       attachments: false,
-      webhookManagement: false,
+      webhookManagement: true,
     });
   });
+});
+
+it("an event that is saved and triggered over HTTP is worked on, and what the agent delivers is listed", async () => {
+  await using service = await start("local");
+  const token = (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken;
+  const owner = { "x-agent-service-token": token, "content-type": "application/json" };
+  const call = async (method: string, path: string, headers: Record<string, string>, body?: object) => {
+    const answer = await fetch(service.url("agent") + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    return { status: answer.status, body: (await answer.json()) as any };
+  };
+  const event = { promptTemplate: "SendUserMessage: {{version}} is there", toolIds: ["SendUserMessage"] };
+  const { secret } = (await call("PUT", "/api/agents/helper/webhooks/events/deploy", owner, event)).body;
+  const bearer = { authorization: `Bearer ${secret}`, "content-type": "application/json" };
+  const trigger = { event: "deploy", payload: { version: "1.2" } };
+  expect(await call("POST", "/api/webhook/helper", bearer, trigger)).toEqual({
+    status: 200,
+    body: { accepted: true, agentId: "helper", event: "deploy" },
+  });
+  await expect
+    .poll(async () => (await call("GET", "/api/agents/helper/schedule-messages", owner)).body.items, { timeout: 8_000 })
+    .toEqual([
+      expect.objectContaining({ displayName: "deploy", delivery: { message: "SendUserMessage: 1.2 is there", attachments: [] } }),
+    ]);
+});
+
+it("agent.webhooks.management false: the handshake says so, and management is refused (4.3, 9)", async () => {
+  await using service = await start("agent", { agent: { webhooks: { management: false } } });
+  await using own = client(service);
+  expect((await own.calls.handshake()).capabilities.webhookManagement).toBe(false);
+  const token = (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken;
+  const answer = await fetch(`${service.url("agent")}/api/agents/helper/webhooks`, {
+    headers: { "x-agent-service-token": token },
+  });
+  expect([answer.status, await answer.json()]).toEqual([403, { error: "webhook_management_unavailable" }]);
+});
+
+it("instance.mode remote: an agent without a secret is not triggered, whatever the token (5, rule 4)", async () => {
+  agent("open", { name: "Open", webhooks: { enabled: true, events: { deploy: { promptTemplate: "x", toolIds: [] } } } });
+  const trigger = async (service: PorticoProcess) => {
+    const token = (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken;
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const body = JSON.stringify({ event: "deploy" });
+    return (await fetch(`${service.url("agent")}/api/webhook/open`, { method: "POST", headers, body })).status;
+  };
+  {
+    await using local = await start("agent");
+    expect(await trigger(local)).toBe(200);
+  }
+  await using remote = await start("agent", { instance: { mode: "remote" } });
+  expect(await trigger(remote)).toBe(403);
 });
 
 describe("a service that stops or is killed (open points 1 and 9)", () => {

@@ -8,11 +8,18 @@ export interface UserMessage extends ports.DeliveredMessage {
   readonly text?: string | undefined;
 }
 
-/** JSON Schema of the arguments of `SendUserMessage`. Blocks are loose here: what cannot be shown as it is becomes text, and no error. */
+/**
+ * JSON Schema of the arguments of `SendUserMessage`. Every message has a text. Blocks are loose here: where they are none that can be shown, the
+ * text is, and that is no error.
+ */
 export const userMessageArguments = {
   type: "object",
   properties: {
-    text: { type: "string", minLength: 1, description: "The message as Markdown, or what is shown where blocks cannot be" },
+    text: {
+      type: "string",
+      minLength: 1,
+      description: "The message as Markdown; with blocks, what is shown where they cannot be",
+    },
     blocks: {
       type: "array",
       minItems: 1,
@@ -23,7 +30,7 @@ export const userMessageArguments = {
     },
     attachments: { type: "array", items: { type: "string", minLength: 1 }, description: "References of attachments" },
   },
-  anyOf: [{ required: ["text"] }, { required: ["blocks"] }],
+  required: ["text"],
   additionalProperties: false,
 } as const;
 
@@ -46,38 +53,22 @@ const shownBlocks = v.pipe(
   v.check((blocks) => JSON.stringify(blocks).length <= EVENT_CHARACTERS),
 );
 
-const given = v.pipe(
-  v.strictObject({
-    text: v.optional(v.pipe(text, v.nonEmpty())),
-    blocks: v.optional(v.pipe(v.array(v.looseObject({ type: text })), v.minLength(1))),
-    attachments: v.optional(
-      v.pipe(v.array(v.pipe(text, v.nonEmpty(), v.maxLength(REFERENCE_LENGTH))), v.maxLength(MESSAGE_ATTACHMENTS)),
-      [],
-    ),
-  }),
-  v.check((message) => message.text !== undefined || message.blocks !== undefined),
-);
+const given = v.strictObject({
+  text: v.pipe(text, v.nonEmpty()),
+  blocks: v.optional(v.pipe(v.array(v.looseObject({ type: text })), v.minLength(1))),
+  attachments: v.optional(
+    v.pipe(v.array(v.pipe(text, v.nonEmpty(), v.maxLength(REFERENCE_LENGTH))), v.maxLength(MESSAGE_ATTACHMENTS)),
+    [],
+  ),
+});
 
 /** What the arguments of `SendUserMessage` say. Throws ToolArgumentsInvalid. */
 export function readUserMessage(args: unknown): UserMessage {
   const parsed = v.safeParse(given, args);
-  if (!parsed.success) throw new ports.ToolArgumentsInvalid("expected text or blocks, and attachments as references");
+  if (!parsed.success) throw new ports.ToolArgumentsInvalid("expected text, and perhaps blocks and references of attachments");
   const { text: words, blocks, attachments } = parsed.output;
-  if (!blocks) return { message: boundedText(words!, EVENT_CHARACTERS), attachments };
+  const plain = boundedText(words, EVENT_CHARACTERS);
+  if (!blocks) return { message: plain, attachments };
   const shown = v.safeParse(shownBlocks, blocks);
-  if (shown.success) return { message: shown.output, attachments };
-  const plain = words ?? blocks.map(plainText).filter(Boolean).join("\n\n");
-  if (plain === "") throw new ports.ToolArgumentsInvalid("blocks: nothing in them can be shown");
-  return { text: boundedText(plain, EVENT_CHARACTERS), attachments };
-}
-
-/** All words of a block, whatever it is. */
-function plainText({ type: _type, ...rest }: Readonly<Record<string, unknown>>): string {
-  return words(rest).join("\n");
-}
-
-function words(value: unknown): readonly string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value === "number") return [`${value}`];
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(words) : [];
+  return shown.success ? { message: shown.output, attachments } : { text: plain, attachments };
 }

@@ -1,0 +1,46 @@
+import { ports, type Secret } from "@portico/core";
+
+export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
+
+/** What is kept of an agent's secret: enough to know it again. */
+interface StoredSecret {
+  /** SHA-256, as the port `secrets` makes it. */
+  readonly digest: string;
+}
+
+const PREFIX = "whs_";
+
+/** The webhook secrets of agents, one for all events of an agent (open points 5). Their values leave this place once. */
+export function createWebhookSecrets({ records, secrets }: { readonly records: ports.Records; readonly secrets: ports.Secrets }) {
+  const stored = records.collection<StoredSecret>({ name: "webhook-secrets" });
+  const make = () => {
+    const secret = secrets.create(PREFIX);
+    return { secret, record: { digest: secrets.digest(secret.reveal()) } };
+  };
+
+  return {
+    has: async (agentId: string): Promise<boolean> => (await stored.get(agentId)) !== undefined,
+    /** Whether this is the agent's secret; undefined where it has none. Compares in constant time. */
+    async check(agentId: string, presented: string): Promise<boolean | undefined> {
+      const found = await stored.get(agentId);
+      return found && secrets.matches(presented, found.value.digest);
+    },
+    /** A first secret; undefined where there is one already. Of several that ask at once, one gets it. */
+    async makeFirst(agentId: string): Promise<Secret | undefined> {
+      const { secret, record } = make();
+      try {
+        await stored.put(agentId, record, "absent");
+        return secret;
+      } catch (error) {
+        if (error instanceof ports.RecordConflict) return undefined;
+        throw error;
+      }
+    },
+    /** Another secret: what was there before authenticates nobody when this resolves. */
+    async rotate(agentId: string): Promise<Secret> {
+      const { secret, record } = make();
+      await stored.put(agentId, record);
+      return secret;
+    },
+  };
+}
