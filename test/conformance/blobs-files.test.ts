@@ -150,6 +150,8 @@ describe("blobs/files", () => {
     it("writes nothing through it, and in its own place only where that is the key's", async () => {
       for (const key of ["folder/secret", "folder/new", "folder/sub/new", "folder/made/new"])
         await expect(put(key, "x")).rejects.toThrow(ports.BlobsUnavailable);
+      // Nothing is there to read, and nothing else may take its place: that is no blob that exists.
+      await expect(put("file", "x", { ifAbsent: true })).rejects.toThrow(ports.BlobsUnavailable);
       expect(readdirSync(outside, { recursive: true }).toSorted()).toEqual(["secret", "sub", "sub/secret"]);
       expect(readFileSync(join(outside, "secret"), "utf8")).toBe("hidden-word");
       await put("file", "in the link's place");

@@ -452,17 +452,20 @@ export function blobsConformance(
         expect(await keysOf(blobs)).toEqual([]);
       });
 
-      it("that is another's folder is kept or refused with BlobsUnavailable, and the other stays", async () => {
-        await put("a", "first");
-        await put("b/c", "first");
-        for (const key of ["a/b", "b"]) {
-          const stored = await put(key, "second").catch((error: unknown) => error);
-          if (stored instanceof Error) expect(stored).toBeInstanceOf(ports.BlobsUnavailable);
-          else expect(await read(blobs, key)).toBe("second");
-        }
-        expect(await read(blobs, "a")).toBe("first");
-        expect(await read(blobs, "b/c")).toBe("first");
-      });
+      it.each([false, true])(
+        "that is another's folder is kept or refused with BlobsUnavailable, and the other stays (`ifAbsent`: %s)",
+        async (ifAbsent) => {
+          await put("a", "first");
+          await put("b/c", "first");
+          for (const key of ["a/b", "b"]) {
+            const stored = await put(key, "second", { ifAbsent }).catch((error: unknown) => error);
+            if (stored instanceof Error) expect(stored).toBeInstanceOf(ports.BlobsUnavailable);
+            else expect(await read(blobs, key)).toBe("second");
+          }
+          expect(await read(blobs, "a")).toBe("first");
+          expect(await read(blobs, "b/c")).toBe("first");
+        },
+      );
     });
 
     describe("closing", () => {

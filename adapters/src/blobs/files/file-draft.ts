@@ -1,7 +1,7 @@
-import { link, open, rename, unlink } from "node:fs/promises";
+import { link, lstat, open, rename, unlink } from "node:fs/promises";
 import { ports } from "@portico/core";
 import type { BlobDraft } from "../blob-place.ts";
-import { makePath, syncFolders } from "./folders.ts";
+import { makePath, orAbsent, syncFolders } from "./folders.ts";
 
 /** A file at `draft`, on its way to the path of its key below `root`, in the same file system. */
 export async function createFileDraft(root: string, draft: string): Promise<BlobDraft> {
@@ -30,6 +30,8 @@ async function placeNew(draft: string, path: string): Promise<void> {
     await link(draft, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    // A folder or a link in that place is no blob: told that there is one, a caller would go and read it.
+    if ((await lstat(path).catch(orAbsent))?.isFile() === false) throw error;
     throw new ports.BlobExists("There is a blob of that key");
   }
   // It is there now: what is left goes with the folder that it lies in.
