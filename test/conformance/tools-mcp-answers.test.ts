@@ -285,6 +285,19 @@ describe("what a tool of an MCP server gives", () => {
     expect(await run(source, "shop/a")).toEqual({ content: [text("done")], isError: false });
   });
 
+  it.each(["text/plain", "text/event-stream"])("is ToolsUnavailable for an error that never ends: %s", async (type) => {
+    const { source } = await open([tool("a")], (_params, response) => {
+      response.writeHead(503, { "content-type": type });
+      const pump = (): void => {
+        while (!response.destroyed && response.write(`data: ${"x".repeat(60_000)}\n\n`));
+        if (!response.destroyed) response.once("drain", pump);
+      };
+      pump();
+      return undefined;
+    });
+    await expect(run(source, "shop/a")).rejects.toThrow('MCP server "shop" cannot be used now (HTTP_503)');
+  });
+
   it("is ToolsUnavailable, with its status, for a server that does not serve now", async () => {
     const { source } = await open([tool("a")], (_params, response) => void response.writeHead(503).end("hidden-word"));
     await expect(run(source, "shop/a")).rejects.toThrow('MCP server "shop" cannot be used now (HTTP_503)');

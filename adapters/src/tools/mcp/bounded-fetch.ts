@@ -8,9 +8,10 @@ const CARRIAGE_RETURN = 13;
 /** `fetch` whose answers break off at a message that is larger than one of a program may be: the library would collect it whole. */
 export const boundedFetch: FetchLike = async (url, init) => {
   const response = await fetch(url, init);
-  if (!response.ok || !response.body) return response;
+  if (!response.body) return response;
   const { status, statusText, headers } = response;
-  const isStream = /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+  // Of what is no 200 the library reads everything, whatever it says that it is.
+  const isStream = status === 200 && /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
   return new Response(response.body.pipeThrough(boundMessages(isStream)), { status, statusText, headers });
 };
 
