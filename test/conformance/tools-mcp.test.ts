@@ -318,6 +318,11 @@ describe("options that fit no server", () => {
     ["an address of another kind", { id: "shop", url: "file:///hidden-word" }],
     ["an address with a password", { id: "shop", url: "http://me:hidden-word@127.0.0.1" }],
     ["a name that would not fit an id", { id: "a shop", command: "a" }],
+    ["a header's value that HTTP does not take", { id: "shop", url: "http://127.0.0.1", headers: { key: "hidden-word\nmore" } }],
+    ["a header's name that HTTP does not take", { id: "shop", url: "http://127.0.0.1", headers: { "hidden-word:": "x" } }],
+    ["a program without a name", { id: "shop", command: "" }],
+    ["a variable that no program can have", { id: "shop", command: "a", env: { KEY: new Secret("hidden-word\0") } }],
+    ["an argument that no program can have", { id: "shop", command: "a", args: ["hidden-word\0"] }],
   ])("are refused when it opens: %s", async (_name, options) => {
     const opening = openAdapter(mcpTools(options), [systemClock(), memoryTelemetry({})]);
     await expect(opening).rejects.toThrow(TypeError);

@@ -58,14 +58,29 @@ function readPlace({ id, command, args, env, cwd, url, headers }: McpToolsOption
   if ((command === undefined) === (url === undefined)) throw new TypeError(`MCP server "${id}" needs either a command or a url`);
   if (command !== undefined) {
     if (headers) throw new TypeError(`MCP server "${id}": headers belong to a url`);
-    return { kind: "program", command, args: args ?? [], env: revealed(env), cwd };
+    const place: McpPlace = { kind: "program", command, args: args ?? [], env: revealed(env), cwd };
+    const texts = [command, ...place.args, ...Object.entries(place.env).flat(), cwd ?? ""];
+    if (command === "" || texts.some((text) => text.includes("\0")))
+      throw new TypeError(
+        `MCP server "${id}" needs a program's name, and no U+0000 in it, its arguments, variables and directory`,
+      );
+    return place;
   }
   if (args || env || cwd !== undefined) throw new TypeError(`MCP server "${id}": args, env and cwd belong to a command`);
   const address = URL.parse(url!);
   // The address may hold a credential by mistake, so that no message repeats it.
   if (!address || !/^https?:$/.test(address.protocol) || address.username || address.password)
     throw new TypeError(`MCP server "${id}": url must be an address that begins with http:// or https://, without user name`);
-  return { kind: "address", url: address, headers: revealed(headers) };
+  return { kind: "address", url: address, headers: checkedHeaders(id, revealed(headers)) };
+}
+
+function checkedHeaders(id: string, headers: Record<string, string>): Record<string, string> {
+  try {
+    return Object.fromEntries(new Headers(headers));
+  } catch {
+    // Without its cause, which quotes the value.
+    throw new TypeError(`MCP server "${id}": a header has a name or a value that HTTP does not take`);
+  }
 }
 
 function revealed(values: Readonly<Record<string, Secret | string>> = {}): Record<string, string> {
