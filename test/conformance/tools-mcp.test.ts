@@ -161,6 +161,18 @@ describe("the connection to an MCP server", () => {
     await expect.poll(async () => (await callsOf(source).catch(() => ({ pid }))).pid, patient).not.toBe(pid);
   });
 
+  it("is renewed when its program has ended, though another one holds what it wrote to", async () => {
+    const { source } = await open(program);
+    const { pid } = await callsOf(source);
+    const hanging = run(source, "shop/hang").catch((error: unknown) => error);
+    const heir = Number(await said(run(source, "shop/bequeath")));
+    undo.push(() => process.kill(heir));
+    await expect.poll(() => isAlive(pid), patient).toBe(false);
+    await expect(callsOf(source)).rejects.toThrow(ports.ToolsUnavailable);
+    expect(await hanging).toBeInstanceOf(ports.ToolsUnavailable);
+    expect((await callsOf(source)).pid).not.toBe(pid);
+  });
+
   it("is renewed when the server has forgotten the session, without anybody noticing", async () => {
     const server = await startMcpHttpServer();
     undo.push(() => server.close());

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { ProtocolError, Server } from "@modelcontextprotocol/server";
 
 /** What a server saw of the calls of `hang`. */
@@ -10,7 +11,8 @@ const nothing = { type: "object" };
 
 /**
  * An MCP server, made with the official package, whose tools are what tests of a client need: `greet`, `break`, `hang`, `knock` (which
- * tells progress until it was told as often as it was asked to), `calls` (what became of `hang`, and the id of the process), `leave` (the process ends) and `grow`, after which there is one more.
+ * tells progress until it was told as often as it was asked to), `calls` (what became of `hang`, and the id of the process), `leave` (the process
+ * ends), `bequeath` (it ends and leaves its standard output to another, whose id it tells) and `grow`, after which there is one more.
  */
 export function createToolsServer(calls: HangingCalls = { begun: 0, cancelled: 0 }): Server {
   const server = new Server({ name: "tools", version: "1" }, { capabilities: { tools: { listChanged: true } } });
@@ -26,7 +28,11 @@ export function createToolsServer(calls: HangingCalls = { begun: 0, cancelled: 0
       },
       annotations: { readOnlyHint: true },
     },
-    ...["break", "hang", "calls", "grow", "leave"].map((name) => ({ name, description: `Does ${name}`, inputSchema: nothing })),
+    ...["break", "hang", "calls", "grow", "leave", "bequeath"].map((name) => ({
+      name,
+      description: `Does ${name}`,
+      inputSchema: nothing,
+    })),
     { name: "knock", description: "Knocks", inputSchema: { type: "object", properties: { times: { type: "integer" } } } },
   ];
 
@@ -47,6 +53,12 @@ export function createToolsServer(calls: HangingCalls = { begun: 0, cancelled: 0
         return text("grown");
       case "leave":
         process.exit(0);
+      case "bequeath": {
+        const heir = spawn(process.execPath, ["-e", "setInterval(() => {}, 1_000)"], { stdio: ["ignore", "inherit", "ignore"] });
+        // Once the answer is out.
+        setImmediate(() => process.stdout.write("", () => process.exit(0)));
+        return text(String(heir.pid));
+      }
       case "knock": {
         const progressToken = params._meta?.progressToken;
         for (let progress = 1; progress <= Number(args["times"]) && progressToken !== undefined; progress++) {

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { McpPlace } from "./server-options.ts";
 
@@ -24,6 +25,12 @@ export class ChildTransport extends StdioClientTransport {
     await super.start();
   }
 
+  /** The library waits for a program that has ended as long as another one, which it may have started, holds its output. */
+  override send(message: Parameters<StdioClientTransport["send"]>[0]): Promise<void> {
+    const isOver = this.pid !== null && !signal(this.pid, 0);
+    return isOver ? Promise.reject(new SdkError(SdkErrorCode.NotConnected, "The program has ended")) : super.send(message);
+  }
+
   /** Resolves when the program is gone. The library alone would wait for two seconds before its first signal. */
   override close(): Promise<void> {
     this.#ending ??= this.#end();
@@ -31,6 +38,8 @@ export class ChildTransport extends StdioClientTransport {
   }
 
   async #end(): Promise<void> {
+    // Whoever waits for an answer learns it now: the library tells when the program's output is closed, which may be never.
+    this.onclose?.();
     const { pid } = this;
     const ended = super.close();
     if (pid === null) return ended;
@@ -41,10 +50,12 @@ export class ChildTransport extends StdioClientTransport {
   }
 }
 
-function signal(pid: number, name: NodeJS.Signals): void {
+/** False where it has ended. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(pid, name);
-  } catch {
-    // It has ended meanwhile.
+    return process.kill(pid, name);
+  } catch (error) {
+    // One of another user's is there, and may not be told.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }
