@@ -67,9 +67,10 @@ describe("what an MCP server lists", () => {
   it("has ids by server and tool, names that a model can call, and descriptions", async () => {
     const long = "x".repeat(80);
     const listed = [tool("get.one"), tool("a/b"), tool("a.b"), tool(long), tool("plain", { description: " ", title: "A title" })];
-    const { source } = await open([...listed, tool("bare", { description: undefined })]);
+    const cut = tool("cut", { description: "half \ud83d" });
+    const { source } = await open([...listed, tool("bare", { description: undefined }), cut]);
     const tools = new Map((await source.list()).map((each) => [each.id, each]));
-    expect([...tools.keys()]).toEqual(["get.one", "a/b", "a.b", long, "plain", "bare"].map((name) => `shop/${name}`));
+    expect([...tools.keys()]).toEqual(["get.one", "a/b", "a.b", long, "plain", "bare", "cut"].map((name) => `shop/${name}`));
     expect(tools.get("shop/get.one")).toEqual({
       id: "shop/get.one",
       name: "shop_get_one",
@@ -82,6 +83,7 @@ describe("what an MCP server lists", () => {
     expect(new Set(names).size).toBe(names.length);
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
     expect(tools.get("shop/plain")?.description).toBe("A title");
+    expect(tools.get("shop/cut")?.description).toBe("half \ufffd");
     expect(tools.get("shop/bare")?.description).toBe("bare");
   });
 
@@ -189,6 +191,7 @@ describe("what a tool of an MCP server gives", () => {
 
   it.each<[string, unknown, unknown]>([
     ["text", { type: "text", text: "one" }, text("one")],
+    ["text that was cut through a character", text("half \ud83d"), text("half \ufffd")],
     ["an image", image, image],
     ["an image that is none", { ...image, data: "not base64!" }, text("[The tool gave an image that cannot be read]")],
     ["an image of a strange type", { ...image, mimeType: "text/html" }, text("[The tool gave an image that cannot be read]")],

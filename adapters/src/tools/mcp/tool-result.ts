@@ -69,7 +69,9 @@ function kind(mimeType: unknown): string {
   return typeof mimeType === "string" && /^[\w.+-]+\/[\w.+-]+$/.test(mimeType) ? ` (${mimeType})` : "";
 }
 
-function text(whole: string): ports.ToolContent {
+function text(given: string): ports.ToolContent {
+  // Half a character, where a server cut its text through one, is what model services refuse, and with it the whole conversation.
+  const whole = given.toWellFormed();
   // A text needs at least as many bytes as characters and at most three times as many.
   if (whole.length * 3 <= TEXT_BYTES) return { type: "text", text: whole };
   const bytes = Buffer.from(whole);

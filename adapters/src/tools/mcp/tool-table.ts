@@ -67,5 +67,5 @@ function isNamed(tool: unknown): tool is Listed {
 }
 
 function firstText(...candidates: readonly unknown[]): string | undefined {
-  return candidates.find((text): text is string => typeof text === "string" && /\S/.test(text));
+  return candidates.find((text): text is string => typeof text === "string" && /\S/.test(text))?.toWellFormed();
 }
