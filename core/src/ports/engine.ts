@@ -13,7 +13,7 @@ export interface Engine {
   /** Say what a kind of work does. Once per kind, before `ready`; TypeError otherwise. Accepted work of no defined kind is kept. */
   define<I extends object, O>(kind: string, work: (context: WorkContext, input: I) => Promise<O>, options: WorkOptions<I>): void;
   /**
-   * Take up what an earlier process left, and begin to work. Called when every kind is defined, by each plugin that defined one, with
+   * Take up what an earlier process left, and begin to work. Called when every kind is defined, by whoever defined one, with
    * `scope.onReady`; twice is once. Resolves when every `closed` was told; or at once where another owner has the work, and then this
    * process stands by until that one's lease has run out.
    */

@@ -18,11 +18,20 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
     return { secret, record: { digest: secrets.digest(secret.reveal()) } };
   };
 
+  /** Under load many triggers of one agent arrive in one turn of the event loop: they share one look. Nothing is kept beyond the turn. */
+  const ofThisTurn = new Map<string, Promise<ports.Stored<StoredSecret> | undefined>>();
+  const find = (agentId: string) => {
+    const looking = ofThisTurn.get(agentId) ?? stored.get(agentId);
+    if (ofThisTurn.size === 0) setImmediate(() => ofThisTurn.clear());
+    ofThisTurn.set(agentId, looking);
+    return looking;
+  };
+
   return {
     has: async (agentId: string): Promise<boolean> => (await stored.get(agentId)) !== undefined,
     /** Whether this is the agent's secret; undefined where it has none. Compares in constant time. */
     async check(agentId: string, presented: string): Promise<boolean | undefined> {
-      const found = await stored.get(agentId);
+      const found = await find(agentId);
       return found && secrets.matches(presented, found.value.digest);
     },
     /** A first secret; undefined where there is one already. Of several that ask at once, one gets it. */
@@ -40,6 +49,7 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
     async rotate(agentId: string): Promise<Secret> {
       const { secret, record } = make();
       await stored.put(agentId, record);
+      ofThisTurn.delete(agentId);
       return secret;
     },
   };

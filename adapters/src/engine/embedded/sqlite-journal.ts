@@ -92,8 +92,8 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     accept: ({ kind, id, key, input, acceptedAt }, records) =>
       write((writeRecords) => {
         const limit = keyLimits.get(kind) ?? 1;
-        // Most keys take one at a time, and whether there is one is cheaper to ask than which.
-        const mayBegin = limit === 1 ? !sql.isKeyOpen.get(kind, key) : firstOfKey(kind, key, limit).length < limit;
+        // Whether there are so many is cheaper to ask than which.
+        const mayBegin = !sql.hasMoreOpen.get(kind, key, limit - 1);
         const work = lastWork + 1;
         const place = mayBegin ? lastPlace + 1 : null;
         const { changes } = sql.create.run(work, id, kind, key, mayBegin ? "lined" : "queued", place, acceptedAt);

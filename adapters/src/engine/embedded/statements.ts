@@ -35,7 +35,8 @@ export function prepareStatements(database: DatabaseSync) {
     record: sql(`SELECT ${RECORD} FROM "_engine_work" WHERE id = ?`),
     line: sql(`SELECT kind, work, place FROM "_engine_work" WHERE kind = ? AND place > ? ORDER BY place LIMIT ?`),
     firstOfKey: sql(`SELECT work, state FROM "_engine_work" WHERE kind = ? AND key = ? AND ended IS NULL ORDER BY work LIMIT ?`),
-    isKeyOpen: sql(`SELECT 1 FROM "_engine_work" WHERE kind = ? AND key = ? AND ended IS NULL LIMIT 1`),
+    /** Whether a key has more than so many works that have not ended. */
+    hasMoreOpen: sql(`SELECT 1 FROM "_engine_work" WHERE kind = ? AND key = ? AND ended IS NULL LIMIT 1 OFFSET ?`),
     enterLine: sql(`UPDATE "_engine_work" SET state = 'lined', place = ? WHERE work = ?`),
 
     // The line counts places on from the head backwards: these were begun before anything that stands in it.
