@@ -15,6 +15,7 @@ import {
   type SurfaceServices,
 } from "./pipeline.ts";
 import { readQuery } from "./query.ts";
+import { roomIn } from "./room-in.ts";
 
 /** The kinds of success that are answered here. */
 export const DIRECT_KINDS: readonly string[] = ["exchange", "json", "empty"];
@@ -143,17 +144,6 @@ async function sendPieces(
   }
   await iterator.return?.();
   if (!response.destroyed) response.end();
-}
-
-/** Resolves when the reader has taken what was written, or has left. */
-function roomIn(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const settle = () => {
-      response.off("drain", settle).off("close", settle);
-      resolve();
-    };
-    response.on("drain", settle).on("close", settle);
-  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { PassThrough, type Readable, type Transform } from "node:stream";
-import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports } from "@portico/core";
+import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports, roomIn } from "@portico/core";
 import { type BodyFacts, BodyInvalid, BodyScan } from "./body-scan.ts";
 import { createDecoder, EncodingUnknown } from "./content-encoding.ts";
 import { proxyErrors } from "./errors.ts";
@@ -159,7 +159,7 @@ class Intake {
     const proven = this.#last!;
     this.#last = chunk;
     if (this.#out!.destroyed || this.#out!.write(proven)) return;
-    return drained(this.#out!);
+    return roomIn(this.#out!);
   }
 
   async #beginSpool(): Promise<void> {
@@ -281,16 +281,5 @@ function written(decoder: Transform, chunk: Buffer): Promise<void> {
     };
     decoder.once("close", done);
     decoder.write(chunk, done);
-  });
-}
-
-/** Resolves when the stream takes more again, or never will. */
-function drained(stream: PassThrough): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      stream.off("drain", done).off("close", done);
-      resolve();
-    };
-    stream.on("drain", done).on("close", done);
   });
 }

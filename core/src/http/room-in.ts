@@ -1,0 +1,13 @@
+import type { Writable } from "node:stream";
+
+/** Resolves when a stream takes more again after a `write` that returned false, or never will because its reader left. */
+export function roomIn(stream: Writable): Promise<void> {
+  if (stream.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      stream.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    stream.on("drain", settle).on("close", settle);
+  });
+}
