@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { functionTools } from "@portico/adapters/tools/functions";
 import { afterEach, describe, expect, it } from "vitest";
 import { type Holder, TOKENS } from "../../harness/agent-app.ts";
@@ -356,6 +357,16 @@ describe("agent.json, which people edit, too (open points 5)", () => {
       ]);
     expect(told(await service.manage("GET", "helper/webhooks"))).toEqual([409, "webhook_configuration_invalid"]);
     expect(service.readText()).toBe(text);
+  });
+
+  it("500 webhook_management_failed where the file cannot be read or written, and the cause is logged, not told", async () => {
+    await start({ files: { helper: null } });
+    writeFileSync(service.agentFile(), Buffer.from([0xff, 0xfe, 0x80]));
+    for (const [method, path, body] of [...CHANGES, ["GET", "webhooks", undefined] as const]) {
+      const answer = await service.manage(method, `helper/${path}`, body);
+      expect([method, answer.status, answer.body]).toEqual([method, 500, { error: "webhook_management_failed" }]);
+    }
+    expect(service.telemetry.lines.some(({ message }) => message.startsWith("agent-webhook."))).toBe(true);
   });
 
   it("a folder without agent.json cannot be configured: 409 webhook_configuration_invalid", async () => {
