@@ -62,3 +62,4 @@ export {
 export type { Scope } from "./scope.ts";
 export { Secret } from "./secret.ts";
 export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";
+export { writeAgain } from "./write-again.ts";

@@ -1,9 +1,8 @@
-import type { ports } from "@portico/core";
+import { type ports, writeAgain } from "@portico/core";
 import { firstRun } from "../runs/first-run.ts";
 import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { endRun, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
-import { writeAgain } from "../write-again.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 
 /** What background turns write: their beginning and their end, each in one commit. */

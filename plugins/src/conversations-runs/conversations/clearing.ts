@@ -1,7 +1,6 @@
-import type { ports } from "@portico/core";
+import { type ports, writeAgain } from "@portico/core";
 import { type Runs, withEvent } from "../runs/runs.ts";
 import { persistently } from "../turns/persistently.ts";
-import { writeAgain } from "../write-again.ts";
 import { type Conversations, messageStream, runOfSession, workKind } from "./conversations.ts";
 
 /** What the engine is given to clear a conversation. */

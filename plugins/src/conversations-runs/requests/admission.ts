@@ -1,10 +1,9 @@
-import { ports, type ServiceError } from "@portico/core";
+import { ports, type ServiceError, writeAgain } from "@portico/core";
 import { type Conversation, type Conversations, runOfSession, workKind } from "../conversations/conversations.ts";
 import { agentErrors } from "../errors.ts";
 import { firstRun } from "../runs/first-run.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Delegation, Turn } from "../turns/turn.ts";
-import { writeAgain } from "../write-again.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
 

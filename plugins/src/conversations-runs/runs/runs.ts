@@ -1,7 +1,6 @@
-import type { ports } from "@portico/core";
+import { type ports, writeAgain } from "@portico/core";
 import type { InferOutput } from "valibot";
 import type { runMetadata } from "../contract.ts";
-import { writeAgain } from "../write-again.ts";
 import { createRunList, type RunFilters } from "./run-list.ts";
 import { advanceRun, type RunEvent } from "./run-state.ts";
 

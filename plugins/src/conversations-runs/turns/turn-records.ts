@@ -1,11 +1,10 @@
-import type { ports } from "@portico/core";
+import { type ports, writeAgain } from "@portico/core";
 import { type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import { advanceRequest } from "../requests/request-state.ts";
 import { firstRun } from "../runs/first-run.ts";
 import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
-import { writeAgain } from "../write-again.ts";
 import { boundedMessage } from "./bounds.ts";
 import type { Turn } from "./turn.ts";
 import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
