@@ -39,6 +39,13 @@ export const eventBody = v.strictObject(eventFields);
 
 export type EventBody = v.InferOutput<typeof eventBody>;
 
+// It stands in an index of the runs: with what no store takes there, an accepted event could never have a run.
+const userId = v.pipe(
+  v.string(),
+  v.nonEmpty(),
+  v.check((id) => id.isWellFormed() && !id.includes("\0"), "well-formed characters without U+0000"),
+);
+
 // People and other programs keep more in the file, on every level: that is nobody's mistake. Names of events are read by hand, because
 // `v.record` leaves out those that objects inherit instead of refusing them.
 const webhooks = v.object({
@@ -49,7 +56,7 @@ const webhooks = v.object({
       v.transform((events) => new Map<string, unknown>(Object.entries(events))),
       v.map(
         v.pipe(v.string(), v.check(isEventName, "a name of an event")),
-        v.object({ ...eventFields, fileScope: v.optional(v.object({ userId: v.pipe(v.string(), v.nonEmpty()) })) }),
+        v.object({ ...eventFields, fileScope: v.optional(v.object({ userId })) }),
       ),
     ),
     {},

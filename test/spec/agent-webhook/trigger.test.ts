@@ -12,6 +12,7 @@ import {
 
 const EVENT = { promptTemplate: "Deploy {{version}}", toolIds: [], maxTurns: 5 };
 const configured = (more: object = {}) => ({ ...scriptedAgent, webhooks: { enabled: true, events: { deploy: EVENT } }, ...more });
+const scopedTo = (userId: string) => ({ enabled: true, events: { deploy: { ...EVENT, fileScope: { userId } } } });
 const MIB = 1024 * 1024;
 
 let service: WebhookService;
@@ -193,6 +194,7 @@ describe("POST /api/webhook/:agent_id (4.4)", () => {
   it.each([
     ["that is no JSON", "{", 500],
     ["whose webhooks break their schema", JSON.stringify(configured({ webhooks: { enabled: "yes" } })), 500],
+    ["with a user in whose name no run can be kept", JSON.stringify(configured({ webhooks: scopedTo("a\0b") })), 500],
     ["that is no agent's", JSON.stringify({ ...configured(), name: 7 }), 500],
   ])("500 'Failed to parse agent.json' with a file %s, and only for who may trigger", async (_what, text, status) => {
     await start();

@@ -149,7 +149,7 @@ describe("the webhooks of an agent.json (open points 5)", () => {
       '{"events":{"a":[]}}',
       '{"events":{"a":"x"}}',
     ],
-    ...[null, [], "owner", {}, { userId: "" }, { userId: 1 }].map((fileScope) =>
+    ...[null, [], "owner", {}, { userId: "" }, { userId: 1 }, { userId: "a\0b" }, { userId: "\ud800" }].map((fileScope) =>
       JSON.stringify({ events: { a: { ...event, fileScope } } }),
     ),
   ])("break their schema as %s", (json) => {
