@@ -60,6 +60,27 @@ describe("agents/documents", () => {
   });
 });
 
+describe("an agent.json that cannot be read for a moment", () => {
+  it("is read again when somebody asks again: nobody tells when it can be", async () => {
+    let isAway = true;
+    const driver = {
+      hasItem: async () => true,
+      getItem: async () => {
+        if (isAway) throw new Error("Too many open files");
+        return '{"name":"A"}';
+      },
+      getKeys: async () => ["a:agent.json"],
+    };
+    const others = [unstorageDocuments({ id: "agents", driver }), manualClock({ clock: createManualClock() })];
+    const { port, close } = await openAdapter(documentAgents({}), others);
+    expect((await port.find("a"))?.metadataError).toBe("unreadable");
+    isAway = false;
+    const found = await port.find("a");
+    expect([found?.definition.name, found?.metadataError]).toEqual(["A", undefined]);
+    await close();
+  });
+});
+
 const git = (cwd: string, ...args: string[]) =>
   execFileSync("git", ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main", ...args], {
     cwd,

@@ -58,7 +58,8 @@ export const documentAgents = defineAdapter({
       const found = await readOne(documents, id);
       // A folder without the file is not remembered: nobody tells when the folder goes.
       if (!found) return (await isFolder(id)) ? unreadAgent(id, "missing") : undefined;
-      if (changes === before) read.set(id, found);
+      // Nor one that cannot be read: nobody tells when it can again.
+      if (changes === before && found.metadataError !== "unreadable") read.set(id, found);
       return found;
     };
     const find = async (id: string): Promise<ports.Agent | undefined> => {
