@@ -1,8 +1,10 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { functionTools } from "@portico/adapters/tools/functions";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { ports } from "@portico/core";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createGate } from "../../harness/gate.ts";
-import { promptOf, untilStopped } from "../../harness/scripted-agent.ts";
+import { temporaryFolder } from "../../harness/portico-process.ts";
+import { promptOf, type Script, untilStopped } from "../../harness/scripted-agent.ts";
 import {
   scriptedAgent,
   startWebhookService,
@@ -200,9 +202,34 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     await work("x");
     const [run] = await ended(1);
     expect((await service.call("owner", "GET", "/api/conversations")).body.conversations).toEqual([]);
-    const { ports } = await import("@portico/core");
     const log = service.app.port(ports.log);
     await expect.poll(() => log.count(`turns/${run.run_id.replace("run_", "turn_")}`)).toBe(0);
+  });
+
+  it("its transcript goes also where the log is away when it ends, at once or at the next start", async () => {
+    const folder = temporaryFolder();
+    onTestFinished(() => folder.remove());
+    await start({ dataDir: folder.path });
+    const away = () => Promise.reject(new ports.LogUnavailable("The log is away"));
+    const remove = vi.spyOn(service.app.port(ports.log), "remove").mockImplementationOnce(away);
+    const talk: Script = async (_turn, { say }) => {
+      for (let piece = 0; piece < 3; piece++) await say({ type: "text", delta: "x".repeat(600_000) });
+    };
+    service.engine.otherwise(talk);
+    await work("x");
+    const [first] = await ended(1);
+    const kept = (run: any) => service.app.port(ports.log).count(`turns/${run.run_id.replace("run_", "turn_")}`);
+    await expect.poll(() => kept(first)).toBe(0);
+    remove.mockImplementation(away);
+    await work("y");
+    const second = (await ended(2)).find(({ title }: { title: string }) => title === "y");
+    await expect.poll(() => remove.mock.calls.length).toBeGreaterThan(2);
+    expect(await kept(second)).toBeGreaterThan(0);
+    await service.close();
+    service = await startWebhookService({ dataDir: folder.path });
+    await expect.poll(() => kept(second)).toBe(0);
+    expect((await runs()).map(({ status }: { status: string }) => status)).toEqual(["completed", "completed"]);
+    expect(await receiptsOf(second.run_id)).toHaveLength(1);
   });
 
   it("delegates: the other agent's run says where it comes from", async () => {

@@ -44,10 +44,8 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
         write: (ended) => records.end(turn, ended),
         letGo: () => transcript.forgetHeld(),
       });
-      // Its end is kept: what could not be cleaned up is no fault of the turn.
-      await transcript.remove().catch((error: unknown) => {
-        given.telemetry.log.warn("A transcript could not be removed", { turn: turn.turnId }, error);
-      });
+      // Nobody else ever looks for it. Where the process stops meanwhile, the turn is closed at the next start, and that removes it.
+      await persistently(clock, context.signal, () => transcript.remove());
     } finally {
       timer.cancel();
       transcript.stop();
