@@ -19,7 +19,8 @@ export interface RouteContract extends ContractDefaults {
   readonly body?: Schema;
   /**
    * What the handler gets of its `body`; default `json`: parsed with the schema. With `text` the body's text as it came, `""` where there is
-   * none, for areas that must look at more than the head before anybody is told what is wrong with the body; `parseJsonBody` does the rest.
+   * none and undefined where it is no UTF-8, for areas that must look at more than the head before anybody is told what is wrong with the
+   * body; `parseJsonBody` does the rest.
    */
   readonly bodyAs?: "json" | "text";
   /** Accepted media types of the body; default: `application/json` where there is a body. */
@@ -117,7 +118,7 @@ export interface RouteInput<C extends RouteContract, W = unknown> {
   readonly body: C["success"] extends { kind: "exchange" }
     ? undefined
     : C extends { bodyAs: "text"; body: Schema }
-      ? string
+      ? string | undefined
       : Out<C["body"]>;
   readonly head: RequestHead;
   readonly who: W;

@@ -59,7 +59,7 @@ const good: All = {
   move: ({ exchange }) => void exchange.body.pipe(exchange.respond(200, {})),
   whole: async ({ request }) => new Response(request.url),
   late({ body }) {
-    const text: string = body;
+    const text: string | undefined = body;
     const parsed: { readonly age: number } | undefined = parseJsonBody(contract.late, text);
     void parsed;
   },

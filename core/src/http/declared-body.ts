@@ -22,25 +22,27 @@ export interface ArrivingBody {
 export async function readDeclaredBody(contract: RouteContract, arriving: ArrivingBody, clock: Clock): Promise<unknown> {
   const { body, faults } = contract;
   if (!body) return undefined;
-  const text = await readText(contract, arriving, clock);
+  const text = toText(await readBytes(contract, arriving, clock));
   // Only now is it known whether a body came: fetch hosts declare neither a length nor an encoding.
   if (text !== "" && !hasMediaType(arriving.contentType, accepted(contract))) throw fault(faults, "unsupported_media_type");
   if (contract.bodyAs === "text") return text;
   return text === "" ? parse(body, undefined, faults) : parseJsonBody({ body, faults }, text);
 }
 
-async function readText(contract: RouteContract, { body, declared }: ArrivingBody, clock: Clock): Promise<string> {
-  if (!body) return "";
-  let bytes: Buffer;
+async function readBytes(contract: RouteContract, { body, declared }: ArrivingBody, clock: Clock): Promise<Buffer | undefined> {
   try {
-    bytes = await readBody(body, { limit: bodyLimit(contract), declared, clock });
+    return body && (await readBody(body, { limit: bodyLimit(contract), declared, clock }));
   } catch (error) {
     throw bodyError(error, contract.faults);
   }
+}
+
+/** Undefined for what is no UTF-8. */
+function toText(bytes: Buffer | undefined): string | undefined {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw fault(contract.faults, "invalid_json");
+    return undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import { once } from "node:events";
-import { afterEach, describe, expect, it } from "vitest";
+import { ports } from "@portico/core";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { TOKENS } from "../../harness/agent-app.ts";
 import { cutCall } from "../../harness/raw-call.ts";
 import {
@@ -246,6 +247,23 @@ describe("POST /api/webhook/:agent_id (4.4)", () => {
   });
 });
 
+describe("an event that cannot be made durable", () => {
+  it.each([new ports.EngineUnavailable("The disk is full"), new ports.EngineFenced("Another process has the work")])(
+    "is 503 and not accepted with %o, and neither its payload nor the secret is logged",
+    async (error) => {
+      await start();
+      vi.spyOn(service.app.port(ports.engine), "start").mockRejectedValueOnce(error);
+      const refused = await service.trigger(secret, { event: "deploy", payload: { version: "do-not-log" } });
+      expect(told(refused)).toEqual([503, "The event could not be accepted: send it again later"]);
+      const logged = JSON.stringify([service.telemetry.lines, service.telemetry.requests]);
+      expect(logged).toContain("agent-webhook.trigger");
+      for (const hidden of ["do-not-log", secret]) expect(logged).not.toContain(hidden);
+      expect((await service.trigger(secret, deploy)).status).toBe(200);
+      await expect.poll(() => service.engine.played).toEqual(["Deploy 1.2"]);
+    },
+  );
+});
+
 describe("the order of the checks (open points 5)", () => {
   const broken = { type: "text/plain", body: "x".repeat(MIB + 1), bearer: "wrong", agent: "nobody" };
   const right = { type: "application/json", body: JSON.stringify(deploy), bearer: "", agent: "helper" };
@@ -262,12 +280,21 @@ describe("the order of the checks (open points 5)", () => {
     expect(status).toBe(answers[first]);
   });
 
+  const send = async (bearer: string, body: string | Buffer) => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${bearer}` };
+    const reply = await service.raw({ method: "POST", path: "/api/webhook/helper", headers, body });
+    return { status: reply.status, body: JSON.parse(await reply.text()) };
+  };
+
   it("secret, enabled, JSON, shape, event", async () => {
     await start({ files: { helper: configured({ webhooks: { enabled: false, events: { deploy: EVENT } } }) } });
-    expect((await service.trigger("wrong", "{")).status).toBe(401);
-    expect(told(await service.trigger(secret, "{"))).toEqual([404, "Webhook not enabled for this agent"]);
+    const notUtf8 = Buffer.from([0x22, 0xff, 0x22]);
+    for (const body of ["{", notUtf8]) {
+      expect((await send("wrong", body)).status).toBe(401);
+      expect(told(await send(secret, body))).toEqual([404, "Webhook not enabled for this agent"]);
+    }
     await service.manage("PATCH", "helper/webhooks", { enabled: true });
-    expect(told(await service.trigger(secret, "{"))).toEqual([400, "Invalid JSON"]);
+    for (const body of ["{", notUtf8]) expect(told(await send(secret, body))).toEqual([400, "Invalid JSON"]);
     expect(told(await service.trigger(secret, { event: "unknown", more: 1 }))).toEqual([400, "Invalid request body"]);
     expect(told(await service.trigger(secret, { event: "unknown" }))).toEqual([400, "Unknown event type: unknown"]);
   });
