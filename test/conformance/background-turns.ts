@@ -31,7 +31,10 @@ export function backgroundTurnsConformance(
         ...{ agentId, userId: "owner", prompt, toolIds: ["SendUserMessage"], maxTurns: 5 },
         origin: { origin: "webhook", displayName: "push" },
       });
-    const page = (offset = 0, limit = 100, agentId = "helper") => turns.deliveries(agentId, { offset, limit, signal });
+    const page = async (offset = 0, limit = 100, agentId = "helper") => {
+      const { items, total } = await turns.deliveries(agentId, { offset, limit, signal });
+      return { items: await Array.fromAsync(items), total };
+    };
     const delivered = (count: number, agentId = "helper") =>
       vi.waitFor(async () => expect((await page(0, 100, agentId)).total).toBe(count), 10_000);
 

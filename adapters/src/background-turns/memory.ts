@@ -61,7 +61,10 @@ export const memoryBackgroundTurns = defineAdapter({
       async deliveries(agentId, { offset, limit, signal }) {
         signal.throwIfAborted();
         const all = (delivered.get(agentId) ?? []).toReversed();
-        return { items: all.slice(offset, offset + limit), total: all.length };
+        const items = async function* () {
+          yield* all.slice(offset, offset + limit);
+        };
+        return { items: items(), total: all.length };
       },
     };
   },

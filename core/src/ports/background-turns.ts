@@ -17,8 +17,11 @@ export interface BackgroundTurns {
    * `process_restart`. Answers the id of the run that begins when its line has come. Throws EngineFenced and EngineUnavailable.
    */
   start(turn: BackgroundTurn): Promise<{ readonly runId: string }>;
-  /** What an agent delivered, the newest first: `limit` after the first `offset`, and how many there are. Throws LogUnavailable. */
-  deliveries(agentId: string, page: DeliveryPage): Promise<{ readonly items: readonly Delivery[]; readonly total: number }>;
+  /**
+   * What an agent delivered, the newest first: `limit` after the first `offset`, one at a time, and how many there are in all. Throws
+   * LogUnavailable, as reading the items does.
+   */
+  deliveries(agentId: string, page: DeliveryPage): Promise<{ readonly items: AsyncIterable<Delivery>; readonly total: number }>;
 }
 
 /** What is to be done, decided and checked. */

@@ -1,6 +1,7 @@
 import { bearerToken, definePlugin, parseJsonBody, ports, type RequestHead } from "@portico/core";
 import { agentWebhookConfig } from "./config.ts";
 import { agentWebhookContract } from "./contract.ts";
+import { deliveryPage } from "./delivery-page.ts";
 import { advanceEndpoint, type EndpointEvent, endpointState } from "./endpoint-state.ts";
 import { managementErrors, triggerErrors } from "./errors.ts";
 import { agentGuard, ownerGuard } from "./guards.ts";
@@ -151,7 +152,7 @@ export const agentWebhook = definePlugin({
         const { limit, offset } = readPage(query);
         await agentOf(id);
         const { items, total } = await turns.deliveries(id, { limit, offset, signal });
-        return { items: items.map(toScheduleMessage), total, limit, offset };
+        return deliveryPage(items, { total, limit, offset });
       },
 
       async trigger({ who: agent, body: text, head, signal, fail }) {
@@ -191,11 +192,6 @@ function toServiceError(error: unknown): unknown {
   if (error instanceof WebhookConfigurationChanged) return managementErrors.webhook_configuration_changed(undefined, {}, error);
   if (error instanceof WebhookConfigurationInvalid) return managementErrors.webhook_configuration_invalid(undefined, {}, error);
   return error;
-}
-
-function toScheduleMessage({ delivery: { message, attachments }, ...rest }: ports.Delivery) {
-  const shown = typeof message === "object" ? message.map((block) => ({ ...block })) : message;
-  return { ...rest, delivery: { ...(shown !== undefined && { message: shown }), attachments: [...attachments] } };
 }
 
 /** Throws as what the sender can do about it. */

@@ -1,4 +1,6 @@
-import { afterEach, expect, it } from "vitest";
+import { ports } from "@portico/core";
+import { afterEach, expect, it, vi } from "vitest";
+import { TOKENS } from "../../harness/agent-app.ts";
 import { promptOf } from "../../harness/scripted-agent.ts";
 import { startWebhookService, type WebhookService } from "../../harness/webhook-app.ts";
 
@@ -76,6 +78,32 @@ it("lists the newest first, in pages of limit after offset; default 50, at most 
   expect(await texts("?offset=5")).toEqual([[], 5, 50, 5]);
   expect(await texts("?limit=200&offset=9007199254740991")).toEqual([[], 5, 200, Number.MAX_SAFE_INTEGER]);
 });
+
+it("a page of long messages is read as far as its reader takes it", async () => {
+  service = await startWebhookService();
+  secret = await service.save("news", "news", { toolIds: ["SendUserMessage"] });
+  const text = "\u0001".repeat(256 * 1024);
+  service.engine.otherwise(async (_turn, { callTool, signal }) => {
+    for (let count = 0; count < 40; count++) await callTool({ toolId: "SendUserMessage", arguments: { text } }, signal);
+  });
+  await service.trigger(secret, { event: "news" });
+  await expect.poll(async () => (await list("?limit=1")).body.total, { timeout: 10_000 }).toBe(40);
+  const log = service.app.port(ports.log);
+  const read = log.read.bind(log);
+  let isRead = 0;
+  vi.spyOn(log, "read").mockImplementation(async function* (...given) {
+    for await (const entry of read(...given)) {
+      isRead++;
+      yield entry;
+    }
+  });
+  const headers = { "x-agent-service-token": TOKENS.owner };
+  const reply = await service.raw({ path: "/api/agents/helper/schedule-messages?limit=200", headers });
+  expect([reply.status, isRead]).toEqual([200, expect.toSatisfy((count: number) => count < 40)]);
+  const { items, total } = JSON.parse(await reply.text());
+  expect([items.length, total]).toEqual([40, 40]);
+  expect(items.every(({ delivery }: any) => delivery.message === text)).toBe(true);
+}, 20_000);
 
 it.each([
   "limit=0",

@@ -32,12 +32,13 @@ export function createDeliveries({
     async page(agentId: string, { offset, limit, signal }: ports.DeliveryPage) {
       const stream = streamOf(agentId);
       const total = await log.count(stream);
-      const items: ports.Delivery[] = [];
-      if (offset >= total) return { items, total };
-      for await (const entry of log.read(stream, { from: total - offset, limit, backwards: true, signal })) {
-        if (!entry.damaged) items.push(entry.entry as unknown as ports.Delivery);
-      }
-      return { items, total };
+      const items = async function* (): AsyncIterable<ports.Delivery> {
+        if (offset >= total) return;
+        for await (const entry of log.read(stream, { from: total - offset, limit, backwards: true, signal })) {
+          if (!entry.damaged) yield entry.entry as unknown as ports.Delivery;
+        }
+      };
+      return { items: items(), total };
     },
   };
 }
