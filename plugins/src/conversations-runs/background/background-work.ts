@@ -53,7 +53,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
     }
   };
 
-  /** Closes a turn whose process died: failed, with what it had said kept (open points 9). */
+  /** Closes a turn whose process died or stopped before its end was kept: failed, with what it had said (open points 9). */
   const closed = async (turn: AcceptedTurn): Promise<void> => {
     await keepRestart(log, turn, (end) => records.end(turn, end));
     await log.remove(transcriptStream(turn.turnId));
