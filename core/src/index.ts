@@ -38,6 +38,7 @@ export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
 export { parseJsonBody } from "./http/parse-json-body.ts";
 export { roomIn } from "./http/room-in.ts";
+export type { StreamedBody } from "./http/streamed-body.ts";
 // Writing a plugin
 export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
 export { defineManyPort, definePort, type Filling, type Given, type ManyPort, type Needs, type Port } from "./port.ts";

@@ -2,6 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { GenericSchema, InferInput, InferOutput } from "valibot";
 import type { Envelope, ErrorCatalogue, Faults } from "./error.ts";
 import type { JsonPieces } from "./http/json-pieces.ts";
+import type { StreamedBody } from "./http/streamed-body.ts";
 import type { RequestTrace } from "./ports/telemetry.ts";
 
 export type Schema = GenericSchema<any, any>;
@@ -21,8 +22,9 @@ export interface RouteContract extends ContractDefaults {
    * What the handler gets of its `body`; default `json`: parsed with the schema. With `text` the body's text as it came, `""` where there is
    * none and undefined where it is no UTF-8, for areas that must look at more than the head before anybody is told what is wrong with the
    * body; `parseJsonBody` does the rest.
+   * With `stream` a StreamedBody, for uploads: only the head was looked at, `body` may be left out, and `accepts` names the media types.
    */
-  readonly bodyAs?: "json" | "text";
+  readonly bodyAs?: "json" | "text" | "stream";
   /** Accepted media types of the body; default: `application/json` where there is a body. */
   readonly accepts?: readonly string[];
   /** Bytes; default 1 MiB. */
@@ -114,12 +116,14 @@ type Out<S> = S extends Schema ? InferOutput<S> : undefined;
 export interface RouteInput<C extends RouteContract, W = unknown> {
   readonly params: Out<C["params"]>;
   readonly query: Out<C["query"]>;
-  /** Parsed, or text where the contract's `bodyAs` says so; undefined on exchange routes, which read `exchange.body`. */
+  /** Parsed, or text or a stream where the contract's `bodyAs` says so; undefined on exchange routes, which read `exchange.body`. */
   readonly body: C["success"] extends { kind: "exchange" }
     ? undefined
-    : C extends { bodyAs: "text"; body: Schema }
-      ? string | undefined
-      : Out<C["body"]>;
+    : C extends { bodyAs: "stream" }
+      ? StreamedBody
+      : C extends { bodyAs: "text"; body: Schema }
+        ? string | undefined
+        : Out<C["body"]>;
   readonly head: RequestHead;
   readonly who: W;
   /** Aborts when the caller goes away. */

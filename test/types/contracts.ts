@@ -20,7 +20,7 @@ export const relative = defineContract({ surface: "agent", auth: "open", envelop
 // @ts-expect-error HEAD is answered by GET
 export const head = defineContract({ surface: "agent", auth: "open", envelope }, { x: { ...empty, method: "HEAD" } });
 
-// @ts-expect-error a body is given parsed or as text
+// @ts-expect-error a body is given parsed, as text or as a stream
 export const bytesBody = defineContract({ surface: "agent", auth: "open", envelope }, { x: { ...empty, bodyAs: "bytes" } });
 
 const silent = { method: "GET", path: "/x", summary: "" } as const;

@@ -33,6 +33,7 @@ const contract = defineContract(
       bodyAs: "text",
       success: reply.empty(),
     },
+    upload: { method: "POST", path: "/up", summary: "", accepts: ["text/plain"], bodyAs: "stream", success: reply.empty() },
   },
 );
 
@@ -63,17 +64,18 @@ const good: All = {
     const parsed: { readonly age: number } | undefined = parseJsonBody(contract.late, text);
     void parsed;
   },
+  upload: ({ body }) => void body.stream.resume().on(body.headers.contentType, () => {}),
 };
 
 export const complete = plugin(() => good);
 
-const { greet, ticks, peek, move, whole, late } = good;
+const { greet, ticks, peek, move, whole, late, upload } = good;
 
 // @ts-expect-error a handler is missing
-export const missing = plugin(() => ({ greet, ticks, peek, move, late }));
+export const missing = plugin(() => ({ greet, ticks, peek, move, late, upload }));
 
 // @ts-expect-error a handler is misspelt
-export const misspelt = plugin(() => ({ greet, ticks, peek, move, late, hwole: whole }));
+export const misspelt = plugin(() => ({ greet, ticks, peek, move, late, upload, hwole: whole }));
 
 export const undeclaredError: All["greet"] = ({ fail }) => {
   // @ts-expect-error the contract does not declare this error
@@ -114,6 +116,9 @@ export const wrongBody: All["greet"] = ({ body }) => {
   const title: number = body.title;
   return { text: String(title) };
 };
+
+// @ts-expect-error a streamed body is no text
+export const streamedText: All["upload"] = ({ body }) => void body.trim();
 
 export const undeclaredField: All["greet"] = ({ body, params, query }) => ({
   // @ts-expect-error none of them is declared

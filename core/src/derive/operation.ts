@@ -77,7 +77,7 @@ function queryParameters(operationId: string, route: RouteContract, schemas: Sch
 }
 
 function requestBodyOf(operationId: string, route: RouteContract, schemas: SchemaBook): Operation["requestBody"] {
-  if (!route.body && !route.accepts) return undefined;
+  if (!route.body && !route.accepts && route.bodyAs !== "stream") return undefined;
   const media = route.body ? { schema: schemas.of(`${operationId}.body`, route.body) } : {};
   return {
     required: !route.body || !v.is(route.body, undefined),
@@ -118,11 +118,13 @@ function errorResponses(route: RouteContract): Operation["responses"] {
 
 /** The faults that the grammar can find in this route's requests. */
 function ownFaults(route: RouteContract): ErrorMaker[] {
-  const hasBody = route.body !== undefined || route.accepts !== undefined;
-  const isParsed = route.body !== undefined && route.success.kind !== "exchange";
+  const isStreamed = route.bodyAs === "stream";
+  const hasBody = route.body !== undefined || route.accepts !== undefined || isStreamed;
+  const isParsed = route.body !== undefined && route.success.kind !== "exchange" && !isStreamed;
   const codes = [
-    ...(route.params || route.query || isParsed ? (["invalid_request"] as const) : []),
-    ...(isParsed ? (["invalid_json", "request_timeout"] as const) : []),
+    ...(route.params || route.query || isParsed || isStreamed ? (["invalid_request"] as const) : []),
+    ...(isParsed ? (["invalid_json"] as const) : []),
+    ...(isParsed || isStreamed ? (["request_timeout"] as const) : []),
     ...(hasBody ? (["body_too_large", "unsupported_media_type"] as const) : []),
     "internal_error" as const,
   ];

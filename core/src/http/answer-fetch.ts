@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { FastResponse } from "srvx";
 import type { FaultCode } from "../error.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
 import type { RequestHead } from "../route.ts";
-import { readDeclaredBody } from "./declared-body.ts";
+import { lendBody, readDeclaredBody } from "./declared-body.ts";
 import { eventStream } from "./event-stream.ts";
 import { exchanged } from "./exchange-fetch.ts";
 import { JSON_HEADERS } from "./json-headers.ts";
@@ -58,11 +59,14 @@ export async function answerFetch(
       say: route.say,
       params: parse(contract.params, params, contract.faults),
       query: parse(contract.query, contract.query && readQuery(head.search), contract.faults),
-      body: kind === "exchange" ? undefined : await parsedBody(route, request, services),
       request: kind === "bytes" ? request : undefined,
     };
-    if (kind === "exchange") return await exchanged(route, input, { request, body: bodyOf(request), left, trace, services, id });
-    const result = await route.handler(input as never);
+    if (kind === "exchange")
+      return await exchanged(route, { ...input, body: undefined }, { request, body: bodyOf(request), left, trace, services, id });
+    const result =
+      contract.bodyAs === "stream"
+        ? await streamed(route, input, request, { clock: services.clock, signal: left.signal })
+        : await route.handler({ ...input, body: await parsedBody(route, request, services) } as never);
     const failed = (error: unknown) => render(error, routes, route, head, services, id);
     const opened = () => flushHead(request);
     const response = withRequestId(toResponse(route, result, { trace, left, opened, failed }), id);
@@ -137,6 +141,24 @@ async function parsedBody(route: InstalledRoute, request: Request, services: Sur
     // A refused Node request still gets its answer; any other source is told that nobody reads on.
     if (!nodeOf(request)) body?.destroy();
     throw error;
+  }
+}
+
+async function streamed(
+  { contract, handler }: InstalledRoute,
+  input: object,
+  request: Request,
+  waiting: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<unknown> {
+  const body = bodyOf(request);
+  const arriving = { body, contentType: request.headers.get("content-type") ?? undefined };
+  const node = nodeOf(request);
+  try {
+    const result = await lendBody(contract, arriving, waiting, (lent) => handler({ ...input, body: lent } as never));
+    if (node && !node.req.complete) linger(node.req, waiting.clock);
+    return result;
+  } finally {
+    if (!node) body?.destroy();
   }
 }
 

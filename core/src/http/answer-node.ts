@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Exchange, RequestHead } from "../route.ts";
-import { readDeclaredBody } from "./declared-body.ts";
+import { lendBody, readDeclaredBody } from "./declared-body.ts";
 import { JSON_HEADERS } from "./json-headers.ts";
 import { JsonPieces } from "./json-pieces.ts";
 import { linger } from "./linger.ts";
@@ -66,8 +66,14 @@ export async function answerNode(
       contentType: request.headers["content-type"],
       declared: Number(request.headers["content-length"] ?? 0),
     };
-    const body = await readDeclaredBody(contract, arriving, services.clock);
-    const result = await route.handler({ ...input, body } as never);
+    const { handler } = route;
+    const isStreamed = contract.bodyAs === "stream";
+    const result = isStreamed
+      ? await lendBody(contract, arriving, { clock: services.clock, signal: left.signal }, (body) =>
+          handler({ ...input, body } as never),
+        )
+      : await handler({ ...input, body: await readDeclaredBody(contract, arriving, services.clock) } as never);
+    if (isStreamed && !request.complete) linger(request, services.clock);
     await sendResult(response, contract.success.kind === "json" ? result : undefined, {
       status: contract.success.status,
       isHead: request.method === "HEAD",

@@ -1,10 +1,11 @@
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import type { Clock } from "../ports/clock.ts";
 import type { RouteContract } from "../route.ts";
 import { readBody } from "./body.ts";
 import { hasMediaType } from "./media-type.ts";
 import { parseJsonBody } from "./parse-json-body.ts";
 import { accepted, bodyError, bodyLimit, fault, parse } from "./pipeline.ts";
+import { limitBody, type StreamedBody } from "./streamed-body.ts";
 
 /** A body as it arrives, on any host. */
 export interface ArrivingBody {
@@ -27,6 +28,26 @@ export async function readDeclaredBody(contract: RouteContract, arriving: Arrivi
   if (text !== "" && !hasMediaType(arriving.contentType, accepted(contract))) throw fault(faults, "unsupported_media_type");
   if (contract.bodyAs === "text") return text;
   return text === "" ? parse(body, undefined, faults) : parseJsonBody({ body, faults }, text);
+}
+
+/**
+ * Lends the body of a route with `bodyAs: "stream"` to its handler. It breaks when the handler is done, which leaves a Node request
+ * readable: whoever answers sees to the rest of it. Rejects with what the handler throws; errors of the body in the area's words.
+ */
+export async function lendBody(
+  contract: RouteContract,
+  { body = Readable.from([]), contentType = "" }: ArrivingBody,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+  handle: (body: StreamedBody) => unknown,
+): Promise<unknown> {
+  const stream = limitBody(body, { limit: bodyLimit(contract), clock, signal });
+  try {
+    return await handle({ headers: { contentType }, stream });
+  } catch (error) {
+    throw bodyError(error, contract.faults);
+  } finally {
+    stream.destroy();
+  }
 }
 
 async function readBytes(contract: RouteContract, { body, declared }: ArrivingBody, clock: Clock): Promise<Buffer | undefined> {

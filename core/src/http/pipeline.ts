@@ -81,7 +81,7 @@ export function bodyLimit(contract: RouteContract): number {
 }
 
 export function takesBody(contract: RouteContract): boolean {
-  return contract.body !== undefined || contract.accepts !== undefined;
+  return contract.body !== undefined || contract.accepts !== undefined || contract.bodyAs === "stream";
 }
 
 /** The media types that a route's body may have. */
