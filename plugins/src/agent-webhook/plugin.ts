@@ -82,7 +82,7 @@ export const agentWebhook = definePlugin({
     /** Whoever may not trigger is refused by its credential, before anything is said of the body (specification 5, rule 4). */
     const authenticate = async (agentId: string, head: RequestHead, signal: AbortSignal): Promise<void> => {
       const presented = bearerToken(head) ?? "";
-      const isSecret = await secrets.check(agentId, presented);
+      const isSecret = await secrets.check(agentId, presented).catch((error: unknown) => Promise.reject(toTriggerError(error)));
       if (isSecret) return;
       if (isSecret === false) throw triggerErrors.invalid_webhook_secret();
       if (mode === "remote") throw triggerErrors.webhook_secret_required();
@@ -178,9 +178,7 @@ export const agentWebhook = definePlugin({
             origin: { origin: ORIGIN, displayName: name },
           });
         } catch (error) {
-          if (error instanceof ports.EngineFenced || error instanceof ports.EngineUnavailable)
-            throw fail.not_accepted(undefined, {}, error);
-          throw error;
+          throw toTriggerError(error);
         }
         return { accepted: true as const, agentId: agent.id, event: name };
       },
@@ -192,6 +190,12 @@ function toServiceError(error: unknown): unknown {
   if (error instanceof WebhookConfigurationChanged) return managementErrors.webhook_configuration_changed(undefined, {}, error);
   if (error instanceof WebhookConfigurationInvalid) return managementErrors.webhook_configuration_invalid(undefined, {}, error);
   return error;
+}
+
+/** A store that is away may be back when the sender tries again. */
+function toTriggerError(error: unknown): unknown {
+  const away = [ports.EngineFenced, ports.EngineUnavailable, ports.RecordsUnavailable];
+  return away.some((each) => error instanceof each) ? triggerErrors.not_accepted(undefined, {}, error) : error;
 }
 
 /** Throws as what the sender can do about it. */

@@ -264,6 +264,17 @@ describe("an event that cannot be made durable", () => {
   );
 });
 
+it("503 where nobody can tell now whether it is the secret: nothing is accepted, whoever asks", async () => {
+  await start();
+  const secrets = service.app.port(ports.records).collection({ name: "webhook-secrets" });
+  const get = vi.spyOn(secrets, "get").mockRejectedValue(new ports.RecordsUnavailable("The disk is gone"));
+  for (const bearer of [secret, "wrong"])
+    expect(told(await service.trigger(bearer, deploy))).toEqual([503, "The event could not be accepted: send it again later"]);
+  get.mockRestore();
+  expect(service.engine.played).toEqual([]);
+  expect((await service.trigger(secret, deploy)).status).toBe(200);
+});
+
 describe("the order of the checks (open points 5)", () => {
   const broken = { type: "text/plain", body: "x".repeat(MIB + 1), bearer: "wrong", agent: "nobody" };
   const right = { type: "application/json", body: JSON.stringify(deploy), bearer: "", agent: "helper" };
