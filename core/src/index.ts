@@ -37,6 +37,11 @@ export { bearerToken, callerOf } from "./http/credential.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
 export { parseJsonBody } from "./http/parse-json-body.ts";
+export { type Conditions, evaluateConditions, type Representation } from "./http/conditions.ts";
+export { contentDisposition } from "./http/content-disposition.ts";
+export { type ByteRange, readRange } from "./http/range.ts";
+export { sendStream, type StreamHead } from "./http/send-stream.ts";
+export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
 export { roomIn } from "./http/room-in.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
 // Writing a plugin

@@ -94,6 +94,7 @@ export {
   type Stored,
   type Write,
 } from "./records.ts";
+export { type Signing, SigningUnavailable, signing } from "./signing.ts";
 export { type KeptSecret, type Secrets, SecretsUnavailable, secrets } from "./secrets.ts";
 export {
   type Log,
@@ -117,3 +118,4 @@ export {
   ToolsUnavailable,
   tools,
 } from "./tools.ts";
+export { type UserFile, type UserFiles, UserFilesUnavailable, userFiles } from "./user-files.ts";

@@ -27,6 +27,8 @@ export interface TurnRuntime {
   readonly clearing: ReturnType<typeof createClearing>;
   readonly channel: QueryChannel;
   readonly delegate: Delegate;
+  /** What users uploaded, where the instance takes files. */
+  readonly files: ports.UserFiles | undefined;
 }
 
 export const turnRuntime: Port<TurnRuntime> = definePort<TurnRuntime>("conversations-runs/runtime");
@@ -52,12 +54,14 @@ export const agentRuntime = defineAdapter({
     agentEngines: ports.agentEngines,
     models: ports.models,
     tools: ports.tools,
+    userFiles: ports.userFiles,
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
   },
   async open(given, options: AgentRuntimeOptions, scope): Promise<TurnRuntime> {
     const { records, log, engine, agents, clock, ids, telemetry } = given;
+    const [files] = given.userFiles;
     const settings = v.parse(agentRuntimeConfig, options);
     const serverInstanceId = ids.uuid();
     const requests = await openClientRequests({ ...given, settings, serverInstanceId });
@@ -85,7 +89,7 @@ export const agentRuntime = defineAdapter({
         void stopTurn(turn).catch((error: unknown) => telemetry.log.error("A delegated turn could not be stopped", {}, error)),
     });
     const { delegate } = delegations;
-    const work = createTurnWork({ ...given, records: turnRecords, desk, audiences: channel.audiences, delegate });
+    const work = createTurnWork({ ...given, files, records: turnRecords, desk, audiences: channel.audiences, delegate });
     const clearing = createClearing({
       ...{ engine, log, clock, ids, conversations, runs },
       interrupt: (sessionId) => void desk.stop(sessionId, undefined, "conversation_cleared"),
@@ -114,6 +118,6 @@ export const agentRuntime = defineAdapter({
       await engine.ready();
       sweepRequests({ requests, clock, log: telemetry.log }, scope);
     });
-    return { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, delegate };
+    return { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, delegate, files };
   },
 });

@@ -219,6 +219,8 @@ export const conversationsRunsContract = defineContract(
         unknown_agent: agentErrors.unknown_agent,
         agent_mismatch: agentErrors.agent_mismatch,
         attachments_unavailable: agentErrors.attachments_unavailable,
+        unknown_media: agentErrors.unknown_media,
+        unknown_file: agentErrors.unknown_file,
         conversation_not_found,
       },
     },

@@ -17,6 +17,8 @@ export const agentErrors = defineErrors({
   invalid_lookup: { status: 400, message: "client request lookup body does not match schema" },
   unknown_agent: { status: 400, message: "There is no such agent" },
   agent_mismatch: { status: 400, message: "The conversation belongs to another agent" },
+  unknown_media: { status: 400, message: "There is no such media, or it is not yours to read" },
+  unknown_file: { status: 400, message: "There is no such attachment of yours" },
   attachments_unavailable: { status: 400, message: "This instance takes no attachments" },
   user_required: { status: 403, message: "Only a user can submit queries" },
   socket_identity_mismatch: { status: 403, message: "The realtime connection belongs to another identity" },

@@ -72,3 +72,11 @@ export const BACKGROUND_CONCURRENCY = 4;
 export const BACKGROUND_TIMEOUT_MS = 30 * 60_000;
 /** The longest that a timer waits. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Files of one query, and bytes of media that a model is shown at once: the newest go first. */
+export const QUERY_FILES = 32;
+export const SHOWN_MEDIA_BYTES = 20 * 1024 * 1024;
+
+/** Characters of an attachment that its tool gives at once, and bytes of an image that it shows. */
+export const READ_CHARACTERS = 40_000;
+export const READ_IMAGE_BYTES = 4 * 1024 * 1024;

@@ -10,6 +10,7 @@ import { MAX_TURNS, PAGE_LIMIT, PAGE_LIMIT_MAXIMUM, RUNS_LIMIT } from "./limits.
 import { readFilter, readPositive } from "./pagination.ts";
 import { jsonList } from "./json-list.ts";
 import { requestDigest } from "./requests/request-digest.ts";
+import type { TurnFile } from "./turns/turn.ts";
 import { allReceipts, readReceiptPage } from "./runs/receipts.ts";
 
 const RUN_ID = /^[A-Za-z0-9_-]+$/;
@@ -23,7 +24,7 @@ export const conversationsRuns = definePlugin({
   guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
   setup(given, settings) {
     const { agents, log, clock, runtime } = given;
-    const { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel } = runtime;
+    const { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, files } = runtime;
 
     /** Undefined for a run that this caller may not see: to a member, others' runs are missing (open points 10). */
     const visible = async (who: ports.Caller, runId: string) => {
@@ -33,6 +34,24 @@ export const conversationsRuns = definePlugin({
     const own = async (who: ports.Caller, conversationId: string) => {
       const stored = conversationId.length <= 128 ? await conversations.find(conversationId).catch(notAnId) : undefined;
       return stored && (who.role === "owner" || stored.value.userId === who.userId) ? stored.value : undefined;
+    };
+
+    /** What comes with a query, if all of it is there and this user's to read. */
+    const filesOf = async (userId: string, mediaRefs: readonly { mediaId: string }[], fileReferences: readonly string[]) => {
+      if (mediaRefs.length === 0 && fileReferences.length === 0) return {};
+      if (!files) throw agentErrors.attachments_unavailable();
+      const media = await Promise.all(
+        mediaRefs.map(
+          async ({ mediaId }) => toTurnFile(mediaId, await files.media(userId, mediaId)) ?? raise(agentErrors.unknown_media),
+        ),
+      );
+      const read = await Promise.all(
+        fileReferences.map(
+          async (reference) =>
+            toTurnFile(reference, await files.attachment(userId, reference)) ?? raise(agentErrors.unknown_file),
+        ),
+      );
+      return { ...(media.length > 0 && { media }), ...(read.length > 0 && { files: read }) };
     };
 
     return {
@@ -104,7 +123,10 @@ export const conversationsRuns = definePlugin({
       async start({ body, who }) {
         const { options, clientRequestId, mediaRefs } = body;
         const client = channel.submitter(who, body.originSocketId);
-        if (mediaRefs.length > 0 || options.fileReferences.length > 0) throw agentErrors.attachments_unavailable();
+        // Refused below, where it is new: what was admitted once stays so, whatever has become of its files.
+        const came = await filesOf(client.userId, mediaRefs, options.fileReferences).catch((error: unknown) => ({
+          refusal: error,
+        }));
         const { isDuplicate } = await admission.admit(
           {
             ...client,
@@ -115,11 +137,13 @@ export const conversationsRuns = definePlugin({
             model: options.model,
             maxTurns: options.maxTurns ?? MAX_TURNS,
             metadata: options.metadata,
+            ...("refusal" in came ? {} : came),
             requestDigest: body.requestDigest,
             contentDigest: requestDigest(body),
           },
           { conversationId: options.conversationId },
           async () => {
+            if ("refusal" in came) throw came.refusal;
             if (!(await agents.find(options.agentId))) throw agentErrors.unknown_agent();
           },
         );
@@ -189,4 +213,12 @@ export const conversationsRuns = definePlugin({
 /** An id that no store takes is nobody's. */
 function notAnId(error: unknown): undefined {
   if (!(error instanceof TypeError)) throw error;
+}
+
+function toTurnFile(reference: string, file: ports.UserFile | undefined): TurnFile | undefined {
+  return file && { reference, name: file.name, mimeType: file.mimeType, size: file.size };
+}
+
+function raise(error: () => Error): never {
+  throw error();
 }

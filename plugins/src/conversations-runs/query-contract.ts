@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { clientId } from "./client-id.ts";
-import { LOOKUP_REQUESTS, MAX_TURNS_MAXIMUM, METADATA_ENTRIES, METADATA_LENGTH } from "./limits.ts";
+import { LOOKUP_REQUESTS, MAX_TURNS_MAXIMUM, METADATA_ENTRIES, METADATA_LENGTH, QUERY_FILES } from "./limits.ts";
 
 const text = v.pipe(
   v.string(),
@@ -13,12 +13,12 @@ const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
 export const startBody = v.pipe(
   v.strictObject({
     prompt: v.optional(text, ""),
-    // Read by the area of attachments and media; until an instance has it, they are refused with words of their own.
-    mediaRefs: v.optional(v.array(v.looseObject({})), []),
+    /** Media metadata as an upload answers it (2.8); what counts is the id. */
+    mediaRefs: v.optional(v.pipe(v.array(v.looseObject({ mediaId: v.string() })), v.maxLength(QUERY_FILES)), []),
     options: v.strictObject({
       agentId: id,
       conversationId: v.optional(id),
-      fileReferences: v.optional(v.array(v.string()), []),
+      fileReferences: v.optional(v.pipe(v.array(v.string()), v.maxLength(QUERY_FILES)), []),
       model: v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256))),
       maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM))),
       metadata: v.optional(

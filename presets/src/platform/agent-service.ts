@@ -1,5 +1,6 @@
 import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
 import { documentAgents } from "@portico/adapters/agents/documents";
+import { fileBlobs } from "@portico/adapters/blobs/files";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
@@ -7,12 +8,16 @@ import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { isOriginAllowed, type Preset, probes, type Secret } from "@portico/core";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
+import { attachmentsMedia } from "@portico/plugins/attachments-media";
+import { userFiles } from "@portico/plugins/attachments-media/user-files";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { backgroundTurns } from "@portico/plugins/conversations-runs/background-turns";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
+import { dataDirectory } from "./data-directory.ts";
 import { instanceIdentity } from "./instance-identity.ts";
+import { instanceSigning } from "./instance-signing.ts";
 import { metricsPage } from "./metrics-page.ts";
 import { mcpToolSources } from "./mcp-tools.ts";
 import type { PlatformOptions } from "./platform-options.ts";
@@ -33,6 +38,7 @@ export function agentService(
   return {
     adapters: [
       instanceIdentity({ tokens, onMade: options.onTokenMade }),
+      instanceSigning({ tokens }),
       sqliteLog({}),
       embeddedEngine({}),
       unstorageDocuments({ id: "agents", dir: agentsDir, depth: AGENT_FILE_DEPTH }),
@@ -40,13 +46,19 @@ export function agentService(
       loopAgentEngine({}),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
       ...mcpToolSources(settings),
+      fileBlobs({ dir: dataDirectory(settings.dataDir).files }),
+      userFiles(),
       agentRuntime({}),
       backgroundTurns(background),
       credentialTool({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
     ],
     // Probes come last, so that an unknown path is answered in the agent service's words.
     plugins: [
-      conversationsRuns({ version: VERSION, capabilities: { safeTokens: true, webhookManagement: management } }),
+      conversationsRuns({
+        version: VERSION,
+        capabilities: { safeTokens: true, webhookManagement: management, media: true, attachments: true },
+      }),
+      attachmentsMedia({}),
       agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({}),
       metricsPage(metrics),

@@ -17,13 +17,21 @@ export const instanceIdentity = defineAdapter({
   port: ports.identity,
   needs: { secrets: ports.secrets },
   async open(given, { tokens, onMade }: InstanceIdentityOptions, scope) {
-    const holders = tokens.some(({ role }) => role === "owner") ? tokens : [await ownerToken(given.secrets, onMade), ...tokens];
+    const owner = await instanceToken(given.secrets, tokens, onMade);
+    const holders = tokens.includes(owner) ? tokens : [owner, ...tokens];
     const options = { tokens: holders };
     return tokenIdentity(options).spec.open(given, options, scope);
   },
 });
 
-async function ownerToken(secrets: ports.Secrets, onMade: InstanceIdentityOptions["onMade"]): Promise<TokenHolder> {
+/** The instance access token: the first owner's of the settings, or the one that is made at the first start and kept. */
+export async function instanceToken(
+  secrets: ports.Secrets,
+  tokens: readonly TokenHolder[],
+  onMade?: InstanceIdentityOptions["onMade"],
+): Promise<TokenHolder> {
+  const configured = tokens.find(({ role }) => role === "owner");
+  if (configured) return configured;
   const { value, created } = await secrets.keep(OWNER_TOKEN, () => secrets.create("agent_"));
   if (created) onMade?.(value);
   return { token: value, userId: "owner", role: "owner" };

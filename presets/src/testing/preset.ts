@@ -12,6 +12,7 @@ import { demo } from "@portico/adapters/models/demo";
 import { type Loopback, loopbackRealtime } from "@portico/adapters/realtime/loopback";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { definePreset, Secret } from "@portico/core";
 
@@ -44,6 +45,7 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     demo({}),
     memoryLog(undefined),
     memoryBlobs(undefined),
+    hmacSigning({ key: new Secret("a key for tests") }),
     memoryEngine({}),
     memoryDocuments({ id: "documents" }),
     loopbackRealtime(loopback ? { loopback } : {}),

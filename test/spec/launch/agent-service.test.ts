@@ -58,8 +58,8 @@ describe.each(["local", "agent"])("portico start %s", (preset) => {
     expect(capabilities).toMatchObject({
       realtime: true,
       safeTokens: true,
-      media: false,
-      attachments: false,
+      media: true,
+      attachments: true,
       webhookManagement: true,
     });
   });

@@ -19,7 +19,7 @@ export function toFunctionTool({ name, description, inputSchema }: ports.ToolDef
 
 function toMessage({ role, parts }: ports.ConversationMessage, protocol: ports.ModelProtocol): PromptMessage {
   if (role === "tool") return { role, content: parts.flatMap((part): Content<"tool">[] => toResult(part, protocol)) };
-  if (role === "user") return { role, content: parts.flatMap(toSaid) };
+  if (role === "user") return { role, content: parts.flatMap((part) => toSaid(part, protocol)) };
   return {
     role,
     content: parts.flatMap((part): Content<"assistant">[] => {
@@ -32,10 +32,18 @@ function toMessage({ role, parts }: ports.ConversationMessage, protocol: ports.M
   };
 }
 
-function toSaid(part: ports.MessagePart): Content<"user">[] {
+/** What the protocols' usual services take; anything else would be refused, and with it the whole conversation. */
+const SHOWN: Readonly<Record<ports.ModelProtocol, RegExp>> = {
+  messages: /^(?:image\/(?:jpeg|png|gif|webp)|application\/pdf)$/,
+  "chat-completions": /^(?:image\/(?:jpeg|png|gif|webp)|application\/pdf|audio\/(?:wav|mp3|mpeg))$/,
+};
+
+function toSaid(part: ports.MessagePart, protocol: ports.ModelProtocol): Content<"user">[] {
   if (part.type === "text") return [{ type: "text" as const, text: part.text }];
   if (part.type !== "media") return [];
   const { mediaType, name, data } = part;
+  if (!SHOWN[protocol].test(mediaType))
+    return [{ type: "text" as const, text: `[a file, ${mediaType}, that cannot be shown here: ${JSON.stringify(name ?? "")}]` }];
   return [
     { type: "file" as const, mediaType, data: { type: "data" as const, data }, ...(name !== undefined && { filename: name }) },
   ];

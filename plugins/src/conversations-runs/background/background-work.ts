@@ -35,7 +35,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
       await persistently(clock, context.signal, () => records.begin(turn));
       const end = await playTurn(given, {
         ...{ context, turn, toolIds: turn.toolIds, voice, stopping },
-        history: async () => [],
+        said: async () => ({ history: [], input: [{ type: "text", text: turn.prompt }] }),
         deliver: (message) => deliveries.add(turn, message),
       });
       transcript.stop();

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import type { TurnFile } from "../turns/turn.ts";
 
 /** A conversation of one user with one agent. Its session is what its next turn goes on with; clearing ends it. */
 export interface Conversation {
@@ -19,7 +20,7 @@ export interface Conversation {
 export interface StoredMessage {
   readonly id: string;
   readonly role: ports.ConversationMessage["role"];
-  readonly parts: readonly ports.MessagePart[];
+  readonly parts: readonly StoredPart[];
   /** ISO 8601. */
   readonly at: string;
   readonly turnId: string;
@@ -27,6 +28,12 @@ export interface StoredMessage {
   /** What its query came with (open points 7); a user's message alone has it. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
+
+/** Files are kept by reference: what they hold is read when a model is to see it. */
+export type StoredPart =
+  | ports.MessagePart
+  | ({ readonly type: "media_ref" } & TurnFile)
+  | ({ readonly type: "file_ref" } & TurnFile);
 
 /** The stream of a conversation's messages. */
 export const messageStream = (conversationId: string): string => `conversations/${conversationId}`;

@@ -7,7 +7,7 @@ export async function readHistory(
   log: ports.EventLog,
   conversationId: string,
   signal: AbortSignal,
-): Promise<readonly ports.ConversationMessage[]> {
+): Promise<readonly Pick<StoredMessage, "role" | "parts">[]> {
   const newest: StoredMessage[] = [];
   let characters = 0;
   for await (const entry of log.read(messageStream(conversationId), { backwards: true, limit: HISTORY_MESSAGES, signal })) {

@@ -10,7 +10,17 @@ import { advanceRequest } from "./request-state.ts";
 /** One submission, checked; where it goes is still to be decided. */
 export interface Submission extends Pick<
   Turn,
-  "userId" | "agentId" | "clientRequestId" | "userMessageId" | "prompt" | "model" | "maxTurns" | "metadata" | "clientInstanceId"
+  | "userId"
+  | "agentId"
+  | "clientRequestId"
+  | "userMessageId"
+  | "prompt"
+  | "model"
+  | "maxTurns"
+  | "metadata"
+  | "clientInstanceId"
+  | "media"
+  | "files"
 > {
   readonly requestDigest: string;
   readonly contentDigest: string;

@@ -1,5 +1,6 @@
 import { ports } from "@portico/core";
 import * as v from "valibot";
+import { readAttachment, readAttachmentDefinition } from "./read-attachment.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { readUserMessage, type UserMessage, userMessageArguments } from "./user-message.ts";
 
@@ -43,16 +44,18 @@ export const builtInDefinitions: readonly ports.ToolDefinition[] = [
     riskLevel: "medium",
     requiresConfirmation: false,
   },
+  readAttachmentDefinition,
 ];
 
 /** Tools that belong to a turn: they speak to its user, and begin turns of other agents (open points 3 and 10). */
 export function builtInTools(given: {
   readonly turn: PlayedTurn;
+  readonly files: ports.UserFiles | undefined;
   /** Resolves when the message is where its readers find it. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
   readonly delegate: Delegate;
 }): ports.ToolSource {
-  const { turn, deliver, delegate } = given;
+  const { turn, files, deliver, delegate } = given;
   return {
     id: "turn",
     list: async () => builtInDefinitions,
@@ -75,6 +78,8 @@ export function builtInTools(given: {
             throw error;
           }
         }
+        case "ReadAttachment":
+          return readAttachment(files, turn.userId, args, signal);
         default:
           throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
       }

@@ -14,6 +14,8 @@ export interface PlayGiven {
   readonly models: readonly ports.ModelProvider[];
   readonly tools: readonly ports.ToolSource[];
   readonly telemetry: ports.Telemetry;
+  /** What users uploaded, where the instance takes files. */
+  readonly files: ports.UserFiles | undefined;
   readonly delegate: Delegate;
 }
 
@@ -23,8 +25,8 @@ export interface Playing {
   readonly turn: PlayedTurn;
   /** All tools that it may use; absent: those of the agent. */
   readonly toolIds?: readonly string[];
-  /** Earlier turns, oldest first. */
-  readonly history: (signal: AbortSignal) => Promise<readonly ports.ConversationMessage[]>;
+  /** Earlier turns, oldest first, and what is said to the agent now. */
+  readonly said: (signal: AbortSignal) => Promise<Pick<ports.AgentTurn, "history" | "input">>;
   readonly voice: TurnVoice;
   /** Brings a message to people. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
@@ -37,8 +39,8 @@ export interface Playing {
  * turn was taken away from this process.
  */
 export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
-  const { telemetry, agents, agentEngines, models, tools, delegate } = given;
-  const { context, turn, toolIds, history: readHistory, voice, deliver, stopping } = playing;
+  const { telemetry, agents, agentEngines, models, tools, files, delegate } = given;
+  const { context, turn, toolIds, said, voice, deliver, stopping } = playing;
   const signal = AbortSignal.any([context.signal, stopping]);
   try {
     const agent = await agents.find(turn.agentId);
@@ -47,10 +49,10 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
     const { definition } = agent;
     const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
     if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
-    const sources = [builtInTools({ turn, deliver, delegate }), ...tools];
-    const [{ provider, model }, history, offered] = await Promise.all([
+    const sources = [builtInTools({ turn, files, deliver, delegate }), ...tools];
+    const [{ provider, model }, { history, input }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
-      readHistory(signal),
+      said(signal),
       gatherTools(sources, toolIds ?? definition.tools, telemetry.log, signal),
     ]);
     const caller = { userId: turn.userId, agentId: turn.agentId, runId: turn.runId, providerId: provider };
@@ -61,7 +63,7 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
         provider,
         model,
         history,
-        input: [{ type: "text", text: turn.prompt }],
+        input,
         tools: offered.definitions,
         maxTurns: turn.maxTurns,
         caller,

@@ -7,6 +7,7 @@ import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedMessage } from "./bounds.ts";
 import type { Turn } from "./turn.ts";
+import { storedParts } from "./shown-files.ts";
 import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
 
 export type TurnRecords = ReturnType<typeof createTurnRecords>;
@@ -42,7 +43,7 @@ export function createTurnRecords(given: {
     entry: {
       id: turn.userMessageId,
       role: "user",
-      parts: [{ type: "text", text: turn.prompt }],
+      parts: storedParts(turn),
       at,
       turnId: turn.turnId,
       clientRequestId: turn.clientRequestId,

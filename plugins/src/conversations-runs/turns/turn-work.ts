@@ -6,6 +6,7 @@ import { boundedText } from "./bounds.ts";
 import { keepEnd, keepRestart } from "./keep-end.ts";
 import { persistently } from "./persistently.ts";
 import { type PlayGiven, playTurn } from "./play-turn.ts";
+import { createShownFiles, storedParts } from "./shown-files.ts";
 import { Transcript } from "./transcript.ts";
 import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "./turn.ts";
 import type { TurnDesk } from "./turn-desk.ts";
@@ -44,7 +45,7 @@ export function createTurnWork(given: TurnWorkGiven) {
         stop === undefined
           ? await playTurn(given, {
               ...{ context, turn, voice, stopping },
-              history: (signal) => earlierTurns(log, turn, signal),
+              said: (signal) => everythingSaid(given, turn, signal),
               deliver: (message) => voice.deliver(message),
             })
           : { ...nothing, status: "interrupted" as const, reason: stop };
@@ -71,9 +72,13 @@ export function createTurnWork(given: TurnWorkGiven) {
   return { run, closed };
 }
 
-/** The user message of this turn is the newest: it is what the agent is told now, and no history. */
-async function earlierTurns(log: ports.EventLog, turn: Turn, signal: AbortSignal): Promise<readonly ports.ConversationMessage[]> {
-  return (await readHistory(log, turn.conversationId, signal)).slice(0, -1);
+/** The conversation as the model sees it. The user message of this turn is the newest: it is what the agent is told now, and no history. */
+async function everythingSaid({ log, files }: TurnWorkGiven, turn: Turn, signal: AbortSignal) {
+  const earlier = (await readHistory(log, turn.conversationId, signal)).slice(0, -1);
+  const messages = [...earlier.map(({ parts }) => parts), storedParts(turn)];
+  const shown = await createShownFiles(files, turn.userId).show(messages, signal);
+  const history = earlier.map(({ role }, index) => ({ role, parts: shown[index]! }));
+  return { history, input: shown.at(-1)! };
 }
 
 /** `seq` is the last message's, so that a client knows whether it has all of them. */

@@ -17,12 +17,25 @@ export interface PlayedTurn {
   readonly delegation?: Delegation | undefined;
 }
 
+/** A file that came with a query, as it was then. */
+export interface TurnFile {
+  /** A mediaId, or a fileReference. */
+  readonly reference: string;
+  readonly name: string;
+  readonly mimeType: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
 /** An accepted query: everything that its execution needs, as the engine keeps it. */
 export interface Turn extends PlayedTurn {
   readonly conversationId: string;
   readonly clientRequestId: string;
   readonly userMessageId: string;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Media that the model is shown, and attachments that it may read. */
+  readonly media?: readonly TurnFile[] | undefined;
+  readonly files?: readonly TurnFile[] | undefined;
   /** Whose realtime connections hear of it. */
   readonly clientInstanceId?: string | undefined;
   /** It is the first of a new conversation, which is written down when it begins. */

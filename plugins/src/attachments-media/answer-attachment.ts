@@ -1,0 +1,30 @@
+import { contentDisposition, type Exchange, type ports, type RequestHead, sendStream } from "@portico/core";
+import { attachmentKey, type Attachment } from "./attachments.ts";
+import { fileErrors } from "./errors.ts";
+
+/** Sends an attachment, whole (specification 4.5). Throws `attachment_not_found` where its bytes are gone, and BlobsUnavailable. */
+export async function answerAttachment(given: {
+  readonly exchange: Exchange;
+  readonly head: RequestHead;
+  readonly attachment: Attachment;
+  readonly blobs: ports.Blobs;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { exchange, head, attachment, blobs, signal } = given;
+  const key = attachmentKey(attachment.attachmentId);
+  const there = await blobs.stat(key);
+  if (!there) throw fileErrors.attachment_not_found();
+  const headers = {
+    "content-type": "application/octet-stream",
+    "content-disposition": contentDisposition("attachment", attachment.name),
+    "content-length": `${there.size}`,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "sandbox",
+  };
+  await sendStream(exchange, { status: 200, headers, isBodiless: head.method === "HEAD", signal }, async () => {
+    const opened = await blobs.open(key, { signal });
+    if (!opened) throw fileErrors.attachment_not_found();
+    return opened.stream;
+  });
+}

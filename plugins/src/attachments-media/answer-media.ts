@@ -1,0 +1,66 @@
+import {
+  contentDisposition,
+  evaluateConditions,
+  type Exchange,
+  type ports,
+  readRange,
+  type RequestHead,
+  sendStream,
+  ServiceError,
+} from "@portico/core";
+import { fileErrors } from "./errors.ts";
+import { type Media, mediaKey } from "./media.ts";
+
+/**
+ * Sends media, or the range of it that is asked for (specification 4.5, rules 8 and 9). Throws `media_not_found` where the bytes are gone,
+ * `range_not_satisfiable`, and BlobsUnavailable.
+ */
+export async function answerMedia(given: {
+  readonly exchange: Exchange;
+  readonly head: RequestHead;
+  readonly media: Media;
+  /** For how long the link is still good. */
+  readonly secondsLeft: number;
+  readonly blobs: ports.Blobs;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { exchange, head, media, secondsLeft, blobs, signal } = given;
+  const key = mediaKey(media.mediaId);
+  const there = await blobs.stat(key);
+  if (!there) throw fileErrors.media_not_found();
+  const { size, modifiedAt } = there;
+  // Without a digest the time stands in: the bytes under an ID never change.
+  const etag = `"${media.sha256 ?? `${size.toString(16)}-${modifiedAt.toString(16)}`}"`;
+  const lastModified = new Date(Math.floor(modifiedAt / 1000) * 1000);
+  const headers = {
+    "content-type": media.mimeType,
+    "content-disposition": contentDisposition("inline", media.name),
+    "accept-ranges": "bytes",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "sandbox",
+    "cache-control": `private, max-age=${secondsLeft}`,
+    etag,
+    "last-modified": lastModified.toUTCString(),
+  };
+  const { outcome, allowsRange } = evaluateConditions(head, { etag, lastModified });
+  const nothing = async () => {
+    throw new Error("This answer has no body");
+  };
+  if (outcome === "not_modified") return sendStream(exchange, { status: 304, headers, isBodiless: true, signal }, nothing);
+  if (outcome === "precondition_failed") return sendStream(exchange, { status: 412, headers, isBodiless: true, signal }, nothing);
+  const range = allowsRange ? readRange(head.header("range"), size) : "whole";
+  if (range === "unsatisfiable")
+    throw new ServiceError(fileErrors.range_not_satisfiable, { headers: { "content-range": `bytes */${size}` } });
+  const [status, part] = range === "whole" ? ([200, {}] as const) : ([206, range] as const);
+  const length = range === "whole" ? size : range.end - range.start + 1;
+  const sized = {
+    ...headers,
+    "content-length": `${length}`,
+    ...(range !== "whole" && { "content-range": `bytes ${range.start}-${range.end}/${size}` }),
+  };
+  await sendStream(exchange, { status, headers: sized, isBodiless: head.method === "HEAD", signal }, async () => {
+    const opened = await blobs.open(key, { ...part, signal });
+    if (!opened) throw fileErrors.media_not_found();
+    return opened.stream;
+  });
+}

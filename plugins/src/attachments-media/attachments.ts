@@ -1,0 +1,88 @@
+import { hash } from "node:crypto";
+import { type ports, writeAgain } from "@portico/core";
+import { ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER } from "./limits.ts";
+
+/** What is kept of an attachment beside its bytes. */
+export interface Attachment {
+  readonly attachmentId: string;
+  readonly userId: string;
+  readonly name: string;
+  readonly mimeType: string;
+  /** ISO 8601. */
+  readonly createdAt: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** What one user has stored. Changed in the commit that changes what is stored, so that it is exact whatever happens. */
+interface Usage {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** Which of a user's limits is reached. */
+export type LimitReached = "attachment_limit" | "attachment_storage_limit";
+
+export type Attachments = ReturnType<typeof createAttachments>;
+
+const ATTACHMENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const FOLDER = "/attachments/";
+
+/** Under which key a user's attachment stands among the blobs. */
+export const attachmentKey = (attachmentId: string): string => `attachments/${attachmentId}`;
+
+/** What queries are given for an attachment: a path on this service, which is no URL (specification 2.7). */
+export const toFileReference = (attachmentId: string): string => FOLDER + attachmentId;
+
+/** The attachments of users, each with its place in the user's quota. */
+export function createAttachments(records: ports.Records) {
+  const attachments = records.collection<Attachment>({ name: "attachments" });
+  const usages = records.collection<Usage>({ name: "attachment-usage" });
+  const usageOf = (userId: string) => usages.get(usageKey(userId));
+
+  return {
+    /** Undefined for what is none, or another user's: nobody learns which. */
+    async find(userId: string, attachmentId: string): Promise<Attachment | undefined> {
+      const found = ATTACHMENT_ID.test(attachmentId) ? (await attachments.get(attachmentId))?.value : undefined;
+      return found?.userId === userId ? found : undefined;
+    },
+    /** The same by what queries are given. */
+    async findReference(userId: string, fileReference: string): Promise<Attachment | undefined> {
+      return fileReference.startsWith(FOLDER) ? this.find(userId, fileReference.slice(FOLDER.length)) : undefined;
+    },
+    /** Which limit lets this user store nothing more, of however few bytes. */
+    async reached(userId: string): Promise<LimitReached | undefined> {
+      return reachedWith((await usageOf(userId))?.value ?? NOTHING, 1);
+    },
+    /**
+     * Add what is stored, with `writes` in the same commit; or answer which limit it would pass, and then nothing was written. Two that
+     * together pass a limit are not both added.
+     */
+    add: (attachment: Attachment, writes: readonly ports.Write[]): Promise<LimitReached | undefined> =>
+      writeAgain(async () => {
+        const { attachmentId, userId, size } = attachment;
+        const usage = await usageOf(userId);
+        const { count, bytes } = usage?.value ?? NOTHING;
+        const reached = reachedWith({ count, bytes }, size);
+        if (reached) return reached;
+        await records.batch([
+          attachments.write.put(attachmentId, attachment, "absent"),
+          usages.write.put(usageKey(userId), { count: count + 1, bytes: bytes + size }, usage?.version ?? "absent"),
+          ...writes,
+        ]);
+        return undefined;
+      }),
+  };
+}
+
+const NOTHING: Usage = { count: 0, bytes: 0 };
+
+function reachedWith({ count, bytes }: Usage, more: number): LimitReached | undefined {
+  if (count >= ATTACHMENTS_PER_USER) return "attachment_limit";
+  return bytes + more > ATTACHMENT_BYTES_PER_USER ? "attachment_storage_limit" : undefined;
+}
+
+/** Any text can be a user's id. */
+function usageKey(userId: string): string {
+  return `user_${hash("sha256", userId)}`;
+}

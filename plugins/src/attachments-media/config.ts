@@ -1,0 +1,4 @@
+import * as v from "valibot";
+
+/** Attachments and media have no options: their limits are the specification's. */
+export const attachmentsMediaConfig = v.strictObject({});

@@ -1,0 +1,26 @@
+const MEBIBYTE = 1024 * 1024;
+
+/** Bytes of one attachment (specification 4.5). */
+export const ATTACHMENT_BYTES = 20 * MEBIBYTE;
+
+/** Attachments of one user, and bytes of all of them (specification 4.5). */
+export const ATTACHMENTS_PER_USER = 256;
+export const ATTACHMENT_BYTES_PER_USER = 512 * MEBIBYTE;
+
+/** Bytes of one media file (specification 4.5). */
+export const MEDIA_BYTES = 2048 * MEBIBYTE;
+
+/** What a multipart body has beside its file: boundaries, and the head of the part. */
+export const UPLOAD_ENVELOPE_BYTES = 64 * 1024;
+
+/** Media of one request for links (specification 4.5). */
+export const LINKED_MEDIA = 100;
+
+/** How long a signed link is valid (specification 4.5). */
+export const LINK_SECONDS = 5 * 60;
+
+/** Bytes at the beginning of a media file that tell what it is. */
+export const MEDIA_HEAD_BYTES = 64 * 1024;
+
+/** After so long what an upload of a process that died left behind is taken away. */
+export const ABANDONED_MS = 24 * 60 * 60_000;

@@ -1,0 +1,64 @@
+import { type ports, writeAgain } from "@portico/core";
+import { mediaTypeOfExtension } from "./media-type.ts";
+
+/** What is kept of a media file beside its bytes. */
+export interface Media {
+  readonly mediaId: string;
+  /** Whose it is. Media of earlier versions of the platform have no owner, and every user of the instance may read them. */
+  readonly userId?: string | undefined;
+  readonly type: "image" | "audio" | "video";
+  readonly name: string;
+  readonly mimeType: string;
+  readonly size: number;
+  /** Absent where nobody counted. */
+  readonly sha256?: string | undefined;
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+  /** ISO 8601. */
+  readonly createdAt: string;
+}
+
+/** Media as users may read it: `forbidden` is another user's. */
+export type MediaFound = { readonly media: Media } | "forbidden" | "missing";
+
+export type MediaStore = ReturnType<typeof createMedia>;
+
+const MEDIA_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[a-z0-9]{2,5}$/;
+
+/** Under which key media stands among the blobs. */
+export const mediaKey = (mediaId: string): string => `media/${mediaId}`;
+
+/** Whether a text can be a media's id: `<uuid>.<extension>`, of an extension that media have (specification 2.8). */
+export function isMediaId(text: string): boolean {
+  return MEDIA_ID.test(text) && mediaTypeOfExtension(text.slice(text.indexOf(".") + 1)) !== undefined;
+}
+
+/** The media of an instance. Functions throw RecordsUnavailable and BlobsUnavailable. */
+export function createMedia({ records, blobs }: { readonly records: ports.Records; readonly blobs: ports.Blobs }) {
+  const owned = records.collection<Media>({ name: "media" });
+
+  const find = async (mediaId: string): Promise<Media | undefined> => {
+    const known = (await owned.get(mediaId))?.value;
+    if (known) return known;
+    // Open points 6: a file without a record of its owner is from before there were any.
+    const legacy = await blobs.stat(mediaKey(mediaId));
+    const type = mediaTypeOfExtension(mediaId.slice(mediaId.indexOf(".") + 1));
+    if (!legacy || !type) return undefined;
+    const { kind, mimeType } = type;
+    const createdAt = new Date(legacy.modifiedAt).toISOString();
+    return { mediaId, type: kind, name: mediaId, mimeType, size: legacy.size, createdAt };
+  };
+
+  return {
+    /** Whoever reads by a signed link: it was given to somebody who may. */
+    find,
+    async findFor(userId: string, mediaId: string): Promise<MediaFound> {
+      const media = await find(mediaId);
+      if (!media) return "missing";
+      return media.userId === undefined || media.userId === userId ? { media } : "forbidden";
+    },
+    /** Add what is stored, with `writes` in the same commit. */
+    add: (media: Media, writes: readonly ports.Write[]): Promise<void> =>
+      writeAgain(() => records.batch([owned.write.put(media.mediaId, media, "absent"), ...writes])),
+  };
+}

@@ -1,0 +1,100 @@
+import type { ports, Scope } from "@portico/core";
+import { ABANDONED_MS } from "./limits.ts";
+
+/** An upload that has begun, and of which nobody was told yet that it is there. */
+interface PendingUpload {
+  readonly key: string;
+  readonly pending: true;
+  /** Milliseconds since 1970. */
+  readonly begunAt: number;
+}
+
+export type PendingUploads = ReturnType<typeof createPendingUploads>;
+
+const SWEEP_MS = 60 * 60_000;
+const PAGE = 200;
+
+/**
+ * Remembers which bytes are being stored. They and what is known of them cannot be written in one commit: what a process that died in
+ * between has stored is found here, and taken away.
+ */
+export function createPendingUploads(given: {
+  readonly records: ports.Records;
+  readonly blobs: ports.Blobs;
+  readonly clock: ports.Clock;
+  readonly log: ports.Log;
+}) {
+  const { records, blobs, clock, log } = given;
+  const pending = records.collection<PendingUpload>({ name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } });
+  const idOf = (key: string) => key.replace("/", ":");
+
+  /** Takes away what was begun so long ago that nobody stores it any more. */
+  const sweep = async (): Promise<void> => {
+    const oldest = { where: { pending: true }, order: { by: "begunAt", direction: "ascending" }, limit: PAGE } as const;
+    const { items } = await pending.query(oldest);
+    for (const { id, value, version } of items) {
+      if (clock.now() - value.begunAt < ABANDONED_MS) return;
+      await blobs.remove(value.key);
+      await pending.remove(id, version);
+    }
+  };
+
+  return {
+    /**
+     * Store bytes and then what is known of them: `keep` gets the write that ends the upload, for its own commit. Where either fails, or
+     * `keep` answers something, nothing stays. Rejects with what either rejects with.
+     */
+    async store<T, R>(
+      key: string,
+      put: () => Promise<T>,
+      keep: (stored: T, ends: ports.Write) => Promise<R | undefined>,
+    ): Promise<R | undefined> {
+      await pending.put(idOf(key), { key, pending: true, begunAt: clock.now() });
+      try {
+        const refused = await keep(await put(), pending.write.remove(idOf(key)));
+        if (refused !== undefined) await undo(key);
+        return refused;
+      } catch (error) {
+        // Whether a commit took effect can be unknown: what it wrote then says so, and the bytes stay.
+        if (!(await isKept(key))) await undo(key);
+        throw error;
+      }
+    },
+    /** Looks for abandoned uploads now and then, until the app closes. */
+    watch(scope: Scope): void {
+      let sweeping: Promise<void> = Promise.resolve();
+      let timer: ports.Timer | undefined;
+      let isClosed = false;
+      const run = () => {
+        sweeping = sweep()
+          .catch((error: unknown) => log.error("Abandoned uploads could not be taken away", {}, error))
+          .then(() => {
+            if (!isClosed) timer = clock.after(SWEEP_MS, run);
+          });
+      };
+      run();
+      scope.onClose(async () => {
+        isClosed = true;
+        timer?.cancel();
+        await sweeping;
+      });
+    },
+  };
+
+  /** The record of the pending upload goes in the commit that keeps it. Unreadable stores leave everything to the sweep. */
+  async function isKept(key: string): Promise<boolean> {
+    return pending.get(idOf(key)).then(
+      (found) => found === undefined,
+      () => true,
+    );
+  }
+
+  async function undo(key: string): Promise<void> {
+    try {
+      await blobs.remove(key);
+      await pending.remove(idOf(key));
+    } catch (error) {
+      log.warn("An upload that was refused could not be taken away, and will be later", {}, error);
+    }
+  }
+}

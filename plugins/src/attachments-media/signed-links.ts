@@ -1,0 +1,39 @@
+import type { ports } from "@portico/core";
+import { LINK_SECONDS } from "./limits.ts";
+
+export type SignedLinks = ReturnType<typeof createSignedLinks>;
+
+const PURPOSE = "media-link";
+const SECONDS = /^[1-9][0-9]{0,11}$/;
+
+/** What a link says, as it came. */
+export interface PresentedLink {
+  readonly mediaId: string;
+  readonly expires: unknown;
+  readonly signature: unknown;
+}
+
+/** Links to media that anybody may read who has them, for five minutes (specification 4.5, rule 7). Throws SigningUnavailable. */
+export function createSignedLinks({ signing, clock }: { readonly signing: ports.Signing; readonly clock: ports.Clock }) {
+  return {
+    async sign(mediaId: string): Promise<{ readonly mediaId: string; readonly url: string; readonly expiresAt: string }> {
+      // Down to the second: not one more than five minutes.
+      const expires = Math.floor(clock.now() / 1000) + LINK_SECONDS;
+      const signature = await signing.sign(PURPOSE, messageOf(mediaId, `${expires}`));
+      const url = `/media/${mediaId}?expires=${expires}&signature=${signature}`;
+      return { mediaId, url, expiresAt: new Date(expires * 1000).toISOString() };
+    },
+    /** For how many seconds a link is still good; `expired` is only said of one that was good. */
+    async check({ mediaId, expires, signature }: PresentedLink): Promise<number | "invalid" | "expired"> {
+      if (typeof expires !== "string" || typeof signature !== "string" || !SECONDS.test(expires)) return "invalid";
+      if (!(await signing.verify(PURPOSE, messageOf(mediaId, expires), signature))) return "invalid";
+      const left = Number(expires) - Math.floor(clock.now() / 1000);
+      return left > 0 ? left : "expired";
+    },
+  };
+}
+
+/** A HEAD works with the link of a GET: both read (open points 6). */
+function messageOf(mediaId: string, expires: string): string {
+  return `read\n${mediaId}\n${expires}`;
+}

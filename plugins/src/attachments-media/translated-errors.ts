@@ -1,0 +1,29 @@
+import { BodyTooLarge, ports, UploadInvalid, UploadTooLarge } from "@portico/core";
+import { fileErrors } from "./errors.ts";
+
+/** What went wrong with an attachment, in the area's words; what is none of them comes back as it is. */
+export function toAttachmentError(error: unknown): unknown {
+  if (error instanceof UploadInvalid) return fileErrors.attachment_file_required(undefined, { reason: error.reason }, error);
+  if (isTooLarge(error)) return fileErrors.attachment_too_large(undefined, {}, error);
+  if (isStoreAway(error)) return fileErrors.attachment_storage_unavailable(undefined, {}, error);
+  return error;
+}
+
+/** The same for media. */
+export function toMediaError(error: unknown): unknown {
+  if (error instanceof UploadInvalid) return fileErrors.media_file_required(undefined, { reason: error.reason }, error);
+  if (isTooLarge(error)) return fileErrors.media_too_large(undefined, {}, error);
+  if (isStoreAway(error)) return fileErrors.media_internal_error(undefined, {}, error);
+  if (error instanceof ports.SigningUnavailable) return fileErrors.media_signing_unavailable(undefined, {}, error);
+  return error;
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof UploadTooLarge || error instanceof BodyTooLarge || error instanceof ports.BlobTooLarge;
+}
+
+function isStoreAway(error: unknown): boolean {
+  return (
+    error instanceof ports.BlobsUnavailable || error instanceof ports.RecordsUnavailable || error instanceof ports.RecordConflict
+  );
+}

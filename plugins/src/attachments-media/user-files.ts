@@ -1,0 +1,50 @@
+import { defineAdapter, ports } from "@portico/core";
+import { attachmentKey, createAttachments } from "./attachments.ts";
+import { createMedia, isMediaId, mediaKey } from "./media.ts";
+
+/** What this area keeps, for the areas that use it: to their owners alone, and media without an owner to everybody (open points 6). */
+export const userFiles = defineAdapter({
+  name: "user-files/attachments-media",
+  port: ports.userFiles,
+  needs: { blobs: ports.blobs, records: ports.records },
+  open({ blobs, records }): ports.UserFiles {
+    const attachments = createAttachments(records);
+    const media = createMedia({ records, blobs });
+    const toFile = (
+      key: string,
+      { name, mimeType, size }: Pick<ports.UserFile, "name" | "mimeType" | "size">,
+    ): ports.UserFile => ({
+      name,
+      mimeType,
+      size,
+      open: (signal) =>
+        translated(async () => {
+          const opened = await blobs.open(key, { signal });
+          if (!opened) throw new ports.UserFilesUnavailable("The file is gone");
+          return opened.stream;
+        }),
+    });
+    return {
+      id: "attachments-media",
+      media: (userId, mediaId) =>
+        translated(async () => {
+          const found = isMediaId(mediaId) ? await media.findFor(userId, mediaId) : "missing";
+          return typeof found === "string" ? undefined : toFile(mediaKey(mediaId), found.media);
+        }),
+      attachment: (userId, fileReference) =>
+        translated(async () => {
+          const found = await attachments.findReference(userId, fileReference);
+          return found && toFile(attachmentKey(found.attachmentId), found);
+        }),
+    };
+  },
+});
+
+async function translated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const isAway = cause instanceof ports.RecordsUnavailable || cause instanceof ports.BlobsUnavailable;
+    throw isAway ? new ports.UserFilesUnavailable("The files cannot be reached", { cause }) : cause;
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * What moving files costs: `npm run bench:media`, about a minute. Service and bare servers are processes of their own, one at a time over the same
+ * disk; the client is this process. Bare is node:http with a file stream, without multipart, digests, links and checks.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { Pool } from "undici";
+import { TOKENS } from "../harness/agent-app.ts";
+import { png } from "../harness/files-app.ts";
+import { startWorker } from "./proxy/child.ts";
+import type { ServerJob, ServerResult } from "./media/server.ts";
+
+const MIB = 1024 * 1024;
+const UPLOAD_BYTES = 1024 * MIB;
+const UPLOADS = 3;
+const READS = [
+  { what: "64 KiB", size: 64 * 1024, reads: 20_000 },
+  { what: "64 MiB", size: 64 * MIB, reads: 60 },
+  { what: "64 KiB ranges of 64 MiB", size: 64 * MIB, reads: 20_000, range: 64 * 1024 },
+];
+const CONCURRENCY = 32;
+const BOUNDARY = "----bench-of-portico";
+const headers = { "x-agent-service-token": TOKENS.owner };
+
+console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
+console.log("upload of 1 GiB | MiB/s | peak memory MiB | bare MiB/s | rate ÷ bare");
+for (let time = 0; time < UPLOADS; time++) {
+  const own = await withServer("server", (url, peak) => measureUpload(url, true, peak));
+  const bare = await withServer("bare", (url, peak) => measureUpload(url, false, peak));
+  const cells = [own.rate.toFixed(0), (own.peak / MIB).toFixed(0), bare.rate.toFixed(0), (own.rate / bare.rate).toFixed(2)];
+  console.log(`${time + 1} of ${UPLOADS} | ${cells.join(" | ")}`);
+}
+
+console.log(`\nsigned reads at concurrency ${CONCURRENCY} | reads/s | MiB/s | bare reads/s | rate ÷ bare`);
+for (const { what, size, reads, range } of READS) {
+  const own = await withServer("server", async (url) => measureReads(url, await linkOf(url, size), { size, reads, range }));
+  const bare = await withServer("bare", async (url) => {
+    const answer = await fetch(url, { method: "POST", body: png(1, 1, size - png().length) as Buffer<ArrayBuffer> });
+    const { path } = (await answer.json()) as { path: string };
+    return measureReads(url, `/?path=${encodeURIComponent(path)}`, { size, reads, range });
+  });
+  const cells = [own, (own * (range ?? size)) / MIB, bare].map((value) => value.toFixed(0));
+  console.log(`${what} | ${cells.join(" | ")} | ${(own / bare).toFixed(2)}`);
+}
+
+async function withServer<T>(kind: "server" | "bare", use: (url: string, peak: () => Promise<number>) => Promise<T>): Promise<T> {
+  const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-media-"));
+  const server = startWorker<ServerJob, ServerResult>(new URL(`media/${kind}.ts`, import.meta.url));
+  try {
+    const { url = "" } = await server.run({ do: "open", dataDir });
+    return await use(url, async () => (await server.run({ do: "peak" })).peak ?? Number.NaN);
+  } finally {
+    await server.stop();
+    rmSync(dataDir, { recursive: true });
+  }
+}
+
+/** The body of an upload of so many bytes, with a multipart envelope or without. */
+async function* bodyOf(isMultipart: boolean): AsyncIterable<Buffer> {
+  const chunk = randomBytes(64 * 1024);
+  if (isMultipart) {
+    yield Buffer.from(
+      `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="film.mp4"\r\ncontent-type: video/mp4\r\n\r\n`,
+    );
+    // An MP4's first box; what comes behind it nobody looks at.
+    const head = Buffer.alloc(chunk.length);
+    head.write("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41", 0, "latin1");
+    yield head;
+  } else yield chunk;
+  for (let sent = chunk.length; sent < UPLOAD_BYTES; sent += chunk.length) yield chunk;
+  if (isMultipart) yield Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
+}
+
+async function measureUpload(url: string, isMultipart: boolean, peak: () => Promise<number>) {
+  const begun = performance.now();
+  const answer = await fetch(`${url}/api/media/upload`, {
+    method: "POST",
+    headers: { ...headers, ...(isMultipart && { "content-type": `multipart/form-data; boundary=${BOUNDARY}` }) },
+    body: Readable.toWeb(Readable.from(bodyOf(isMultipart), { objectMode: false })) as ReadableStream<Uint8Array>,
+    duplex: "half",
+  } as RequestInit);
+  if (!answer.ok) throw new Error(`An upload was answered with ${answer.status}: ${await answer.text()}`);
+  await answer.body?.cancel();
+  const rate = UPLOAD_BYTES / MIB / ((performance.now() - begun) / 1000);
+  return { rate, peak: await peak() };
+}
+
+async function linkOf(url: string, size: number): Promise<string> {
+  const form = new FormData();
+  form.append("file", new Blob([png(1, 1, size - png().length) as Buffer<ArrayBuffer>], { type: "image/png" }), "a.png");
+  const uploaded = await fetch(`${url}/api/media/upload`, { method: "POST", headers, body: form });
+  const { mediaId } = (await uploaded.json()) as { mediaId: string };
+  const asked = await fetch(`${url}/api/media/access-urls`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify({ mediaIds: [mediaId] }),
+  });
+  return ((await asked.json()) as { items: readonly { url: string }[] }).items[0]!.url;
+}
+
+async function measureReads(
+  url: string,
+  path: string,
+  { size, reads, range }: { readonly size: number; readonly reads: number; readonly range?: number | undefined },
+): Promise<number> {
+  const pool = new Pool(url, { connections: CONCURRENCY });
+  const read = async (at: number) => {
+    const start = range === undefined ? 0 : (at * range) % (size - range);
+    const asked = range === undefined ? {} : { range: `bytes=${start}-${start + range - 1}` };
+    const { statusCode, body } = await pool.request({ path, method: "GET", headers: asked });
+    if (statusCode !== 200 && statusCode !== 206) throw new Error(`A read was answered with ${statusCode}`);
+    let length = 0;
+    for await (const chunk of body) length += (chunk as Buffer).length;
+    if (length !== (range ?? size)) throw new Error(`A read had ${length} bytes`);
+  };
+  await read(0);
+  let next = 0;
+  const begun = performance.now();
+  await Promise.all(
+    Array.from({ length: CONCURRENCY }, async () => {
+      while (next < reads) await read(next++);
+    }),
+  );
+  const perSecond = (reads * 1000) / (performance.now() - begun);
+  await pool.close();
+  return perSecond;
+}

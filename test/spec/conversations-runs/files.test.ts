@@ -1,0 +1,161 @@
+import { type MemoryUserFile, memoryUserFiles } from "@portico/adapters/user-files/memory";
+import type { ports } from "@portico/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
+
+const PICTURE = { userId: "owner", name: "picture.png", mimeType: "image/png", bytes: Buffer.from("a picture") };
+const NOTE = { userId: "owner", name: "note.txt", mimeType: "text/plain", bytes: Buffer.from("Tea at five. 🍵") };
+const media = new Map<string, MemoryUserFile>();
+const attachments = new Map<string, MemoryUserFile>();
+const seen: { readonly history: ports.AgentTurn["history"]; readonly input: ports.AgentTurn["input"] }[] = [];
+
+let service: AgentService;
+let client: AgentClient;
+beforeEach(async () => {
+  media.clear();
+  attachments.clear();
+  media.set("m-1.png", PICTURE).set("m-2.png", { ...PICTURE, userId: "member" });
+  attachments.set("/attachments/a-1", NOTE).set("/attachments/a-2", { ...NOTE, userId: "member" });
+  seen.length = 0;
+  service = await startAgentService({
+    adapters: [memoryUserFiles({ media, attachments })],
+    agents: new Map([["helper", { name: "Helper", engine: "scripted", tools: ["ReadAttachment"] }]]),
+  });
+  service.engine.otherwise(async ({ history, input }, { say }) => {
+    seen.push({ history, input });
+    await say({ type: "text", delta: "Seen" });
+  });
+  client = await service.connect("owner");
+  await expect.poll(() => client.socket.connected).toBe(true);
+});
+afterEach(() => service.close());
+
+const start = (more: object, options: object = {}) => client.start("Look", { ...more }, { ...options });
+const played = async (more: object, options: object = {}) => {
+  const { status, clientRequestId } = await start(more, options);
+  expect(status).toBe(202);
+  return client.ended(clientRequestId);
+};
+const shown = { type: "media", mediaType: "image/png", name: "picture.png", data: PICTURE.bytes.toString("base64") };
+
+describe("mediaRefs (4.5 rule 11)", () => {
+  it("reach the model beside the words", async () => {
+    await played({ mediaRefs: [{ mediaId: "m-1.png", type: "image", name: "whatever" }] });
+    expect(seen).toEqual([{ history: [], input: [{ type: "text", text: "Look" }, shown] }]);
+  });
+
+  it("are enough without any words", async () => {
+    await played({ prompt: "", mediaRefs: [{ mediaId: "m-1.png" }] });
+    expect(seen[0]!.input).toEqual([shown]);
+  });
+
+  it("are seen again in the next turn, and are kept in the conversation as references", async () => {
+    const { data } = await played({ mediaRefs: [{ mediaId: "m-1.png" }] });
+    const { clientRequestId } = await client.followUp(data.sessionId, "And now?");
+    await client.ended(clientRequestId);
+    expect(seen[1]!.history[0]).toEqual({ role: "user", parts: [{ type: "text", text: "Look" }, shown] });
+    const { body } = await service.call("owner", "GET", `/api/conversations/${data.conversationId}/messages`);
+    expect(body.messages[0].parts).toEqual([
+      { type: "text", text: "Look" },
+      { type: "media_ref", reference: "m-1.png", name: "picture.png", mimeType: "image/png", size: PICTURE.bytes.length },
+    ]);
+  });
+
+  it.each(["m-2.png", "m-3.png", "../m-1.png", "constructor"])("400 for %s, which is another user's or none", async (mediaId) => {
+    const { status, body } = await start({ mediaRefs: [{ mediaId }] });
+    expect([status, body.code]).toEqual([400, "unknown_media"]);
+    expect(seen).toEqual([]);
+  });
+
+  it.each([[[{}]], [["m-1.png"]], [[{ mediaId: 1 }]], ["m-1.png"], [Array.from({ length: 33 }, () => ({ mediaId: "m-1.png" }))]])(
+    "400 for what is no list of media (%#)",
+    async (mediaRefs) => {
+      const { status, body } = await start({ mediaRefs });
+      expect([status, body.code]).toEqual([400, "invalid_request"]);
+    },
+  );
+
+  it("that are gone, or too much, become notes", async () => {
+    media.set("large.png", { ...PICTURE, name: "large.png", bytes: Buffer.alloc(20 * 1024 * 1024 + 1) });
+    const { data } = await played({ mediaRefs: [{ mediaId: "large.png" }, { mediaId: "m-1.png" }] });
+    expect(seen[0]!.input[1]).toEqual({ type: "text", text: expect.stringContaining("too large") });
+    expect(seen[0]!.input[2]).toEqual(shown);
+    media.delete("m-1.png");
+    const { clientRequestId } = await client.followUp(data.sessionId, "And now?");
+    await client.ended(clientRequestId);
+    expect(seen[1]!.history[0]!.parts[2]).toEqual({ type: "text", text: expect.stringContaining("not there any more") });
+  });
+
+  it("the same submission again is a duplicate, whatever has become of its media", async () => {
+    const { sent, clientRequestId } = await start({ mediaRefs: [{ mediaId: "m-1.png" }] });
+    await client.ended(clientRequestId);
+    media.delete("m-1.png");
+    const { status, body } = await service.call("owner", "POST", "/api/query/start", sent);
+    expect([status, body.duplicate]).toEqual([202, true]);
+    expect(seen).toHaveLength(1);
+  });
+});
+
+describe("options.fileReferences (4.5 rule 11)", () => {
+  const read = async (args: object) => {
+    let result: ports.ToolResult | undefined;
+    service.engine.on("Read", async (_turn, { callTool, signal }) => {
+      result = await callTool({ toolId: "ReadAttachment", arguments: args }, signal);
+    });
+    const { clientRequestId } = await client.start("Read");
+    await client.ended(clientRequestId);
+    return result!;
+  };
+
+  it("are named to the model, which reads them with ReadAttachment", async () => {
+    await played({}, { fileReferences: ["/attachments/a-1"] });
+    expect(seen[0]!.input[1]).toEqual({
+      type: "text",
+      text: expect.stringMatching(/"note\.txt".*ReadAttachment.*\/attachments\/a-1/),
+    });
+    expect(await read({ fileReference: "/attachments/a-1" })).toEqual({
+      content: [{ type: "text", text: "Tea at five. 🍵" }],
+      isError: false,
+    });
+  });
+
+  it.each(["/attachments/a-2", "/attachments/a-3", "/etc/passwd", ""])(
+    "400 for %j, which is another user's or none",
+    async (reference) => {
+      const { status, body } = await start({}, { fileReferences: [reference] });
+      expect([status, body.code]).toEqual([400, "unknown_file"]);
+    },
+  );
+
+  it.each(["/attachments/a-2", "/attachments/a-3", "/etc/passwd"])(
+    "ReadAttachment reads no file of others: %s",
+    async (fileReference) => {
+      expect((await read({ fileReference })).isError).toBe(true);
+    },
+  );
+
+  it("ReadAttachment reads long texts in pieces, which together are the text", async () => {
+    const text = Array.from({ length: 20_000 }, (_, at) => `Line ${at} ä`).join("\n");
+    attachments.set("long", { ...NOTE, bytes: Buffer.from(text) });
+    let [whole, offset]: [string, number | undefined] = ["", 0];
+    while (offset !== undefined) {
+      const { content } = await read({ fileReference: "long", offset });
+      const [first] = content;
+      const piece = first?.type === "text" ? first.text : "";
+      const more = /\n\[there is more: go on with offset (\d+)\]$/.exec(piece);
+      whole += more ? piece.slice(0, more.index) : piece;
+      offset = more ? Number(more[1]) : undefined;
+    }
+    expect(whole).toBe(text);
+  });
+
+  it("ReadAttachment shows images, and tells what is no text", async () => {
+    attachments
+      .set("image", PICTURE)
+      .set("binary", { ...NOTE, mimeType: "application/zip", bytes: Buffer.from([0x50, 0x4b, 0, 0xff]) });
+    expect((await read({ fileReference: "image" })).content).toEqual([
+      { type: "image", mimeType: "image/png", data: shown.data },
+    ]);
+    expect(await read({ fileReference: "binary" })).toMatchObject({ isError: true });
+  });
+});
