@@ -11,7 +11,7 @@ export class BodyCut extends Error {
   override readonly name = "BodyCut";
 }
 
-/** Nothing more of the body arrived for too long. */
+/** Nothing more of the body arrived for too long, or not all of it within its time. */
 export class BodySilent extends Error {
   override readonly name = "BodySilent";
 }
@@ -23,6 +23,8 @@ export class BodyAlreadyRead extends Error {
 
 /** Silence after which an upload counts as dead. Slow uploads are welcome; silent ones are not. */
 export const BODY_SILENCE_MS = 60_000;
+/** In this time a body has to be there that is held in memory until then: whoever drips it for longer keeps the memory for nothing. */
+export const BODY_WHOLE_MS = 300_000;
 
 export interface BodyLimits {
   /** Bytes; one more is refused with BodyTooLarge, also where no length was declared. */
@@ -31,6 +33,8 @@ export interface BodyLimits {
   readonly declared?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly silenceMs?: number;
+  /** Milliseconds for all of it; default: as long as it takes. */
+  readonly wholeMs?: number;
 }
 
 /**
@@ -43,6 +47,7 @@ export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buff
   return new Promise((resolve, reject) => {
     let size = 0;
     let silence: Timer | undefined;
+    let late: Timer | undefined;
     let settled = false;
     let taking: Promise<void> | undefined;
     let ended = false;
@@ -50,6 +55,7 @@ export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buff
       if (settled) return;
       settled = true;
       silence?.cancel();
+      late?.cancel();
       body.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onError);
       if (error === undefined) return resolve();
       body.pause();
@@ -97,13 +103,15 @@ export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buff
     if (body.destroyed) return settle(new BodyCut("The body ended before it was complete"));
     body.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onError);
     watch();
+    if (limits.wholeMs !== undefined)
+      late = limits.clock?.after(limits.wholeMs, () => settle(new BodySilent("The body took too long to arrive")));
   });
 }
 
-/** A whole body in memory, for bodies whose limit is small. Rejects as `eachChunk` does. */
+/** A whole body in memory, for bodies whose limit is small; it has five minutes. Rejects as `eachChunk` does. */
 export async function readBody(body: Readable, limits: BodyLimits): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  await eachChunk(body, limits, (chunk) => void chunks.push(chunk));
+  await eachChunk(body, { wholeMs: BODY_WHOLE_MS, ...limits }, (chunk) => void chunks.push(chunk));
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 

@@ -89,6 +89,32 @@ describe("a body that stops arriving", () => {
     expect((await reading).toString()).toBe("slow");
   });
 
+  it("is refused where it drips into memory for longer than five minutes", async () => {
+    const clock = createManualClock();
+    const body = new PassThrough();
+    const reading = readBody(body, { limit: 100, clock });
+    const refused = expect(reading).rejects.toMatchObject({ name: "BodySilent" });
+    for (let half = 0; half < 10; half++) {
+      body.write("x");
+      await clock.advance(30_000);
+    }
+    await refused;
+  });
+
+  it("drips on for as long as it takes where nothing of it is held", async () => {
+    const clock = createManualClock();
+    const body = new PassThrough();
+    let taken = 0;
+    const reading = eachChunk(body, { limit: 100, clock }, () => void taken++);
+    for (let half = 0; half < 20; half++) {
+      body.write("x");
+      await clock.advance(30_000);
+    }
+    body.end();
+    await reading;
+    expect(taken).toBe(20);
+  });
+
   it("is not silent while its reader is busy", async () => {
     const clock = createManualClock();
     const body = new PassThrough();
