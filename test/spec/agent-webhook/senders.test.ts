@@ -2,7 +2,7 @@ import { createClient, isCallFailed } from "@portico/core/client";
 import { Secret } from "@portico/core";
 import { sign } from "@octokit/webhooks-methods";
 import { agentWebhookContract } from "@portico/plugins/agent-webhook/contract";
-import Stripe from "stripe";
+import { Stripe } from "stripe";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { forwardGithub } from "../../../playground/forward-github.ts";
 import { forwardStripe } from "../../../playground/forward-stripe.ts";
