@@ -239,6 +239,8 @@ class JournalEngine implements ports.Engine {
       return { state: "completed", endedAt: this.#clock.now(), output: toJsonText("What the work answered", output) };
     } catch (thrown) {
       if (this.#stopped && execution.signal.reason === this.#stopped) return undefined;
+      // What was asked for is no failure.
+      if (!execution.signal.aborted) this.#log.error("Work failed", { kind: kind.kind, id: execution.id }, thrown);
       const { name, message } = describeThrown(thrown);
       return { state: "failed", endedAt: this.#clock.now(), error: `${name}: ${message}` };
     }

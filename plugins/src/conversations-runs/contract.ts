@@ -70,6 +70,8 @@ export const receipt = v.object({
   usage: v.optional(v.unknown()),
   duration_ms: v.optional(v.number()),
   interruption_reason: optionalText,
+  /** Why it failed, in words for its user. */
+  failure: v.optional(v.object({ code: text, message: text })),
 });
 
 const conversation = v.object({

@@ -80,3 +80,6 @@ export const SHOWN_MEDIA_BYTES = 20 * 1024 * 1024;
 /** Characters of an attachment that its tool gives at once, and bytes of an image that it shows. */
 export const READ_CHARACTERS = 40_000;
 export const READ_IMAGE_BYTES = 4 * 1024 * 1024;
+
+/** How long an agent engine may go on after its turn was stopped. */
+export const ABANDONED_AFTER_MS = 5000;

@@ -129,7 +129,11 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     const [run] = await ended(1);
     expect(run).toMatchObject({ status: "failed", failure_reason: "error" });
     expect(await receiptsOf(run.run_id)).toEqual([
-      expect.objectContaining({ output: "So far", outcome: { status: "failed", auto_completed: false } }),
+      expect.objectContaining({
+        output: "So far",
+        outcome: { status: "failed", auto_completed: false },
+        failure: { code: "internal_error", message: "The turn failed" },
+      }),
     ]);
   });
 
@@ -168,6 +172,20 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
         interruption_reason: "background_timeout",
       }),
     ]);
+  });
+
+  it("whose engine does not listen to its signal ends all the same, and the agent's other events go on", async () => {
+    const clock = createManualClock();
+    await start({ clock, background: { timeoutMs: 60_000, concurrencyPerAgent: 1 } });
+    service.engine.on("deaf", () => new Promise(() => {}));
+    await work("deaf");
+    await work("next");
+    await expect.poll(() => service.engine.played).toEqual(["deaf"]);
+    await clock.advance(60_000);
+    await clock.advance(5000);
+    await expect.poll(() => service.engine.played).toEqual(["deaf", "next"]);
+    const all = await ended(2);
+    expect(all.map(({ status }: { status: string }) => status).sort()).toEqual(["completed", "failed"]);
   });
 
   it("can be stopped by its user over the realtime channel, by its session", async () => {

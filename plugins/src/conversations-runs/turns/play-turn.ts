@@ -1,4 +1,5 @@
 import { describeCause, ports } from "@portico/core";
+import { ABANDONED_AFTER_MS } from "../limits.ts";
 import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
 import { leftBehind, type TurnEnd } from "./turn-end.ts";
@@ -9,6 +10,7 @@ import type { TurnVoice } from "./turn-voice.ts";
 import type { UserMessage } from "./user-message.ts";
 
 export interface PlayGiven {
+  readonly clock: ports.Clock;
   readonly agents: ports.Agents;
   readonly agentEngines: readonly ports.AgentEngine[];
   readonly models: readonly ports.ModelProvider[];
@@ -39,7 +41,7 @@ export interface Playing {
  * turn was taken away from this process.
  */
 export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
-  const { telemetry, agents, agentEngines, models, tools, files, delegate } = given;
+  const { clock, telemetry, agents, agentEngines, models, tools, files, delegate } = given;
   const { context, turn, toolIds, said, voice, deliver, stopping } = playing;
   const signal = AbortSignal.any([context.signal, stopping]);
   try {
@@ -56,7 +58,7 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
       gatherTools(sources, toolIds ?? definition.tools, telemetry.log, signal),
     ]);
     const caller = { userId: turn.userId, agentId: turn.agentId, runId: turn.runId, providerId: provider };
-    const outcome = await agentEngine.run(
+    const running = agentEngine.run(
       {
         agentId: turn.agentId,
         agent: definition,
@@ -75,6 +77,7 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
         say: (saying) => voice.say(saying),
       },
     );
+    const outcome = await orAbandoned(running, signal, clock);
     const { output, messages, toolCalls, usage, end } = outcome;
     return { status: "completed", output, messages, toolCalls, usage, ...(end === "max_turns" && { isCut: true, reason: end }) };
   } catch (error) {
@@ -87,6 +90,22 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
     const { code, message } = failureOf(error);
     telemetry.log.warn("A turn failed", { turn: turn.turnId, agent: turn.agentId, code }, error);
     return { ...left, status: "failed", reason: "error", failure: { code, message } };
+  }
+}
+
+/** An engine that does not listen to its signal holds up nobody: a little later its turn ends without it, and what it still says is not heard. */
+async function orAbandoned<T>(running: Promise<T>, signal: AbortSignal, clock: ports.Clock): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  let timer: ports.Timer | undefined;
+  const onAbort = () => (timer = clock.after(ABANDONED_AFTER_MS, () => reject(signal.reason)));
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  running.catch(() => {});
+  try {
+    return await Promise.race([running, promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    timer?.cancel();
   }
 }
 

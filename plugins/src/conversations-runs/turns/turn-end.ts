@@ -62,6 +62,7 @@ export function toReceipt(
     ...(end.usage && { usage: end.usage }),
     duration_ms: Math.max(Date.parse(at) - Date.parse(started), 0),
     ...(end.status === "interrupted" && end.reason !== undefined && { interruption_reason: end.reason }),
+    ...(end.failure && { failure: end.failure }),
   };
 }
 
