@@ -2,8 +2,8 @@
  * What moving files costs: `npm run bench:media`, about a minute. Service and bare servers are processes of their own, one at a time over the same
  * disk; the client is this process. Bare is node:http with a file stream, without multipart, digests, links and checks.
  */
-import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -11,6 +11,7 @@ import { Pool } from "undici";
 import { TOKENS } from "../harness/agent-app.ts";
 import { png } from "../harness/files-app.ts";
 import { startWorker } from "./proxy/child.ts";
+import { signedFiles, startNginx } from "./proxy/nginx.ts";
 import type { ServerJob, ServerResult } from "./media/server.ts";
 
 const MIB = 1024 * 1024;
@@ -34,7 +35,9 @@ for (let time = 0; time < UPLOADS; time++) {
   console.log(`${time + 1} of ${UPLOADS} | ${cells.join(" | ")}`);
 }
 
-console.log(`\nsigned reads at concurrency ${CONCURRENCY} | reads/s | MiB/s | bare reads/s | rate ÷ bare`);
+console.log(
+  `\nsigned reads at concurrency ${CONCURRENCY} | reads/s | MiB/s | bare reads/s | rate ÷ bare | nginx reads/s | rate ÷ nginx`,
+);
 for (const { what, size, reads, range } of READS) {
   const own = await withServer("server", async (url) => measureReads(url, await linkOf(url, size), { size, reads, range }));
   const bare = await withServer("bare", async (url) => {
@@ -42,8 +45,10 @@ for (const { what, size, reads, range } of READS) {
     const { path } = (await answer.json()) as { path: string };
     return measureReads(url, `/?path=${encodeURIComponent(path)}`, { size, reads, range });
   });
+  const nginx = await withNginx(size, (url, path) => measureReads(url, path, { size, reads, range }));
   const cells = [own, (own * (range ?? size)) / MIB, bare].map((value) => value.toFixed(0));
-  console.log(`${what} | ${cells.join(" | ")} | ${(own / bare).toFixed(2)}`);
+  const beside = nginx === undefined ? "not installed | " : `${nginx.toFixed(0)} | ${(own / nginx).toFixed(2)}`;
+  console.log(`${what} | ${cells.join(" | ")} | ${(own / bare).toFixed(2)} | ${beside}`);
 }
 
 async function withServer<T>(kind: "server" | "bare", use: (url: string, peak: () => Promise<number>) => Promise<T>): Promise<T> {
@@ -55,6 +60,22 @@ async function withServer<T>(kind: "server" | "bare", use: (url: string, peak: (
   } finally {
     await server.stop();
     rmSync(dataDir, { recursive: true });
+  }
+}
+
+/** nginx with a file of this size, and a signed link to it. */
+async function withNginx<T>(size: number, use: (url: string, path: string) => Promise<T>): Promise<T | undefined> {
+  const dir = mkdtempSync(join(tmpdir(), "portico-bench-nginx-"));
+  const [uri, secret, expires] = ["/media/a.png", "a-secret", Math.floor(Date.now() / 1000) + 3600];
+  mkdirSync(join(dir, "media"));
+  writeFileSync(join(dir, uri), png(1, 1, size - png().length));
+  const nginx = await startNginx(dir, signedFiles(dir, secret));
+  try {
+    const signature = createHash("md5").update(`${expires}${uri} ${secret}`).digest("base64url");
+    return nginx && (await use(nginx.origin, `${uri}?expires=${expires}&signature=${signature}`));
+  } finally {
+    await nginx?.stop();
+    rmSync(dir, { recursive: true });
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ports } from "@portico/core";
 import { type Child, startChild } from "./child.ts";
-import { startNginx } from "./nginx.ts";
+import { modelProxy, startNginx } from "./nginx.ts";
 import { startPortico } from "./portico.ts";
 import { CALL_PATHS, type Kind, requestBody } from "./workload.ts";
 
@@ -34,7 +34,7 @@ export async function startField(dir: string, log: number): Promise<Field> {
   const upstream = await startScript("./upstream.ts", [], log);
   const bare = await startScript("./bare.ts", [upstream.origin, "piped"], log);
   const gathered = await startScript("./bare.ts", [upstream.origin, "gathered"], log);
-  const nginx = await startNginx(dir, upstream.origin);
+  const nginx = await startNginx(dir, modelProxy(upstream.origin));
   if (!nginx) console.log("nginx is not installed: left out");
   mkdirSync(join(dir, "portico"));
   const portico = await startPortico(join(dir, "portico"), upstream.origin, log);

@@ -5,19 +5,25 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { endsWithThis } from "./child.ts";
 
-/** nginx as a reverse proxy: one process, like every other contestant. */
+/** nginx as one process, like every other contestant. */
 export interface Nginx {
   readonly origin: string;
   readonly pid: number;
   stop(): Promise<void>;
 }
 
+/** What stands in nginx's blocks `http` and `server`. */
+export interface NginxBlocks {
+  readonly http: string;
+  readonly server: string;
+}
+
 /** Undefined where nginx is not installed. `dir` takes its configuration and whatever it writes. */
-export async function startNginx(dir: string, upstream: string): Promise<Nginx | undefined> {
+export async function startNginx(dir: string, blocks: NginxBlocks): Promise<Nginx | undefined> {
   if (spawnSync("nginx", ["-v"], { stdio: "ignore" }).error) return undefined;
   const port = await freePort();
   const file = join(dir, "nginx.conf");
-  await writeFile(file, configuration(dir, port, new URL(upstream).host));
+  await writeFile(file, configuration(dir, port, blocks));
   const child = spawn("nginx", ["-c", file, "-p", dir, "-e", join(dir, "nginx.log")], { stdio: "ignore" });
   endsWithThis(child);
   const ended = once(child, "exit");
@@ -32,8 +38,35 @@ export async function startNginx(dir: string, upstream: string): Promise<Nginx |
   };
 }
 
-/** Unbuffered in both directions and with connections to the upstream kept alive: what a model stream needs. */
-function configuration(dir: string, port: number, upstream: string): string {
+/** A reverse proxy, unbuffered in both directions and with connections to the upstream kept alive: what a model stream needs. */
+export function modelProxy(upstream: string): NginxBlocks {
+  return {
+    http: `upstream model { server ${new URL(upstream).host}; keepalive 512; keepalive_requests 100000000; }`,
+    server: `location / {
+          proxy_pass http://model;
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";
+          proxy_buffering off;
+          proxy_request_buffering off;
+        }`,
+  };
+}
+
+/** Files below a folder, by links that are signed and have an end. */
+export function signedFiles(folder: string, secret: string): NginxBlocks {
+  return {
+    http: "sendfile on; tcp_nopush on;",
+    server: `location /media/ {
+          secure_link $arg_signature,$arg_expires;
+          secure_link_md5 "$secure_link_expires$uri ${secret}";
+          if ($secure_link = "") { return 403; }
+          if ($secure_link = "0") { return 410; }
+          root ${folder};
+        }`,
+  };
+}
+
+function configuration(dir: string, port: number, { http, server }: NginxBlocks): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${join(dir, name)};`);
   return `
     daemon off;
@@ -45,16 +78,10 @@ function configuration(dir: string, port: number, upstream: string): string {
       ${temporary.join("\n")}
       keepalive_requests 100000000;
       client_max_body_size 0;
-      upstream model { server ${upstream}; keepalive 512; keepalive_requests 100000000; }
+      ${http}
       server {
         listen 127.0.0.1:${port} backlog=1024;
-        location / {
-          proxy_pass http://model;
-          proxy_http_version 1.1;
-          proxy_set_header Connection "";
-          proxy_buffering off;
-          proxy_request_buffering off;
-        }
+        ${server}
       }
     }`;
 }

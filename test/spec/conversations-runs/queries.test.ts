@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { memoryUserFiles } from "@portico/adapters/user-files/memory";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -375,7 +376,12 @@ describe("what a submission is refused with (7.6)", () => {
     note("start", await own.call("owner", "POST", start, startBody({ id: "forged" }, "x")));
     note("start", await own.call("owner", "POST", start, startBody(stranger, "x")));
     note("start", await own.call("owner", "POST", start, { ...first.sent, prompt: "changed" }));
-    note("start", await owner.start("x", { mediaRefs: [{}] }));
+    note("start", await owner.start("x", { mediaRefs: [{ mediaId: "none" }] }));
+    await using taking = await startAgentService({ adapters: [memoryUserFiles({})] });
+    const uploader = await taking.connect("owner");
+    await expect.poll(() => uploader.socket.connected).toBe(true);
+    note("start", await uploader.start("x", { mediaRefs: [{ mediaId: "none" }] }));
+    note("start", await uploader.start("x", {}, { fileReferences: ["none"] }));
     note("start", await owner.start("x", {}, { agentId: "nobody" }));
     note("start", await owner.start("x", {}, { agentId: "second", conversationId }));
     note("start", await owner.start("x", {}, { conversationId: "conv_none" }));
