@@ -35,6 +35,8 @@ export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
       begun.delete(working);
     }
   };
+  const orClosing = (signal: AbortSignal | undefined): AbortSignal =>
+    signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
   const startReading = (bytes: BlobBytes, start: number, end: number, signal?: AbortSignal): Readable => {
     const stream = rangeStream(bytes, start, end);
     const leave = (): void => cutShort(stream, signal?.reason);
@@ -55,21 +57,22 @@ export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
       const taken = takeSource(source);
       try {
         if (!(maxBytes >= 0)) throw new RangeError("The limit of a blob is a number of bytes");
-        const either = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
+        const either = orClosing(signal);
         return await begin(key, () => {
           either.throwIfAborted();
-          return storeBlob(place, key, taken, { maxBytes, ifAbsent, signal: either });
+          return storeBlob(place, key, taken, { maxBytes, ifAbsent, signal: either, closing: closing.signal });
         });
       } catch (error) {
         taken.end();
         throw error;
       }
     },
-    stat: (key) => begin(key, () => orUnavailable(place.find(key))),
+    stat: (key) => begin(key, () => orUnavailable(place.find(key, closing.signal))),
     open: (key, { start, end, signal } = {}) =>
       begin(key, async () => {
         signal?.throwIfAborted();
-        const bytes = await orUnavailable(place.open(key));
+        const either = orClosing(signal);
+        const bytes = await orUnavailable(place.open(key, { start, end }, either), either);
         if (bytes === undefined) return undefined;
         try {
           const [first, past] = toRange(bytes.size, start, end);
@@ -81,16 +84,17 @@ export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
           throw error;
         }
       }),
-    remove: (key) => begin(key, () => orUnavailable(place.remove(key))),
+    remove: (key) => begin(key, () => orUnavailable(place.remove(key, closing.signal))),
     async *keys(prefix = "", signal) {
       if (prefix !== "" && !ports.isBlobKey(prefix) && !ports.isBlobKey(`${prefix}x`))
         throw new TypeError("No key of a blob begins like this");
-      const keys = place.keys(prefix);
+      const either = orClosing(signal);
+      const keys = place.keys(prefix, either);
       listings.add(keys);
       try {
         for (;;) {
           signal?.throwIfAborted();
-          const { done, value } = await track(() => orUnavailable(keys.next()));
+          const { done, value } = await track(() => orUnavailable(keys.next(), either));
           if (done) return;
           if (ports.isBlobKey(value)) yield value;
         }

@@ -14,12 +14,12 @@ function memoryPlace(clock: ports.Clock): BlobPlace {
   const blobs = new Map<string, { readonly bytes: Buffer; readonly modifiedAt: number }>();
 
   return {
-    async draft() {
+    async draft(key) {
       let chunks: Buffer[] = [];
       return {
         // A copy, since the source may use its chunk again.
         write: async (chunk) => void chunks.push(Buffer.from(chunk)),
-        async place(key, ifAbsent) {
+        async place(ifAbsent) {
           if (ifAbsent && blobs.has(key)) throw new ports.BlobExists("There is a blob of that key");
           blobs.set(key, { bytes: Buffer.concat(chunks), modifiedAt: clock.now() });
         },

@@ -3,12 +3,12 @@ import { ports } from "@portico/core";
 import type { BlobDraft } from "../blob-place.ts";
 import { makePath, orAbsent, syncFolders } from "./folders.ts";
 
-/** A file at `draft`, on its way to the path of its key below `root`, in the same file system. */
-export async function createFileDraft(root: string, draft: string): Promise<BlobDraft> {
+/** A file at `draft`, on its way to the path of `key` below `root`, in the same file system. */
+export async function createFileDraft(root: string, draft: string, key: string): Promise<BlobDraft> {
   const file = await open(draft, "wx", 0o600);
   return {
     write: (chunk) => file.writeFile(chunk),
-    async place(key, ifAbsent) {
+    async place(ifAbsent) {
       // Before it gets its name: a crash must not leave a name without its bytes.
       await file.sync();
       await file.close();

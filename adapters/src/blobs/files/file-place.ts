@@ -12,7 +12,7 @@ const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NON
 /** Blobs that are files below `root`, which is a real path. */
 export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
   return {
-    draft: () => createFileDraft(root, temporary.newPath()),
+    draft: (key) => createFileDraft(root, temporary.newPath(), key),
     async find(key) {
       const path = await findPath(root, key);
       const file = path === undefined ? undefined : await lstat(path).catch(orAbsent);
