@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { orAbort } from "./or-abort.ts";
 
 /** A source that is read by whoever took it. */
 export interface TakenSource {
@@ -14,7 +15,7 @@ export function takeSource(source: ports.BlobSource): TakenSource {
   if ("destroy" in source) source.on("error", () => {});
   return {
     async next(signal) {
-      const { done, value } = await nextOrAbort(iterator, signal);
+      const { done, value } = await orAbort(() => iterator.next(), signal);
       if (done) return undefined;
       if (!(value instanceof Uint8Array)) throw new TypeError("The source of a blob must give bytes");
       return value;
@@ -25,17 +26,4 @@ export function takeSource(source: ports.BlobSource): TakenSource {
       else void iterator.return?.().catch(() => {});
     },
   };
-}
-
-/** With a listener for each chunk: a promise that all of them race against would hold every chunk until it settles. */
-function nextOrAbort(iterator: AsyncIterator<unknown>, signal: AbortSignal): Promise<IteratorResult<unknown>> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const stop = (): void => reject(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    void iterator
-      .next()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener("abort", stop));
-  });
 }

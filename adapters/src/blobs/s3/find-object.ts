@@ -1,0 +1,28 @@
+import type { StoreClient, StoreHeaders } from "./store-client.ts";
+import { hasStatus } from "./store-error.ts";
+
+/** Of an object that is there. */
+export interface FoundObject {
+  readonly size: number;
+  /** Milliseconds since 1970, in whole seconds. */
+  readonly modifiedAt: number;
+  readonly headers: StoreHeaders;
+}
+
+/** What the store tells about a blob; undefined where there is none. */
+export async function findObject(client: StoreClient, key: string, signal: AbortSignal): Promise<FoundObject | undefined> {
+  try {
+    const { headers } = await client.ask({ method: "HEAD", key }, signal);
+    return { size: readSize(headers["content-length"]), modifiedAt: Date.parse(`${headers["last-modified"]}`), headers };
+  } catch (error) {
+    if (hasStatus(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** Throws Error where a store does not say how many bytes there are. */
+export function readSize(digits: unknown): number {
+  const size = typeof digits === "string" && /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
+  if (!Number.isSafeInteger(size)) throw new Error("The store does not tell a blob's size");
+  return size;
+}

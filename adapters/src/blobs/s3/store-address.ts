@@ -1,0 +1,46 @@
+import { ports } from "@portico/core";
+
+export interface StoreAddressOptions {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly prefix?: string;
+  readonly addressing?: "path" | "host";
+}
+
+/** Where a bucket's objects are. */
+export interface StoreAddress {
+  readonly origin: string;
+  /** What the names of all objects begin with. */
+  readonly prefix: string;
+  /** The address of a blob, or of the bucket itself. */
+  toUrl(key: string | undefined, query: Readonly<Record<string, string>>): URL;
+}
+
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+
+/** Throws TypeError for options that are none. */
+export function createStoreAddress({ endpoint, bucket, prefix = "", addressing = "path" }: StoreAddressOptions): StoreAddress {
+  const base = parseEndpoint(endpoint);
+  if (!BUCKET.test(bucket)) throw new TypeError("A bucket's name is 3-63 small letters, digits, dots and hyphens");
+  // No name needs to be encoded then, in an address or in a signature.
+  if (prefix !== "" && !ports.isBlobKey(`${prefix}x`)) throw new TypeError("A prefix must be one that a key can begin with");
+  if (addressing === "host") base.hostname = `${bucket}.${base.hostname}`;
+  const folder = base.pathname.replace(/\/$/, "") + (addressing === "host" ? "" : `/${bucket}`);
+  return {
+    origin: base.origin,
+    prefix,
+    toUrl(key, query) {
+      const url = new URL(`${folder}/${key === undefined ? "" : prefix + key}`, base);
+      for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+      return url;
+    },
+  };
+}
+
+function parseEndpoint(endpoint: string): URL {
+  // Told in our own words: what is wrong with it may be a password that it holds.
+  const url = URL.parse(endpoint);
+  const isPlain = url && /^https?:$/.test(url.protocol) && url.username + url.password + url.search + url.hash === "";
+  if (!isPlain) throw new TypeError("The endpoint of a store is an http(s) address without credentials, query or fragment");
+  return url;
+}
