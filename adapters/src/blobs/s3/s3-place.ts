@@ -9,6 +9,7 @@ import type { StoreClient } from "./store-client.ts";
 
 /** Blobs that are objects of a bucket. */
 export function s3Place(client: StoreClient, partBytes: number, clock: ports.Clock): BlobPlace {
+  const removals = new Map<string, Promise<boolean>>();
   return {
     draft: async (key, signal) => createS3Draft(client, key, partBytes, clock, signal),
     async find(key, signal) {
@@ -16,7 +17,17 @@ export function s3Place(client: StoreClient, partBytes: number, clock: ports.Clo
       return found && { size: found.size, modifiedAt: found.modifiedAt };
     },
     open: (key, wanted, signal) => openObject(client, key, wanted, signal),
-    remove: (key, signal) => removeObject(client, key, signal),
+    async remove(key, signal) {
+      // One after another, for stores that delete whatever the condition is: of this process, then, no two are told that there was one.
+      const before = removals.get(key)?.catch(() => {});
+      const removal = Promise.resolve(before).then(() => removeObject(client, key, signal));
+      removals.set(key, removal);
+      try {
+        return await removal;
+      } finally {
+        if (removals.get(key) === removal) removals.delete(key);
+      }
+    },
     keys: (prefix, signal) => listKeys(client, prefix, signal),
     close: () => client.close(),
   };
