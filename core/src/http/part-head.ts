@@ -10,21 +10,39 @@ export interface PartHead {
   readonly mimeType: string;
 }
 
+/** Headers of one part; no client sends more than four. */
+const HEADERS = 32;
+const UNENCODED: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
+
 /**
- * The headers of a part, by lowercase name and in latin1, as its parser gives them. Undefined for what is no part of a form (RFC 7578), and for
- * a file that is encoded: its bytes would not be the file's.
+ * The head of a part in latin1, without the empty line at its end. Undefined for what is no part of a form (RFC 7578), and for a file that is
+ * encoded: its bytes would not be the file's.
  */
-export function readPartHead(headers: Readonly<Record<string, readonly string[] | undefined>>): PartHead | undefined {
-  const dispositions = headers["content-disposition"] ?? [];
-  if (dispositions.length !== 1) return undefined;
-  if (!UNENCODED.has(headers["content-transfer-encoding"]?.[0]?.trim().toLowerCase() ?? "binary")) return undefined;
-  const { type, parameters } = parse(decode(dispositions[0]!), { multipart: true });
+export function readPartHead(text: string): PartHead | undefined {
+  const headers = readHeaders(text);
+  const [disposition, second] = headers?.get("content-disposition") ?? [];
+  if (!headers || disposition === undefined || second !== undefined) return undefined;
+  if (!UNENCODED.has(headers.get("content-transfer-encoding")?.[0]?.toLowerCase() ?? "binary")) return undefined;
+  const { type, parameters } = parse(decode(disposition), { multipart: true });
   const { name: field, filename: fileName } = parameters as Readonly<Record<string, string | undefined>>;
   if (type !== "form-data" || field === undefined) return undefined;
-  return { field, fileName, mimeType: essenceOf(headers["content-type"]?.[0]) };
+  return { field, fileName, mimeType: essenceOf(headers.get("content-type")?.[0]) };
 }
 
-const UNENCODED: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
+/** By lowercase name; undefined where a line is no header or there are too many. */
+function readHeaders(text: string): ReadonlyMap<string, readonly string[]> | undefined {
+  // A line that begins with white space goes on with the one before (RFC 5322, 2.2.3).
+  const lines = text.replaceAll(/\r\n(?=[ \t])/g, "").split("\r\n");
+  if (lines.length > HEADERS) return undefined;
+  const headers = new Map<string, string[]>();
+  for (const line of lines) {
+    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):([^\r\n]*)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) return undefined;
+    const key = name.toLowerCase();
+    headers.set(key, [...(headers.get(key) ?? []), value.trim()]);
+  }
+  return headers;
+}
 
 /** Forms are in UTF-8 today; what cannot be that is what it was before. */
 function decode(latin1: string): string {

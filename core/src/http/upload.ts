@@ -1,7 +1,6 @@
 import { Readable } from "node:stream";
 import { MIMEType } from "node:util";
-import { Dicer } from "@fastify/busboy";
-import { type PartHead, readPartHead } from "./part-head.ts";
+import { readPartHead } from "./part-head.ts";
 import type { StreamedBody } from "./streamed-body.ts";
 
 /** One file on its way in. */
@@ -46,63 +45,55 @@ export class UploadTooLarge extends Error {
 
 /** Bytes up to the first byte of the file: what may stand before the form, and the head of its part. */
 const HEAD_BYTES = 16 * 1024;
-/** Headers of the part. */
-const HEAD_PAIRS = 32;
-/** Bytes from the closing boundary on: what stands behind the form is nobody's. */
+/** What may stand behind the form is nobody's. */
 const TAIL_BYTES = 16 * 1024;
-/** RFC 2046, 5.1.1: at most 70 characters. */
+/** RFC 2046, 5.1.1 */
 const BOUNDARY = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/;
-/** A line end, two dashes and the longest boundary. */
-const DELIMITER_BYTES = 2 + 2 + 70;
 
 /**
  * Read a form (`multipart/form-data`, RFC 7578) of exactly one part, which is a file, while it arrives. Resolves when the head of the file is
  * there. Rejects, and later breaks the stream, with UploadInvalid, UploadTooLarge, the signal's reason, or what the body breaks with. The
  * body is read no further then.
+ *
+ * By hand, because the parsers that there are find their way through forms that are none: one takes a line with more than the boundary on it for
+ * the boundary, one takes half an end twice for an end, and a file would be kept of which nobody knows where it ends.
  */
 export async function openUpload(body: StreamedBody, options: UploadOptions): Promise<Upload> {
   options.signal.throwIfAborted();
   const stream = new FileStream(body.stream, boundaryOf(body.headers.contentType), options);
-  const { fileName, mimeType } = await stream.head;
-  return { name: fileName, mimeType, stream };
+  return { ...(await stream.head), stream };
 }
 
-type FileHead = PartHead & { readonly fileName: string };
+/** Where in the form the next byte stands. */
+type Place = "head" | "file" | "end" | "behind";
 
 class FileStream extends Readable {
   readonly #source: Readable;
-  readonly #boundary: string;
   readonly #options: UploadOptions;
-  readonly #parser: Dicer;
-  readonly #head = Promise.withResolvers<FileHead>();
-  readonly #whole = Promise.withResolvers<void>();
-  /** What came before the file. */
-  #beginning: Buffer[] | undefined = [];
-  #received = 0;
-  #headBytes = 0;
+  /** Between the bytes of a part and what comes next; before the first part its line end may be missing. */
+  readonly #delimiter: Buffer;
+  readonly #head = Promise.withResolvers<Omit<Upload, "stream">>();
+  #place: Place = "head";
+  /** Arrived, and not yet known what it is. */
+  #held: Buffer = CRLF;
+  /** What is left of the empty line before the file. */
+  #lead = CRLF.length;
   #size = 0;
-  #parts = 0;
+  #tail = 0;
   #hasRoom = true;
   #roomTaken = () => {};
-  /** The closing boundary was there, and the file has ended, which are told in any order. */
-  #isClosed = false;
-  #isEnded = false;
 
   constructor(source: Readable, boundary: string, options: UploadOptions) {
     super();
     this.#source = source;
-    this.#boundary = boundary;
     this.#options = options;
-    this.#parser = this.#createParser();
-    // Whoever waits for one of them is told; that nobody does is no fault.
-    for (const { promise } of [this.#head, this.#whole]) promise.catch(ignore);
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`);
     this.on("error", ignore);
-    source.on("error", this.#onBroken);
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
     void this.#readAll();
   }
 
-  get head(): Promise<FileHead> {
+  get head(): Promise<Omit<Upload, "stream">> {
     return this.#head.promise;
   }
 
@@ -113,120 +104,125 @@ class FileStream extends Readable {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
-    this.#parser.destroy();
     this.#source.destroy();
-    const reason = error ?? new Error("The upload was given up");
-    this.#head.reject(reason);
-    this.#whole.reject(reason);
-    this.#roomTaken();
+    this.#head.reject(error);
     done(error);
   }
-
-  readonly #onBroken = (error: Error) => void this.destroy(error);
 
   readonly #onAbort = () => {
     const { reason } = this.#options.signal;
     this.destroy(reason instanceof Error ? reason : new Error("The upload was aborted", { cause: reason }));
   };
 
-  #fail(reason: UploadFlaw, message: string, cause?: unknown): void {
-    this.destroy(new UploadInvalid(reason, message, { cause }));
-  }
-
   async #readAll(): Promise<void> {
     try {
       for await (const chunk of this.#source as AsyncIterable<Buffer>) {
-        await this.#take(chunk);
-        if (!this.#hasRoom && !this.destroyed) await new Promise<void>((resolve) => (this.#roomTaken = resolve));
+        this.#take(chunk);
+        if (!this.#hasRoom) await new Promise<void>((resolve) => (this.#roomTaken = resolve));
         if (this.destroyed) return;
       }
-      this.#parser.end();
-      await this.#whole.promise;
-      this.#checkTail();
-      if (!this.destroyed) this.push(null);
+      if (this.#place !== "behind") throw this.#unfinished();
+      this.push(null);
     } catch (error) {
       this.destroy(error as Error);
     }
   }
 
-  async #take(chunk: Buffer): Promise<void> {
-    if (!this.#beginning) return this.#parse(chunk);
-    // The parser holds back what may become a boundary: it tells of a head that much later.
-    const most = HEAD_BYTES + DELIMITER_BYTES;
-    const part = chunk.subarray(0, most - this.#received);
-    this.#beginning.push(part);
-    await this.#parse(part);
-    if (this.#beginning && this.#received >= most) return this.#fail("malformed", "The file does not begin soon enough");
-    if (part.length < chunk.length) await this.#parse(chunk.subarray(part.length));
-  }
-
-  /** Resolves when the parser is done with the bytes. */
-  async #parse(bytes: Buffer): Promise<void> {
-    if (this.destroyed) return;
-    this.#received += bytes.length;
-    if (this.#isClosed) return this.#checkTail();
-    await new Promise<void>((resolve) => this.#parser.write(bytes, () => resolve()));
-  }
-
-  #createParser(): Dicer {
-    const parser = new Dicer({ boundary: this.#boundary, maxHeaderPairs: HEAD_PAIRS + 1 });
-    parser.on("error", (cause) => this.#fail("malformed", "The form has no end", cause));
-    parser.on("part", (part) => {
-      part.on("error", ignore);
-      if (++this.#parts > 1) return this.#fail("second_part", "The form has more than one part");
-      part.on("header", (headers) => this.#begin(headers as Record<string, string[]>));
-      part.on("data", (bytes: Buffer) => this.#give(bytes));
-      part.on("end", () => {
-        this.#isEnded = true;
-        if (this.#isClosed) this.#whole.resolve();
-      });
-    });
-    parser.on("finish", () => {
-      this.#isClosed = true;
-      if (this.#beginning) return this.#fail(this.#parts > 0 ? "malformed" : "no_file", "The form has no file");
-      if (this.#isEnded) this.#whole.resolve();
-    });
-    return parser;
-  }
-
-  #begin(headers: Readonly<Record<string, readonly string[]>>): void {
-    const beginning = Buffer.concat(this.#beginning!);
-    this.#beginning = undefined;
-    this.#headBytes = headLength(beginning, this.#boundary);
-    const head = readPartHead(headers);
-    const { field } = this.#options;
-    if (!head || this.#headBytes === 0 || this.#headBytes > HEAD_BYTES || Object.values(headers).flat().length > HEAD_PAIRS) {
-      return this.#fail("malformed", "The part of the form has no head that could be read");
+  #take(chunk: Buffer): void {
+    if (this.#place === "behind") return this.#skip(chunk);
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = NOTHING;
+    switch (this.#place) {
+      case "head":
+        return this.#takeHead(bytes);
+      case "file":
+        return this.#takeFile(bytes);
+      case "end":
+        return this.#takeEnd(bytes);
     }
-    const { fileName } = head;
-    if (fileName === undefined) return this.#fail("no_file", "The part of the form is no file");
-    if (field !== undefined && head.field !== field) return this.#fail("wrong_field", `The form's field is not named "${field}"`);
-    this.#head.resolve({ ...head, fileName });
   }
 
-  #give(bytes: Buffer): void {
+  #takeHead(bytes: Buffer): void {
+    // One line end more than arrived.
+    const most = HEAD_BYTES + CRLF.length;
+    const start = bytes.indexOf(this.#delimiter);
+    const line = start + this.#delimiter.length;
+    const end = start < 0 ? -1 : bytes.indexOf("\r\n\r\n", line);
+    if (end < 0 || end + 4 > most) {
+      if (bytes.length >= most) throw new UploadInvalid("malformed", "The file does not begin soon enough");
+      this.#held = bytes;
+      return;
+    }
+    this.#head.resolve(this.#readHead(bytes.toString("latin1", line, end)));
+    this.#place = "file";
+    this.#takeFile(bytes.subarray(end + 2));
+  }
+
+  /** What stands between the boundary and the empty line. */
+  #readHead(text: string): Omit<Upload, "stream"> {
+    const isLine = text.startsWith("\r\n") && !text.includes(this.#delimiter.toString());
+    const head = isLine ? readPartHead(text.slice(2)) : undefined;
+    if (!head) throw new UploadInvalid("malformed", "The part of the form has no head that could be read");
+    const { field, fileName: name, mimeType } = head;
+    if (name === undefined) throw new UploadInvalid("no_file", "The part of the form is no file");
+    if (field !== (this.#options.field ?? field)) {
+      throw new UploadInvalid("wrong_field", `The form's field is not named "${this.#options.field}"`);
+    }
+    return { name, mimeType };
+  }
+
+  #takeFile(bytes: Buffer): void {
+    const at = bytes.indexOf(this.#delimiter);
+    const end = at < 0 ? bytes.length - beginningAtEnd(bytes, this.#delimiter) : at;
+    this.#give(bytes.subarray(0, end));
+    if (at < 0) {
+      this.#held = bytes.subarray(end);
+      return;
+    }
+    // Others would see the boundary of a part that is nothing but head.
+    if (this.#lead > 0) throw new UploadInvalid("malformed", "The part of the form has no file under its head");
+    this.#place = "end";
+    this.#takeEnd(bytes.subarray(at + this.#delimiter.length));
+  }
+
+  #give(arrived: Buffer): void {
+    const bytes = arrived.subarray(this.#lead);
+    this.#lead -= arrived.length - bytes.length;
     this.#size += bytes.length;
-    if (this.#size > this.#options.maxBytes) {
-      this.destroy(new UploadTooLarge(`The file is longer than ${this.#options.maxBytes} bytes`));
-    } else if (!this.destroyed && !this.push(bytes)) {
-      this.#hasRoom = false;
-    }
+    const { maxBytes } = this.#options;
+    if (this.#size > maxBytes) throw new UploadTooLarge(`The file is longer than ${maxBytes} bytes`);
+    if (bytes.length > 0 && !this.push(bytes)) this.#hasRoom = false;
   }
 
-  #checkTail(): void {
-    // Bytes of the file may still be on their way.
-    if (!this.#isEnded) return;
-    const tail = this.#received - this.#headBytes - this.#size;
-    if (tail > TAIL_BYTES) this.#fail("malformed", "Too much stands behind the form");
+  #takeEnd(bytes: Buffer): void {
+    if (bytes.length < 2) {
+      this.#held = bytes;
+      return;
+    }
+    const mark = bytes.toString("latin1", 0, 2);
+    if (mark === "\r\n") throw new UploadInvalid("second_part", "The form has more than one part");
+    if (mark !== "--") throw new UploadInvalid("malformed", "The boundary stands in the file");
+    this.#place = "behind";
+    this.#skip(bytes.subarray(2));
+  }
+
+  #skip(bytes: Buffer): void {
+    this.#tail += bytes.length;
+    if (this.#tail > TAIL_BYTES) throw new UploadInvalid("malformed", "Too much stands behind the form");
+  }
+
+  #unfinished(): UploadInvalid {
+    const start = this.#held.indexOf(this.#delimiter);
+    const isEmpty = this.#place === "head" && start >= 0 && start === this.#held.indexOf(`${this.#delimiter}--`);
+    return new UploadInvalid(isEmpty ? "no_file" : "malformed", isEmpty ? "The form has no part" : "The form has no end");
   }
 }
 
-/** Where the file begins; 0 where the line of the boundary has more on it, which the parser would take for a header. */
-function headLength(beginning: Buffer, boundary: string): number {
-  const text = `\r\n${beginning.toString("latin1")}`;
-  const delimiter = `\r\n--${boundary}`;
-  const start = text.indexOf(delimiter) + delimiter.length;
-  return text.startsWith("\r\n", start) ? text.indexOf("\r\n\r\n", start) + 2 : 0;
+/** How many bytes at the end could be the beginning of a delimiter, which has a carriage return nowhere but there. */
+function beginningAtEnd(bytes: Buffer, delimiter: Buffer): number {
+  const at = bytes.lastIndexOf("\r");
+  const length = at < 0 ? delimiter.length : bytes.length - at;
+  return length < delimiter.length && bytes.subarray(at).equals(delimiter.subarray(0, length)) ? length : 0;
 }
 
 function boundaryOf(contentType: string): string {
@@ -242,5 +238,8 @@ function parametersOf(contentType: string): MIMEType["params"] | undefined {
     return undefined;
   }
 }
+
+const CRLF = Buffer.from("\r\n");
+const NOTHING = Buffer.alloc(0);
 
 function ignore(): void {}
