@@ -55,8 +55,8 @@ const BOUNDARY = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/;
  * there. Rejects, and later breaks the stream, with UploadInvalid, UploadTooLarge, the signal's reason, or what the body breaks with. The
  * body is read no further then.
  *
- * By hand, because the parsers that there are find their way through forms that are none: one takes a line with more than the boundary on it for
- * the boundary, one takes half an end twice for an end, and a file would be kept of which nobody knows where it ends.
+ * By hand, because the parsers that there are either end well for forms that are none (@fastify/busboy: half an end twice, a header on the line of
+ * the boundary), or refuse names that are ours to clean (busboy: any with a control character).
  */
 export async function openUpload(body: StreamedBody, options: UploadOptions): Promise<Upload> {
   options.signal.throwIfAborted();
