@@ -39,6 +39,7 @@ export { JsonPieces } from "./http/json-pieces.ts";
 export { parseJsonBody } from "./http/parse-json-body.ts";
 export { sendStream, type StreamHead } from "./http/send-stream.ts";
 export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
+export { type ByteRange, readRange } from "./http/range.ts";
 export { roomIn } from "./http/room-in.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
 // Writing a plugin
