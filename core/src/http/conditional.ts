@@ -1,0 +1,90 @@
+import type { RequestHead } from "../route.ts";
+
+/** By what a caller can tell whether it has the same thing. */
+export interface Validators {
+  /** With its quotes, and `W/` before them where it is a weak one. */
+  readonly etag?: string | undefined;
+  /** Milliseconds since 1970; HTTP knows whole seconds, and so does the comparison. */
+  readonly lastModified?: number | undefined;
+}
+
+export type ConditionOutcome = "proceed" | "not_modified" | "precondition_failed";
+
+/**
+ * What the conditions of a request come to for something that exists, in the order of RFC 9110, 13.2.2: `If-Match` or `If-Unmodified-Since`, then
+ * `If-None-Match` or `If-Modified-Since`. `not_modified` (304) is for GET and HEAD alone. A date that is none is as if it were not there.
+ */
+export function checkConditions(head: Pick<RequestHead, "method" | "header">, validators: Validators): ConditionOutcome {
+  const { etag } = validators;
+  const isRead = head.method === "GET" || head.method === "HEAD";
+  const ifMatch = head.header("if-match");
+  if (ifMatch !== undefined) {
+    if (!listsTag(ifMatch, etag, isStrongMatch)) return "precondition_failed";
+  } else if (isModifiedSince(head.header("if-unmodified-since"), validators) === true) {
+    return "precondition_failed";
+  }
+  const ifNoneMatch = head.header("if-none-match");
+  if (ifNoneMatch !== undefined) {
+    if (!listsTag(ifNoneMatch, etag, isWeakMatch)) return "proceed";
+    return isRead ? "not_modified" : "precondition_failed";
+  }
+  return isRead && isModifiedSince(head.header("if-modified-since"), validators) === false ? "not_modified" : "proceed";
+}
+
+/**
+ * Whether `If-Range` lets a `Range` stand (RFC 9110, 13.1.5): it does where there is none, or where it names exactly what there is, by a strong
+ * tag or by the date. Otherwise the whole is to be sent.
+ */
+export function allowsRange(head: Pick<RequestHead, "header">, { etag, lastModified }: Validators): boolean {
+  const ifRange = head.header("if-range")?.trim();
+  if (ifRange === undefined) return true;
+  if (ONE_TAG.test(ifRange)) return etag !== undefined && isStrongMatch(ifRange, etag);
+  const date = parseDate(ifRange);
+  return date !== undefined && lastModified !== undefined && date === wholeSeconds(lastModified);
+}
+
+/** A date as `Last-Modified` and its like have it; milliseconds since 1970. */
+export function httpDate(at: number): string {
+  return new Date(at).toUTCString();
+}
+
+const TAG = String.raw`(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"`;
+const ONE_TAG = new RegExp(`^${TAG}$`);
+const TAG_LIST = new RegExp(`^[ \\t,]*${TAG}(?:[ \\t]*,[ \\t,]*${TAG})*[ \\t,]*$`);
+/** The one way to write a date, and the two that were ways before (RFC 9110, 5.6.7). */
+const DATES = [
+  /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
+  /^[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/,
+  /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
+];
+
+/** Whether a list of tags has the one that there is; `*` is any, also none. */
+function listsTag(list: string, etag: string | undefined, isMatch: (one: string, other: string) => boolean): boolean {
+  if (list.trim() === "*") return true;
+  if (etag === undefined || !TAG_LIST.test(list)) return false;
+  return list.match(new RegExp(TAG, "g"))!.some((one) => isMatch(one, etag));
+}
+
+function isStrongMatch(one: string, other: string): boolean {
+  return one === other && !one.startsWith("W/");
+}
+
+function isWeakMatch(one: string, other: string): boolean {
+  return one.replace(/^W\//, "") === other.replace(/^W\//, "");
+}
+
+/** Undefined where one of the two dates is not known. */
+function isModifiedSince(header: string | undefined, { lastModified }: Validators): boolean | undefined {
+  const date = header === undefined ? undefined : parseDate(header.trim());
+  return date === undefined || lastModified === undefined ? undefined : wholeSeconds(lastModified) > date;
+}
+
+function parseDate(text: string): number | undefined {
+  if (!DATES.some((shape) => shape.test(text))) return undefined;
+  const at = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
+  return Number.isNaN(at) ? undefined : at;
+}
+
+function wholeSeconds(at: number): number {
+  return Math.floor(at / 1_000) * 1_000;
+}
