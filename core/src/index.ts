@@ -34,6 +34,7 @@ export { type CauseDescription, describeCause } from "./describe-cause.ts";
 export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError, type ServiceErrorOptions } from "./error.ts";
 export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/body.ts";
 export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Validators } from "./http/conditional.ts";
+export { contentDisposition } from "./http/content-disposition.ts";
 export { bearerToken, callerOf } from "./http/credential.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
