@@ -1,58 +1,117 @@
 import { fileTypeFromBuffer } from "file-type";
 
-/** One of the types that media may have (specification 4.5, rule 4). */
+/** A type of media that can be uploaded. */
 export interface MediaType {
-  readonly kind: "image" | "audio" | "video";
   readonly mimeType: string;
-  /** The usual one, of which a mediaId is made. */
+  readonly kind: "image" | "audio" | "video";
+  /** The usual one, without a dot: that of a `mediaId`. */
   readonly extension: string;
-  /** What the first bytes say, in the words of the library; a file of which they say nothing passes where `mayBeUnknown`. */
-  readonly seen: readonly string[];
-  readonly mayBeUnknown?: true;
 }
 
-const OGG = ["audio/ogg", "audio/ogg; codecs=opus", "application/ogg"];
+interface KnownMediaType extends MediaType {
+  /** What its bytes may be recognised as, in file-type's names. */
+  readonly formats: readonly string[];
+  /** Its streams may begin anywhere, so that nothing can be asked of the first bytes but that they are nothing else. */
+  readonly unsigned?: true;
+  /** An ID3 tag may stand before it. */
+  readonly tagged?: true;
+}
 
-export const MEDIA_TYPES: readonly MediaType[] = [
-  { kind: "image", mimeType: "image/jpeg", extension: "jpg", seen: ["image/jpeg"] },
-  { kind: "image", mimeType: "image/png", extension: "png", seen: ["image/png", "image/apng"] },
-  { kind: "image", mimeType: "image/gif", extension: "gif", seen: ["image/gif"] },
-  { kind: "image", mimeType: "image/webp", extension: "webp", seen: ["image/webp"] },
-  // A frame may begin anywhere, behind tags of any length.
-  { kind: "audio", mimeType: "audio/mpeg", extension: "mp3", seen: ["audio/mpeg"], mayBeUnknown: true },
-  { kind: "audio", mimeType: "audio/mp3", extension: "mp3", seen: ["audio/mpeg"], mayBeUnknown: true },
-  { kind: "audio", mimeType: "audio/opus", extension: "opus", seen: OGG },
-  { kind: "audio", mimeType: "audio/aac", extension: "aac", seen: ["audio/aac"], mayBeUnknown: true },
-  { kind: "audio", mimeType: "audio/flac", extension: "flac", seen: ["audio/flac", "audio/x-flac"] },
-  { kind: "audio", mimeType: "audio/wav", extension: "wav", seen: ["audio/wav", "audio/vnd.wave"] },
-  { kind: "audio", mimeType: "audio/ogg", extension: "ogg", seen: [...OGG, "audio/ogg; codecs=flac"] },
-  // What holds sound alone has other brands, and is played by the same players.
-  { kind: "video", mimeType: "video/mp4", extension: "mp4", seen: ["video/mp4", "audio/mp4", "audio/x-m4a", "video/x-m4v"] },
-  { kind: "video", mimeType: "video/webm", extension: "webm", seen: ["video/webm"] },
+// The layers of MPEG audio share one MIME type (RFC 3003).
+const MPEG_AUDIO = { kind: "audio", extension: "mp3", formats: ["mp3", "mp2", "mp1"], unsigned: true, tagged: true } as const;
+
+const known: readonly KnownMediaType[] = [
+  { mimeType: "image/jpeg", kind: "image", extension: "jpg", formats: ["jpg"] },
+  { mimeType: "image/png", kind: "image", extension: "png", formats: ["png", "apng"] },
+  { mimeType: "image/gif", kind: "image", extension: "gif", formats: ["gif"] },
+  { mimeType: "image/webp", kind: "image", extension: "webp", formats: ["webp"] },
+  { mimeType: "audio/mpeg", ...MPEG_AUDIO },
+  { mimeType: "audio/mp3", ...MPEG_AUDIO },
+  // Opus has no file format of its own: in files it stands in Ogg (RFC 7845).
+  { mimeType: "audio/opus", kind: "audio", extension: "opus", formats: ["opus"] },
+  { mimeType: "audio/aac", kind: "audio", extension: "aac", formats: ["aac"], unsigned: true, tagged: true },
+  { mimeType: "audio/flac", kind: "audio", extension: "flac", formats: ["flac"], tagged: true },
+  { mimeType: "audio/wav", kind: "audio", extension: "wav", formats: ["wav"] },
+  // Every codec but those of films; `ogx` is one that file-type doesn't know.
+  { mimeType: "audio/ogg", kind: "audio", extension: "ogg", formats: ["ogg", "oga", "opus", "spx", "ogx"] },
+  // MP4 that holds sound alone is MP4, whatever its brand. QuickTime, 3GPP and HEIF are built alike, and others.
+  {
+    mimeType: "video/mp4",
+    kind: "video",
+    extension: "mp4",
+    formats: ["mp4", "m4v", "m4a", "m4b", "m4p", "f4v", "f4p", "f4a", "f4b"],
+  },
+  { mimeType: "video/webm", kind: "video", extension: "webm", formats: ["webm"] },
 ];
 
-/** What a part says of itself, where media may be that; parameters count for nothing. */
+/** All of them (specification 4.5, rule 4); of two with one extension the usual one comes first. */
+export const MEDIA_TYPES: readonly MediaType[] = known.map(({ mimeType, kind, extension }) => ({ mimeType, kind, extension }));
+
+/** The type that a Content-Type declares, whatever its case and its parameters; undefined where it is no type of media. */
 export function mediaTypeOf(declared: string): MediaType | undefined {
-  const essence = declared.split(";", 1)[0]!.trim().toLowerCase();
-  return MEDIA_TYPES.find(({ mimeType }) => mimeType === essence);
+  const mimeType = declared.split(";", 1)[0]?.trim().toLowerCase();
+  return MEDIA_TYPES.find((type) => type.mimeType === mimeType);
 }
 
-/** What media of this extension are. */
+/** The type of a media file by its extension, whatever its case, without a dot; undefined where it is none of them. */
 export function mediaTypeOfExtension(extension: string): MediaType | undefined {
-  return MEDIA_TYPES.find((type) => type.extension === extension);
+  const wanted = extension.toLowerCase();
+  return MEDIA_TYPES.find((type) => type.extension === wanted);
 }
 
-/** Whether the first bytes of a file do not speak against what it says that it is (open points 6). */
+/** As many of a file's first bytes as `fitsSignature` looks at. */
+export const SIGNATURE_BYTES = 4100;
+
+/**
+ * Whether a file that is declared as `type` can be one by its first bytes (open points 6): `SIGNATURE_BYTES` of them, or the whole file
+ * where it is shorter. A format with a signature must have it. MPEG audio and AAC have none: they pass, unless their bytes are another
+ * format's or a text's. Markup passes as nothing. Never throws.
+ */
 export async function fitsSignature(type: MediaType, head: Uint8Array): Promise<boolean> {
-  const found = await fileTypeFromBuffer(head).catch(() => undefined);
-  if (found) return type.seen.includes(found.mime);
-  return type.mayBeUnknown === true && !looksLikeMarkup(head);
+  const rules = known.find(({ mimeType }) => mimeType === type.mimeType);
+  const start = head.subarray(0, SIGNATURE_BYTES);
+  if (!rules || isMarkup(start)) return false;
+  const tag = id3TagBytes(start);
+  // file-type looks behind tags, whatever follows; a PNG with one is none.
+  if (tag > 0 && !rules.tagged) return false;
+  if (rules.mimeType === "image/gif" && !isGif(start)) return false;
+  const format = tag > start.length ? undefined : await formatOf(start);
+  if (format !== undefined) return rules.formats.includes(format);
+  return rules.unsigned === true && !isText(start);
 }
 
-/** What a browser could take for a page, whatever it is called. */
-function looksLikeMarkup(head: Uint8Array): boolean {
-  const text = Buffer.from(head.subarray(0, 1024))
-    .toString("latin1")
-    .replace(/^\u00ef\u00bb\u00bf/, "");
-  return /^\s*<[a-z!?/]/i.test(text);
+async function formatOf(bytes: Uint8Array): Promise<string | undefined> {
+  try {
+    return (await fileTypeFromBuffer(bytes))?.ext;
+  } catch {
+    // Nothing is known that makes it throw, and what does is no media.
+    return "unreadable";
+  }
+}
+
+/** Length of the ID3 tag that a file begins with, header included; 0 where it begins with none. */
+function id3TagBytes(bytes: Uint8Array): number {
+  const [i, d, three, , , , ...size] = bytes.subarray(0, 10);
+  if (i !== 0x49 || d !== 0x44 || three !== 0x33) return 0;
+  return 10 + size.reduce((sum, byte) => sum * 128 + (byte & 0x7f), 0);
+}
+
+/** file-type is content with the first three letters, which texts can begin with. */
+function isGif(bytes: Uint8Array): boolean {
+  return /^GIF8[79]a/.test(latin1(bytes.subarray(0, 6)));
+}
+
+/** Begins with `<`, or with the mark of a text: HTML, SVG and XML in UTF-8 or UTF-16. */
+function isMarkup(bytes: Uint8Array): boolean {
+  return /^(?:\xef\xbb\xbf|\xfe\xff|\xff\xfe|(?:\0?[\t\n\f\r ])*\0?<)/.test(latin1(bytes));
+}
+
+/** Holds no byte that texts don't have, as browsers decide it. */
+function isText(bytes: Uint8Array): boolean {
+  return !/[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/.test(latin1(bytes));
+}
+
+/** One character per byte. */
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
 }
