@@ -1,78 +1,150 @@
-import { type Adapter, ports } from "@portico/core";
+import { type Adapter, ports, Secret } from "@portico/core";
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
-/** The law of the port `signing`, as vitest tests. `make` is called with the key to sign with, or without any. */
+export interface SigningConformanceOptions {
+  /** Adapters that fill what the adapter needs. */
+  readonly others?: readonly Adapter[];
+  /** Whether there can be an instance without a key; default true. */
+  readonly keyless?: boolean;
+}
+
+type MakeAdapter = (key: Secret | undefined) => Adapter<typeof ports.signing> | Promise<Adapter<typeof ports.signing>>;
+
+const KEY = new Secret("the-key-of-the-suite");
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/**
+ * The law of the signing port, as vitest tests. `makeAdapter` gives an adapter of an instance whose key is this secret or
+ * derives from it, or of one without a key.
+ */
 export function signingConformance(
   name: string,
-  make: (key: string | undefined) => { readonly adapter: Adapter<typeof ports.signing>; readonly others?: readonly Adapter[] },
+  makeAdapter: MakeAdapter,
+  { others = [], keyless = true }: SigningConformanceOptions = {},
 ): void {
   describe(`signing port: ${name}`, () => {
     const opened: OpenAdapter<ports.Signing>[] = [];
-    const open = async (key: string | undefined) => {
-      const { adapter, others } = make(key);
-      const one = await openAdapter(adapter, others);
-      opened.push(one);
-      return one.port;
+    const open = async (key: Secret | undefined): Promise<ports.Signing> => {
+      const adapter = await openAdapter(await makeAdapter(key), others);
+      opened.push(adapter);
+      return adapter.port;
     };
     let signing: ports.Signing;
     beforeEach(async () => {
-      signing = await open("the instance's key");
+      signing = await open(KEY);
     });
     afterEach(async () => {
-      for (const one of opened.splice(0)) await one.close();
+      for (const adapter of opened.splice(0)) await adapter.close();
     });
 
-    it("knows its own signatures again, of 43 characters of base64url", async () => {
-      for (const message of ["", "read\nm\n1", "ä\0", "x".repeat(100_000)]) {
-        const signature = await signing.sign("media-link", message);
-        expect(signature).toMatch(/^[A-Za-z0-9_-]{43}$/);
-        expect(await signing.sign("media-link", message)).toBe(signature);
-        expect(await signing.verify("media-link", message, signature)).toBe(true);
+    it("signs any message that UTF-8 can hold with 43 characters of base64url, and knows them again", async () => {
+      const messages = fc.oneof(
+        fc.string({ unit: "binary" }),
+        fc.constantFrom("", "\0", "\n", "é", "e\u0301", "x".repeat(100_000)),
+      );
+      await fc.assert(
+        fc.asyncProperty(messages, async (message) => {
+          const signature = await signing.sign("link", message);
+          expect(signature).toMatch(/^[A-Za-z0-9_-]{43}$/);
+          expect(await signing.verify("link", message, signature)).toBe(true);
+        }),
+      );
+    });
+
+    it("signs alike every time, and after the instance was opened again", async () => {
+      const signature = await signing.sign("link", "GET /media/a");
+      expect(await signing.sign("link", "GET /media/a")).toBe(signature);
+      const again = await open(new Secret(KEY.reveal()));
+      expect(await again.verify("link", "GET /media/a", signature)).toBe(true);
+      expect(await again.sign("link", "GET /media/a")).toBe(signature);
+    });
+
+    it("takes no message for another, whatever they have in common", async () => {
+      const messages = ["", "a", "b", "aa", "a ", " a", "a\n", "a\0", "A", "é", "e\u0301", "\ufffd"];
+      for (const message of messages) {
+        const signature = await signing.sign("link", message);
+        const taken: string[] = [];
+        for (const other of messages) if (await signing.verify("link", other, signature)) taken.push(other);
+        expect(taken).toEqual([message]);
       }
     });
 
-    it("knows them again after it was opened anew with the same key, and not with another", async () => {
-      const signature = await signing.sign("media-link", "m");
-      expect(await (await open("the instance's key")).verify("media-link", "m", signature)).toBe(true);
-      expect(await (await open("another key")).verify("media-link", "m", signature)).toBe(false);
+    it("takes no signature of one purpose for another's", async () => {
+      const purposes = ["link", "link2", "lin", "media-link", "a", "a".repeat(64), "-", "0"];
+      const signatures = await Promise.all(purposes.map((purpose) => signing.sign(purpose, "message")));
+      expect(new Set(signatures).size).toBe(purposes.length);
+      for (const [at, purpose] of purposes.entries()) {
+        const known: boolean[] = [];
+        for (const signature of signatures) known.push(await signing.verify(purpose, "message", signature));
+        expect(known).toEqual(purposes.map((_, other) => other === at));
+      }
+      // Nor does the border between purpose and message move.
+      expect(await signing.verify("lin", "kmessage", signatures[0]!)).toBe(false);
     });
 
-    it("takes a signature of one purpose or message for none of another", async () => {
-      const signature = await signing.sign("media-link", "m");
-      expect(await signing.verify("grant", "m", signature)).toBe(false);
-      expect(await signing.verify("media-link", "n", signature)).toBe(false);
+    it("takes no signature of another key", async () => {
+      const foreign = await open(new Secret("another-key-of-the-suite"));
+      const signature = await signing.sign("link", "message");
+      expect(await foreign.verify("link", "message", signature)).toBe(false);
+      expect(await signing.verify("link", "message", await foreign.sign("link", "message"))).toBe(false);
     });
 
-    it("takes nothing but the exact form", async () => {
-      const signature = await signing.sign("media-link", "m");
-      const last = signature.at(-1)!;
-      const forms = [
-        "",
-        signature.slice(1),
-        `${signature}=`,
-        `${signature}A`,
-        ` ${signature}`,
-        signature.toLowerCase(),
-        "ä".repeat(43),
+    it("takes a signature letter for letter only: each of the 63 others at each place is none", async () => {
+      const signature = await signing.sign("link", "message");
+      const taken: string[] = [];
+      for (let place = 0; place < signature.length; place++) {
+        for (const letter of BASE64URL) {
+          const other = signature.slice(0, place) + letter + signature.slice(place + 1);
+          if (other !== signature && (await signing.verify("link", "message", other))) taken.push(other);
+        }
+      }
+      expect(taken).toEqual([]);
+    });
+
+    it("takes nothing that a lenient reader would take for the signature", async () => {
+      const signature = await signing.sign("link", "message");
+      const looseForms = [
+        ...["", `${signature}=`, `${signature}==`, `${signature}A`, signature.slice(0, -1), ` ${signature}`, `${signature} `],
+        ...[`${signature}\n`, `${signature}\0`, `${signature.slice(0, 20)} ${signature.slice(20)}`, `"${signature}"`],
+        ...[`${signature.slice(0, -1)}é`, `${signature.slice(0, -1)}\u{1d49c}`, encodeURIComponent(`${signature}=`)],
+        Buffer.from(signature, "base64url").toString("hex"),
+        signature.repeat(1000),
+        "\ud800".repeat(43),
       ];
-      // The last character has two bits that count for nothing: no other letter may stand for it.
-      for (const other of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
-        if (other !== last) forms.push(signature.slice(0, -1) + other);
+      for (const loose of looseForms) expect(await signing.verify("link", "message", loose)).toBe(false);
+      // The other alphabet of base64, on a signature that has letters in which they differ.
+      let number = 0;
+      let message = "";
+      let made = "";
+      do {
+        message = `message ${number++}`;
+        made = await signing.sign("link", message);
+      } while (!/[-_]/.test(made));
+      expect(await signing.verify("link", message, made.replaceAll("-", "+").replaceAll("_", "/"))).toBe(false);
+      expect(await signing.verify("link", message, made)).toBe(true);
+    });
+
+    it("signs no message that UTF-8 cannot hold, and knows none", async () => {
+      await expect(signing.sign("link", "a\ud800")).rejects.toThrow(TypeError);
+      const signature = await signing.sign("link", "a\ufffd");
+      expect(await signing.verify("link", "a\ud800", signature)).toBe(false);
+    });
+
+    const noPurposes = ["", "Link", "a_b", "a b", "a/b", "é", "a\n", "a".repeat(65), undefined as unknown as string];
+
+    it.each(noPurposes)("throws TypeError for a purpose that is none (%#)", async (purpose) => {
+      await expect(signing.sign(purpose, "message")).rejects.toThrow(TypeError);
+      await expect(signing.verify(purpose, "message", "A".repeat(43))).rejects.toThrow(TypeError);
+    });
+
+    it.runIf(keyless)("throws SigningUnavailable where there is no key, whatever is presented", async () => {
+      const without = await open(undefined);
+      await expect(without.sign("link", "message")).rejects.toThrow(ports.SigningUnavailable);
+      for (const signature of ["", "A".repeat(43), await signing.sign("link", "message")]) {
+        await expect(without.verify("link", "message", signature)).rejects.toThrow(ports.SigningUnavailable);
       }
-      for (const form of forms.filter((each) => each !== signature))
-        expect(await signing.verify("media-link", "m", form)).toBe(false);
-    });
-
-    it.each(["", "A", "a b", "a".repeat(65), "ä"])("throws TypeError for %j, which is no purpose", async (purpose) => {
-      await expect(signing.sign(purpose, "m")).rejects.toThrow(TypeError);
-      await expect(signing.verify(purpose, "m", "s")).rejects.toThrow(TypeError);
-    });
-
-    it("throws SigningUnavailable without a key", async () => {
-      const none = await open(undefined);
-      await expect(none.sign("media-link", "m")).rejects.toBeInstanceOf(ports.SigningUnavailable);
-      await expect(none.verify("media-link", "m", "s")).rejects.toBeInstanceOf(ports.SigningUnavailable);
     });
   });
 }

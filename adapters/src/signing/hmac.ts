@@ -2,39 +2,60 @@ import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import { defineAdapter, ports, type Secret } from "@portico/core";
 
 export interface HmacSigningOptions {
-  /** What keys derive from; undefined: nothing can be signed. */
+  /**
+   * What the keys of all purposes derive from; without one, every call throws SigningUnavailable. Whoever holds a signature can try out
+   * guesses at it: it has to be random.
+   */
   readonly key: Secret | undefined;
 }
 
-const PURPOSE = /^[a-z0-9-]{1,64}$/;
-const SIGNATURE = /^[A-Za-z0-9_-]{43}$/;
-const SALT = "portico-signing-1";
-
-/** Signatures of one process or of several that share the key. After opening it keeps derived keys alone. */
+/** Signatures in this process, with a key that is given. Opening throws TypeError for an empty one. */
 export const hmacSigning = defineAdapter({
   name: "signing/hmac",
   port: ports.signing,
   needs: {},
-  open: (_given, { key }: HmacSigningOptions): ports.Signing => createHmacSigning(key),
+  open: (_given, { key }: HmacSigningOptions) => createHmacSigning(key),
 });
 
-/** The same outside an app. */
-export function createHmacSigning(key: Secret | undefined): ports.Signing {
-  const derived = new Map<string, Buffer>();
-  const keyOf = (purpose: string): Buffer => {
-    if (!PURPOSE.test(purpose)) throw new TypeError("A purpose is 1-64 of lowercase letters, digits and -");
+const DIGEST_BYTES = 32;
+/** Keeps these keys apart from whatever else is ever derived from the same secret. */
+const DERIVATION = "portico/signing";
+
+function createHmacSigning(key: Secret | undefined): ports.Signing {
+  if (key?.reveal() === "") throw new TypeError("The key to sign with is empty");
+  const ofPurposes = new Map<string, Buffer>();
+
+  function keyOf(purpose: string): Buffer {
+    if (!ports.isSigningPurpose(purpose)) throw new TypeError("A signing purpose is 1-64 of a-z, 0-9 and -");
     if (key === undefined) throw new ports.SigningUnavailable("There is no key to sign with");
-    const known = derived.get(purpose) ?? Buffer.from(hkdfSync("sha256", key.reveal(), SALT, purpose, 32));
-    derived.set(purpose, known);
-    return known;
-  };
-  const signed = (purpose: string, message: string) => createHmac("sha256", keyOf(purpose)).update(message).digest("base64url");
+    const known = ofPurposes.get(purpose);
+    if (known) return known;
+    const derived = Buffer.from(hkdfSync("sha256", key.reveal(), DERIVATION, purpose, DIGEST_BYTES));
+    ofPurposes.set(purpose, derived);
+    return derived;
+  }
+
   return {
-    sign: async (purpose, message) => signed(purpose, message),
+    async sign(purpose, message) {
+      const purposeKey = keyOf(purpose);
+      // UTF-8 would hold a lone surrogate as U+FFFD, so that two messages had one signature.
+      if (!message.isWellFormed()) throw new TypeError("A message to sign must be one that UTF-8 can hold");
+      return signatureOf(purposeKey, message);
+    },
     async verify(purpose, message, signature) {
-      const expected = signed(purpose, message);
-      // As texts: the last character has two bits that count for nothing, and four of them would stand for the same bytes.
-      return SIGNATURE.test(signature) && timingSafeEqual(Buffer.from(expected), Buffer.from(signature));
+      const purposeKey = keyOf(purpose);
+      if (!message.isWellFormed() || !isSignature(signature)) return false;
+      // The letters and not the bytes: four last letters stand for the same bytes, and one of them is right.
+      return timingSafeEqual(Buffer.from(signature), Buffer.from(signatureOf(purposeKey, message)));
     },
   };
+}
+
+function signatureOf(key: Buffer, message: string): string {
+  return createHmac("sha256", key).update(message, "utf8").digest("base64url");
+}
+
+/** Decoding would be lenient: Node passes over characters that are none of base64url. */
+function isSignature(text: string): boolean {
+  return typeof text === "string" && /^[A-Za-z0-9_-]{43}$/.test(text);
 }

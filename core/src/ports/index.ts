@@ -94,7 +94,7 @@ export {
   type Stored,
   type Write,
 } from "./records.ts";
-export { type Signing, SigningUnavailable, signing } from "./signing.ts";
+export { isSigningPurpose, type Signing, SigningUnavailable, signing } from "./signing.ts";
 export { type KeptSecret, type Secrets, SecretsUnavailable, secrets } from "./secrets.ts";
 export {
   type Log,

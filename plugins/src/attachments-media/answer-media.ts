@@ -1,7 +1,9 @@
 import {
+  allowsRange,
+  checkConditions,
   contentDisposition,
-  evaluateConditions,
   type Exchange,
+  httpDate,
   type ports,
   readRange,
   type RequestHead,
@@ -31,7 +33,6 @@ export async function answerMedia(given: {
   const { size, modifiedAt } = there;
   // Without a digest the time stands in: the bytes under an ID never change.
   const etag = `"${media.sha256 ?? `${size.toString(16)}-${modifiedAt.toString(16)}`}"`;
-  const lastModified = new Date(Math.floor(modifiedAt / 1000) * 1000);
   const headers = {
     "content-type": media.mimeType,
     "content-disposition": contentDisposition("inline", media.name),
@@ -40,15 +41,16 @@ export async function answerMedia(given: {
     "content-security-policy": "sandbox",
     "cache-control": `private, max-age=${secondsLeft}`,
     etag,
-    "last-modified": lastModified.toUTCString(),
+    "last-modified": httpDate(modifiedAt),
   };
-  const { outcome, allowsRange } = evaluateConditions(head, { etag, lastModified });
+  const validators = { etag, lastModified: modifiedAt };
+  const outcome = checkConditions(head, validators);
   const nothing = async () => {
     throw new Error("This answer has no body");
   };
   if (outcome === "not_modified") return sendStream(exchange, { status: 304, headers, isBodiless: true, signal }, nothing);
   if (outcome === "precondition_failed") return sendStream(exchange, { status: 412, headers, isBodiless: true, signal }, nothing);
-  const range = allowsRange ? readRange(head.header("range"), size) : "whole";
+  const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";
   if (range === "unsatisfiable")
     throw new ServiceError(fileErrors.range_not_satisfiable, { headers: { "content-range": `bytes */${size}` } });
   const [status, part] = range === "whole" ? ([200, {}] as const) : ([206, range] as const);

@@ -1,24 +1,29 @@
 const NAME_CHARACTERS = 240;
-const MIME_CHARACTERS = 128;
-const FALLBACK_NAME = "attachment";
-const FALLBACK_TYPE = "application/octet-stream";
-/** Separators of paths, control characters, and characters that make a name look like another. */
-const REMOVED = /[/\\\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-const MIME_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/;
+const MIME_TYPE_CHARACTERS = 128;
 
-/** A file's name as it is kept: without path separators and control characters, at most 240 characters, never empty (specification 2.7). */
+/**
+ * What an uploaded file is called from now on (specification 2.7), whatever its sender called it: without path separators (`/` and `\`),
+ * without control characters, ends of lines, and the marks that change the direction of writing, which let a program pass for an image;
+ * 1-240 characters of UTF-16, cut at the end and never within one. Joiners stay: scripts and emoji are written with them. Where nothing is
+ * left that can be seen, or dots alone, it is `attachment`. A clean name stays as it is.
+ */
 export function cleanName(name: string): string {
-  const cleaned = name.toWellFormed().replaceAll(REMOVED, "").trim();
-  // Not through the middle of a character.
-  const short = cleaned
+  const clean = name
+    .toWellFormed()
+    .replaceAll(/[/\\\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "")
     .slice(0, NAME_CHARACTERS)
-    .replace(/[\ud800-\udbff]$/, "")
-    .trim();
-  return /^\.*$/.test(short) ? FALLBACK_NAME : short;
+    // The half that is left of a character that did not fit.
+    .replace(/[\ud800-\udbff]$/, "");
+  return /^[.\p{Z}\p{Cf}]*$/u.test(clean) ? "attachment" : clean;
 }
 
-/** What a part says that it is, without parameters, where that is a media type of at most 128 characters (specification 2.7). */
-export function cleanMimeType(type: string): string {
-  const essence = type.split(";", 1)[0]!.trim().toLowerCase();
-  return essence.length <= MIME_CHARACTERS && MIME_TYPE.test(essence) ? essence : FALLBACK_TYPE;
+/**
+ * The type that a file was declared as (specification 2.7), in small letters and without parameters; `application/octet-stream` where none
+ * was declared, or what is none (RFC 6838), or one of more than 128 characters.
+ */
+export function cleanMimeType(type: string | undefined): string {
+  const essence = type?.split(";", 1)[0]?.trim() ?? "";
+  return essence.length <= MIME_TYPE_CHARACTERS && MIME_TYPE.test(essence) ? essence.toLowerCase() : "application/octet-stream";
 }
+
+const MIME_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i;

@@ -19,8 +19,5 @@ export const LINKED_MEDIA = 100;
 /** How long a signed link is valid (specification 4.5). */
 export const LINK_SECONDS = 5 * 60;
 
-/** Bytes at the beginning of a media file that tell what it is. */
-export const MEDIA_HEAD_BYTES = 64 * 1024;
-
 /** After so long what an upload of a process that died left behind is taken away. */
 export const ABANDONED_MS = 24 * 60 * 60_000;

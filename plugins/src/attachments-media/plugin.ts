@@ -6,10 +6,10 @@ import { type Attachment, attachmentKey, createAttachments, toFileReference } fr
 import { attachmentsMediaConfig } from "./config.ts";
 import { attachmentsMediaContract } from "./contract.ts";
 import { instanceGuard, signedReadGuard } from "./guards.ts";
-import { imageDimensions } from "./image-dimensions.ts";
-import { ATTACHMENT_BYTES, MEDIA_BYTES, MEDIA_HEAD_BYTES } from "./limits.ts";
+import { IMAGE_HEAD_BYTES, imageDimensions } from "./image-dimensions.ts";
+import { ATTACHMENT_BYTES, MEDIA_BYTES } from "./limits.ts";
 import { createMedia, isMediaId, type Media, mediaKey } from "./media.ts";
-import { fitsSignature, mediaTypeOf } from "./media-type.ts";
+import { fitsSignature, mediaTypeOf, SIGNATURE_BYTES } from "./media-type.ts";
 import { peek } from "./peek.ts";
 import { createPendingUploads } from "./pending-uploads.ts";
 import { createSignedLinks } from "./signed-links.ts";
@@ -84,7 +84,7 @@ export const attachmentsMedia = definePlugin({
           const upload = await openUpload(body, { maxBytes: MEDIA_BYTES, signal });
           const type = mediaTypeOf(upload.mimeType);
           if (!type) throw fail.media_type_unsupported();
-          const { head, whole } = await peek(upload.stream, MEDIA_HEAD_BYTES);
+          const { head, whole } = await peek(upload.stream, type.kind === "image" ? IMAGE_HEAD_BYTES : SIGNATURE_BYTES);
           if (head.length === 0) throw fail.media_empty();
           if (!(await fitsSignature(type, head))) throw fail.media_type_unsupported();
           const mediaId = `${ids.uuid()}.${type.extension}`;

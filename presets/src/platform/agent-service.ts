@@ -35,10 +35,11 @@ export function agentService(
   const { settings, providers, isReady } = options;
   const { agentsDir, allowedOrigins, tokens, webhooks } = settings.agent;
   const { management, ...background } = webhooks;
+  const instance = { tokens, onMade: options.onTokenMade };
   return {
     adapters: [
-      instanceIdentity({ tokens, onMade: options.onTokenMade }),
-      instanceSigning({ tokens }),
+      instanceIdentity(instance),
+      instanceSigning(instance),
       sqliteLog({}),
       embeddedEngine({}),
       unstorageDocuments({ id: "agents", dir: agentsDir, depth: AGENT_FILE_DEPTH }),

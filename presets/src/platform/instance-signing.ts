@@ -1,15 +1,18 @@
-import { createHmacSigning } from "@portico/adapters/signing/hmac";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { defineAdapter, ports } from "@portico/core";
-import type { TokenHolder } from "@portico/adapters/identity/tokens";
-import { instanceToken } from "./instance-identity.ts";
+import { instanceToken, type InstanceTokenOptions } from "./instance-token.ts";
 
-/** Signatures whose key derives from the instance access token: another token ends them all (specification 4.5, rule 10). */
+/**
+ * Signatures of an instance, with keys that derive from the instance access token: whoever starts it with another one has invalidated
+ * all that were given out (specification 4.5, rule 10). The options are those of `instanceIdentity`.
+ */
 export const instanceSigning = defineAdapter({
   name: "signing/instance",
   port: ports.signing,
-  // Opened first, so that a token that is made now is shown.
-  needs: { secrets: ports.secrets, identity: ports.identity },
-  async open({ secrets }, { tokens }: { readonly tokens: readonly TokenHolder[] }): Promise<ports.Signing> {
-    return createHmacSigning((await instanceToken(secrets, tokens)).token);
+  needs: { secrets: ports.secrets },
+  async open({ secrets }, instance: InstanceTokenOptions, scope) {
+    const { token } = await instanceToken(secrets, instance);
+    const options = { key: token };
+    return hmacSigning(options).spec.open({}, options, scope);
   },
 });

@@ -1,14 +1,17 @@
 import { link, lstat, open, rename, unlink } from "node:fs/promises";
 import { ports } from "@portico/core";
 import type { BlobDraft } from "../blob-place.ts";
+import { GatheredWrites } from "./gathered-writes.ts";
 import { makePath, orAbsent, syncFolders } from "./folders.ts";
 
 /** A file at `draft`, on its way to the path of `key` below `root`, in the same file system. */
 export async function createFileDraft(root: string, draft: string, key: string): Promise<BlobDraft> {
   const file = await open(draft, "wx", 0o600);
+  const writes = new GatheredWrites(file);
   return {
-    write: (chunk) => file.writeFile(chunk),
+    write: (chunk) => writes.write(chunk),
     async place(ifAbsent) {
+      await writes.end();
       // Before it gets its name: a crash must not leave a name without its bytes.
       await file.sync();
       await file.close();
@@ -18,6 +21,7 @@ export async function createFileDraft(root: string, draft: string, key: string):
       await syncFolders(root, path);
     },
     async discard() {
+      await writes.settled().catch(() => {});
       await file.close();
       await unlink(draft);
     },
