@@ -25,12 +25,13 @@ export function createStoreAddress({ endpoint, bucket, prefix = "", addressing =
   // No name needs to be encoded then, in an address or in a signature.
   if (prefix !== "" && !ports.isBlobKey(`${prefix}x`)) throw new TypeError("A prefix must be one that a key can begin with");
   if (addressing === "host") base.hostname = `${bucket}.${base.hostname}`;
+  // The bucket's own address has no slash at its end: not all stores sign it alike.
   const folder = base.pathname.replace(/\/$/, "") + (addressing === "host" ? "" : `/${bucket}`);
   return {
     origin: base.origin,
     prefix,
     toUrl(key, query) {
-      const url = new URL(`${folder}/${key === undefined ? "" : prefix + key}`, base);
+      const url = new URL(key === undefined ? folder || "/" : `${folder}/${prefix}${key}`, base);
       for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
       return url;
     },
