@@ -30,6 +30,8 @@ export interface S3Request {
   readonly key: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
+  /** Whether the line has taken all of the answer, or was cut. */
+  isOver: boolean;
 }
 
 /**
@@ -115,8 +117,9 @@ export async function startS3Store({ pageSize = 1000, now = Date.now, sessionTok
     const [, bucketName = "", name = ""] = /^\/([^/]*)\/?(.*)$/.exec(pathname)!;
     const { method = "", headers } = request;
     const operation = OPERATIONS.find(([, its, told]) => its === method && told.every((word) => query.has(word)));
-    const seen: S3Request = { operation: operation?.[0] ?? "", key: decodeURIComponent(name), query, headers };
+    const seen: S3Request = { operation: operation?.[0] ?? "", key: decodeURIComponent(name), query, headers, isOver: false };
     store.requests.push(seen);
+    response.once("close", () => (seen.isOver = true));
     const mishap = await store.mishap(seen);
     if (mishap === "reset") {
       if (Number(headers["content-length"]) > 0) await once(request, "data");

@@ -7,13 +7,14 @@ export interface Part {
   /** Take a copy of what fits in, and tell how many bytes that is. */
   take(bytes: Uint8Array): number;
   /** Its bytes; none are taken afterwards. */
-  seal(): StoreBody;
+  seal(): StoreBody & { readonly chunks: Buffer[] };
 }
 
 /** A small blob costs no more than this. */
 const BLOCK_BYTES = 64 * 1024;
 
-export function createPart(limit: number): Part {
+/** `spare` are the blocks of an earlier part that is no longer needed, in their order: fresh ones would pile up until they are collected. */
+export function createPart(limit: number, spare: Buffer[] = []): Part {
   const hash = createHash("sha256");
   const blocks: Buffer[] = [];
   let size = 0;
@@ -25,7 +26,7 @@ export function createPart(limit: number): Part {
       const taken = bytes.subarray(0, limit - size);
       for (let at = 0; at < taken.byteLength;) {
         const used = size % BLOCK_BYTES;
-        if (used === 0) blocks.push(Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, limit - size)));
+        if (used === 0) blocks.push(spare.shift() ?? Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, limit - size)));
         const copied = taken.subarray(at, at + BLOCK_BYTES - used);
         blocks.at(-1)!.set(copied, used);
         at += copied.byteLength;

@@ -28,17 +28,19 @@ export function createS3Draft(
   const writing = AbortSignal.any([signal, discarded.signal]);
   let part = createPart(partBytes);
   let upload: Promise<MultipartUpload> | undefined;
-  let sending: Promise<unknown> = Promise.resolve();
+  /** Of the part before; gives its blocks, which nobody reads any more. */
+  let sending: Promise<Buffer[]> = Promise.resolve([]);
 
   const sendPart = async (): Promise<void> => {
-    await sending;
+    const spare = await sending;
     // Not ended by the signal: an upload whose name was never heard could not be aborted.
     upload ??= beginUpload(client, key, headers, cleared.signal);
     const begun = await orAbort(() => upload!, writing);
-    sending = begun.send(part.seal(), writing);
-    // It is awaited with the next chunk, which may be long in coming.
+    const body = part.seal();
+    sending = begun.send(body, writing).then(() => body.chunks);
+    // It is awaited with the next part, which may be long in coming.
     sending.catch(() => {});
-    part = createPart(partBytes);
+    part = createPart(partBytes, spare);
   };
   const placeObject = async (begun: MultipartUpload | undefined, ifAbsent: boolean, closing: AbortSignal): Promise<void> => {
     const condition: Record<string, string> = ifAbsent ? { "if-none-match": "*" } : {};
@@ -63,7 +65,8 @@ export function createS3Draft(
     async place(ifAbsent, closing) {
       const begun = await upload;
       if (begun) {
-        sending = Promise.all([sending, begun.send(part.seal(), AbortSignal.any([closing, discarded.signal]))]);
+        const last = begun.send(part.seal(), AbortSignal.any([closing, discarded.signal]));
+        sending = Promise.all([sending, last]).then(() => []);
         await sending;
       }
       await placeObject(begun, ifAbsent, closing);
