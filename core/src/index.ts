@@ -39,10 +39,10 @@ export { bearerToken, callerOf } from "./http/credential.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
 export { parseJsonBody } from "./http/parse-json-body.ts";
-export { sendStream, type StreamHead } from "./http/send-stream.ts";
 export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
 export { type ByteRange, readRange } from "./http/range.ts";
 export { roomIn } from "./http/room-in.ts";
+export { type SendingInput, sendStream, type StreamAnswer } from "./http/send-stream.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";
 // Writing a plugin
 export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";

@@ -10,7 +10,7 @@ export async function answerAttachment(given: {
   readonly blobs: ports.Blobs;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const { exchange, head, attachment, blobs, signal } = given;
+  const { attachment, blobs, signal } = given;
   const key = attachmentKey(attachment.attachmentId);
   const there = await blobs.stat(key);
   if (!there) throw fileErrors.attachment_not_found();
@@ -22,9 +22,13 @@ export async function answerAttachment(given: {
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",
   };
-  await sendStream(exchange, { status: 200, headers, isBodiless: head.method === "HEAD", signal }, async () => {
-    const opened = await blobs.open(key, { signal });
-    if (!opened) throw fileErrors.attachment_not_found();
-    return opened.stream;
+  await sendStream(given, {
+    status: 200,
+    headers,
+    async open() {
+      const opened = await blobs.open(key, { signal });
+      if (!opened) throw fileErrors.attachment_not_found();
+      return opened.stream;
+    },
   });
 }

@@ -45,11 +45,8 @@ export async function answerMedia(given: {
   };
   const validators = { etag, lastModified: modifiedAt };
   const outcome = checkConditions(head, validators);
-  const nothing = async () => {
-    throw new Error("This answer has no body");
-  };
-  if (outcome === "not_modified") return sendStream(exchange, { status: 304, headers, isBodiless: true, signal }, nothing);
-  if (outcome === "precondition_failed") return sendStream(exchange, { status: 412, headers, isBodiless: true, signal }, nothing);
+  if (outcome === "not_modified") return void exchange.respond(304, headers).end();
+  if (outcome === "precondition_failed") return void exchange.respond(412, headers).end();
   const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";
   if (range === "unsatisfiable")
     throw new ServiceError(fileErrors.range_not_satisfiable, { headers: { "content-range": `bytes */${size}` } });
@@ -60,9 +57,13 @@ export async function answerMedia(given: {
     "content-length": `${length}`,
     ...(range !== "whole" && { "content-range": `bytes ${range.start}-${range.end}/${size}` }),
   };
-  await sendStream(exchange, { status, headers: sized, isBodiless: head.method === "HEAD", signal }, async () => {
-    const opened = await blobs.open(key, { ...part, signal });
-    if (!opened) throw fileErrors.media_not_found();
-    return opened.stream;
+  await sendStream(given, {
+    status,
+    headers: sized,
+    async open() {
+      const opened = await blobs.open(key, { ...part, signal });
+      if (!opened) throw fileErrors.media_not_found();
+      return opened.stream;
+    },
   });
 }

@@ -1,0 +1,191 @@
+import { once } from "node:events";
+import { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { createApp, defineContract, defineErrors, definePlugin, reply, sendStream } from "@portico/core";
+import * as v from "valibot";
+import { describe, expect, it } from "vitest";
+import { type HostKind, hostKinds, openHost } from "../../harness/hosts.ts";
+
+const BYTES = Buffer.alloc(3_000_000, "0123456789");
+const errors = defineErrors({ gone: { status: 404 } });
+const contract = defineContract(
+  { surface: "agent", auth: "open", envelope: (error) => ({ error: error.code }) },
+  { read: { method: "GET", path: "/read", summary: "", success: reply.exchange(["text/plain"]), errors } },
+);
+
+describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
+  it("has its status, its headers and every byte", async () => {
+    await using service = await open(kind, () => Readable.from(pieces(BYTES), { objectMode: false }));
+    const response = await service.call("/read");
+    expect([response.status, response.headers.get("x-one"), response.headers.get("content-length")]).toEqual([
+      206,
+      "1",
+      String(BYTES.length),
+    ]);
+    expect(BYTES.equals(Buffer.from(await response.arrayBuffer()))).toBe(true);
+    await service.settled;
+    expect(service.telemetry.lines).toEqual([]);
+  });
+
+  it("is its head alone for HEAD, and then its source is not even opened", async () => {
+    await using service = await open(kind, () => Readable.from([BYTES]));
+    const response = await service.call("/read", { method: "HEAD" });
+    expect([response.status, response.headers.get("content-length"), await response.text()]).toEqual([
+      206,
+      String(BYTES.length),
+      "",
+    ]);
+    expect(service.opened()).toBe(0);
+  });
+
+  it("is an ordinary error where its source cannot be opened", async () => {
+    await using service = await open(kind, () => {
+      throw errors.gone();
+    });
+    const response = await service.call("/read");
+    expect([response.status, await response.json()]).toEqual([404, { error: "gone" }]);
+  });
+
+  it.each([
+    ["breaks", (source: Readable) => source.destroy(new RangeError("disk")), "RangeError"],
+    ["is closed without a word", (source: Readable) => source.destroy(), "Error"],
+  ])("is cut where its source %s, and the log says so", async (_what, spoil, name) => {
+    const source = new Readable({ read() {} });
+    await using service = await open(kind, () => source);
+    source.push("part");
+    const response = await service.call("/read");
+    const reader = response.body!.getReader();
+    await reader.read();
+    spoil(source);
+    await expect(reader.read()).rejects.toThrow();
+    await service.settled;
+    await service.told();
+    expect(service.telemetry.lines).toMatchObject([
+      { level: "error", message: "readers.read broke after its head", cause: { name } },
+    ]);
+    expect(service.telemetry.requests).toMatchObject([{ status: 206, error: "answer_broken" }]);
+  });
+
+  it.each([
+    ["had broken before", (source: Readable) => source.destroy(new RangeError("disk"))],
+    ["was closed before", (source: Readable) => source.destroy()],
+  ])("is an ordinary error where its source %s", async (_what, spoil) => {
+    await using service = await open(kind, () => {
+      const source = new Readable({ read() {} });
+      spoil(source);
+      return source;
+    });
+    const response = await service.call("/read");
+    expect([response.status, await response.json()]).toEqual([500, { error: "internal_error" }]);
+  });
+
+  it("holds its source back while its reader is slow, and destroys it when the reader leaves", async () => {
+    let pulled = 0;
+    const source = new Readable({
+      read() {
+        pulled++;
+        this.push(Buffer.alloc(65_536));
+      },
+    });
+    await using service = await open(kind, () => source);
+    const response = await service.call("/read");
+    const reader = response.body!.getReader();
+    await reader.read();
+    let before = -1;
+    while (before !== pulled) {
+      before = pulled;
+      for (let turn = 0; turn < 50; turn++) await nextTurn();
+    }
+    const closed = once(source, "close");
+    await reader.cancel();
+    await closed;
+    await service.settled;
+    await service.told();
+    expect(service.telemetry.lines).toEqual([]);
+    expect(service.telemetry.requests).toMatchObject([{ status: 206, error: undefined }]);
+  });
+
+  it("is not begun for a caller who left while its source was opened", async () => {
+    const source = new Readable({ read() {} });
+    const asked = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    await using service = await open(kind, async (signal) => {
+      asked.resolve();
+      await once(signal, "abort");
+      await gate.promise;
+      return source;
+    });
+    const leaving = new AbortController();
+    const call = service.call("/read", { signal: leaving.signal }).catch(() => undefined);
+    await asked.promise;
+    leaving.abort();
+    gate.resolve();
+    await call;
+    await service.settled;
+    expect(source.destroyed).toBe(true);
+    await service.told();
+    expect(service.telemetry.requests).toMatchObject([{ status: 499 }]);
+    expect(service.telemetry.lines).toEqual([]);
+  });
+
+  it("destroys its source where its head is none", async () => {
+    const source = new Readable({ read() {} });
+    await using service = await open(kind, () => source, { "x-bad": "a\nb" });
+    expect((await service.call("/read")).status).toBe(500);
+    expect(source.destroyed).toBe(true);
+  });
+});
+
+function* pieces(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += 65_536) yield bytes.subarray(start, start + 65_536);
+}
+
+async function open(
+  kind: HostKind,
+  source: (signal: AbortSignal) => Readable | Promise<Readable>,
+  more: Readonly<Record<string, string>> = {},
+) {
+  const telemetry = createMemoryTelemetry();
+  const settled = Promise.withResolvers<void>();
+  let opened = 0;
+  const readers = definePlugin({
+    name: "readers",
+    config: v.strictObject({}),
+    needs: {},
+    contract,
+    setup: () => ({
+      async read(input) {
+        const headers = { "content-type": "text/plain", "content-length": String(BYTES.length), "x-one": "1", ...more };
+        try {
+          await sendStream(input, {
+            status: 206,
+            headers,
+            open() {
+              opened++;
+              return source(input.signal);
+            },
+          });
+        } finally {
+          settled.resolve();
+        }
+      },
+    }),
+  });
+  const app = await createApp({ name: "readers", adapters: [memoryTelemetry({ telemetry })], plugins: [readers({})] });
+  const host = await openHost(kind, app);
+  return {
+    telemetry,
+    call: host.call,
+    settled: settled.promise,
+    opened: () => opened,
+    /** Resolves when the request was told to the telemetry. */
+    async told() {
+      while (telemetry.requests.length === 0) await nextTurn();
+    },
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]();
+      await app.close();
+    },
+  };
+}
