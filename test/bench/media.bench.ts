@@ -31,7 +31,7 @@ console.log("upload of 1 GiB | MiB/s | peak memory MiB | bare MiB/s | rate ÷ ba
 for (let time = 0; time < UPLOADS; time++) {
   const own = await withServer("server", (url, peak) => measureUpload(url, true, peak));
   const bare = await withServer("bare", (url, peak) => measureUpload(url, false, peak));
-  const cells = [own.rate.toFixed(0), (own.peak / MIB).toFixed(0), bare.rate.toFixed(0), (own.rate / bare.rate).toFixed(2)];
+  const cells = [own.rate.toFixed(0), own.peak.toFixed(0), bare.rate.toFixed(0), (own.rate / bare.rate).toFixed(2)];
   console.log(`${time + 1} of ${UPLOADS} | ${cells.join(" | ")}`);
 }
 

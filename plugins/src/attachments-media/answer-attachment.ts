@@ -10,14 +10,14 @@ export async function answerAttachment(given: {
   readonly blobs: ports.Blobs;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const { attachment, blobs, signal } = given;
+  const { head, attachment, blobs, signal } = given;
   const key = attachmentKey(attachment.attachmentId);
-  const there = await blobs.stat(key);
-  if (!there) throw fileErrors.attachment_not_found();
+  // What is sent is looked for where it is opened.
+  if (head.method === "HEAD" && !(await blobs.stat(key))) throw fileErrors.attachment_not_found();
   const headers = {
     "content-type": "application/octet-stream",
     "content-disposition": contentDisposition("attachment", attachment.name),
-    "content-length": `${there.size}`,
+    "content-length": `${attachment.size}`,
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",

@@ -28,9 +28,8 @@ export async function answerMedia(given: {
 }): Promise<void> {
   const { exchange, head, media, secondsLeft, blobs, signal } = given;
   const key = mediaKey(media.mediaId);
-  const there = await blobs.stat(key);
-  if (!there) throw fileErrors.media_not_found();
-  const { size, modifiedAt } = there;
+  const { size } = media;
+  const modifiedAt = Date.parse(media.createdAt);
   // Without a digest the time stands in: the bytes under an ID never change.
   const etag = `"${media.sha256 ?? `${size.toString(16)}-${modifiedAt.toString(16)}`}"`;
   const headers = {
@@ -45,6 +44,9 @@ export async function answerMedia(given: {
   };
   const validators = { etag, lastModified: modifiedAt };
   const outcome = checkConditions(head, validators);
+  // What is sent is looked for where it is opened; only an answer without it has to ask.
+  const isUnopened = head.method === "HEAD" || outcome !== "proceed";
+  if (isUnopened && !(await blobs.stat(key))) throw fileErrors.media_not_found();
   if (outcome === "not_modified") return void exchange.respond(304, headers).end();
   if (outcome === "precondition_failed") return void exchange.respond(412, headers).end();
   const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";

@@ -9,7 +9,7 @@ import { pipeline } from "node:stream/promises";
 import type { ServerJob } from "./server.ts";
 
 process.on("message", async (job: ServerJob) => {
-  if (job.do !== "open") return process.send?.({ peak: process.resourceUsage().maxRSS * 1024 });
+  if (job.do !== "open") return process.send?.({});
   let stored = 0;
   const server = createServer(async (request, response) => {
     try {

@@ -1,17 +1,18 @@
 /** The agent service with attachments and media of the benchmark, in a process of its own. */
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { startFilesService } from "../../harness/files-app.ts";
+import { peakMemoryOf } from "../proxy/child.ts";
 
 export type ServerJob = { readonly do: "open"; readonly dataDir: string } | { readonly do: "peak" };
 
 export interface ServerResult {
   readonly url?: string;
-  /** Most memory that the process had resident, in bytes. */
-  readonly peak?: number;
+  /** Most memory that the process had resident, in MiB. */
+  readonly peak?: number | undefined;
 }
 
 process.on("message", async (job: ServerJob) => {
-  if (job.do === "peak") return process.send?.({ peak: process.resourceUsage().maxRSS * 1024 } satisfies ServerResult);
+  if (job.do === "peak") return process.send?.({ peak: peakMemoryOf(process.pid) } satisfies ServerResult);
   const { url } = await startFilesService({
     dataDir: job.dataDir,
     telemetry: openTelemetry({ level: "silent", format: "json" }),
