@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { inspect } from "node:util";
 import { type S3BlobsOptions, s3Blobs } from "@portico/adapters/blobs/s3";
 import { createStoreAddress } from "@portico/adapters/blobs/s3/store-address";
@@ -137,6 +137,13 @@ describe("blobs/s3", () => {
       },
     );
 
+    it.each(["1", "2", "3"])("stores nothing where part %s of three is refused", async (number) => {
+      store.mishap = ({ query }) => (query.get("partNumber") === number ? { status: 403, code: "AccessDenied" } : undefined);
+      await expect(put("a", Buffer.alloc(2 * PART + 1))).rejects.toMatchObject({ cause: { code: "AccessDenied" } });
+      expect(asked().at(-1)).toBe("AbortMultipartUpload");
+      expect(bucket.objects.size + bucket.uploads.size).toBe(0);
+    });
+
     it("fails at once where a complete upload is refused, also with a status of success", async () => {
       harm("CompleteMultipartUpload", { status: 200, code: "AccessDenied" });
       await expect(put("a", Buffer.alloc(PART + 1))).rejects.toMatchObject({ cause: { status: 200, code: "AccessDenied" } });
@@ -144,13 +151,28 @@ describe("blobs/s3", () => {
       expect(bucket.objects.size + bucket.uploads.size).toBe(0);
     });
 
-    it("pauses longer from attempt to attempt, and closing ends the pause", async () => {
+    it("pauses longer from attempt to attempt, and closing ends a pause", async () => {
+      const pauses: number[] = [];
+      const paused = createGate();
+      const watched = {
+        ...clock,
+        async sleep(ms: number, signal?: AbortSignal) {
+          pauses.push(ms);
+          if (pauses.length === 4) paused.open();
+          return pauses.length === 4 ? clock.sleep(ms, signal) : undefined;
+        },
+      };
+      const other = await openAdapter(s3Blobs(options), [manualClock({ clock: watched })]);
       harm("PutObject", { status: 503, code: "SlowDown" }, Infinity);
-      const putting = put("a", Buffer.alloc(1)).catch((error: unknown) => error);
-      while (asked().length < 1 || !store.requests[0]!.isOver) await setImmediate();
-      await opened.close();
+      const putting = other.port.put("a", Readable.from([Buffer.alloc(1)]), PLENTY).catch((error: unknown) => error);
+      await paused.opened;
+      await other.close();
       expect(await putting).toBeInstanceOf(ports.BlobsUnavailable);
-      expect(asked()).toEqual(["PutObject"]);
+      expect(asked().filter((each) => each === "PutObject")).toHaveLength(4);
+      for (const [at, most] of [200, 400, 800, 1600].entries()) {
+        expect(pauses[at]).toBeLessThanOrEqual(most);
+        expect(pauses[at]).toBeGreaterThanOrEqual(most / 2);
+      }
     });
 
     describe("in parts, aborts its upload", () => {
@@ -173,6 +195,23 @@ describe("blobs/s3", () => {
         source.destroy(new Error("line cut"));
         await failing.toThrow("line cut");
         expectNothing();
+      });
+
+      it("when its source breaks while a part is on its way", async () => {
+        const [reached, never] = [createGate(), createGate()];
+        store.mishap = async ({ operation }) => {
+          if (operation !== "UploadPart") return undefined;
+          reached.open();
+          return void (await never.opened);
+        };
+        const source = new Readable({ read() {} });
+        const failing = expect(blobs.put("a", source, PLENTY)).rejects.toThrow("line cut");
+        source.push(Buffer.alloc(PART + 1));
+        await reached.opened;
+        source.destroy(new Error("line cut"));
+        await failing;
+        expectNothing();
+        never.open();
       });
 
       it("when its signal aborts", async () => {
@@ -269,6 +308,16 @@ describe("blobs/s3", () => {
       expect(store.requests.slice(-2).map(({ headers }) => headers.range)).toEqual(["bytes=3-5", "bytes=7-"]);
     });
 
+    it.each(["whole", "short"] as const)(
+      "fails where the store gives another range than it was asked for, or less (%s)",
+      async (mishap) => {
+        await put("a", Buffer.from("0123456789"));
+        harm("GetObject", mishap);
+        const opening = blobs.open("a", { start: 3, end: 5 });
+        await expect(opening.then((found) => buffer(found!.stream))).rejects.toThrow(ports.BlobsUnavailable);
+      },
+    );
+
     it("takes no bucket that is gone for a blob that is absent", async () => {
       harm("GetObject", { status: 404, code: "NoSuchBucket" });
       await expect(blobs.open("a")).rejects.toMatchObject({ name: "BlobsUnavailable", cause: { code: "NoSuchBucket" } });
@@ -281,6 +330,20 @@ describe("blobs/s3", () => {
       harm("DeleteObject", "lose");
       expect(await settle(blobs.remove("a"))).toBe(true);
       expect(bucket.objects.size).toBe(0);
+    });
+
+    it("tells one of two processes that remove a blob at once", async () => {
+      const other = await open();
+      await put("a", Buffer.from("x"));
+      const both = createGate();
+      store.mishap = async ({ operation }) => {
+        if (operation !== "DeleteObject") return undefined;
+        if (asked().filter((each) => each === "DeleteObject").length === 2) both.open();
+        return void (await both.opened);
+      };
+      const ends = await Promise.all([blobs.remove("a"), other.port.remove("a")]);
+      expect(ends.toSorted()).toEqual([false, true]);
+      await other.close();
     });
 
     it("removes what has taken the place of what was found", async () => {
@@ -356,6 +419,8 @@ describe("blobs/s3", () => {
       expect(bucket.uploads.size).toBe(6);
       await (await open({ sweepAfterMs: 59_999 })).close();
       expect([...bucket.uploads.values()].map(({ key }) => key)).toEqual(["other", "blobs/young"]);
+      const listings = store.requests.filter(({ operation }) => operation === "ListMultipartUploads");
+      expect(new Set(listings.map(({ query }) => query.get("prefix")))).toEqual(new Set(["blobs/"]));
     });
   });
 
@@ -392,7 +457,8 @@ async function settle<T>(work: Promise<T>, isAtWork = () => !store.requests.ever
   const over = (): boolean => (isSettled = true);
   work.then(over, over);
   while (!isSettled) {
-    for (let turn = 0; turn < 20; turn++) await setImmediate();
+    // Signing and the line are no matters of the clock: they get a hundred times as long as they need.
+    await setTimeout(5);
     if (!isAtWork()) await clock.advance(100);
   }
   return work;

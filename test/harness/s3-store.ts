@@ -36,9 +36,10 @@ export interface S3Request {
 
 /**
  * `reset`: the line is cut amid the request, of which nothing is done. `lose`: it is done, and the line is cut in place of the answer.
- * `cut`: the line is cut amid the answer's body. Or an answer, and nothing is done.
+ * `cut`: the line is cut amid the answer's body. `whole`: the range is not looked at. `short`: the answer is a byte
+ * shorter than its range. Or an answer, and nothing is done.
  */
-export type S3Mishap = "reset" | "lose" | "cut" | { readonly status: number; readonly code: string };
+export type S3Mishap = "reset" | "lose" | "cut" | "whole" | "short" | { readonly status: number; readonly code: string };
 
 export interface S3StoreOptions {
   /** Default: 1,000, as S3 has it. */
@@ -135,7 +136,9 @@ export async function startS3Store({ pageSize = 1000, now = Date.now, sessionTok
       if (refusal) throw new S3Refusal(refusal === "XAmzContentSHA256Mismatch" ? 400 : 403, refusal);
       const bucket = buckets.get(bucketName);
       if (bucket === undefined) throw new S3Refusal(404, "NoSuchBucket");
+      if (mishap === "whole") delete headers.range;
       answer = carryOut(bucket, seen, body);
+      if (mishap === "short") answer = shorten(answer);
     } catch (error) {
       if (!(error instanceof S3Refusal)) throw error;
       // What a store says beside the code is nothing that an error of ours may show.
@@ -204,7 +207,8 @@ export async function startS3Store({ pageSize = 1000, now = Date.now, sessionTok
 
     function toListed(name: string): string {
       if (!query.has("encoding-type")) return name;
-      return encodeURIComponent(name).replaceAll("%20", "+").replaceAll("%2F", "/");
+      // Slashes, too, as some stores have it.
+      return encodeURIComponent(name).replaceAll("%20", "+");
     }
   }
 
@@ -257,6 +261,11 @@ function readObject(object: S3Object | undefined, range: string | undefined): An
     headers: { ...headers, "content-range": contentRange, "content-length": length },
     chunks: slice(chunks, start, end + 1),
   };
+}
+
+function shorten({ status, headers, chunks = [] }: Answer): Answer {
+  const size = Number(headers?.["content-length"]) - 1;
+  return { status, headers: { ...headers, "content-length": `${size}` }, chunks: slice(chunks, 0, size) };
 }
 
 function slice(chunks: readonly Buffer[], start: number, past: number): Buffer[] {

@@ -23,7 +23,7 @@ export type SignRequest = (request: UnsignedRequest) => Promise<Record<string, s
 const VISIBLE = /^[\x21-\x7e]+$/;
 
 /**
- * Signatures of AWS, version 4, by the clock. From aws4fetch, since it is nothing but that: 64 kB without dependencies, where the vendor's
+ * Signatures of AWS, version 4, by the clock. From aws4fetch, since it is nothing but that, without dependencies, where the vendor's
  * own client brings 27 packages and 22 MB, and its own streams, retries and parser. Throws TypeError for credentials that no header can hold.
  */
 export function createSignRequest(credentials: StoreCredentials, clock: ports.Clock): SignRequest {
