@@ -20,6 +20,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   h3: /^core\/src\//,
   rou3: /^core\/src\//,
   srvx: /^core\/src\//,
+  "content-disposition": /^core\/src\/http\//,
   ofetch: /^(?:core\/src\/derive\/client\.ts|adapters\/src\/models\/)/,
   "@valibot/to-json-schema": /^core\/src\/derive\//,
   unstorage: /^adapters\/src\/documents\//,

@@ -10,7 +10,7 @@ import { eventStream } from "./event-stream.ts";
 import { exchanged } from "./exchange-fetch.ts";
 import { JSON_HEADERS } from "./json-headers.ts";
 import { JsonPieces } from "./json-pieces.ts";
-import { linger } from "./linger.ts";
+import { abandon, linger } from "./linger.ts";
 import {
   admit,
   begin,
@@ -139,7 +139,7 @@ async function parsedBody(route: InstalledRoute, request: Request, services: Sur
     );
   } catch (error) {
     // A refused Node request still gets its answer; any other source is told that nobody reads on.
-    if (!nodeOf(request)) body?.destroy();
+    if (body && !nodeOf(request)) abandon(body, services.clock);
     throw error;
   }
 }
@@ -158,7 +158,7 @@ async function streamed(
     if (node && !node.req.complete) linger(node.req, waiting.clock);
     return result;
   } finally {
-    if (!node) body?.destroy();
+    if (body && !node) abandon(body, waiting.clock);
   }
 }
 

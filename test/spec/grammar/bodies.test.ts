@@ -44,7 +44,7 @@ describe("a body that is cut", () => {
 });
 
 describe("a body that is refused", () => {
-  it("in process is told that nobody reads on", async () => {
+  it("in process is told after two seconds that nobody reads on", async () => {
     await using service = await open("fetch");
     const cancelled = Promise.withResolvers<void>();
     const endless = new ReadableStream<Uint8Array>({
@@ -58,6 +58,7 @@ describe("a body that is refused", () => {
       duplex: "half",
     } as RequestInit);
     expect(response.status).toBe(413);
+    await service.clock.advance(2_000);
     await cancelled.promise;
   });
 });

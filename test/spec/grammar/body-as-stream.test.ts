@@ -243,7 +243,7 @@ describe("the rest of a body that its handler left unread", () => {
     await closed;
   });
 
-  it("in process is cancelled", async () => {
+  it("in process is cancelled after two seconds", async () => {
     await using service = await open("fetch");
     for (const how of ["tired", "early"]) {
       const cancelled = Promise.withResolvers<void>();
@@ -252,6 +252,7 @@ describe("the rest of a body that its handler left unread", () => {
         cancel: () => cancelled.resolve(),
       });
       await service.take(how, { body, duplex: "half" } as RequestInit);
+      await service.clock.advance(2_000);
       await cancelled.promise;
     }
   });

@@ -1,9 +1,25 @@
+import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BodyCut, openUpload, type Upload, UploadInvalid, type UploadOptions, UploadTooLarge } from "@portico/core";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import {
+  BodyCut,
+  createApp,
+  defineContract,
+  defineErrors,
+  definePlugin,
+  openUpload,
+  reply,
+  type Upload,
+  UploadInvalid,
+  type UploadOptions,
+  UploadTooLarge,
+} from "@portico/core";
 import * as fc from "fast-check";
+import * as v from "valibot";
 import { describe, expect, it } from "vitest";
+import { hostKinds, openHost } from "../../harness/hosts.ts";
 
 const BOUNDARY = "----portico0123456789";
 const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
@@ -307,6 +323,78 @@ describe("an upload that is broken off", () => {
     body.destroy(new BodyCut("gone"));
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(stream.errored).toBeInstanceOf(BodyCut);
+  });
+});
+
+describe.each(hostKinds)("an upload to a route on a %s host", (kind) => {
+  const errors = defineErrors({ no_form: { status: 400 }, too_large: { status: 413 } });
+  const contract = defineContract(
+    {
+      surface: "agent",
+      auth: "open",
+      envelope: (error) => ({ error: error.code }),
+      faults: { body_too_large: errors.too_large },
+    },
+    {
+      take: {
+        method: "POST",
+        path: "/take",
+        summary: "",
+        accepts: ["multipart/form-data"],
+        bodyAs: "stream",
+        bodyLimit: 6_000_000,
+        success: reply.json(v.object({ name: v.string(), sha256: v.string() }), 201),
+        errors,
+      },
+    },
+  );
+  const takers = definePlugin({
+    name: "takers",
+    config: v.strictObject({}),
+    needs: {},
+    contract,
+    setup: () => ({
+      async take({ body, signal, fail }) {
+        try {
+          const { name, stream } = await openUpload(body, { field: "file", maxBytes: 5_000_000, signal });
+          const hash = createHash("sha256");
+          for await (const bytes of stream as AsyncIterable<Buffer>) hash.update(bytes);
+          return { name, sha256: hash.digest("hex") };
+        } catch (error) {
+          if (error instanceof UploadInvalid) throw fail.no_form(error.reason, {}, error);
+          if (error instanceof UploadTooLarge) throw fail.too_large(undefined, {}, error);
+          throw error;
+        }
+      },
+    }),
+  });
+  const send = async (field: string, size: number) => {
+    // Time stands still: whoever gives up a FormData of Node's before it has all of it is told by an unhandled rejection.
+    const app = await createApp({
+      name: "takers",
+      adapters: [manualClock({ clock: createManualClock() })],
+      plugins: [takers({})],
+    });
+    await using host = await openHost(kind, app);
+    const body = new FormData();
+    body.append(field, new File([Buffer.alloc(size, "x")], "a.bin"));
+    const response = await host.call("/take", { method: "POST", body });
+    const answer: unknown = await response.json();
+    await app.close();
+    return [response.status, answer];
+  };
+
+  it("arrives whole", async () => {
+    const sha256 = createHash("sha256").update(Buffer.alloc(5_000_000, "x")).digest("hex");
+    expect(await send("file", 5_000_000)).toEqual([201, { name: "a.bin", sha256 }]);
+  });
+
+  it.each([
+    ["another field", "files", 5_000_000, 400, "no_form"],
+    ["a byte too much", "file", 5_000_001, 413, "too_large"],
+    ["more than its route takes", "file", 7_000_000, 413, "too_large"],
+  ])("with %s is refused in the area's words", async (_what, field, size, status, error) => {
+    expect(await send(field, size)).toEqual([status, { error }]);
   });
 });
 
