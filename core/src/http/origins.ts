@@ -2,7 +2,8 @@ import type { Fetch, SurfaceOptions } from "../surface.ts";
 import { isOriginAllowed } from "./is-origin-allowed.ts";
 
 /** What pages of other origins may read of an answer beside its body. */
-const EXPOSED_HEADERS = "x-portico-request-id, x-portico-dropped, retry-after";
+const EXPOSED_HEADERS =
+  "x-portico-request-id, x-portico-dropped, retry-after, etag, accept-ranges, content-range, content-disposition";
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
 /** Seconds that a browser remembers what it was allowed. */
 const PREFLIGHT_SECONDS = "600";

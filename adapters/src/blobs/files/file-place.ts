@@ -1,5 +1,6 @@
-import { constants } from "node:fs";
-import { type FileHandle, lstat, open, unlink } from "node:fs/promises";
+import { close, constants, fstatSync, open, read } from "node:fs";
+import { lstat, unlink } from "node:fs/promises";
+import { promisify } from "node:util";
 import type { BlobBytes, BlobPlace } from "../blob-place.ts";
 import { createFileDraft } from "./file-draft.ts";
 import { findPath, orAbsent, syncFolders } from "./folders.ts";
@@ -14,16 +15,16 @@ export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
   return {
     draft: (key) => createFileDraft(root, temporary.newPath(), key),
     async find(key) {
-      const path = await findPath(root, key);
+      const path = findPath(root, key);
       const file = path === undefined ? undefined : await lstat(path).catch(orAbsent);
       return file?.isFile() ? { size: file.size, modifiedAt: Math.floor(file.mtimeMs) } : undefined;
     },
     async open(key) {
-      const path = await findPath(root, key);
+      const path = findPath(root, key);
       return path === undefined ? undefined : openFile(path);
     },
     async remove(key) {
-      const path = await findPath(root, key);
+      const path = findPath(root, key);
       const file = path === undefined ? undefined : await lstat(path).catch(orAbsent);
       if (path === undefined || !file?.isFile()) return false;
       // Another may have been quicker.
@@ -33,32 +34,37 @@ export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
     },
     async *keys(prefix) {
       const under = prefix.slice(0, Math.max(0, prefix.lastIndexOf("/")));
-      if (under === "" || (await findPath(root, `${under}/x`)) !== undefined) yield* walkKeys(root, prefix, under);
+      if (under === "" || findPath(root, `${under}/x`) !== undefined) yield* walkKeys(root, prefix, under);
     },
     close: () => temporary.close(),
   };
 }
 
 async function openFile(path: string): Promise<BlobBytes | undefined> {
-  const file = await open(path, READ).catch(orAbsent);
+  const file = await openDescriptor(path, READ).catch(orAbsent);
   if (file === undefined) return undefined;
   try {
-    const stat = await file.stat();
+    const stat = fstatSync(file);
     if (stat.isFile()) return toBytes(file, stat.size);
   } catch (error) {
-    await file.close();
+    await closeDescriptor(file);
     throw error;
   }
-  return void (await file.close());
+  return void (await closeDescriptor(file));
 }
 
-function toBytes(file: FileHandle, size: number): BlobBytes {
+function toBytes(file: number, size: number): BlobBytes {
   return {
     size,
     async read(position, length) {
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafeSlow(length), 0, length, position);
+      const { bytesRead, buffer } = await readDescriptor(file, Buffer.allocUnsafeSlow(length), 0, length, position);
       return buffer.subarray(0, bytesRead);
     },
-    close: () => file.close(),
+    close: () => closeDescriptor(file),
   };
 }
+
+// Descriptors, since a FileHandle costs a small read half as much again.
+const openDescriptor = promisify(open);
+const readDescriptor = promisify(read);
+const closeDescriptor = promisify(close);

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { lstat, mkdir, open, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ports } from "@portico/core";
@@ -17,12 +18,16 @@ export async function makeRoot(path: string): Promise<string> {
   return realpath(path);
 }
 
-/** The path of a key, if there is a way to it that is of folders alone. */
-export async function findPath(root: string, key: string): Promise<string | undefined> {
+/** The path of a key, if there is a way to it that is of folders alone. Waits for the answer, which takes less than a thread of the pool. */
+export function findPath(root: string, key: string): string | undefined {
   const path = join(root, key);
   const folder = dirname(path);
   if (folder === root) return path;
-  return (await realpath(folder).catch(orAbsent)) === folder ? path : undefined;
+  try {
+    return realpathSync.native(folder) === folder ? path : undefined;
+  } catch (error) {
+    return orAbsent(error);
+  }
 }
 
 /** The path of a key, with all folders on the way to it. Throws BlobsUnavailable where one of them is a link or a file. */
