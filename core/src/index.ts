@@ -51,6 +51,7 @@ export * as ports from "./ports/index.ts";
 export type { RequestTrace } from "./ports/telemetry.ts";
 export { definePreset, flattenPreset, type Preset } from "./preset.ts";
 export { type ProbeOptions, probes } from "./probes.ts";
+export { repeatUntilClosed } from "./repeat-until-closed.ts";
 export {
   type Contract,
   type ContractDefaults,

@@ -1,5 +1,4 @@
-import type { Guard, ports } from "@portico/core";
-import { callerOf } from "@portico/core";
+import { callerOf, type Guard, type ports } from "@portico/core";
 import type { AgentWebhookSettings } from "./config.ts";
 import { managementErrors, triggerErrors } from "./errors.ts";
 

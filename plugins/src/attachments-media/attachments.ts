@@ -21,9 +21,7 @@ interface Usage {
 }
 
 /** Which of a user's limits is reached. */
-export type LimitReached = "attachment_limit" | "attachment_storage_limit";
-
-export type Attachments = ReturnType<typeof createAttachments>;
+type LimitReached = "attachment_limit" | "attachment_storage_limit";
 
 const ATTACHMENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const FOLDER = "/attachments/";
@@ -40,15 +38,17 @@ export function createAttachments(records: ports.Records) {
   const usages = records.collection<Usage>({ name: "attachment-usage" });
   const usageOf = (userId: string) => usages.get(usageKey(userId));
 
+  const find = async (userId: string, attachmentId: string): Promise<Attachment | undefined> => {
+    const found = ATTACHMENT_ID.test(attachmentId) ? (await attachments.get(attachmentId))?.value : undefined;
+    return found?.userId === userId ? found : undefined;
+  };
+
   return {
     /** Undefined for what is none, or another user's: nobody learns which. */
-    async find(userId: string, attachmentId: string): Promise<Attachment | undefined> {
-      const found = ATTACHMENT_ID.test(attachmentId) ? (await attachments.get(attachmentId))?.value : undefined;
-      return found?.userId === userId ? found : undefined;
-    },
+    find,
     /** The same by what queries are given. */
     async findReference(userId: string, fileReference: string): Promise<Attachment | undefined> {
-      return fileReference.startsWith(FOLDER) ? this.find(userId, fileReference.slice(FOLDER.length)) : undefined;
+      return fileReference.startsWith(FOLDER) ? find(userId, fileReference.slice(FOLDER.length)) : undefined;
     },
     /** Which limit lets this user store nothing more, of however few bytes. */
     async reached(userId: string): Promise<LimitReached | undefined> {

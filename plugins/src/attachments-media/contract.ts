@@ -7,7 +7,7 @@ import { ATTACHMENT_BYTES, LINKED_MEDIA, MEDIA_BYTES, UPLOAD_ENVELOPE_BYTES } fr
 const text = v.string();
 
 /** Specification 2.7. */
-export const attachmentReceipt = v.object({
+const attachmentReceipt = v.object({
   attachmentId: text,
   name: text,
   mimeType: text,
@@ -17,7 +17,7 @@ export const attachmentReceipt = v.object({
 });
 
 /** Specification 2.8. */
-export const mediaMetadata = v.object({
+const mediaMetadata = v.object({
   type: v.picklist(["image", "audio", "video"]),
   mediaId: text,
   name: text,

@@ -1,4 +1,4 @@
-import { type ports, writeAgain } from "@portico/core";
+import type { ports } from "@portico/core";
 import { mediaTypeOfExtension } from "./media-type.ts";
 
 /** What is kept of a media file beside its bytes. */
@@ -19,9 +19,7 @@ export interface Media {
 }
 
 /** Media as users may read it: `forbidden` is another user's. */
-export type MediaFound = { readonly media: Media } | "forbidden" | "missing";
-
-export type MediaStore = ReturnType<typeof createMedia>;
+type MediaFound = { readonly media: Media } | "forbidden" | "missing";
 
 const MEDIA_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[a-z0-9]{2,5}$/;
 
@@ -59,6 +57,6 @@ export function createMedia({ records, blobs }: { readonly records: ports.Record
     },
     /** Add what is stored, with `writes` in the same commit. */
     add: (media: Media, writes: readonly ports.Write[]): Promise<void> =>
-      writeAgain(() => records.batch([owned.write.put(media.mediaId, media, "absent"), ...writes])),
+      records.batch([owned.write.put(media.mediaId, media, "absent"), ...writes]),
   };
 }

@@ -1,4 +1,4 @@
-import type { ports, Scope } from "@portico/core";
+import { type ports, repeatUntilClosed, type Scope } from "@portico/core";
 import { ABANDONED_MS } from "./limits.ts";
 
 /** An upload that has begun, and of which nobody was told yet that it is there. */
@@ -8,8 +8,6 @@ interface PendingUpload {
   /** Milliseconds since 1970. */
   readonly begunAt: number;
 }
-
-export type PendingUploads = ReturnType<typeof createPendingUploads>;
 
 const SWEEP_MS = 60 * 60_000;
 const PAGE = 200;
@@ -29,11 +27,11 @@ export function createPendingUploads(given: {
   const idOf = (key: string) => key.replace("/", ":");
 
   /** Takes away what was begun so long ago that nobody stores it any more. */
-  const sweep = async (): Promise<void> => {
+  const sweep = async (closing: AbortSignal): Promise<void> => {
     const oldest = { where: { pending: true }, order: { by: "begunAt", direction: "ascending" }, limit: PAGE } as const;
     const { items } = await pending.query(oldest);
     for (const { id, value, version } of items) {
-      if (clock.now() - value.begunAt < ABANDONED_MS) return;
+      if (closing.aborted || clock.now() - value.begunAt < ABANDONED_MS) return;
       await blobs.remove(value.key);
       await pending.remove(id, version);
     }
@@ -41,19 +39,13 @@ export function createPendingUploads(given: {
 
   return {
     /**
-     * Store bytes and then what is known of them: `keep` gets the write that ends the upload, for its own commit. Where either fails, or
-     * `keep` answers something, nothing stays. Rejects with what either rejects with.
+     * Store bytes and then what is known of them: `keep` gets the write that ends the upload, for its own commit, and answers what this
+     * answers. Where either fails, nothing stays. Rejects with what either rejects with.
      */
-    async store<T, R>(
-      key: string,
-      put: () => Promise<T>,
-      keep: (stored: T, ends: ports.Write) => Promise<R | undefined>,
-    ): Promise<R | undefined> {
+    async store<T, R>(key: string, put: () => Promise<T>, keep: (stored: T, ends: ports.Write) => Promise<R>): Promise<R> {
       await pending.put(idOf(key), { key, pending: true, begunAt: clock.now() });
       try {
-        const refused = await keep(await put(), pending.write.remove(idOf(key)));
-        if (refused !== undefined) await undo(key);
-        return refused;
+        return await keep(await put(), pending.write.remove(idOf(key)));
       } catch (error) {
         // Whether a commit took effect can be unknown: what it wrote then says so, and the bytes stay.
         if (!(await isKept(key))) await undo(key);
@@ -62,22 +54,10 @@ export function createPendingUploads(given: {
     },
     /** Looks for abandoned uploads now and then, until the app closes. */
     watch(scope: Scope): void {
-      let sweeping: Promise<void> = Promise.resolve();
-      let timer: ports.Timer | undefined;
-      let isClosed = false;
-      const run = () => {
-        sweeping = sweep()
-          .catch((error: unknown) => log.error("Abandoned uploads could not be taken away", {}, error))
-          .then(() => {
-            if (!isClosed) timer = clock.after(SWEEP_MS, run);
-          });
-      };
-      run();
-      scope.onClose(async () => {
-        isClosed = true;
-        timer?.cancel();
-        await sweeping;
-      });
+      // At once too: a process that never lives for an hour leaves nothing behind either.
+      repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS, firstMs: 0 }, (closing) =>
+        sweep(closing).catch((error: unknown) => log.error("Abandoned uploads could not be taken away", {}, error)),
+      );
     },
   };
 

@@ -2,13 +2,13 @@ import { definePlugin, openUpload, ports } from "@portico/core";
 import { answerAttachment } from "./answer-attachment.ts";
 import { answerMedia } from "./answer-media.ts";
 import { cleanMimeType, cleanName } from "./attachment-name.ts";
-import { type Attachment, attachmentKey, createAttachments, toFileReference } from "./attachments.ts";
+import { attachmentKey, createAttachments, toFileReference } from "./attachments.ts";
 import { attachmentsMediaConfig } from "./config.ts";
 import { attachmentsMediaContract } from "./contract.ts";
 import { instanceGuard, signedReadGuard } from "./guards.ts";
 import { IMAGE_HEAD_BYTES, imageDimensions } from "./image-dimensions.ts";
 import { ATTACHMENT_BYTES, MEDIA_BYTES } from "./limits.ts";
-import { createMedia, isMediaId, type Media, mediaKey } from "./media.ts";
+import { createMedia, isMediaId, mediaKey } from "./media.ts";
 import { fitsSignature, mediaTypeOf, SIGNATURE_BYTES } from "./media-type.ts";
 import { peek } from "./peek.ts";
 import { createPendingUploads } from "./pending-uploads.ts";
@@ -50,18 +50,17 @@ export const attachmentsMedia = definePlugin({
           const attachmentId = ids.uuid();
           const key = attachmentKey(attachmentId);
           const about = { attachmentId, name: cleanName(upload.name), mimeType: cleanMimeType(upload.mimeType) };
-          let kept: Attachment | undefined;
-          const refused = await pending.store(
+          const { size, sha256 } = await pending.store(
             key,
             () => blobs.put(key, upload.stream, { maxBytes: ATTACHMENT_BYTES, signal }),
             async (stored, ends) => {
-              if (stored.size === 0) return "attachment_empty" as const;
-              kept = { ...about, ...stored, userId, createdAt: now() };
-              return attachments.add(kept, [ends]);
+              if (stored.size === 0) throw fail.attachment_empty();
+              const passed = await attachments.add({ ...about, ...stored, userId, createdAt: now() }, [ends]);
+              if (passed) throw fail[passed]();
+              return stored;
             },
           );
-          if (refused !== undefined || !kept) throw fail[refused ?? "attachment_empty"]();
-          return { ...about, size: kept.size, sha256: kept.sha256, fileReference: toFileReference(attachmentId) };
+          return { ...about, size, sha256, fileReference: toFileReference(attachmentId) };
         } catch (error) {
           throw toAttachmentError(error);
         }
@@ -90,18 +89,17 @@ export const attachmentsMedia = definePlugin({
           const mediaId = `${ids.uuid()}.${type.extension}`;
           const key = mediaKey(mediaId);
           const { kind, mimeType } = type;
-          const size = kind === "image" ? imageDimensions(head) : undefined;
+          const dimensions = kind === "image" ? imageDimensions(head) : undefined;
           const about = { type: kind, mediaId, name: cleanName(upload.name), mimeType };
-          let kept: Media | undefined;
-          await pending.store(
+          const { size } = await pending.store(
             key,
             () => blobs.put(key, whole, { maxBytes: MEDIA_BYTES, signal }),
-            async (stored, ends): Promise<undefined> => {
-              kept = { ...about, ...stored, ...size, userId, createdAt: now() };
-              await mediaStore.add(kept, [ends]);
+            async (stored, ends) => {
+              await mediaStore.add({ ...about, ...stored, ...dimensions, userId, createdAt: now() }, [ends]);
+              return stored;
             },
           );
-          return { ...about, size: kept!.size, ...size };
+          return { ...about, size, ...dimensions };
         } catch (error) {
           throw toMediaError(error);
         }

@@ -1,13 +1,11 @@
 import type { ports } from "@portico/core";
 import { LINK_SECONDS } from "./limits.ts";
 
-export type SignedLinks = ReturnType<typeof createSignedLinks>;
-
 const PURPOSE = "media-link";
 const SECONDS = /^[1-9][0-9]{0,11}$/;
 
 /** What a link says, as it came. */
-export interface PresentedLink {
+interface PresentedLink {
   readonly mediaId: string;
   readonly expires: unknown;
   readonly signature: unknown;

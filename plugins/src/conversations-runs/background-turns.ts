@@ -7,6 +7,7 @@ import { createBackgroundWork } from "./background/background-work.ts";
 import { createDeliveries } from "./background/deliveries.ts";
 import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "./config.ts";
 import { builtInDefinitions } from "./turns/built-in-tools.ts";
+import { newEnd } from "./turns/new-end.ts";
 import { listTools } from "./turns/turn-tools.ts";
 
 const KIND = "background-turn";
@@ -46,8 +47,7 @@ export const backgroundTurns = defineAdapter({
       deliveries: deliveries.page,
       tools: (signal) => listTools(builtInDefinitions, tools, telemetry.log, signal),
       async start({ agentId, userId, prompt, toolIds, maxTurns, origin }) {
-        // What is made at about the same time stands together in the stores, which have less to write then.
-        const end = ids.id(clock.now().toString(36).padStart(9, "0"));
+        const end = newEnd(ids, clock.now());
         const runId = `run_${end}`;
         const turn: AcceptedTurn = {
           turnId: `turn_${end}`,

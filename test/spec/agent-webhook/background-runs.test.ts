@@ -177,7 +177,14 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
   it("whose engine does not listen to its signal ends all the same, and the agent's other events go on", async () => {
     const clock = createManualClock();
     await start({ clock, background: { timeoutMs: 60_000, concurrencyPerAgent: 1 } });
-    service.engine.on("deaf", () => new Promise(() => {}));
+    const late = Promise.withResolvers<void>();
+    let lateCall: Promise<unknown> = Promise.resolve();
+    service.engine.on("deaf", async (_turn, { callTool }) => {
+      await late.promise;
+      const call = { toolId: "SendUserMessage", arguments: { message: "Too late" } };
+      lateCall = callTool(call, new AbortController().signal).catch((error: unknown) => error);
+      return new Promise(() => {});
+    });
     await work("deaf");
     await work("next");
     await expect.poll(() => service.engine.played).toEqual(["deaf"]);
@@ -186,6 +193,9 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     await expect.poll(() => service.engine.played).toEqual(["deaf", "next"]);
     const all = await ended(2);
     expect(all.map(({ status }: { status: string }) => status).sort()).toEqual(["completed", "failed"]);
+    late.resolve();
+    await expect.poll(() => lateCall).toBeInstanceOf(Error);
+    expect((await service.manage("GET", "helper/schedule-messages")).body.total).toBe(0);
   });
 
   it("can be stopped by its user over the realtime channel, by its session", async () => {

@@ -3,8 +3,9 @@ import { readdirSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { ports } from "@portico/core";
+import { createManualClock } from "@portico/adapters/clock/manual";
 import { createAttachments } from "@portico/plugins/attachments-media/attachments";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Holder, TOKENS } from "../../harness/agent-app.ts";
 import { type FilesService, startFilesService, type UploadedFile } from "../../harness/files-app.ts";
 import { cutCall } from "../../harness/raw-call.ts";
@@ -22,10 +23,8 @@ afterEach(() => service.close());
 const upload = (file: UploadedFile, holder: Holder | null = "owner") => service.upload(holder ?? undefined, PATH, file);
 const told = ({ status, body }: { readonly status: number; readonly body: any }) => [status, body.error];
 /** Every file below the service's folder: finished ones and others. */
-const kept = () =>
-  readdirSync(service.filesDir, { recursive: true, withFileTypes: true }).filter(
-    (entry) => entry.isFile() && entry.name !== "lock",
-  );
+const kept = (filesDir = service.filesDir) =>
+  readdirSync(filesDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile() && entry.name !== "lock");
 const download = (attachmentId: string, holder: Holder | null = "owner", headers: Record<string, string> = {}) =>
   fetch(`${service.url}${PATH}/${attachmentId}`, {
     headers: { ...(holder && { "x-agent-service-token": TOKENS[holder] }), ...headers },
@@ -165,6 +164,20 @@ describe("POST /api/attachments (4.5)", () => {
     chmodSync(join(service.filesDir, "attachments"), 0o600);
     expect(told(await upload({ bytes: "x" }))).toEqual([503, "attachment_storage_unavailable"]);
   });
+});
+
+it("bytes that were stored and of which nobody was told are taken away after a day; what was accepted stays (open points 6)", async () => {
+  const HOUR = 3600_000;
+  const clock = createManualClock();
+  await using timed = await startFilesService({ clock });
+  expect((await timed.upload("owner", PATH, { bytes: "accepted" })).status).toBe(201);
+  vi.spyOn(timed.app.port(ports.blobs), "remove").mockRejectedValueOnce(new ports.BlobsUnavailable("The disk is away"));
+  expect(told(await timed.upload("owner", PATH, { bytes: "" }))).toEqual([400, "attachment_empty"]);
+  expect(kept(timed.filesDir)).toHaveLength(2);
+  await clock.advance(23 * HOUR);
+  expect(kept(timed.filesDir)).toHaveLength(2);
+  await clock.advance(2 * HOUR);
+  await expect.poll(() => kept(timed.filesDir)).toHaveLength(1);
 });
 
 describe("quotas of a user (4.5 rule 2)", () => {

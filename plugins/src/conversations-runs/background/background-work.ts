@@ -12,7 +12,6 @@ import type { Deliveries } from "./deliveries.ts";
 
 export interface BackgroundWorkGiven extends PlayGiven {
   readonly log: ports.EventLog;
-  readonly clock: ports.Clock;
   readonly records: ReturnType<typeof createBackgroundRecords>;
   readonly deliveries: Deliveries;
   readonly desk: TurnDesk;

@@ -3,6 +3,7 @@ import { type Conversation, type Conversations, runOfSession, workKind } from ".
 import { agentErrors } from "../errors.ts";
 import { firstRun } from "../runs/first-run.ts";
 import type { Runs } from "../runs/runs.ts";
+import { newEnd } from "../turns/new-end.ts";
 import type { Delegation, Turn } from "../turns/turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
@@ -70,7 +71,7 @@ export function createAdmission(given: {
       }
       const now = clock.now();
       const at = new Date(now).toISOString();
-      const ownEnd = newEnd(ids, at);
+      const ownEnd = newEnd(ids, now);
       const place = await placeFor(submission, target, at, ownEnd);
       const turn = toTurn(submission, place, `turn_${ownEnd}`);
       const request = toRequest(submission, turn, now);
@@ -142,11 +143,6 @@ export function createAdmission(given: {
 
 interface Place extends Pick<Turn, "conversationId" | "agentId" | "sessionId" | "runId" | "opens"> {
   readonly writes: readonly ports.Write[];
-}
-
-/** The end of a new id. What is made at about the same time stands together in the stores, which have less to write then. */
-function newEnd(ids: ports.Ids, at: string): string {
-  return ids.id(Date.parse(at).toString(36).padStart(9, "0"));
 }
 
 function toTurn(submission: Submission, { writes: _writes, ...place }: Place, turnId: string): Turn {

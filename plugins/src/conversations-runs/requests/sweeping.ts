@@ -1,4 +1,4 @@
-import type { ports, Scope } from "@portico/core";
+import { type ports, repeatUntilClosed, type Scope } from "@portico/core";
 import type { ClientRequests } from "./client-requests.ts";
 
 const SWEEP_MS = 60_000;
@@ -8,22 +8,9 @@ export function sweepRequests(
   { requests, clock, log }: { readonly requests: ClientRequests; readonly clock: ports.Clock; readonly log: ports.Log },
   scope: Scope,
 ): void {
-  const closing = new AbortController();
-  let sweeping: Promise<void> = Promise.resolve();
-  const sweep = () => {
-    sweeping = requests
-      .sweep(closing.signal)
-      .catch((error: unknown) => {
-        if (!closing.signal.aborted) log.error("Old requests could not be forgotten", {}, error);
-      })
-      .then(() => {
-        if (!closing.signal.aborted) timer = clock.after(SWEEP_MS, sweep);
-      });
-  };
-  let timer = clock.after(SWEEP_MS, sweep);
-  scope.onClose(async () => {
-    closing.abort();
-    timer.cancel();
-    await sweeping;
-  });
+  repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS }, (closing) =>
+    requests.sweep(closing).catch((error: unknown) => {
+      if (!closing.aborted) log.error("Old requests could not be forgotten", {}, error);
+    }),
+  );
 }

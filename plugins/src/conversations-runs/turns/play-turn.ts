@@ -73,7 +73,11 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
       {
         signal,
         step: (name, work, options) => context.step(name, (stepSignal) => work(AbortSignal.any([stepSignal, stopping])), options),
-        callTool: (call, toolSignal) => offered.call(call, caller, toolSignal),
+        callTool: async (call, toolSignal) => {
+          // An engine that did not listen is still at work behind the end of its turn: it does nothing more in the turn's name.
+          signal.throwIfAborted();
+          return offered.call(call, caller, toolSignal);
+        },
         say: (saying) => voice.say(saying),
       },
     );

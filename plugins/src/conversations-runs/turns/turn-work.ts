@@ -16,7 +16,6 @@ import { TurnVoice } from "./turn-voice.ts";
 
 export interface TurnWorkGiven extends PlayGiven {
   readonly log: ports.EventLog;
-  readonly clock: ports.Clock;
   readonly records: TurnRecords;
   readonly desk: TurnDesk;
   readonly audiences: Audiences;
