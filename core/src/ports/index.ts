@@ -119,3 +119,13 @@ export {
   tools,
 } from "./tools.ts";
 export { type UserFile, type UserFiles, UserFilesUnavailable, userFiles } from "./user-files.ts";
+export {
+  NODE_OUTPUT_BYTES,
+  NodeFailed,
+  type NodeFault,
+  type NodeRules,
+  type NodeStep,
+  type NodeWork,
+  type WorkflowNode,
+  workflowNodes,
+} from "./workflow-nodes.ts";
