@@ -56,6 +56,7 @@ export {
   type Contract,
   type ContractDefaults,
   defineContract,
+  type EventOf,
   type Exchange,
   type Guard,
   type Handler,
@@ -65,6 +66,7 @@ export {
   type RouteInput,
   type RouteResult,
   reply,
+  type Say,
 } from "./route.ts";
 export type { Scope } from "./scope.ts";
 export { Secret } from "./secret.ts";

@@ -1,0 +1,270 @@
+import { defineContract, reply } from "@portico/core/contract";
+import * as v from "valibot";
+import { workflowEnvelope } from "./envelope.ts";
+import { workflowErrors } from "./errors.ts";
+import { CALL_BYTES, COMMENT_LENGTH, IDEMPOTENCY_KEY_LENGTH, TRIGGER_BYTES } from "./limits.ts";
+import { RUN_STATUSES } from "./runs/run-state.ts";
+
+const text = v.string();
+const json = v.unknown();
+const status = v.picklist(RUN_STATUSES);
+/** One parameter as it came; twice is a list, and for the handler to refuse. */
+const parameter = v.optional(v.union([text, v.array(text)]));
+
+const runError = v.object({ code: text, message: text, nodeId: v.optional(text) });
+
+/** Specification 4.2: which task a run belongs to, where it belongs to one. */
+const ownership = {
+  workflowBindingId: v.optional(text),
+  boardId: v.optional(text),
+  taskId: v.optional(text),
+  userId: v.optional(text),
+  parentRunId: v.optional(text),
+};
+
+const gate = v.object({
+  nodeId: text,
+  title: text,
+  message: text,
+  form: v.optional(v.record(text, json)),
+  requestedAt: text,
+  expiresAt: v.optional(text),
+});
+
+/** Specification 2.3. */
+const workflowSummary = v.object({
+  id: text,
+  name: text,
+  description: text,
+  creator: text,
+  nodeCount: v.number(),
+  dslPath: text,
+  lastRun: v.optional(
+    v.object({
+      runId: text,
+      status,
+      taskBoardBound: v.boolean(),
+      completedAt: v.optional(text),
+      totalDurationMs: v.optional(v.number()),
+    }),
+  ),
+});
+
+/** Specification 2.4. */
+const runSummary = v.object({
+  runId: text,
+  status,
+  startedAt: text,
+  nodeCount: v.number(),
+  completedNodeCount: v.number(),
+  taskBoardBound: v.boolean(),
+  completedAt: v.optional(text),
+  totalDurationMs: v.optional(v.number()),
+  error: v.optional(runError),
+  ...ownership,
+});
+
+const nodeResult = v.object({
+  type: text,
+  name: v.optional(text),
+  status: v.picklist(["completed", "failed", "skipped", "cancelled", "running", "waiting"]),
+  inputs: v.optional(json),
+  outputs: v.optional(json),
+  error: v.optional(v.object({ code: text, message: text })),
+  attempts: v.number(),
+  startedAt: v.optional(text),
+  completedAt: v.optional(text),
+  durationMs: v.optional(v.number()),
+});
+
+const runDetail = v.object({
+  workflowId: text,
+  runId: text,
+  status,
+  startedAt: text,
+  taskBoardBound: v.boolean(),
+  completedAt: v.optional(text),
+  totalDurationMs: v.optional(v.number()),
+  nodeResults: v.optional(v.record(text, nodeResult)),
+  finalOutputs: v.optional(json),
+  error: v.optional(runError),
+  humanGate: v.optional(gate),
+  ...ownership,
+});
+
+/** Events of a run (specification 6.1, payloads of workflow.md). */
+const runEvents = {
+  "workflow:started": v.object({ workflowId: text, runId: text, name: text, nodeCount: v.number() }),
+  "workflow:node_start": v.object({ runId: text, nodeId: text, type: text, name: v.optional(text) }),
+  "workflow:node_complete": v.object({
+    runId: text,
+    nodeId: text,
+    inputs: v.optional(json),
+    outputs: v.optional(json),
+    durationMs: v.number(),
+  }),
+  "workflow:node_error": v.object({ runId: text, nodeId: text, error: v.object({ code: text, message: text }) }),
+  "workflow:human_gate": v.object({ runId: text, ...gate.entries }),
+  "workflow:complete": v.object({ runId: text, workflowId: text, status, finalOutputs: v.optional(json) }),
+  "workflow:error": v.object({ runId: text, error: v.object({ code: text, message: text }), nodeId: v.optional(text) }),
+};
+
+const jsonObject = v.custom<Readonly<Record<string, unknown>>>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  "an object",
+);
+
+const {
+  unauthorized,
+  workflow_service_not_initialized,
+  store_unavailable,
+  workflow_not_found,
+  run_not_found,
+  workflow_owner_fenced,
+  run_not_reserved,
+  execution_grant_invalid,
+  task_scope_forbidden,
+  invalid_request,
+  invalid_parameters,
+} = workflowErrors;
+const guarded = { unauthorized, workflow_service_not_initialized };
+const reading = { ...guarded, store_unavailable };
+const starting = { ...reading, workflow_not_found, workflow_owner_fenced, run_not_reserved, invalid_parameters };
+const byRun = v.strictObject({ id: text, runId: text });
+const scope = v.object({ boardId: parameter, workflowBindingId: parameter, taskId: parameter });
+const scoped = { ...reading, workflow_not_found, task_scope_forbidden, invalid_request };
+const granted = { ...reading, execution_grant_invalid, run_not_found, workflow_owner_fenced, invalid_request };
+const accepted = v.object({ runId: text, accepted: v.literal(true) });
+const retired = { ...guarded, definition_endpoint_retired: workflowErrors.definition_endpoint_retired };
+
+/** The workflow service (specification 4.2; open points 8). */
+export const workflowServiceContract = defineContract(
+  {
+    surface: "workflow",
+    auth: "service",
+    envelope: workflowEnvelope,
+    faults: {
+      invalid_request: workflowErrors.invalid_request,
+      invalid_json: workflowErrors.invalid_json,
+      body_too_large: workflowErrors.body_too_large,
+      unsupported_media_type: workflowErrors.unsupported_media_type,
+      origin_not_allowed: workflowErrors.origin_not_allowed,
+    },
+  },
+  {
+    workflows: {
+      method: "GET",
+      path: "/api/workflows",
+      summary: "List the workflows that are deployed",
+      success: reply.json(v.object({ workflows: v.array(workflowSummary) })),
+      errors: reading,
+    },
+    trigger: {
+      method: "POST",
+      path: "/api/workflow/webhook",
+      summary: "Trigger a workflow; the body is its parameters, and may be left out",
+      query: v.object({ id: parameter }),
+      body: v.optional(jsonObject, {}),
+      bodyAs: "text",
+      bodyLimit: TRIGGER_BYTES,
+      success: reply.json(v.object({ runId: text, workflowId: text, status: v.literal("started") })),
+      errors: { ...starting, id_required: workflowErrors.id_required },
+    },
+    events: {
+      method: "GET",
+      path: "/api/workflow/events",
+      summary: "Follow a run of this process, from its first event on",
+      query: v.object({ runId: parameter }),
+      success: reply.events(runEvents),
+      errors: { ...reading, run_not_found, run_id_required: workflowErrors.run_id_required },
+    },
+    runs: {
+      method: "GET",
+      path: "/api/workflow/:id/runs",
+      summary: "List a workflow's runs, the newest first",
+      params: v.strictObject({ id: text }),
+      query: scope,
+      success: reply.json(v.object({ runs: v.array(runSummary) })),
+      errors: scoped,
+    },
+    run: {
+      method: "GET",
+      path: "/api/workflow/:id/runs/:runId",
+      summary: "Read a run with its nodes, outputs and open gate",
+      params: byRun,
+      query: scope,
+      success: reply.json(runDetail),
+      errors: { ...scoped, run_not_found },
+    },
+    start: {
+      method: "POST",
+      path: "/api/workflow/run",
+      summary: "Start a workflow with an execution grant, once",
+      body: v.pipe(
+        v.strictObject({
+          executionGrantId: v.pipe(text, v.nonEmpty()),
+          idempotencyKey: v.pipe(text, v.nonEmpty(), v.maxLength(IDEMPOTENCY_KEY_LENGTH)),
+          workflowId: v.optional(text),
+          definitionPath: v.optional(text),
+          parameters: v.optional(jsonObject, {}),
+        }),
+        v.check(
+          ({ workflowId, definitionPath }) => (workflowId === undefined) !== (definitionPath === undefined),
+          "one of workflowId and definitionPath",
+        ),
+      ),
+      bodyLimit: CALL_BYTES,
+      success: reply.json(
+        v.object({ runId: text, workflowId: text, status: v.literal("started"), duplicate: v.optional(v.literal(true)) }),
+      ),
+      errors: {
+        ...starting,
+        execution_grant_invalid,
+        definition_path_forbidden: workflowErrors.definition_path_forbidden,
+      },
+    },
+    decide: {
+      method: "POST",
+      path: "/api/workflow/:id/runs/:runId/gate",
+      summary: "Approve or reject at a gate that waits, with an execution grant of the workflow",
+      params: byRun,
+      body: v.strictObject({
+        decision: v.picklist(["approve", "reject"]),
+        nodeId: v.optional(text),
+        comment: v.optional(v.pipe(text, v.maxLength(COMMENT_LENGTH))),
+        values: v.optional(jsonObject),
+      }),
+      bodyLimit: CALL_BYTES,
+      success: reply.json(v.object({ ...accepted.entries, nodeId: text, decision: v.picklist(["approve", "reject"]) })),
+      errors: {
+        ...granted,
+        gate_not_open: workflowErrors.gate_not_open,
+        gate_decided: workflowErrors.gate_decided,
+        invalid_values: workflowErrors.invalid_values,
+      },
+    },
+    cancel: {
+      method: "POST",
+      path: "/api/workflow/:id/runs/:runId/cancel",
+      summary: "Cancel a run, with an execution grant of the workflow",
+      params: byRun,
+      success: reply.json(accepted),
+      errors: { ...granted, run_ended: workflowErrors.run_ended },
+    },
+    createDefinition: {
+      method: "POST",
+      path: "/api/workflows",
+      summary: "Retired: administrators deploy definitions as files",
+      success: reply.empty(),
+      errors: retired,
+    },
+    replaceDefinition: {
+      method: "PUT",
+      path: "/api/workflow/:id",
+      summary: "Retired: administrators deploy definitions as files",
+      params: v.strictObject({ id: text }),
+      success: reply.empty(),
+      errors: retired,
+    },
+  },
+);

@@ -1,0 +1,30 @@
+import { defineErrors } from "@portico/core/contract";
+
+/** Errors of the workflow service (specification 7.2): the message is what the caller reads. */
+export const workflowErrors = defineErrors({
+  id_required: { status: 400, message: "id query parameter is required" },
+  run_id_required: { status: 400, message: "runId is required" },
+  invalid_request: { status: 400, message: "The request does not match its schema" },
+  invalid_json: { status: 400, message: "Invalid JSON" },
+  invalid_parameters: { status: 400, message: "The parameters do not match the workflow's schema" },
+  invalid_values: { status: 400, message: "The values do not match the gate's form" },
+  unauthorized: { status: 401, message: "unauthorized" },
+  execution_grant_invalid: { status: 403, message: "execution_grant_invalid" },
+  definition_path_forbidden: { status: 403, message: "The path is outside the folder of definitions" },
+  task_scope_forbidden: { status: 403, message: "The task scope does not belong to this workflow, or may not be read" },
+  origin_not_allowed: { status: 403, message: "origin_not_allowed" },
+  workflow_not_found: { status: 404, message: "Workflow not found" },
+  run_not_found: { status: 404, message: "Run not found" },
+  gate_not_open: { status: 409, message: "The run waits at no such gate" },
+  gate_decided: { status: 409, message: "The gate was decided otherwise" },
+  run_ended: { status: 409, message: "The run has ended" },
+  definition_endpoint_retired: { status: 410, message: "Definitions are deployed by administrators: this endpoint is retired" },
+  body_too_large: { status: 413, message: "Request body too large" },
+  unsupported_media_type: { status: 415, message: "Unsupported media type" },
+  // The service token is set by whoever starts the service.
+  workflow_service_not_initialized: { status: 503, message: "workflow_service_not_initialized" },
+  // Another process owns the work: a trigger must not be repeated without looking.
+  workflow_owner_fenced: { status: 503, message: "WORKFLOW_OWNER_FENCED" },
+  run_not_reserved: { status: 503, message: "Unable to reserve workflow run" },
+  store_unavailable: { status: 503, message: "The service's store is out of reach: try again later" },
+});

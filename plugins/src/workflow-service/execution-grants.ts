@@ -1,0 +1,44 @@
+import { callerOf, definePlugin, ports } from "@portico/core";
+import * as v from "valibot";
+import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
+import { createGrants } from "./grants.ts";
+import { workflowRuntime } from "./workflow-runtime.ts";
+
+/** The owner's execution grants, for presets that have an agent service beside the workflows. */
+export const executionGrants = definePlugin({
+  name: "execution-grants",
+  config: v.strictObject({}),
+  needs: {
+    runtime: workflowRuntime,
+    signing: ports.signing,
+    identity: ports.identity,
+    clock: ports.clock,
+    ids: ports.ids,
+  },
+  contract: executionGrantContract,
+  guards: ({ identity }) => ({
+    async owner(head, signal) {
+      const caller = await callerOf(head, identity, signal);
+      if (!caller) throw executionGrantErrors.unauthorized();
+      if (caller.role !== "owner") throw executionGrantErrors.owner_required();
+      return caller;
+    },
+  }),
+  setup({ runtime, ...given }) {
+    const grants = createGrants(given);
+    return {
+      async issue({ body, who, fail }) {
+        const { workflowId, bindingId, ttlMs, userId = who.userId } = body;
+        if (!runtime.catalogue.find(workflowId)) throw fail.workflow_not_found();
+        const binding = runtime.bindings.find(({ id }) => id === bindingId);
+        if (bindingId !== undefined && binding?.workflowId !== workflowId) throw fail.binding_not_found();
+        try {
+          const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, ttlMs });
+          return { executionGrantId, workflowId, expiresAt: new Date(grant.expiresAt).toISOString() };
+        } catch (error) {
+          throw error instanceof ports.SigningUnavailable ? fail.signing_unavailable(undefined, undefined, error) : error;
+        }
+      },
+    };
+  },
+});

@@ -1,0 +1,77 @@
+import { ports, type Say } from "@portico/core";
+import type { workflowServiceContract } from "./contract.ts";
+import { workflowErrors } from "./errors.ts";
+import { type RunEvent, toRunEvent } from "./run-events.ts";
+import { readChunks } from "./runs/ledger.ts";
+import type { LiveRun, LiveRuns } from "./runs/live-runs.ts";
+import type { RunRecord, RunRecords } from "./runs/run-records.ts";
+import { isTerminal } from "./runs/run-state.ts";
+
+type SayEvent = Say<(typeof workflowServiceContract)["events"]["success"]["events"]>;
+
+/**
+ * The events of a run that this process accepted, from the first on; of one that has ended only its end (specification 6.1). Whoever asks again
+ * takes over: the earlier stream ends. A reader goes at its own pace through what the log has, and holds nothing back.
+ */
+export async function* followRun(given: {
+  readonly run: RunRecord;
+  readonly runs: RunRecords;
+  readonly live: LiveRuns;
+  readonly log: ports.EventLog;
+  readonly say: SayEvent;
+  readonly signal: AbortSignal;
+}): AsyncGenerator<RunEvent, void> {
+  const { run, runs, live: liveRuns, log, say } = given;
+  const { runId, workflowId, name, nodeCount } = run;
+  const live = liveRuns.enter(runId);
+  const takenOver = new AbortController();
+  const signal = AbortSignal.any([given.signal, takenOver.signal]);
+  try {
+    live.unsubscribe?.();
+    live.unsubscribe = () => takenOver.abort();
+    await live.ledger.recall();
+    // It may have ended since the record was read.
+    const before = isTerminal(run.status) ? run : ((await runs.find(runId))?.value ?? run);
+    if (!isTerminal(before.status)) {
+      yield say["workflow:started"]({ workflowId, runId, name, nodeCount });
+      for await (const entry of live.ledger.read({ follow: true, signal })) {
+        const event = toRunEvent(runId, entry);
+        if (event) yield event;
+      }
+    }
+    const ended = (await runs.find(runId))?.value ?? before;
+    // Its process stops: what the run comes to is in its history.
+    if (!isTerminal(ended.status)) return;
+    const { error } = ended;
+    if (error && before !== ended) {
+      const { nodeId, code, message } = error;
+      yield say["workflow:error"]({ runId, error: { code, message }, ...(nodeId !== undefined && { nodeId }) });
+    }
+    const finalOutputs = await readFinalOutputs(log, runId);
+    yield say["workflow:complete"]({
+      runId,
+      workflowId,
+      status: ended.status,
+      ...(finalOutputs !== undefined && { finalOutputs }),
+    });
+  } catch (thrown) {
+    // Taken over, or the reader has left, or the app closes: none of it is an error to anybody.
+    if (signal.aborted) return;
+    throw thrown instanceof ports.LogUnavailable || thrown instanceof ports.RecordsUnavailable
+      ? workflowErrors.store_unavailable(undefined, undefined, thrown)
+      : thrown;
+  } finally {
+    leave(liveRuns, live, takenOver);
+  }
+}
+
+/** What a run came to, where it came to something. Throws LogUnavailable. */
+export async function readFinalOutputs(log: ports.EventLog, runId: string): Promise<unknown> {
+  for await (const { finalOutputs } of readChunks(log, runId, { backwards: true, limit: 1 })) return finalOutputs;
+  return undefined;
+}
+
+function leave(liveRuns: LiveRuns, live: LiveRun, own: AbortController): void {
+  own.abort();
+  liveRuns.leave(live);
+}

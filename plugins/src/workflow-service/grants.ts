@@ -1,0 +1,99 @@
+import { ports, type ports as Ports } from "@portico/core";
+import * as v from "valibot";
+import { GRANT_MS } from "./limits.ts";
+
+/** What an execution grant lets its holder do: start one workflow once, and decide its gates and cancel its runs while it lasts. */
+export interface ExecutionGrant {
+  readonly grantId: string;
+  readonly workflowId: string;
+  readonly userId?: string | undefined;
+  readonly bindingId?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+export interface GrantOrder extends Pick<ExecutionGrant, "workflowId" | "userId" | "bindingId"> {
+  /** Milliseconds; default ten minutes. RangeError where it is none that grants may have. */
+  readonly ttlMs?: number | undefined;
+}
+
+const PURPOSE = "execution-grant";
+const PREFIX = "grant_";
+
+const payload = v.strictObject({
+  i: v.string(),
+  w: v.string(),
+  u: v.optional(v.string()),
+  b: v.optional(v.string()),
+  e: v.pipe(v.number(), v.safeInteger()),
+});
+
+export type Grants = ReturnType<typeof createGrants>;
+
+/**
+ * Execution grants (open points 8): signed with the instance's key, so that whoever has the key can issue them, and rotating it takes all of
+ * them back. Functions throw SigningUnavailable.
+ */
+export function createGrants({
+  signing,
+  clock,
+  ids,
+}: {
+  readonly signing: Ports.Signing;
+  readonly clock: Ports.Clock;
+  readonly ids: Ports.Ids;
+}) {
+  return {
+    /** Answers the grant as it is handed out: whoever has the text has the grant. */
+    async issue({ workflowId, userId, bindingId, ttlMs = GRANT_MS.usual }: GrantOrder): Promise<{
+      readonly executionGrantId: string;
+      readonly grant: ExecutionGrant;
+    }> {
+      if (!(ttlMs >= GRANT_MS.least && ttlMs <= GRANT_MS.most)) throw new RangeError("A grant lives a second to 366 days");
+      const grant = { grantId: ids.id(""), workflowId, userId, bindingId, expiresAt: Math.floor(clock.now() + ttlMs) };
+      const text = JSON.stringify({ i: grant.grantId, w: workflowId, u: userId, b: bindingId, e: grant.expiresAt });
+      const encoded = Buffer.from(text).toString("base64url");
+      const signature = await signing.sign(PURPOSE, encoded);
+      return { executionGrantId: `${PREFIX}${encoded}.${signature}`, grant };
+    },
+    /** The grant that a text is; undefined for what this instance never signed. Whether it has expired is the caller's to look at. */
+    async read(text: string): Promise<ExecutionGrant | undefined> {
+      const [encoded = "", signature = "", ...more] = text.startsWith(PREFIX) ? text.slice(PREFIX.length).split(".") : [];
+      if (more.length > 0 || !(await signing.verify(PURPOSE, encoded, signature))) return undefined;
+      const { i, w, u, b, e } = v.parse(payload, JSON.parse(Buffer.from(encoded, "base64url").toString()));
+      return { grantId: i, workflowId: w, userId: u, bindingId: b, expiresAt: e };
+    },
+  };
+}
+
+/** What a grant was used for: the one run, and the key under which it was started. */
+interface UsedGrant {
+  readonly runId: string;
+  readonly idempotencyKey: string;
+  readonly expiresAt: number;
+}
+
+export type UsedGrants = ReturnType<typeof createUsedGrants>;
+
+/** Which grants have started their run. Functions throw RecordsUnavailable. */
+export function createUsedGrants(records: ports.Records) {
+  const used = records.collection<UsedGrant>({ name: "workflow-grants", indexes: { by_end: ["ends", "expiresAt"] } });
+  return {
+    find: async (grantId: string): Promise<UsedGrant | undefined> => (await used.get(grantId))?.value,
+    /** The write that uses it up, in one commit with the run; a second one is a RecordConflict. */
+    use: (grantId: string, use: UsedGrant): ports.Write => used.write.put(grantId, { ...use, ends: true } as UsedGrant, "absent"),
+    /** Forget those that have expired before; answers whether there may be more. */
+    async sweep(before: number): Promise<boolean> {
+      const { items } = await used.query({
+        where: { ends: true },
+        order: { by: "expiresAt", direction: "ascending" },
+        limit: SWEPT_AT_ONCE,
+      });
+      const expired = items.filter(({ value }) => value.expiresAt < before);
+      for (const { id, version } of expired) await used.remove(id, version);
+      return expired.length === SWEPT_AT_ONCE;
+    },
+  };
+}
+
+const SWEPT_AT_ONCE = 200;

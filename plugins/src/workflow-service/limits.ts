@@ -1,0 +1,16 @@
+/** Of a trigger's body; the specification leaves it open. */
+export const TRIGGER_BYTES = 1024 * 1024;
+/** Of the bodies of the other calls: an approval's values may be a long form. */
+export const CALL_BYTES = 1024 * 1024;
+export const IDEMPOTENCY_KEY_LENGTH = 256;
+export const COMMENT_LENGTH = 4096;
+/** How deep workflows may run workflows. */
+export const WORKFLOW_DEPTH = 8;
+/** Runs that execute at once; those that only wait are not among them. */
+export const RUN_CONCURRENCY = 1024;
+/** Entries of a run's ledger are written down when they have become so large together, and held until then. */
+export const LEDGER_CHARACTERS = 256 * 1024;
+/** An error's message is kept up to here. */
+export const ERROR_CHARACTERS = 4096;
+/** Execution grants: the shortest, the usual and the longest life. */
+export const GRANT_MS = { least: 1000, usual: 600_000, most: 366 * 24 * 60 * 60_000 } as const;

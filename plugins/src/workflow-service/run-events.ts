@@ -1,0 +1,27 @@
+import type { EventOf } from "@portico/core";
+import type { workflowServiceContract } from "./contract.ts";
+import type { LedgerEntry } from "./runs/ledger-entry.ts";
+
+/** One event of a run as it is sent (specification 6.1). */
+export type RunEvent = EventOf<(typeof workflowServiceContract)["events"]["success"]["events"]>;
+
+/** What is told of an entry of a run's ledger; nothing of nodes that were skipped or cancelled. */
+export function toRunEvent(runId: string, entry: LedgerEntry): RunEvent | undefined {
+  const { nodeId } = entry;
+  switch (entry.kind) {
+    case "start": {
+      const { type, name } = entry;
+      return { event: "workflow:node_start", data: { runId, nodeId, type, ...(name !== undefined && { name }) } };
+    }
+    case "gate": {
+      const { kind: _kind, ...gate } = entry;
+      return { event: "workflow:human_gate", data: { runId, ...gate } };
+    }
+    case "end": {
+      const { inputs, outputs, durationMs = 0, error } = entry;
+      if (entry.status === "completed")
+        return { event: "workflow:node_complete", data: { runId, nodeId, inputs, outputs, durationMs } };
+      return error && { event: "workflow:node_error", data: { runId, nodeId, error } };
+    }
+  }
+}

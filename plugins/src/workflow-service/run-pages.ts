@@ -1,0 +1,90 @@
+import { JsonPieces } from "@portico/core";
+import type { LedgerEntry, NodeEnded, NodeStarted } from "./runs/ledger-entry.ts";
+import type { RunRecord } from "./runs/run-records.ts";
+
+const PIECE_CHARACTERS = 64 * 1024;
+
+/** A run in a list (specification 2.4). `completedNodeCount` is fresher than the record's, of a run that executes here. */
+export function runSummary(run: RunRecord, completedNodeCount: number | undefined): object {
+  const { runId, status, startedAt, nodeCount, completedAt, totalDurationMs, error } = run;
+  return {
+    ...{ runId, status, startedAt, nodeCount, completedNodeCount: completedNodeCount ?? run.completedNodeCount },
+    taskBoardBound: isBound(run),
+    ...{ completedAt, totalDurationMs, error },
+    ...ownershipOf(run),
+  };
+}
+
+/** `{"runs":[…]}`, page by page: a list of any length is never held. */
+export function runList(pages: AsyncIterable<readonly object[]>): JsonPieces {
+  return new JsonPieces(
+    (async function* () {
+      let [piece, separator] = ['{"runs":[', ""];
+      for await (const page of pages) {
+        for (const item of page) {
+          piece += separator + JSON.stringify(item);
+          separator = ",";
+        }
+        if (piece.length < PIECE_CHARACTERS) continue;
+        yield piece;
+        piece = "";
+      }
+      yield `${piece}]}`;
+    })(),
+  );
+}
+
+/**
+ * A run with the results of all its nodes (specification 2.4; workflow.md, "What is recorded"), piece by piece: neither their number nor their
+ * size is held. What has begun and not ended comes last, as `running`, or `waiting` at a gate.
+ */
+export function runDetail(run: RunRecord, entries: AsyncIterable<LedgerEntry>, finalOutputs: () => Promise<unknown>): JsonPieces {
+  return new JsonPieces(
+    (async function* () {
+      const { workflowId, runId, status, startedAt, completedAt, totalDurationMs, error, gates } = run;
+      const head = {
+        ...{ workflowId, runId, status, startedAt, taskBoardBound: isBound(run), completedAt, totalDurationMs, error },
+        ...(gates?.[0] && { humanGate: gates[0] }),
+        ...ownershipOf(run),
+      };
+      let piece = `${JSON.stringify(head).slice(0, -1)},"nodeResults":{`;
+      let separator = "";
+      const open = new Map<string, NodeStarted>();
+      const waiting = new Set(gates?.map(({ nodeId }) => nodeId));
+      for await (const entry of entries) {
+        if (entry.kind === "start") open.set(entry.nodeId, entry);
+        if (entry.kind !== "end") continue;
+        open.delete(entry.nodeId);
+        piece += separator + resultText(entry.nodeId, endedResult(entry));
+        separator = ",";
+        if (piece.length < PIECE_CHARACTERS) continue;
+        yield piece;
+        piece = "";
+      }
+      for (const [nodeId, { type, name, at }] of open) {
+        const result = { type, name, status: waiting.has(nodeId) ? "waiting" : "running", attempts: 1, startedAt: at };
+        piece += separator + resultText(nodeId, result);
+        separator = ",";
+      }
+      const outputs = await finalOutputs();
+      yield `${piece}}${outputs === undefined ? "" : `,"finalOutputs":${JSON.stringify(outputs)}`}}`;
+    })(),
+  );
+}
+
+function endedResult({ kind: _kind, nodeId: _nodeId, ...result }: NodeEnded): object {
+  return result;
+}
+
+function resultText(nodeId: string, result: object): string {
+  return `${JSON.stringify(nodeId)}:${JSON.stringify(result)}`;
+}
+
+/** Whether a run belongs to a board or a task. */
+export function isBound({ boardId, taskId }: RunRecord): boolean {
+  return boardId !== undefined || taskId !== undefined;
+}
+
+function ownershipOf({ bindingId, boardId, taskId, userId, parent }: RunRecord): object {
+  return { workflowBindingId: bindingId, boardId, taskId, userId, parentRunId: parent?.runId };
+}

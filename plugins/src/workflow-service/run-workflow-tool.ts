@@ -1,0 +1,70 @@
+import { defineAdapter, ports, ServiceError } from "@portico/core";
+import * as v from "valibot";
+import { toServiceError } from "./service/start-runs.ts";
+import { workflowStarter } from "./workflow-starter.ts";
+
+const TOOL_ID = "RunWorkflow";
+
+const definition: ports.ToolDefinition = {
+  id: TOOL_ID,
+  name: TOOL_ID,
+  description:
+    "Starts a workflow that the administrators of this instance deployed. It goes on in the background; the answer names its run.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      workflowId: { type: "string", description: "Which workflow" },
+      parameters: { type: "object", description: "Its parameters; they must fit the workflow's own schema" },
+    },
+    required: ["workflowId"],
+    additionalProperties: false,
+  },
+  // What a workflow does is the administrator's: it may do anything.
+  riskLevel: "high",
+  requiresConfirmation: false,
+};
+
+const toolArguments = v.strictObject({
+  workflowId: v.string(),
+  parameters: v.optional(v.record(v.string(), v.unknown()), {}),
+});
+
+/** The tool through which an agent starts a workflow (open points 3), on behalf of the user whose turn it is. */
+export const runWorkflowTool = defineAdapter({
+  name: "tools/run-workflow",
+  port: ports.tools,
+  needs: { starter: workflowStarter },
+  open({ starter }, _options: void): ports.ToolSource {
+    return {
+      id: "run-workflow",
+      list: async () => [definition],
+      async call({ toolId, arguments: given, caller }, signal) {
+        signal.throwIfAborted();
+        if (toolId !== TOOL_ID) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
+        const parsed = v.safeParse(toolArguments, given);
+        if (!parsed.success) {
+          throw new ports.ToolArgumentsInvalid(
+            parsed.issues.map((issue) => `${v.getDotPath(issue) ?? "(arguments)"}: expected ${issue.expected}`).join("; "),
+          );
+        }
+        const { workflowId, parameters } = parsed.output;
+        const { runtime } = starter;
+        if (!runtime) throw new ports.ToolsUnavailable("The workflow service is not open");
+        const deployed = runtime.catalogue.find(workflowId);
+        if (!deployed) return answered({ error: `There is no workflow "${workflowId}"` }, true);
+        try {
+          const { runId } = await runtime.startRun({ ...deployed, parameters, userId: caller.userId });
+          return answered({ runId, workflowId, status: "started" }, false);
+        } catch (error) {
+          const refused = toServiceError(error);
+          if (!ServiceError.is(refused)) throw error;
+          return answered({ error: refused.message, ...refused.details }, true);
+        }
+      },
+    };
+  },
+});
+
+function answered(value: object, isError: boolean): ports.ToolResult {
+  return { content: [{ type: "text", text: JSON.stringify(value) }], isError };
+}

@@ -1,0 +1,137 @@
+import { ports } from "@portico/core";
+import type { Graph, GraphNode } from "../definition/definition.ts";
+import type { NodeError } from "../runs/ledger-entry.ts";
+import { playNode } from "./play-node.ts";
+import { type Frame, type GraphOutcome, type NodeOutcome, NodeInterrupted, type Running } from "./running.ts";
+import { type NodeEvent, schedule } from "./schedule.ts";
+
+/** What a gate's rejection is called where nobody needs it. */
+const REJECTED: NodeError = { code: "rejected", message: "rejected" };
+
+/**
+ * Plays the nodes of a graph as `schedule` says, and keeps what expressions see of them in the frame. When this is settled nothing of it works
+ * any more. Rejects with NodeInterrupted, and with the reason with which the work's own signal aborted.
+ */
+export async function playGraph(running: Running, graph: Graph, outer: Frame): Promise<GraphOutcome> {
+  if (outer.signal.aborted) return { type: "aborted" };
+  const over = new AbortController();
+  const play = new GraphPlay(running, graph, { ...outer, signal: over.signal });
+  const abort = () => play.abort();
+  outer.signal.addEventListener("abort", abort, { once: true });
+  let isGoingOn = false;
+  try {
+    return await play.run();
+  } catch (error) {
+    isGoingOn = error instanceof ports.WorkParked || error instanceof ports.EngineStopped || error instanceof ports.EngineFenced;
+    throw error;
+  } finally {
+    outer.signal.removeEventListener("abort", abort);
+    over.abort();
+    await play.settled();
+    if (!isGoingOn) play.tellCancelled();
+  }
+}
+
+class GraphPlay {
+  readonly #running: Running;
+  readonly #graph: Graph;
+  readonly #frame: Frame;
+  readonly #events: NodeEvent[] = [];
+  readonly #errors = new Map<string, NodeError>();
+  readonly #working = new Set<Promise<void>>();
+  #thrown: { readonly error: unknown } | undefined;
+  #isAborted = false;
+  #wake: () => void = () => {};
+
+  constructor(running: Running, graph: Graph, frame: Frame) {
+    this.#running = running;
+    this.#graph = graph;
+    this.#frame = frame;
+  }
+
+  async run(): Promise<GraphOutcome> {
+    for (;;) {
+      if (this.#thrown) throw this.#thrown.error;
+      if (this.#isAborted) return { type: "aborted" };
+      const { start, skip, completed, failed } = schedule(this.#graph, this.#events);
+      if (completed) return { type: "completed" };
+      if (failed !== undefined) {
+        return { type: "failed", error: this.#errors.get(failed) ?? REJECTED, nodeId: `${this.#frame.prefix}${failed}` };
+      }
+      for (const id of skip) this.#skip(this.#nodeOf(id));
+      for (const id of start) this.#start(this.#nodeOf(id));
+      // What was skipped decides about others at once.
+      if (skip.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  /** From without: nothing more is started. */
+  abort(): void {
+    this.#isAborted = true;
+    this.#wake();
+  }
+
+  /** Resolves when nothing works any more. */
+  async settled(): Promise<void> {
+    while (this.#working.size > 0) await Promise.all(this.#working);
+  }
+
+  /** Of what never started, where the graph did not end by itself. */
+  tellCancelled(): void {
+    const seen = new Set(this.#events.map(({ node }) => node));
+    for (const node of this.#graph.nodes.values()) if (!seen.has(node.id)) this.#tellUnplayed(node, "cancelled");
+  }
+
+  #start(node: GraphNode): void {
+    this.#events.push({ type: "started", node: node.id });
+    const working: Promise<void> = playNode(this.#running, node, this.#frame)
+      .then(
+        (outcome) => this.#end(node, outcome),
+        (error: unknown) => {
+          // An interrupted node says more of the run than those that end because of it.
+          if (!this.#thrown || error instanceof NodeInterrupted) this.#thrown = { error };
+        },
+      )
+      .finally(() => {
+        this.#working.delete(working);
+        this.#wake();
+      });
+    this.#working.add(working);
+  }
+
+  #end(node: GraphNode, outcome: NodeOutcome): void {
+    const { nodes, completed } = this.#frame;
+    switch (outcome.type) {
+      case "skipped":
+        return this.#skip(node);
+      case "completed":
+        nodes[node.id] = { status: "completed", output: outcome.output };
+        this.#events.push({ type: "completed", node: node.id, case: outcome.case });
+        completed?.();
+        return;
+      case "failed":
+        nodes[node.id] = { status: "failed" };
+        this.#errors.set(node.id, outcome.error);
+        this.#events.push({ type: "failed", node: node.id });
+        return;
+      case "aborted":
+        return;
+    }
+  }
+
+  #skip(node: GraphNode): void {
+    this.#frame.nodes[node.id] = { status: "skipped" };
+    this.#events.push({ type: "skipped", node: node.id });
+    this.#tellUnplayed(node, "skipped");
+  }
+
+  #tellUnplayed({ id, rules, name }: GraphNode, status: "skipped" | "cancelled"): void {
+    this.#running.live.ledger.add({
+      ...{ kind: "end", nodeId: `${this.#frame.prefix}${id}`, type: rules.type, name, status, attempts: 0 },
+    });
+  }
+
+  #nodeOf(id: string): GraphNode {
+    return this.#graph.nodes.get(id)!;
+  }
+}

@@ -1,0 +1,142 @@
+import { ports } from "@portico/core";
+import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
+import { endedRun, type RunEnd, type RunError, type RunRecord, type RunRecords } from "../runs/run-records.ts";
+import { isTerminal } from "../runs/run-state.ts";
+import type { StoredDefinitions } from "../runs/stored-definitions.ts";
+import { Deadline } from "./deadline.ts";
+import { GateBoard } from "./gate-board.ts";
+import { insist } from "./insist.ts";
+import { createMask } from "./mask.ts";
+import { playGraph } from "./play-graph.ts";
+import { type Frame, type GraphOutcome, NodeInterrupted, type Running, scopeOf, type World } from "./running.ts";
+import { type ChildEnd, childSignal } from "./shapes/workflow.ts";
+
+/** What the engine keeps of an accepted run; all else stands in its record. */
+export interface RunInput {
+  readonly runId: string;
+  readonly parameters: unknown;
+}
+
+export interface RunWorkGiven {
+  readonly runs: RunRecords;
+  readonly live: LiveRuns;
+  readonly definitions: StoredDefinitions;
+  readonly engine: ports.Engine;
+  readonly world: World;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/** How a run ended, before it is written down. */
+interface Outcome {
+  readonly status: RunEnd["status"];
+  readonly error?: RunError | undefined;
+  /** Not masked. */
+  readonly outputs?: unknown;
+}
+
+const UNUSABLE: Outcome = {
+  status: "interrupted",
+  error: { code: "definition_unusable", message: "The definition that the run started with cannot be used here any more" },
+};
+
+/** What the engine is told of runs. What goes wrong in a run is its end, and no failure of the work. */
+export function createRunWork(given: RunWorkGiven) {
+  const { runs, live: liveRuns, definitions, engine, world, secrets } = given;
+  const { clock } = world;
+  const mask = createMask(Object.values(secrets));
+
+  return async (context: ports.WorkContext, { runId, parameters }: RunInput): Promise<void> => {
+    const stored = await insist({ context, world }, () => runs.find(runId));
+    // Ended, and the process died before the engine was told.
+    if (!stored) return;
+    if (isTerminal(stored.value.status)) return tellParent(stored.value, { status: stored.value.status as RunEnd["status"] });
+    const record = stored.value;
+    const live = liveRuns.enter(runId);
+    let isOver = false;
+    try {
+      if (context.attempt > 1) await insist({ context, world }, () => live.ledger.recall());
+      live.completedNodeCount = 0;
+      await definitions.using(record.workflowId, record.definition, async (definition) => {
+        if (!definition) return end(context, record, { outcome: UNUSABLE, live, decided: [] });
+        const deadline = new Deadline(clock, Date.parse(record.startedAt) + definition.timeoutMs);
+        const board = new GateBoard(runs, record);
+        const running: Running = {
+          ...{ context, definition, record, live, mask, deadline, board, world },
+          scope: { parameters, secrets, run: { id: runId, workflowId: record.workflowId, startedAt: record.startedAt } },
+        };
+        try {
+          const outcome = await play(running);
+          await end(context, record, { outcome, live, decided: board.decided });
+        } finally {
+          deadline.stop();
+        }
+      });
+      isOver = true;
+    } finally {
+      // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back. Where it cannot be written
+      // it comes again when the run is resumed.
+      if (!isOver) await live.ledger.write().catch(() => {});
+      liveRuns.leave(live);
+    }
+  };
+
+  /** From the first node to what the run comes to. Rejects with the reason for which the work is stopped or parked. */
+  async function play(running: Running): Promise<Outcome> {
+    const { context, definition, live, deadline } = running;
+    const frame: Frame = { prefix: "", nodes: {}, signal: deadline.signal, completed: () => live.completedNodeCount++ };
+    try {
+      return toOutcome(running, frame, await playGraph(running, definition.graph, frame));
+    } catch (thrown) {
+      if (thrown instanceof NodeInterrupted) {
+        const error = { code: "process_restart", message: thrown.message, nodeId: thrown.nodeId };
+        return { status: "interrupted", error };
+      }
+      const { signal } = context;
+      if (!(signal.aborted && signal.reason instanceof ports.WorkCancelled)) throw thrown;
+      return { status: "cancelled", error: { code: "cancelled", message: signal.reason.message } };
+    }
+  }
+
+  function toOutcome(running: Running, frame: Frame, played: GraphOutcome): Outcome {
+    const { outputs } = running.definition;
+    switch (played.type) {
+      case "failed":
+        return { status: "failed", error: { ...played.error, nodeId: played.nodeId } };
+      case "aborted":
+        return { status: "failed", error: { code: "timeout", message: "The run took too long" } };
+      case "completed":
+        try {
+          return { status: "completed", ...(outputs && { outputs: outputs.fill(scopeOf(running, frame)) }) };
+        } catch (error) {
+          const message = mask(error instanceof Error ? error.message : "The outputs cannot be evaluated");
+          return { status: "failed", error: { code: "outputs_failed", message } };
+        }
+    }
+  }
+
+  /** Write the end down, and tell it to whoever waits for it. */
+  async function end(
+    context: ports.WorkContext,
+    record: RunRecord,
+    { outcome, live, decided }: { readonly outcome: Outcome; readonly live: LiveRun; readonly decided: readonly string[] },
+  ): Promise<void> {
+    const { status, error, outputs } = outcome;
+    const { completedNodeCount } = live;
+    await insist({ context, world }, async () => {
+      const read = await runs.find(record.runId);
+      // Written before, by a try whose answer was lost.
+      if (!read || isTerminal(read.value.status)) return live.ledger.close();
+      const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount });
+      const writes = [
+        runs.write.put(record.runId, ended, read.version),
+        ...decided.map((nodeId) => world.gates.forget(record.runId, nodeId)),
+      ];
+      await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
+    });
+    await tellParent(record, { status, outputs, message: error?.message });
+  }
+
+  async function tellParent({ runId, parent }: RunRecord, ended: ChildEnd): Promise<void> {
+    if (parent) await engine.signal(parent.runId, childSignal(parent.nodeId, runId), ended);
+  }
+}

@@ -1,0 +1,82 @@
+import type { Graph, GraphNode, Need } from "../definition/definition.ts";
+
+/** What happened to a node of a graph; each node is started or skipped once, and what was started ends once. */
+export type NodeEvent =
+  | { readonly type: "started"; readonly node: string }
+  | { readonly type: "skipped"; readonly node: string }
+  /** `case` of those that have cases. */
+  | { readonly type: "completed"; readonly node: string; readonly case?: string | undefined }
+  /** After its last attempt. */
+  | { readonly type: "failed"; readonly node: string };
+
+export interface Decision {
+  /** To be started now: their needs are met. Whether their `if` holds is asked then. */
+  readonly start: readonly string[];
+  /** To be skipped now, because all that they need was skipped or took another case. */
+  readonly skip: readonly string[];
+  /** Everything has ended. */
+  readonly completed: boolean;
+  /** The node that fails the graph: nothing else is started, and what runs is to be aborted. */
+  readonly failed?: string | undefined;
+}
+
+/** What a gate's plain need means. */
+const APPROVE = "approve";
+const REJECT = "reject";
+
+type Outcome = Exclude<NodeEvent, { type: "started" }>;
+type Meeting = "met" | "skipped" | "open";
+
+/**
+ * What is to be done in a graph after these events: a function of nothing else. The rules (workflow.md): a node starts when all its needs have
+ * ended and at least one of them was met; it is skipped when none was. A need is met by a node that completed, in the case that was named,
+ * or failed with `onError: continue`. A rejection that nobody needs fails the graph, as does any other failure.
+ */
+export function schedule(graph: Graph, events: Iterable<NodeEvent>): Decision {
+  const outcomes = new Map<string, Outcome>();
+  const started = new Set<string>();
+  for (const event of events) {
+    if (event.type === "started") started.add(event.node);
+    else outcomes.set(event.node, event);
+  }
+  for (const outcome of outcomes.values()) {
+    if (isFailure(graph, outcome)) return { start: [], skip: [], completed: false, failed: outcome.node };
+  }
+
+  const start: string[] = [];
+  const skip: string[] = [];
+  for (const [id, node] of graph.nodes) {
+    if (started.has(id) || outcomes.has(id)) continue;
+    const meetings = node.needs.map((need) => meetingOf(graph.nodes.get(need.node)!, outcomes.get(need.node), need));
+    if (meetings.includes("open")) continue;
+    (meetings.length === 0 || meetings.includes("met") ? start : skip).push(id);
+  }
+  return { start, skip, completed: outcomes.size === graph.nodes.size };
+}
+
+function meetingOf(needed: GraphNode, outcome: Outcome | undefined, { case: wanted }: Need): Meeting {
+  if (!outcome) return "open";
+  if (outcome.type === "skipped") return "skipped";
+  // It failed and the graph goes on: a case it has none.
+  if (outcome.type === "failed") return wanted === undefined ? "met" : "skipped";
+  const meant = wanted ?? (isGate(needed) ? APPROVE : undefined);
+  return meant === undefined || meant === outcome.case ? "met" : "skipped";
+}
+
+function isFailure(graph: Graph, outcome: Outcome): boolean {
+  const node = graph.nodes.get(outcome.node)!;
+  if (outcome.type === "failed") return node.onError === "fail";
+  return outcome.type === "completed" && outcome.case === REJECT && isGate(node) && !isRejectionNeeded(graph, outcome.node);
+}
+
+function isRejectionNeeded(graph: Graph, gate: string): boolean {
+  for (const { needs } of graph.nodes.values()) {
+    if (needs.some((need) => need.node === gate && need.case === REJECT)) return true;
+  }
+  return false;
+}
+
+/** A branch may have a case of that name, too, but means nothing by a plain need. */
+function isGate(node: GraphNode): boolean {
+  return node.rules.type === "human_gate";
+}

@@ -1,0 +1,17 @@
+import type { NodePlay } from "../play-attempts.ts";
+import type { NodeResult } from "../play-node.ts";
+import { scopeOf } from "../running.ts";
+
+/** Takes the first case that holds, or `else`; without that it takes none, and what needs a case is skipped. */
+export async function playBranch({ running, node, frame, inputs }: NodePlay): Promise<NodeResult> {
+  const scope = scopeOf(running, frame);
+  const cases = node.with["cases"];
+  const otherwise = typeof inputs["else"] === "string" ? inputs["else"] : undefined;
+  let taken = otherwise;
+  for (const [name, expression] of cases?.kind === "expressions" ? cases.expressions : []) {
+    if (expression.evaluate(scope) !== true) continue;
+    taken = name;
+    break;
+  }
+  return { output: { case: taken ?? null }, case: taken, attempts: 1 };
+}

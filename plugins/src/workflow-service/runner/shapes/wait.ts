@@ -1,0 +1,26 @@
+import { workName } from "../../runs/work-name.ts";
+import { orAborted } from "../or-aborted.ts";
+import { type NodePlay, parseInput } from "../play-attempts.ts";
+import type { NodeResult } from "../play-node.ts";
+
+/** Milliseconds, or milliseconds since 1970. */
+type WaitInput = { readonly for: number } | { readonly until: number };
+
+/** Waits for a time, or until one; however long, it costs a record. */
+export async function playWait(play: NodePlay): Promise<NodeResult> {
+  const { running, node, nodeId, frame, inputs } = play;
+  const { context, world } = running;
+  const input = parseInput(node.rules, inputs) as WaitInput;
+  const startedAt = await context.step(workName(nodeId, "begun"), async () => world.clock.now(), { repeatable: true });
+  const waitedMs =
+    "for" in input && input.for !== undefined ? input.for : Math.max(0, (input as { until: number }).until - startedAt);
+  const left = startedAt + waitedMs - world.clock.now();
+  if (left > 0) {
+    // No longer than the run's own time: somebody must be there when it is over.
+    const slept = Math.min(left, play.left());
+    await orAborted(context.sleep(workName(nodeId, "wait"), slept), frame.signal);
+    // Its end is the deadline's to tell.
+    if (slept < left) await orAborted(new Promise<never>(() => {}), frame.signal);
+  }
+  return { output: { waitedMs }, attempts: 1, startedAt };
+}

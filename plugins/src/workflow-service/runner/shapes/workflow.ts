@@ -1,0 +1,65 @@
+import { createHash } from "node:crypto";
+import { ports } from "@portico/core";
+import { workName } from "../../runs/work-name.ts";
+import { orAborted } from "../or-aborted.ts";
+import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
+import type { NodeResult } from "../play-node.ts";
+
+interface ChildInput {
+  readonly workflow: string;
+  readonly parameters?: unknown;
+}
+
+/** What a run tells the one that started it, with the signal that was agreed on. */
+export interface ChildEnd {
+  readonly status: "completed" | "failed" | "cancelled" | "interrupted";
+  /** As they are: a secret in them is masked where they are shown. */
+  readonly outputs?: unknown;
+  readonly message?: string | undefined;
+}
+
+/** The signal by which a child tells its end. */
+export function childSignal(nodeId: string, runId: string): string {
+  return workName(nodeId, `run ${runId}`);
+}
+
+/** Runs another workflow and waits for its end. A run that is cancelled, or over, takes those with it that it started. */
+export function playChild(play: NodePlay): Promise<NodeResult> {
+  const { running, node, nodeId, frame } = play;
+  const { context, world, record } = running;
+  const { workflow, parameters = {} } = parseInput(node.rules, play.inputs) as ChildInput;
+  return withRetries(play, async (attempt): Promise<Attempt> => {
+    // The same after a crash, so that nothing is started twice.
+    const end = createHash("sha256")
+      .update(`${record.runId} ${nodeId} ${attempt}`)
+      .digest("base64url")
+      .replace(/[-_]/g, "")
+      .slice(0, 24);
+    const runId = `${record.runId.slice(0, "wrun_".length + 9)}${end}`;
+    const start = () => world.startChild({ runId, workflowId: workflow, parameters, parent: record, nodeId });
+    try {
+      await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
+      const left = play.left();
+      const waiting = context.waitFor<ChildEnd>(childSignal(nodeId, runId), Number.isFinite(left) ? { timeoutMs: left } : {});
+      const ended = await orAborted(waiting, frame.signal);
+      if (ended?.status === "completed") return { isOk: true, output: ended.outputs ?? null };
+      if (!ended) throw new ports.NodeFailed("timeout", "The run took too long", { retryable: false });
+      return {
+        isOk: false,
+        code: `workflow_${ended.status}`,
+        message: `Run ${runId} of ${workflow} ended as ${ended.status}${ended.message ? `: ${ended.message}` : ""}`,
+        isFinal: false,
+      };
+    } catch (error) {
+      if (isGivenUp(play, error)) await world.cancelRun(runId, `Run ${record.runId} is over`);
+      throw error;
+    }
+  });
+}
+
+/** Whether a node's own end is why it waits no more, and not that its process stops or gives memory back. */
+export function isGivenUp({ running, frame }: NodePlay, error: unknown): boolean {
+  const { signal } = running.context;
+  if (signal.aborted) return signal.reason instanceof ports.WorkCancelled;
+  return frame.signal.aborted || (error instanceof ports.NodeFailed && error.code === "timeout");
+}

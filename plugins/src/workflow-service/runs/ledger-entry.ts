@@ -1,0 +1,63 @@
+/** What a run's history is made of, in the order in which it happened. Secrets are masked. */
+export type LedgerEntry = NodeStarted | NodeEnded | GateOpened;
+
+interface OfNode {
+  /** With its place inside `map` and `loop`: `summarize[3].model`. */
+  readonly nodeId: string;
+}
+
+export interface NodeStarted extends OfNode {
+  readonly kind: "start";
+  readonly type: string;
+  readonly name?: string | undefined;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+export interface NodeEnded extends OfNode {
+  readonly kind: "end";
+  readonly type: string;
+  readonly name?: string | undefined;
+  readonly status: "completed" | "failed" | "skipped" | "cancelled";
+  readonly inputs?: unknown;
+  readonly outputs?: unknown;
+  readonly error?: NodeError | undefined;
+  readonly attempts: number;
+  /** ISO 8601; absent for what never started. */
+  readonly startedAt?: string | undefined;
+  readonly completedAt?: string | undefined;
+  readonly durationMs?: number | undefined;
+}
+
+export interface GateOpened extends OfNode, Gate {
+  readonly kind: "gate";
+}
+
+/** A gate that waits for a person, as everybody is shown it (workflow.md, "What is recorded"). */
+export interface Gate {
+  readonly nodeId: string;
+  readonly title: string;
+  readonly message: string;
+  readonly form?: Readonly<Record<string, unknown>> | undefined;
+  /** ISO 8601. */
+  readonly requestedAt: string;
+  readonly expiresAt?: string | undefined;
+}
+
+export interface NodeError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** One place in the log: entries from the `from`th on. */
+export interface LedgerChunk {
+  readonly from: number;
+  readonly entries: readonly LedgerEntry[];
+  /** With the last entries of a run that has them. */
+  readonly finalOutputs?: unknown;
+}
+
+/** The log stream of a run's ledger. */
+export function ledgerStream(runId: string): string {
+  return `workflow-run:${runId}`;
+}

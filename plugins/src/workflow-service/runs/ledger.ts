@@ -1,0 +1,191 @@
+import type { ports } from "@portico/core";
+import { LEDGER_CHARACTERS } from "../limits.ts";
+import { type LedgerChunk, type LedgerEntry, ledgerStream, type NodeStarted } from "./ledger-entry.ts";
+
+/**
+ * The history of one run while this process works on it: what was written to the log, and behind it what was not yet. Readers go at their own
+ * pace through both, and cost nothing. Whatever is lost with the process comes again when the run is resumed, so nothing here waits for the
+ * disk but the end.
+ */
+export class Ledger {
+  readonly runId: string;
+  readonly #log: ports.EventLog;
+  /** How many entries the log has. */
+  #written = 0;
+  #tail: LedgerEntry[] = [];
+  #tailCharacters = 0;
+  #writing: Promise<void> | undefined;
+  #isEnded = false;
+  /** What an earlier execution wrote, and when of what was started: a resumed run meets all of it again. */
+  #known: Map<string, string | undefined> | undefined;
+  #recalling: Promise<void> | undefined;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(log: ports.EventLog, runId: string) {
+    this.#log = log;
+    this.runId = runId;
+  }
+
+  /**
+   * To be called before anything is added to, or read of, the ledger of a run that may have been begun before: what is there is not added
+   * twice. Throws LogUnavailable, and can then be called again.
+   */
+  recall(): Promise<void> {
+    this.#recalling ??= this.#recall().catch((error: unknown) => {
+      this.#recalling = undefined;
+      throw error;
+    });
+    return this.#recalling;
+  }
+
+  /** Answers when the node was first started, for one that is told so. */
+  start(entry: NodeStarted): string {
+    this.add(entry);
+    return this.#known?.get(keyOf(entry)) ?? entry.at;
+  }
+
+  add(entry: LedgerEntry): void {
+    if (this.#known?.has(keyOf(entry))) return;
+    this.#known?.set(keyOf(entry), startOf(entry));
+    this.#tail.push(entry);
+    this.#tailCharacters += JSON.stringify(entry).length;
+    this.#wake();
+  }
+
+  /** Resolves when there is room for more: what is not written yet is bounded. Throws LogUnavailable. */
+  async room(): Promise<void> {
+    if (this.#tailCharacters >= LEDGER_CHARACTERS) await this.write();
+  }
+
+  /** Write down what is not written yet. Throws LogUnavailable. */
+  async write(): Promise<void> {
+    await this.#recalling;
+    await this.#writing;
+    if (this.#tail.length === 0) return;
+    const { entries, chunk } = this.#chunk();
+    this.#writing = this.#log.append(ledgerStream(this.runId), chunk).then(() => this.#forget(entries));
+    try {
+      await this.#writing;
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  /** Write the last entries and the run's end, in one commit. Throws LogUnavailable, RecordsUnavailable and RecordConflict. */
+  async end(records: readonly ports.Write[], finalOutputs: unknown): Promise<void> {
+    await this.#recalling;
+    await this.#writing;
+    const { entries, chunk } = this.#chunk();
+    const last: LedgerChunk = { ...chunk, ...(finalOutputs !== undefined && { finalOutputs }) };
+    await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: last }], { records });
+    this.#forget(entries);
+    this.close();
+  }
+
+  /** Nothing comes any more: readers that have read everything end. */
+  close(): void {
+    this.#isEnded = true;
+    this.#wake();
+  }
+
+  /** All entries that there are, and then, with `follow`, those that come until the end. Throws LogUnavailable and the signal's reason. */
+  async *read({
+    follow,
+    signal,
+  }: {
+    readonly follow: boolean;
+    readonly signal?: AbortSignal;
+  }): AsyncGenerator<LedgerEntry, void> {
+    let next = 0;
+    let sequence = 1;
+    for (;;) {
+      signal?.throwIfAborted();
+      const written = this.#written;
+      if (next < written) {
+        for await (const chunk of readChunks(this.#log, this.runId, { from: sequence, ...(signal && { signal }) })) {
+          sequence = chunk.sequence + 1;
+          yield* chunk.entries.slice(Math.max(0, next - chunk.from));
+          next = Math.max(next, chunk.from + chunk.entries.length);
+        }
+        // What is damaged cannot be read; what is behind it can.
+        next = Math.max(next, written);
+        continue;
+      }
+      const entry = this.#tail[next - this.#written];
+      if (entry) {
+        next++;
+        yield entry;
+      } else if (!follow || this.#isEnded) return;
+      else await this.#change(signal);
+    }
+  }
+
+  async #recall(): Promise<void> {
+    const known = new Map<string, string | undefined>();
+    let written = 0;
+    for await (const { from, entries } of readChunks(this.#log, this.runId)) {
+      for (const entry of entries) known.set(keyOf(entry), startOf(entry));
+      written = from + entries.length;
+    }
+    this.#known = known;
+    this.#written = written;
+  }
+
+  #chunk() {
+    const entries = this.#tail.length;
+    const chunk: LedgerChunk = { from: this.#written, entries: this.#tail.slice() };
+    return { entries, chunk };
+  }
+
+  #forget(entries: number): void {
+    this.#tail.splice(0, entries);
+    this.#written += entries;
+    this.#tailCharacters = this.#tail.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0);
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  #change(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.#waiting.delete(wake);
+        reject(signal!.reason);
+      };
+      const wake = () => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      };
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#waiting.add(wake);
+    });
+  }
+}
+
+/** What the log has of a run's ledger; damaged places are left out. Throws LogUnavailable. */
+export async function* readChunks(
+  log: ports.EventLog,
+  runId: string,
+  options: ports.ReadOptions = {},
+): AsyncGenerator<LedgerChunk & { readonly sequence: number }, void> {
+  for await (const found of log.read(ledgerStream(runId), options)) {
+    if (!found.damaged) yield { ...(found.entry as unknown as LedgerChunk), sequence: found.sequence };
+  }
+}
+
+/** The entries of a run that nobody works on here, as far as they can be read. Throws LogUnavailable and the signal's reason. */
+export async function* readEntries(log: ports.EventLog, runId: string, signal: AbortSignal): AsyncGenerator<LedgerEntry, void> {
+  for await (const { entries } of readChunks(log, runId, { signal })) yield* entries;
+}
+
+function startOf(entry: LedgerEntry): string | undefined {
+  return entry.kind === "start" ? entry.at : undefined;
+}
+
+/** A node starts once, ends once, and opens its gate once. */
+function keyOf({ kind, nodeId }: LedgerEntry): string {
+  return `${kind} ${nodeId}`;
+}

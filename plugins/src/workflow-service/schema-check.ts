@@ -1,0 +1,36 @@
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import type { JsonSchema } from "./definition/definition.ts";
+
+/** One place that breaks a schema, without its value: a JSON pointer, and what is wrong there. */
+export interface SchemaFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+export type Checked = { readonly value: Readonly<Record<string, unknown>> } | { readonly faults: readonly SchemaFault[] };
+
+const MOST_FAULTS = 20;
+
+/** Schemas are kept as long as what they stand in. */
+const known = new WeakMap<JsonSchema, ValidateFunction>();
+
+/** A value with the schema's defaults applied, or all that is wrong with it. The value itself is not changed. */
+export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, unknown>>): Checked {
+  let validate = known.get(schema);
+  if (!validate) {
+    // One for each schema: a shared one would keep every schema that it ever saw.
+    const ajv = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateFormats: false, logger: false });
+    const { $schema: _dialect, ...rest } = schema;
+    validate = ajv.compile(rest);
+    known.set(schema, validate);
+  }
+  const copy = structuredClone(value) as Readonly<Record<string, unknown>>;
+  if (validate(copy)) return { value: copy };
+  const faults = (validate.errors ?? []).slice(0, MOST_FAULTS).map(({ instancePath, message, params }) => {
+    const missing = (params as { missingProperty?: string }).missingProperty;
+    const surplus = (params as { additionalProperty?: string }).additionalProperty;
+    const path = [instancePath, missing ?? surplus].filter((part) => part !== undefined).join("/");
+    return { path: path === "" ? "/" : path, message: message ?? "does not fit" };
+  });
+  return { faults };
+}

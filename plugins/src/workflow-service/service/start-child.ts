@@ -1,0 +1,37 @@
+import { ports, ServiceError } from "@portico/core";
+import type { Catalogue } from "../definition/catalogue.ts";
+import { WORKFLOW_DEPTH } from "../limits.ts";
+import type { ChildRun } from "../runner/running.ts";
+import type { StartRun } from "./start-runs.ts";
+
+/** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
+export function createStartChild({ catalogue, startRun }: { readonly catalogue: Catalogue; readonly startRun: StartRun }) {
+  return async ({ runId, workflowId, parameters, parent, nodeId }: ChildRun): Promise<void> => {
+    const deployed = catalogue.find(workflowId);
+    if (!deployed) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
+    const depth = (parent.parent?.depth ?? 0) + 1;
+    if (depth > WORKFLOW_DEPTH)
+      throw new ports.NodeFailed("workflow_too_deep", `Workflows run each other at most ${WORKFLOW_DEPTH} deep`, {
+        retryable: false,
+      });
+    if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters))
+      throw new ports.NodeFailed("invalid_input", "with.parameters: expected an object", { retryable: false });
+    try {
+      const { bindingId, boardId, taskId, userId } = parent;
+      await startRun({
+        ...{ ...deployed, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId },
+        binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
+        parent: { runId: parent.runId, nodeId, depth },
+      });
+    } catch (error) {
+      // It was started before, and the process died before it was remembered.
+      if (error instanceof ports.RecordConflict) return;
+      if (ServiceError.is(error) && error.code === "invalid_parameters")
+        throw new ports.NodeFailed("invalid_parameters", `${error.message}: ${JSON.stringify(error.details)}`, {
+          retryable: false,
+          cause: error,
+        });
+      throw error;
+    }
+  };
+}

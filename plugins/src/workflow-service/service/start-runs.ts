@@ -1,0 +1,79 @@
+import { ports } from "@portico/core";
+import type { Definition } from "../definition/definition.ts";
+import { workflowErrors } from "../errors.ts";
+import type { RunInput } from "../runner/run-work.ts";
+import type { RunRecord, RunRecords } from "../runs/run-records.ts";
+import type { StoredDefinitions } from "../runs/stored-definitions.ts";
+import { checkSchema } from "../schema-check.ts";
+
+/** The kind of work that runs are to the engine. */
+export const RUN_KIND = "workflow-run";
+
+/** What is known of a run before there is one. */
+export interface RunOrder {
+  readonly definition: Definition;
+  /** The document that it came from. */
+  readonly document: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Given where the same order again must be the same run. */
+  readonly runId?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly binding?:
+    | { readonly id: string; readonly boardId?: string | undefined; readonly taskId?: string | undefined }
+    | undefined;
+  readonly parent?: RunRecord["parent"];
+  /** Written in the same commit. */
+  readonly writes?: readonly ports.Write[] | undefined;
+}
+
+export type StartRun = ReturnType<typeof createStartRun>;
+
+/**
+ * Accepts runs: durable when it resolves, with the record that shows it. Throws `invalid_parameters` with the places, RecordConflict where one of
+ * the order's own writes is refused, and what stores throw.
+ */
+export function createStartRun(given: {
+  readonly engine: ports.Engine;
+  readonly runs: RunRecords;
+  readonly definitions: StoredDefinitions;
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
+  readonly instance: string;
+}) {
+  const { engine, runs, definitions, clock, ids, instance } = given;
+
+  return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
+    const { definition, document, userId, binding, parent, writes = [] } = order;
+    const checked = checkSchema(definition.parameters, order.parameters);
+    if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
+    await definitions.keep(definition, document);
+    const now = clock.now();
+    const runId = order.runId ?? newRunId(ids, now);
+    const record: RunRecord = {
+      ...{ runId, workflowId: definition.id, definition: definition.hash, name: definition.name },
+      ...{ nodeCount: definition.graph.nodes.size, completedNodeCount: 0, status: "running", active: true, instance },
+      startedAt: new Date(now).toISOString(),
+      ...(userId !== undefined && { userId }),
+      ...(binding && { bindingId: binding.id, boardId: binding.boardId, taskId: binding.taskId }),
+      ...(parent && { parent }),
+    };
+    const input: RunInput = { runId, parameters: checked.value };
+    await engine.start(RUN_KIND, runId, input, { records: [runs.write.put(runId, record, "absent"), ...writes] });
+    return { runId, workflowId: definition.id };
+  };
+}
+
+/** Runs that begin at about the same time stand together in the stores, which have less to write then. */
+function newRunId(ids: ports.Ids, at: number): string {
+  return ids.id(`wrun_${at.toString(36).padStart(9, "0")}`);
+}
+
+/** Stores that do not answer leave it open whether something was accepted (specification 7.2). */
+export function toServiceError(error: unknown): unknown {
+  if (error instanceof ports.EngineFenced) return workflowErrors.workflow_owner_fenced(undefined, undefined, error);
+  const isAway =
+    error instanceof ports.EngineUnavailable ||
+    error instanceof ports.RecordsUnavailable ||
+    error instanceof ports.RecordConflict;
+  return isAway ? workflowErrors.run_not_reserved(undefined, undefined, error) : error;
+}

@@ -1,0 +1,55 @@
+import type { Binding } from "./config.ts";
+import { workflowErrors } from "./errors.ts";
+import type { RunRecord } from "./runs/run-records.ts";
+
+/** The task that a caller asks about: runs under this binding, and no others. */
+export interface TaskScope {
+  readonly bindingId: string;
+}
+
+type Parameter = string | readonly string[] | undefined;
+
+/**
+ * The task scope of a history call (specification 4.2): `undefined` where none is asked for. It locates and grants nothing. Throws
+ * `invalid_request` for a set of parameters that is none, and `task_scope_forbidden` for a binding that is not of this workflow, board and task.
+ */
+export function readTaskScope(
+  query: { readonly boardId?: Parameter; readonly workflowBindingId?: Parameter; readonly taskId?: Parameter },
+  {
+    workflowId,
+    bindings,
+    canRead,
+  }: { readonly workflowId: string; readonly bindings: readonly Binding[]; readonly canRead: CanRead },
+): TaskScope | undefined {
+  const { boardId, workflowBindingId, taskId } = query;
+  if (boardId === undefined && workflowBindingId === undefined && taskId === undefined) return undefined;
+  if ([boardId, workflowBindingId, taskId].some((value) => Array.isArray(value)))
+    throw workflowErrors.invalid_request("A parameter of the task scope is given twice");
+  if (!boardId || !workflowBindingId || taskId === "")
+    throw workflowErrors.task_scope_forbidden("A task scope needs boardId and workflowBindingId, and a taskId that is not empty");
+  const binding = bindings.find(({ id }) => id === workflowBindingId);
+  const isRight =
+    binding?.workflowId === workflowId && binding.boardId === boardId && (taskId === undefined || binding.taskId === taskId);
+  if (!binding || !isRight || !canRead(binding.id)) throw workflowErrors.task_scope_forbidden();
+  return { bindingId: binding.id };
+}
+
+/** Whether the caller may read what belongs to a binding. */
+export type CanRead = (bindingId: string) => boolean;
+
+/**
+ * Whether the user that the service token stands for may read a binding's runs: whoever its `readers` name, and every holder of the token where it
+ * names nobody. What belongs to a binding that is not there any more may be read by nobody.
+ */
+export function canReadAs(userId: string | undefined, bindings: readonly Binding[]): CanRead {
+  return (bindingId) => {
+    const binding = bindings.find(({ id }) => id === bindingId);
+    if (!binding) return false;
+    return binding.readers === undefined || (userId !== undefined && binding.readers.includes(userId));
+  };
+}
+
+/** Whether a run may be shown: those of nobody's task always. */
+export function isReadable({ bindingId }: RunRecord, canRead: CanRead): boolean {
+  return bindingId === undefined || canRead(bindingId);
+}

@@ -1,0 +1,124 @@
+import { defineAdapter, definePort, type Port, ports, repeatUntilClosed, type Secret } from "@portico/core";
+import * as v from "valibot";
+import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
+import { type Catalogue, openCatalogue } from "./definition/catalogue.ts";
+import { loadDefinition } from "./definition/load-definition.ts";
+import { createUsedGrants, type UsedGrants } from "./grants.ts";
+import { RUN_CONCURRENCY } from "./limits.ts";
+import { createRunWork, type RunInput } from "./runner/run-work.ts";
+import type { World } from "./runner/running.ts";
+import { createGates, type Gates } from "./runs/gates.ts";
+import { LiveRuns } from "./runs/live-runs.ts";
+import { createRunRecords, type RunRecords } from "./runs/run-records.ts";
+import { createStoredDefinitions } from "./runs/stored-definitions.ts";
+import { createNodeTable } from "./service/node-table.ts";
+import { createStartChild } from "./service/start-child.ts";
+import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
+import { createCancelRun, settleRuns } from "./service/stop-runs.ts";
+import { workflowAgents } from "./workflow-agents.ts";
+import { workflowStarter } from "./workflow-starter.ts";
+
+/** What this area shares among its plugins and adapters: everything that runs are made of. */
+export interface WorkflowRuntime {
+  /** Changes with every start of the process. */
+  readonly instance: string;
+  readonly catalogue: Catalogue;
+  readonly runs: RunRecords;
+  readonly live: LiveRuns;
+  readonly gates: Gates;
+  readonly usedGrants: UsedGrants;
+  readonly bindings: readonly Binding[];
+  readonly startRun: StartRun;
+  /** Durable. False where the run has ended or never was. Throws what stores throw. */
+  cancelRun(runId: string, reason: string): Promise<boolean>;
+}
+
+export const workflowRuntime: Port<WorkflowRuntime> = definePort<WorkflowRuntime>("workflow-service/runtime");
+
+/** Which source of documents has the definitions. */
+const SOURCE = "workflows";
+const SWEEP_MS = 60 * 60_000;
+/** How long a used grant is remembered after it has expired: a late repetition gets the run's id, and starts nothing. */
+const GRANT_MEMORY_MS = 24 * 60 * 60_000;
+
+/**
+ * The runtime of workflows: definitions, durable runs, their history (specification 3.2, 4.2). The area's plugin shows it to the outside. Takes
+ * up the accepted runs when the app is ready.
+ */
+export const workflowServiceRuntime = defineAdapter({
+  name: "workflow-service/runtime",
+  port: workflowRuntime,
+  needs: {
+    documents: ports.documents,
+    records: ports.records,
+    log: ports.log,
+    engine: ports.engine,
+    nodes: ports.workflowNodes,
+    agents: workflowAgents,
+    starter: workflowStarter,
+    identity: ports.identity,
+    clock: ports.clock,
+    ids: ports.ids,
+    telemetry: ports.telemetry,
+  },
+  async open(given, options: WorkflowRuntimeOptions, scope): Promise<WorkflowRuntime> {
+    const { records, log, engine, clock, ids, telemetry, identity, agents, nodes } = given;
+    const settings = v.parse(workflowRuntimeConfig, options);
+    const documents = given.documents.find(({ id }) => id === SOURCE);
+    if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
+    const secrets = revealed(settings.secrets);
+    const instance = ids.uuid();
+    const table = createNodeTable(nodes, { hasAgents: agents.length > 0 });
+    const loading = { types: table.rules, secretNames: new Set(Object.keys(secrets)) };
+    const catalogue = await openCatalogue({ documents, ...loading, log: telemetry.log }, scope);
+    const runs = createRunRecords(records);
+    const live = new LiveRuns(log);
+    const gates = createGates(records);
+    const usedGrants = createUsedGrants(records);
+    const definitions = createStoredDefinitions({
+      records,
+      current(workflowId, hash) {
+        const deployed = catalogue.find(workflowId)?.definition;
+        return deployed?.hash === hash ? deployed : undefined;
+      },
+      load(stored) {
+        const loaded = loadDefinition(stored, loading);
+        return "definition" in loaded ? loaded.definition : undefined;
+      },
+    });
+    const startRun = createStartRun({ engine, runs, definitions, clock, ids, instance });
+    const cancelRun = createCancelRun({ engine, runs, clock });
+    const world: World = {
+      ...{ clock, gates, log: telemetry.log, nodes: table.nodes, turns: agents[0]?.turns },
+      owner: (signal) => identity.instanceOwner(signal),
+      startChild: createStartChild({ catalogue, startRun }),
+      cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
+    };
+    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, world, secrets }), {
+      onInterrupted: "resume",
+      concurrency: RUN_CONCURRENCY,
+    });
+    scope.onReady(async () => {
+      await engine.ready();
+      const closing = new AbortController();
+      const settling = settleRuns({ engine, runs, clock, log: telemetry.log }, closing.signal);
+      scope.onClose(() => {
+        closing.abort();
+        return settling;
+      });
+      repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS }, async (stopping) => {
+        try {
+          while (!stopping.aborted && (await usedGrants.sweep(clock.now() - GRANT_MEMORY_MS)));
+        } catch (error) {
+          telemetry.log.error("Used execution grants could not be forgotten", {}, error);
+        }
+      });
+    });
+    given.starter.runtime = { catalogue, startRun };
+    return { instance, catalogue, runs, live, gates, usedGrants, bindings: settings.bindings, startRun, cancelRun };
+  },
+});
+
+function revealed(secrets: Readonly<Record<string, Secret>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));
+}
