@@ -38,6 +38,9 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   "prom-client": /^adapters\/src\/telemetry\//,
   pino: /^adapters\/src\/telemetry\//,
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,
+  "@marcbachmann/cel-js": /^plugins\/src\/workflow-service\/definition\//,
+  re2js: /^plugins\/src\/workflow-service\/definition\//,
+  yaml: /^(?:plugins\/src\/workflow-service\/definition|presets)\//,
   listhen: /^presets\//,
   citty: /^presets\//,
 };
