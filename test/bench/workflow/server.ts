@@ -33,7 +33,8 @@ const transforms = (count: number, type: string) =>
 const parameters = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 
 const definitions = {
-  "gate.json": { parameters, nodes: { ok: { type: "human_gate", with: { title: "Go on?" } } } },
+  // Runs that begin and do not end: what is accepted behind them waits in line.
+  "hold.json": { nodes: { a: { type: "repeatable", with: { gate: "never" } } } },
   "three.json": { parameters, nodes: transforms(3, "transform"), outputs: { n: "${{ nodes.n2.output }}" } },
   "five.json": { parameters, nodes: transforms(5, "transform"), outputs: { n: "${{ nodes.n4.output }}" } },
   // Each node a step that is written down: what other engines do with a step.
