@@ -167,8 +167,13 @@ describe.each(hostKinds)("a silent event stream on a %s host", (kind) => {
     expect(read.isWaiting()).toBe(true);
     await service.silence(1);
     expect(await second).toBe(KEEP_ALIVE);
+    const third = read.next();
+    await service.silence(15_000);
+    expect(await third).toBe(KEEP_ALIVE);
+    // A source that was asked again with each comment would give both at once, and there is room for one.
     service.tell(2);
     service.tell(3);
+    await settled(service);
     expect(await read.untilText(tick(3))).toBe(tick(2) + tick(3));
     await read.leave();
   });
