@@ -214,6 +214,16 @@ describe("quotas of a user (4.5 rule 2)", () => {
     expect(kept()).toHaveLength(7);
   });
 
+  it("turn nobody away who has room, however many come at once", async () => {
+    const attachments = createAttachments(service.app.port(ports.records));
+    const about = { name: "x", mimeType: "text/plain", sha256: "0".repeat(64), createdAt: new Date(0).toISOString() };
+    const added = Array.from({ length: 200 }, (_, at) => {
+      const attachmentId = `00000000-0000-4000-8000-${`${at}`.padStart(12, "0")}`;
+      return attachments.add({ attachmentId, userId: "owner", size: 1, ...about }, []);
+    });
+    expect(await Promise.all(added)).toEqual(added.map(() => undefined));
+  });
+
   it("hold over a restart", async () => {
     await fill(255, 1);
     await upload({ bytes: "x" });

@@ -95,6 +95,17 @@ describe("POST /api/media/access-urls (2.9, 4.5 rules 5-7)", () => {
     expect(left).toBeLessThanOrEqual(300_000);
   });
 
+  it("media whose file is gone is missing, whoever's it was, while the others get their links (rule 6)", async () => {
+    const [here, gone, foreign] = [await image(), await image(), await image("member")];
+    for (const { mediaId } of [gone, foreign]) await service.app.port(ports.blobs).remove(`media/${mediaId}`);
+    const { status, body } = await links([gone.mediaId, here.mediaId, foreign.mediaId]);
+    expect([status, body.items.map(({ mediaId }: any) => mediaId), body.missing]).toEqual([
+      200,
+      [here.mediaId],
+      [gone.mediaId, foreign.mediaId],
+    ]);
+  });
+
   it("another user's media is 403 media_owner_forbidden for all, without partial items", async () => {
     const [own, other] = [await image("owner"), await image("member")];
     const { status, body } = await links([own.mediaId, other.mediaId, missingId]);
