@@ -39,6 +39,8 @@ export async function answerMedia(given: {
     "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox",
     "cache-control": `private, max-age=${secondsLeft}`,
+    // What `<img>` has left in a browser's cache, without a word of origins, is no answer to a script of an allowed one (RFC 9110, 12.5.5).
+    vary: "origin",
     etag,
     "last-modified": httpDate(modifiedAt),
   };

@@ -188,6 +188,14 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     }
   });
 
+  it("what is cached of it says that it depends on the origin: a picture that a page shows can be fetched by its script, too", async () => {
+    const url = await linked();
+    const whole = await read(url);
+    const { status, headers } = await read(url, { "if-none-match": whole.headers.get("etag")! });
+    expect([whole.headers.get("vary"), status, headers.get("vary")]).toEqual(["origin", 304, "origin"]);
+    await whole.body?.cancel();
+  });
+
   it("HEAD works with the link of a GET, without the bytes", async () => {
     const answer = await read(await linked(), {}, "HEAD");
     expect([answer.status, answer.headers.get("content-length"), await answer.text()]).toEqual([200, `${bytes.length}`, ""]);
