@@ -180,6 +180,24 @@ it("bytes that were stored and of which nobody was told are taken away after a d
   await expect.poll(() => kept(timed.filesDir)).toHaveLength(1);
 });
 
+describe("a store that does not say whether it has written", () => {
+  it.each([
+    ["and had: what was stored stays, and counts", true, 1],
+    ["and had not: nothing is kept, and nothing counts", false, 0],
+  ])("%s", async (_what, isWritten, count) => {
+    const records = service.app.port(ports.records);
+    const batch = records.batch.bind(records);
+    vi.spyOn(records, "batch").mockImplementationOnce(async (writes) => {
+      if (isWritten) await batch(writes);
+      throw new ports.RecordsUnavailable("The answer was lost");
+    });
+    expect(told(await upload({ bytes: "x" }))).toEqual([503, "attachment_storage_unavailable"]);
+    expect(kept()).toHaveLength(count);
+    const usages = await records.collection<{ count: number }>({ name: "attachment-usage" }).query({ limit: 10 });
+    expect(usages.items.map(({ value }) => value.count)).toEqual(count === 0 ? [] : [count]);
+  });
+});
+
 describe("quotas of a user (4.5 rule 2)", () => {
   const fill = async (count: number, size: number, userId = "owner") => {
     const attachments = createAttachments(service.app.port(ports.records));

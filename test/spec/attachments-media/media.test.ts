@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -151,6 +152,18 @@ describe("POST /api/media/access-urls (2.9, 4.5 rules 5-7)", () => {
       const answer = await read(await service.link(holder, missingId));
       expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/png"]);
     }
+  });
+
+  it.each([
+    ["jpeg", "image/jpeg"],
+    ["mpga", "audio/mpeg"],
+    ["oga", "audio/ogg"],
+  ])("also under an extension that is not given any more: .%s (rule 5)", async (extension, type) => {
+    const mediaId = missingId.replace("png", extension);
+    mkdirSync(join(service.filesDir, "media"), { recursive: true });
+    writeFileSync(join(service.filesDir, "media", mediaId), "old bytes");
+    const answer = await read(await service.link("member", mediaId));
+    expect([answer.status, answer.headers.get("content-type"), await answer.text()]).toEqual([200, type, "old bytes"]);
   });
 
   it("503 media_signing_unavailable where nothing can be signed", async () => {
