@@ -48,7 +48,7 @@ export async function answerMedia(given: {
   const outcome = checkConditions(head, validators);
   // What is sent is looked for where it is opened; only an answer without it has to ask.
   const isUnopened = head.method === "HEAD" || outcome !== "proceed";
-  if (isUnopened && !(await blobs.stat(key))) throw fileErrors.media_not_found();
+  if (isUnopened) expectSize(await blobs.stat(key), size);
   if (outcome === "not_modified") return void exchange.respond(304, headers).end();
   if (outcome === "precondition_failed") return void exchange.respond(412, headers).end();
   const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";
@@ -66,8 +66,19 @@ export async function answerMedia(given: {
     headers: sized,
     async open() {
       const opened = await blobs.open(key, { ...part, signal });
-      if (!opened) throw fileErrors.media_not_found();
+      try {
+        expectSize(opened, size);
+      } catch (error) {
+        opened?.stream.destroy();
+        throw error;
+      }
       return opened.stream;
     },
   });
+}
+
+/** A length that is not the file's would leave the reader waiting, or take the rest of it for the next answer. */
+function expectSize<T extends { readonly size: number }>(found: T | undefined, size: number): asserts found is T {
+  if (!found) throw fileErrors.media_not_found();
+  if (found.size !== size) throw new Error("The file is not as long as it was when it was stored");
 }

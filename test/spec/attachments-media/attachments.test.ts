@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { ports } from "@portico/core";
@@ -157,7 +157,7 @@ describe("POST /api/attachments (4.5)", () => {
   });
 
   it("503 attachment_storage_unavailable where files cannot be stored", async () => {
-    const { chmodSync, rmSync, writeFileSync } = await import("node:fs");
+    const { chmodSync, rmSync } = await import("node:fs");
     rmSync(join(service.filesDir, "attachments"), { recursive: true, force: true });
     // A file in the folder's place: also root cannot write below it.
     writeFileSync(join(service.filesDir, "attachments"), "in the way");
@@ -292,6 +292,16 @@ describe("GET /api/attachments/:attachmentId (4.5)", () => {
     const { body } = await upload({ bytes: "x" });
     await service.app.port(ports.blobs).remove(`attachments/${body.attachmentId}`);
     expect((await download(body.attachmentId)).status).toBe(404);
+  });
+
+  it.each([
+    ["shorter", ""],
+    ["longer", "x".repeat(5000)],
+  ])("404 where the file is %s than it was stored: nobody is sent another length than is announced", async (_what, text) => {
+    const { body } = await upload({ bytes: "as it was" });
+    writeFileSync(join(service.filesDir, "attachments", body.attachmentId), text);
+    const answer = await download(body.attachmentId);
+    expect([answer.status, await answer.json()]).toEqual([404, { error: "attachment_not_found" }]);
   });
 
   it("401 without a token, and with one that resolves to no user", async () => {

@@ -327,6 +327,20 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect([answer.status, ((await answer.json()) as any).error]).toEqual([404, "media_not_found"]);
   });
 
+  it.each([
+    ["shorter", ""],
+    ["longer", "x".repeat(5000)],
+  ])("500 where the file is %s than it was stored, and never an answer of another length than it says", async (_what, text) => {
+    const { mediaId } = await image();
+    const url = await service.link("owner", mediaId);
+    writeFileSync(join(service.filesDir, "media", mediaId), text);
+    for (const range of [undefined, "bytes=0-9", "bytes=40-"]) {
+      const answer = await read(url, range === undefined ? {} : { range });
+      expect([answer.status, ((await answer.json()) as any).error]).toEqual([500, "media_internal_error"]);
+    }
+    expect((await read(url, {}, "HEAD")).status).toBe(500);
+  });
+
   it("the exemption is for reading alone: other methods want the token, and several segments are no path (rule 9)", async () => {
     const url = await linked();
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) expect((await read(url, {}, method)).status).toBe(401);
