@@ -260,6 +260,16 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect((await read(url, { range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200);
   });
 
+  it("304 and 412 say nothing of a content that they do not have (RFC 9110, 15.4.5)", async () => {
+    const url = await linked();
+    const told = async (headers: Record<string, string>) => {
+      const answer = await read(url, headers);
+      return [answer.status, ...["content-type", "content-disposition", "cache-control"].map((name) => answer.headers.get(name))];
+    };
+    expect(await told({ "if-none-match": "*" })).toEqual([304, null, null, expect.stringMatching(/^private, max-age=/)]);
+    expect(await told({ "if-match": '"other"' })).toEqual([412, null, null, null]);
+  });
+
   it("is good for five minutes and not a second longer", async () => {
     const clock = createManualClock();
     await using timed = await startFilesService({ clock });
