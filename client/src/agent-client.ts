@@ -1,4 +1,5 @@
-import { CallFailed, type Client, createClient } from "@portico/core/client";
+import { CallFailed, type CallResult, type Client, createClient } from "@portico/core/client";
+import { attachmentsMediaContract } from "@portico/plugins/attachments-media/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { io, type Socket } from "socket.io-client";
 import { OpenQuery, type Query, type QueryMessage, type QueryStarted } from "./query.ts";
@@ -12,6 +13,7 @@ import {
   type Submission,
   toSubmission,
 } from "./submission.ts";
+import { toForm, type UploadOptions, type UploadSource } from "./upload.ts";
 
 export interface AgentClientOptions {
   /** Where the agent service stands, for example `http://127.0.0.1:49154`. */
@@ -34,11 +36,39 @@ export interface AgentClientOptions {
   readonly silenceMs?: number;
 }
 
+type UploadCall<T> = (input: {
+  readonly body: BodyInit;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}) => Promise<T>;
+
+const contract = { ...conversationsRunsContract, ...attachmentsMediaContract };
+
+/** What the service answers an upload of a general file: `fileReference` goes into a query's `fileReferences`. */
+export type AttachmentReceipt = CallResult<typeof contract.uploadAttachment>;
+/** What the service answers an upload of media: it goes into a query's `mediaRefs`. */
+export type MediaMetadata = CallResult<typeof contract.uploadMedia>;
+/** `items` in the order of the first occurrences, each with its whole address, and `missing`: what is not there. */
+export type MediaLinks = CallResult<typeof contract.mediaLinks>;
+
 /** A client of one agent service. */
 export interface AgentClient extends AsyncDisposable {
   readonly clientInstanceId: string;
   /** Every call of the service, typed by its contract: `client.calls.runs({ query: { limit: "10" } })`. */
-  readonly calls: Client<typeof conversationsRunsContract>;
+  readonly calls: Client<typeof contract>;
+  /**
+   * Store a general file, up to 20 MiB. Nothing is retried: after a lost answer the file may be there, as one more. `fetch` does not tell
+   * how far a `Blob` has been sent; whoever wants to show that sends a stream and counts what is taken from it.
+   * @throws CallFailed where the service refuses it, the signal's reason, and what `fetch` or the source fails with.
+   */
+  uploadAttachment(source: UploadSource, options?: UploadOptions): Promise<AttachmentReceipt>;
+  /** Store an image, sound or video, up to 2 GiB: in the same way. It needs its MIME type. */
+  uploadMedia(source: UploadSource, options?: UploadOptions): Promise<MediaMetadata>;
+  /**
+   * Links to media, 1-100 of them, for whoever has them and for five minutes: they go into `<img src>` as they are. All of it fails with
+   * CallFailed where one ID is malformed, or another user's.
+   */
+  mediaLinks(mediaIds: readonly string[], options?: Pick<UploadOptions, "signal">): Promise<MediaLinks>;
   /** Resolves when the realtime connection stands. Rejects where the service refuses the token. */
   connected(): Promise<void>;
   /**
@@ -63,7 +93,8 @@ export function connectAgent(options: AgentClientOptions): AgentClient {
 
 class Connection implements AgentClient {
   readonly clientInstanceId: string;
-  readonly calls: Client<typeof conversationsRunsContract>;
+  readonly calls: Client<typeof contract>;
+  readonly #baseURL: string;
   readonly #socket: Socket;
   readonly #silenceMs: number;
   readonly #open = new Map<string, { readonly query: OpenQuery; readonly submission: Submission; isAccepted: boolean }>();
@@ -75,7 +106,8 @@ class Connection implements AgentClient {
   constructor({ baseURL, token, clientInstanceId, fetch, transports, silenceMs }: AgentClientOptions) {
     this.clientInstanceId = clientInstanceId ?? randomId("client-");
     this.#silenceMs = silenceMs ?? SILENCE_MS;
-    this.calls = createClient(conversationsRunsContract, {
+    this.#baseURL = baseURL;
+    this.calls = createClient(contract, {
       baseURL,
       headers: { "x-agent-service-token": token },
       ...(fetch && { fetch }),
@@ -124,6 +156,21 @@ class Connection implements AgentClient {
       (error: unknown) => this.#giveUp(opened, error),
     );
     return opened;
+  }
+
+  uploadAttachment(source: UploadSource, options: UploadOptions = {}): Promise<AttachmentReceipt> {
+    return this.#upload(source, options, this.calls.uploadAttachment);
+  }
+
+  uploadMedia(source: UploadSource, options: UploadOptions = {}): Promise<MediaMetadata> {
+    return this.#upload(source, options, this.calls.uploadMedia);
+  }
+
+  async mediaLinks(mediaIds: readonly string[], options: Pick<UploadOptions, "signal"> = {}): Promise<MediaLinks> {
+    const body = { mediaIds: [...mediaIds] };
+    const { items, missing } = await this.#untilAborted(options, (signal) => this.calls.mediaLinks({ body, signal }));
+    const base = this.#baseURL.replace(/\/$/, "");
+    return { items: items.map((item) => ({ ...item, url: base + item.url })), missing };
   }
 
   close(): void {
@@ -184,6 +231,29 @@ class Connection implements AgentClient {
         if (Date.now() - begun > AUTO_REPLAY_MS) throw new Unknown("The service could not be asked whether the query arrived");
       }
       await this.#pause(attempt);
+    }
+  }
+
+  #upload<T>(source: UploadSource, options: UploadOptions, send: UploadCall<T>): Promise<T> {
+    return this.#untilAborted(options, async (signal) => {
+      const { body, headers, end } = toForm(source, options);
+      try {
+        return await send({ body, headers, signal });
+      } finally {
+        end();
+      }
+    });
+  }
+
+  /** Until the caller's signal aborts or the client is closed: whatever `fetch` makes of that, it rejects with the reason. */
+  async #untilAborted<T>(options: Pick<UploadOptions, "signal">, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const signal = options.signal ? AbortSignal.any([options.signal, this.#closing.signal]) : this.#closing.signal;
+    signal.throwIfAborted();
+    try {
+      return await work(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
     }
   }
 

@@ -12,6 +12,10 @@ export interface QueryOptions {
   /** Most model calls, 1-100. */
   readonly maxTurns?: number | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** Media that the model sees, as `uploadMedia` gave them; with some the prompt may be empty. */
+  readonly mediaRefs?: readonly { readonly mediaId: string }[] | undefined;
+  /** Attachments that the model may read: the `fileReference` of each, as `uploadAttachment` gave it. */
+  readonly fileReferences?: readonly string[] | undefined;
   /** Default: new ones. An application that kept them can submit again what it does not know the fate of. */
   readonly clientRequestId?: string | undefined;
   readonly userMessageId?: string | undefined;
@@ -55,7 +59,13 @@ export function toSubmission(query: QueryOptions | FollowUp, now: number): Submi
           message: { id: userMessageId, role: "user" as const, content: query.prompt, timestamp: query.timestamp ?? now },
           clientRequestId,
         }
-      : { prompt: query.prompt, options: optionsOf(query), clientRequestId, userMessageId };
+      : {
+          prompt: query.prompt,
+          ...(query.mediaRefs && { mediaRefs: query.mediaRefs.map((media) => ({ ...media })) }),
+          options: optionsOf(query),
+          clientRequestId,
+          userMessageId,
+        };
   const digest = requestDigest(content);
   return {
     route: "sessionId" in query ? "followUp" : "start",
@@ -66,12 +76,13 @@ export function toSubmission(query: QueryOptions | FollowUp, now: number): Submi
   };
 }
 
-function optionsOf({ agentId, conversationId, model, maxTurns, metadata }: QueryOptions): StartInput["options"] {
+function optionsOf({ agentId, conversationId, model, maxTurns, metadata, fileReferences }: QueryOptions): StartInput["options"] {
   return {
     agentId,
     ...(conversationId !== undefined && { conversationId }),
     ...(model !== undefined && { model }),
     ...(maxTurns !== undefined && { maxTurns }),
     ...(metadata !== undefined && { metadata: { ...metadata } }),
+    ...(fileReferences !== undefined && { fileReferences: [...fileReferences] }),
   };
 }

@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { memoryUserFiles, type MemoryUserFile } from "@portico/adapters/user-files/memory";
 import { memoryBlobs } from "@portico/adapters/blobs/memory";
 import { systemClock } from "@portico/adapters/clock/system";
@@ -6,6 +7,8 @@ import { defineAdapter, ports } from "@portico/core";
 import { attachmentKey, createAttachments, toFileReference } from "@portico/plugins/attachments-media/attachments";
 import { createMedia, mediaKey } from "@portico/plugins/attachments-media/media";
 import { userFiles } from "@portico/plugins/attachments-media/user-files";
+import { expect, it } from "vitest";
+import { openAdapter } from "./open-adapter.ts";
 import { userFilesConformance } from "./user-files.ts";
 
 const bytes = new Uint8Array([...Array.from({ length: 300 }).keys()].map((at) => at % 256));
@@ -63,4 +66,27 @@ userFilesConformance("attachments and media", () => {
       return { mediaId, fileReference: toFileReference(attachmentId), bytes };
     },
   };
+});
+
+it("a file that is longer than it was stored is out of reach: its reader has room for what it was", async () => {
+  const records = await openAdapter(memoryRecords(), [systemClock()]);
+  const blobs = await openAdapter(memoryBlobs(undefined), [systemClock()]);
+  const given = { records: records.port, blobs: blobs.port };
+  const mediaId = "1b0e7a34-9a52-4c1e-8f5e-2b1a0c9d8e7f.png";
+  const put = (length: number) => blobs.port.put(mediaKey(mediaId), Readable.from([Buffer.alloc(length)]), { maxBytes: 1000 });
+  const about = {
+    userId: "ada",
+    type: "image",
+    name: "picture.png",
+    mimeType: "image/png",
+    createdAt: new Date(0).toISOString(),
+  } as const;
+  await createMedia(given).add({ mediaId, ...(await put(300)), ...about }, []);
+  const { spec } = userFiles();
+  const files = spec.open(given, undefined, { onClose: () => {}, onReady: () => {} } as never) as ports.UserFiles;
+  const found = await files.media("ada", mediaId);
+  await put(301);
+  await expect(found!.open(new AbortController().signal)).rejects.toThrow(ports.UserFilesUnavailable);
+  await records.close();
+  await blobs.close();
 });

@@ -106,7 +106,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     hmacSigning({ key: new Secret("a key of this test") }),
     unstorageDocuments({ id: "workflows", dir: definitionsDir }),
     openWorkflowStarter(),
-    transformNode(),
+    transformNode({}),
     ...nodes.adapters,
     workflowServiceRuntime({ ...options.runtime }),
     tokenAccess({ token: token === undefined ? undefined : new Secret(token) }),

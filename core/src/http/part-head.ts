@@ -23,7 +23,7 @@ export function readPartHead(text: string): PartHead | undefined {
   const [disposition, second] = headers?.get("content-disposition") ?? [];
   if (!headers || disposition === undefined || second !== undefined) return undefined;
   if (!UNENCODED.has(headers.get("content-transfer-encoding")?.[0]?.toLowerCase() ?? "binary")) return undefined;
-  const { type, parameters } = parse(decode(disposition), { multipart: true });
+  const { type, parameters } = parse(withoutPairs(decode(disposition)), { multipart: true });
   const { name: field, filename: fileName } = parameters as Readonly<Record<string, string | undefined>>;
   if (type !== "form-data" || field === undefined) return undefined;
   return { field, fileName, mimeType: essenceOf(headers.get("content-type")?.[0]) };
@@ -42,6 +42,14 @@ function readHeaders(text: string): ReadonlyMap<string, readonly string[]> | und
     headers.set(key, [...(headers.get(key) ?? []), value.trim()]);
   }
   return headers;
+}
+
+/**
+ * Browsers write a quote in a name as `%22`, and other programs as RFC 7578 has it from MIME, as `\"`, with `\\` for a backslash. The parser knows
+ * the first way alone, since browsers write a backslash as it is: in theirs none stands before a quote.
+ */
+function withoutPairs(disposition: string): string {
+  return disposition.replaceAll(/\\(["\\])/g, (_pair, escaped: string) => (escaped === '"' ? "%22" : escaped));
 }
 
 /** Forms are in UTF-8 today; what cannot be that is what it was before. */

@@ -32,23 +32,28 @@ export async function answerMedia(given: {
   const modifiedAt = Date.parse(media.createdAt);
   // Without a digest the time stands in: the bytes under an ID never change.
   const etag = `"${media.sha256 ?? `${size.toString(16)}-${modifiedAt.toString(16)}`}"`;
-  const headers = {
-    "content-type": media.mimeType,
-    "content-disposition": contentDisposition("inline", media.name),
+  const always = {
     "accept-ranges": "bytes",
     "x-content-type-options": "nosniff",
-    "content-security-policy": "sandbox",
     "cache-control": `private, max-age=${secondsLeft}`,
+    // What `<img>` has left in a browser's cache, without a word of origins, is no answer to a script of an allowed one (RFC 9110, 12.5.5).
+    vary: "origin",
     etag,
     "last-modified": httpDate(modifiedAt),
+  };
+  const headers = {
+    ...always,
+    "content-type": media.mimeType,
+    "content-disposition": contentDisposition("inline", media.name),
+    "content-security-policy": "sandbox",
   };
   const validators = { etag, lastModified: modifiedAt };
   const outcome = checkConditions(head, validators);
   // What is sent is looked for where it is opened; only an answer without it has to ask.
   const isUnopened = head.method === "HEAD" || outcome !== "proceed";
-  if (isUnopened && !(await blobs.stat(key))) throw fileErrors.media_not_found();
-  if (outcome === "not_modified") return void exchange.respond(304, headers).end();
-  if (outcome === "precondition_failed") return void exchange.respond(412, headers).end();
+  if (isUnopened) expectSize(await blobs.stat(key), size);
+  if (outcome === "not_modified") return void exchange.respond(304, always).end();
+  if (outcome === "precondition_failed") return void exchange.respond(412, { "content-length": "0" }).end();
   const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";
   if (range === "unsatisfiable")
     throw new ServiceError(fileErrors.range_not_satisfiable, { headers: { "content-range": `bytes */${size}` } });
@@ -64,8 +69,19 @@ export async function answerMedia(given: {
     headers: sized,
     async open() {
       const opened = await blobs.open(key, { ...part, signal });
-      if (!opened) throw fileErrors.media_not_found();
+      try {
+        expectSize(opened, size);
+      } catch (error) {
+        opened?.stream.destroy();
+        throw error;
+      }
       return opened.stream;
     },
   });
+}
+
+/** A length that is not the file's would leave the reader waiting, or take the rest of it for the next answer. */
+function expectSize<T extends { readonly size: number }>(found: T | undefined, size: number): asserts found is T {
+  if (!found) throw fileErrors.media_not_found();
+  if (found.size !== size) throw new Error("The file is not as long as it was when it was stored");
 }

@@ -37,6 +37,19 @@ export function createAttachments(records: ports.Records) {
   const attachments = records.collection<Attachment>({ name: "attachments" });
   const usages = records.collection<Usage>({ name: "attachment-usage" });
   const usageOf = (userId: string) => usages.get(usageKey(userId));
+  const adding = new Map<string, Promise<unknown>>();
+
+  /** A user's own uploads would otherwise conflict with each other until some of them give up; only other processes are left to do so. */
+  const inTurn = async <T>(userId: string, work: () => Promise<T>): Promise<T> => {
+    const before = adding.get(userId) ?? Promise.resolve();
+    const turn = before.catch(() => {}).then(work);
+    adding.set(userId, turn);
+    try {
+      return await turn;
+    } finally {
+      if (adding.get(userId) === turn) adding.delete(userId);
+    }
+  };
 
   const find = async (userId: string, attachmentId: string): Promise<Attachment | undefined> => {
     const found = ATTACHMENT_ID.test(attachmentId) ? (await attachments.get(attachmentId))?.value : undefined;
@@ -59,19 +72,21 @@ export function createAttachments(records: ports.Records) {
      * together pass a limit are not both added.
      */
     add: (attachment: Attachment, writes: readonly ports.Write[]): Promise<LimitReached | undefined> =>
-      writeAgain(async () => {
-        const { attachmentId, userId, size } = attachment;
-        const usage = await usageOf(userId);
-        const { count, bytes } = usage?.value ?? NOTHING;
-        const reached = reachedWith({ count, bytes }, size);
-        if (reached) return reached;
-        await records.batch([
-          attachments.write.put(attachmentId, attachment, "absent"),
-          usages.write.put(usageKey(userId), { count: count + 1, bytes: bytes + size }, usage?.version ?? "absent"),
-          ...writes,
-        ]);
-        return undefined;
-      }),
+      inTurn(attachment.userId, () =>
+        writeAgain(async () => {
+          const { attachmentId, userId, size } = attachment;
+          const usage = await usageOf(userId);
+          const { count, bytes } = usage?.value ?? NOTHING;
+          const reached = reachedWith({ count, bytes }, size);
+          if (reached) return reached;
+          await records.batch([
+            attachments.write.put(attachmentId, attachment, "absent"),
+            usages.write.put(usageKey(userId), { count: count + 1, bytes: bytes + size }, usage?.version ?? "absent"),
+            ...writes,
+          ]);
+          return undefined;
+        }),
+      ),
   };
 }
 

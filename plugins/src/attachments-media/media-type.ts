@@ -15,13 +15,22 @@ interface KnownMediaType extends MediaType {
   readonly unsigned?: true;
   /** An ID3 tag may stand before it. */
   readonly tagged?: true;
+  /** Another extension that media of it were given, before there were owners. */
+  readonly formerly?: string;
 }
 
 // The layers of MPEG audio share one MIME type (RFC 3003).
-const MPEG_AUDIO = { kind: "audio", extension: "mp3", formats: ["mp3", "mp2", "mp1"], unsigned: true, tagged: true } as const;
+const MPEG_AUDIO = {
+  kind: "audio",
+  extension: "mp3",
+  formerly: "mpga",
+  formats: ["mp3", "mp2", "mp1"],
+  unsigned: true,
+  tagged: true,
+} as const;
 
 const known: readonly KnownMediaType[] = [
-  { mimeType: "image/jpeg", kind: "image", extension: "jpg", formats: ["jpg"] },
+  { mimeType: "image/jpeg", kind: "image", extension: "jpg", formerly: "jpeg", formats: ["jpg"] },
   { mimeType: "image/png", kind: "image", extension: "png", formats: ["png", "apng"] },
   { mimeType: "image/gif", kind: "image", extension: "gif", formats: ["gif"] },
   { mimeType: "image/webp", kind: "image", extension: "webp", formats: ["webp"] },
@@ -33,7 +42,7 @@ const known: readonly KnownMediaType[] = [
   { mimeType: "audio/flac", kind: "audio", extension: "flac", formats: ["flac"], tagged: true },
   { mimeType: "audio/wav", kind: "audio", extension: "wav", formats: ["wav"] },
   // Every codec but those of films; `ogx` is one that file-type doesn't know.
-  { mimeType: "audio/ogg", kind: "audio", extension: "ogg", formats: ["ogg", "oga", "opus", "spx", "ogx"] },
+  { mimeType: "audio/ogg", kind: "audio", extension: "ogg", formerly: "oga", formats: ["ogg", "oga", "opus", "spx", "ogx"] },
   // MP4 that holds sound alone is MP4, whatever its brand. QuickTime, 3GPP and HEIF are built alike, and others.
   {
     mimeType: "video/mp4",
@@ -45,7 +54,7 @@ const known: readonly KnownMediaType[] = [
 ];
 
 /** All of them (specification 4.5, rule 4); of two with one extension the usual one comes first. */
-export const MEDIA_TYPES: readonly MediaType[] = known.map(({ mimeType, kind, extension }) => ({ mimeType, kind, extension }));
+export const MEDIA_TYPES: readonly MediaType[] = known.map(toMediaType);
 
 /** The type that a Content-Type declares, whatever its case and its parameters; undefined where it is no type of media. */
 export function mediaTypeOf(declared: string): MediaType | undefined {
@@ -53,10 +62,11 @@ export function mediaTypeOf(declared: string): MediaType | undefined {
   return MEDIA_TYPES.find((type) => type.mimeType === mimeType);
 }
 
-/** The type of a media file by its extension, whatever its case, without a dot; undefined where it is none of them. */
+/** The type of a media file by its extension, whatever its case, without a dot, also one of older media; undefined where it is none of them. */
 export function mediaTypeOfExtension(extension: string): MediaType | undefined {
   const wanted = extension.toLowerCase();
-  return MEDIA_TYPES.find((type) => type.extension === wanted);
+  const found = known.find((type) => type.extension === wanted || type.formerly === wanted);
+  return found && toMediaType(found);
 }
 
 /** As many of a file's first bytes as `fitsSignature` looks at. */
@@ -78,6 +88,10 @@ export async function fitsSignature(type: MediaType, head: Uint8Array): Promise<
   const format = tag > start.length ? undefined : await formatOf(start);
   if (format !== undefined) return rules.formats.includes(format);
   return rules.unsigned === true && !isText(start);
+}
+
+function toMediaType({ mimeType, kind, extension }: KnownMediaType): MediaType {
+  return { mimeType, kind, extension };
 }
 
 async function formatOf(bytes: Uint8Array): Promise<string | undefined> {

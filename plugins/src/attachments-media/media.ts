@@ -48,11 +48,12 @@ export function createMedia({ records, blobs }: { readonly records: ports.Record
   };
 
   return {
-    /** Whoever reads by a signed link: it was given to somebody who may. */
+    /** Whoever reads by a signed link: it was given to somebody who may. Whether its bytes are still there, the reading tells. */
     find,
     async findFor(userId: string, mediaId: string): Promise<MediaFound> {
       const media = await find(mediaId);
-      if (!media) return "missing";
+      // A record without its file is nobody's media any more (specification 4.5, rule 6). Without an owner the file itself was found.
+      if (!media || (media.userId !== undefined && !(await blobs.stat(mediaKey(mediaId))))) return "missing";
       return media.userId === undefined || media.userId === userId ? { media } : "forbidden";
     },
     /** Add what is stored, with `writes` in the same commit. */

@@ -20,8 +20,10 @@ export const userFiles = defineAdapter({
       open: (signal) =>
         translated(async () => {
           const opened = await blobs.open(key, { signal });
-          if (!opened) throw new ports.UserFilesUnavailable("The file is gone");
-          return opened.stream;
+          if (opened?.size === size) return opened.stream;
+          // Whoever opens it has room for what it was.
+          opened?.stream.destroy();
+          throw new ports.UserFilesUnavailable("The file is gone, or damaged");
         }),
     });
     return {

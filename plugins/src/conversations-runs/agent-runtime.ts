@@ -11,6 +11,7 @@ import { sweepRequests } from "./requests/sweeping.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
 import type { Delegate } from "./turns/built-in-tools.ts";
 import { Delegations } from "./turns/delegation.ts";
+import { createShownRoom, type ShownRoom } from "./turns/shown-room.ts";
 import type { Turn } from "./turns/turn.ts";
 import { TurnDesk } from "./turns/turn-desk.ts";
 import { createTurnRecords } from "./turns/turn-records.ts";
@@ -29,6 +30,8 @@ export interface TurnRuntime {
   readonly delegate: Delegate;
   /** What users uploaded, where the instance takes files. */
   readonly files: ports.UserFiles | undefined;
+  /** For what of them all turns together show. */
+  readonly shownRoom: ShownRoom;
 }
 
 export const turnRuntime: Port<TurnRuntime> = definePort<TurnRuntime>("conversations-runs/runtime");
@@ -68,6 +71,7 @@ export const agentRuntime = defineAdapter({
     const runs = createRuns(records);
     const conversations = createConversations(records);
     const desk = new TurnDesk();
+    const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
     const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, serverInstanceId });
     const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
 
@@ -89,7 +93,15 @@ export const agentRuntime = defineAdapter({
         void stopTurn(turn).catch((error: unknown) => telemetry.log.error("A delegated turn could not be stopped", {}, error)),
     });
     const { delegate } = delegations;
-    const work = createTurnWork({ ...given, files, records: turnRecords, desk, audiences: channel.audiences, delegate });
+    const work = createTurnWork({
+      ...given,
+      files,
+      shownRoom,
+      records: turnRecords,
+      desk,
+      audiences: channel.audiences,
+      delegate,
+    });
     const clearing = createClearing({
       ...{ engine, log, clock, ids, conversations, runs },
       interrupt: (sessionId) => void desk.stop(sessionId, undefined, "conversation_cleared"),
@@ -118,6 +130,6 @@ export const agentRuntime = defineAdapter({
       await engine.ready();
       sweepRequests({ requests, clock, log: telemetry.log }, scope);
     });
-    return { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, delegate, files };
+    return { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, delegate, files, shownRoom };
   },
 });

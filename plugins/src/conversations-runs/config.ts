@@ -4,6 +4,7 @@ import {
   BACKGROUND_CONCURRENCY,
   BACKGROUND_TIMEOUT_MS,
   LONGEST_TIMEOUT_MS,
+  SHOWN_BYTES,
   TOMBSTONE_RETENTION_MS,
 } from "./limits.ts";
 
@@ -32,6 +33,8 @@ export const agentRuntimeConfig = v.pipe(
     autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
     /** How long a request's ID is remembered after its turn ended; default: 24 hours. */
     tombstoneRetentionMs: v.optional(milliseconds, TOMBSTONE_RETENTION_MS),
+    /** Bytes of users' files that all executing turns together hold in memory to show them to models; default: 256 MiB. */
+    shownBytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), SHOWN_BYTES),
   }),
   v.check(
     ({ autoReplayRetentionMs, tombstoneRetentionMs }) => autoReplayRetentionMs <= tombstoneRetentionMs,

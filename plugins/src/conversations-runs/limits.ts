@@ -77,6 +77,14 @@ export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 export const QUERY_FILES = 32;
 export const SHOWN_MEDIA_BYTES = 20 * 1024 * 1024;
 
+/**
+ * Bytes of files that one turn shows its model, those of its tools included; of all turns that execute at once, where nothing else is
+ * configured; and how long a turn waits for others to end that have used them up.
+ */
+export const SHOWN_BYTES_OF_TURN = 2 * SHOWN_MEDIA_BYTES;
+export const SHOWN_BYTES = 256 * 1024 * 1024;
+export const SHOWN_WAIT_MS = 60_000;
+
 /** Characters of an attachment that its tool gives at once, and bytes of an image that it shows. */
 export const READ_CHARACTERS = 40_000;
 export const READ_IMAGE_BYTES = 4 * 1024 * 1024;

@@ -39,7 +39,7 @@ const { url } = await startWorkflowService({
   dataDir,
   // Every gate, and every run that waits, is parked at once: coming back is what is tried here.
   engine: { parkAfterMs: 5 },
-  adapters: [modelNode(), toolNode(), codeNode(), httpNode({ allow: [new URL(effects).host] })],
+  adapters: [modelNode(), toolNode(), codeNode({}), httpNode({ allow: [new URL(effects).host] })],
   agents: { engine, adapters: [mark], background: { concurrencyPerAgent: 16 } },
 });
 process.on("message", () => {

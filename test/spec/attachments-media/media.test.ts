@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -95,6 +96,17 @@ describe("POST /api/media/access-urls (2.9, 4.5 rules 5-7)", () => {
     expect(left).toBeLessThanOrEqual(300_000);
   });
 
+  it("media whose file is gone is missing, whoever's it was, while the others get their links (rule 6)", async () => {
+    const [here, gone, foreign] = [await image(), await image(), await image("member")];
+    for (const { mediaId } of [gone, foreign]) await service.app.port(ports.blobs).remove(`media/${mediaId}`);
+    const { status, body } = await links([gone.mediaId, here.mediaId, foreign.mediaId]);
+    expect([status, body.items.map(({ mediaId }: any) => mediaId), body.missing]).toEqual([
+      200,
+      [here.mediaId],
+      [gone.mediaId, foreign.mediaId],
+    ]);
+  });
+
   it("another user's media is 403 media_owner_forbidden for all, without partial items", async () => {
     const [own, other] = [await image("owner"), await image("member")];
     const { status, body } = await links([own.mediaId, other.mediaId, missingId]);
@@ -142,6 +154,18 @@ describe("POST /api/media/access-urls (2.9, 4.5 rules 5-7)", () => {
     }
   });
 
+  it.each([
+    ["jpeg", "image/jpeg"],
+    ["mpga", "audio/mpeg"],
+    ["oga", "audio/ogg"],
+  ])("also under an extension that is not given any more: .%s (rule 5)", async (extension, type) => {
+    const mediaId = missingId.replace("png", extension);
+    mkdirSync(join(service.filesDir, "media"), { recursive: true });
+    writeFileSync(join(service.filesDir, "media", mediaId), "old bytes");
+    const answer = await read(await service.link("member", mediaId));
+    expect([answer.status, answer.headers.get("content-type"), await answer.text()]).toEqual([200, type, "old bytes"]);
+  });
+
   it("503 media_signing_unavailable where nothing can be signed", async () => {
     await using unsigned = await startFilesService({ signingKey: undefined });
     const { body } = await unsigned.upload("owner", PATH, { bytes: png(), type: "image/png" });
@@ -175,6 +199,14 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
       expect(headers["cache-control"]).toMatch(/^private, max-age=(?:29\d|300)$/);
       expect(Buffer.from(await answer.arrayBuffer())).toEqual(bytes);
     }
+  });
+
+  it("what is cached of it says that it depends on the origin: a picture that a page shows can be fetched by its script, too", async () => {
+    const url = await linked();
+    const whole = await read(url);
+    const { status, headers } = await read(url, { "if-none-match": whole.headers.get("etag")! });
+    expect([whole.headers.get("vary"), status, headers.get("vary")]).toEqual(["origin", 304, "origin"]);
+    await whole.body?.cancel();
   });
 
   it("HEAD works with the link of a GET, without the bytes", async () => {
@@ -226,6 +258,16 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect((await read(url, { "if-modified-since": modified })).status).toBe(304);
     expect((await read(url, { range: "bytes=0-1", "if-range": etag })).status).toBe(206);
     expect((await read(url, { range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200);
+  });
+
+  it("304 and 412 say nothing of a content that they do not have (RFC 9110, 15.4.5)", async () => {
+    const url = await linked();
+    const told = async (headers: Record<string, string>) => {
+      const answer = await read(url, headers);
+      return [answer.status, ...["content-type", "content-disposition", "cache-control"].map((name) => answer.headers.get(name))];
+    };
+    expect(await told({ "if-none-match": "*" })).toEqual([304, null, null, expect.stringMatching(/^private, max-age=/)]);
+    expect(await told({ "if-match": '"other"' })).toEqual([412, null, null, null]);
   });
 
   it("is good for five minutes and not a second longer", async () => {
@@ -293,6 +335,20 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     await service.app.port(ports.blobs).remove(`media/${mediaId}`);
     const answer = await read(url);
     expect([answer.status, ((await answer.json()) as any).error]).toEqual([404, "media_not_found"]);
+  });
+
+  it.each([
+    ["shorter", ""],
+    ["longer", "x".repeat(5000)],
+  ])("500 where the file is %s than it was stored, and never an answer of another length than it says", async (_what, text) => {
+    const { mediaId } = await image();
+    const url = await service.link("owner", mediaId);
+    writeFileSync(join(service.filesDir, "media", mediaId), text);
+    for (const range of [undefined, "bytes=0-9", "bytes=40-"]) {
+      const answer = await read(url, range === undefined ? {} : { range });
+      expect([answer.status, ((await answer.json()) as any).error]).toEqual([500, "media_internal_error"]);
+    }
+    expect((await read(url, {}, "HEAD")).status).toBe(500);
   });
 
   it("the exemption is for reading alone: other methods want the token, and several segments are no path (rule 9)", async () => {

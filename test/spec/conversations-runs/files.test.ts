@@ -1,7 +1,10 @@
+import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
 import { type MemoryUserFile, memoryUserFiles } from "@portico/adapters/user-files/memory";
 import type { ports } from "@portico/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createShownRoom } from "@portico/plugins/conversations-runs/shown-room";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
+import { createGate } from "../../harness/gate.ts";
 
 const PICTURE = { userId: "owner", name: "picture.png", mimeType: "image/png", bytes: Buffer.from("a picture") };
 const NOTE = { userId: "owner", name: "note.txt", mimeType: "text/plain", bytes: Buffer.from("Tea at five. 🍵") };
@@ -96,6 +99,104 @@ describe("mediaRefs (4.5 rule 11)", () => {
   });
 });
 
+describe("the room for files of all turns that execute at once", () => {
+  const SIZE = PICTURE.bytes.length;
+  const refs = { mediaRefs: [{ mediaId: "m-1.png" }] };
+  /** A service with room for one picture, and one turn in it that shows it until it is told to end. */
+  const full = async (clock?: ManualClock) => {
+    const own = await startAgentService({
+      adapters: [memoryUserFiles({ media, attachments })],
+      agents: new Map([["helper", { name: "Helper", engine: "scripted", tools: ["ReadAttachment"] }]]),
+      runtime: { shownBytes: SIZE },
+      ...(clock && { clock }),
+    });
+    const gate = createGate();
+    const inputs: ports.AgentTurn["input"][] = [];
+    own.engine.on("Hold", () => gate.opened);
+    own.engine.otherwise(async ({ input }) => void inputs.push(input));
+    const caller = await own.connect("owner");
+    const holding = await caller.start("Hold", refs);
+    await expect.poll(() => own.engine.played).toEqual(["Hold"]);
+    return { service: own, caller, holding, gate, inputs, [Symbol.asyncDispose]: () => own.close() };
+  };
+
+  it("a turn that finds it full begins when another ends; one without media does not wait", async () => {
+    await using story = await full();
+    const second = await story.caller.start("Look", refs);
+    const plain = await story.caller.start("No media");
+    await story.caller.ended(plain.clientRequestId);
+    expect(story.inputs).toHaveLength(1);
+    story.gate.open();
+    await story.caller.ended(second.clientRequestId);
+    expect(story.inputs[1]).toEqual([{ type: "text", text: "Look" }, shown]);
+  });
+
+  it("a turn that found none for a minute goes on with notes", async () => {
+    const clock = createManualClock();
+    await using story = await full(clock);
+    const { clientRequestId } = await story.caller.start("Look", refs);
+    await vi.waitFor(async () => {
+      await clock.advance(60_000);
+      expect(story.inputs).toHaveLength(1);
+    });
+    expect(story.inputs[0]![1]).toEqual({ type: "text", text: expect.stringContaining("cannot be shown now") });
+    await story.caller.ended(clientRequestId);
+    story.gate.open();
+  });
+
+  it("a turn that is stopped in line leaves it, and failed turns give back what they had", async () => {
+    await using story = await full();
+    story.service.engine.on("Fail", async () => {
+      throw new Error("It broke");
+    });
+    const waiting = await story.caller.start("Look", refs);
+    const { sessionId } = await story.caller.event("query:started", waiting.clientRequestId);
+    story.caller.socket.emit("query:abort", { sessionId, clientRequestId: waiting.clientRequestId });
+    expect((await story.caller.ended(waiting.clientRequestId)).data.terminal.status).toBe("interrupted");
+    story.gate.open();
+    for (const prompt of ["Fail", "Fail", "Look"]) {
+      const { clientRequestId } = await story.caller.start(prompt, refs);
+      await story.caller.ended(clientRequestId);
+    }
+    expect(story.inputs.at(-1)![1]).toEqual(shown);
+  });
+
+  it("is given in the order of asking, and what comes to a turn that is over goes on to the next", async () => {
+    const clock = createManualClock();
+    const { signal } = new AbortController();
+    const { open } = createShownRoom({ bytes: 10, clock });
+    const [first, large, small, last] = [open(), open(), open(), open()];
+    expect(first.take(8)).toBe(true);
+    const told: string[] = [];
+    const waiting = [
+      large.wait(9, signal).then((has) => told.push(`large ${has}`)),
+      small.wait(1, signal).then((has) => told.push(`small ${has}`)),
+    ];
+    expect(last.take(1)).toBe(false);
+    large.close();
+    first.close();
+    await Promise.all(waiting);
+    expect(told).toEqual(["large false", "small true"]);
+    expect([last.take(10), last.take(9)]).toEqual([false, true]);
+  });
+
+  it("ReadAttachment shows no image for which there is none left", async () => {
+    await using story = await full();
+    attachments.set("image", PICTURE);
+    const results: ports.ToolResult[] = [];
+    story.service.engine.on("Read", async (_turn, { callTool, signal }) => {
+      results.push(await callTool({ toolId: "ReadAttachment", arguments: { fileReference: "image" } }, signal));
+    });
+    const read = async () => story.caller.ended((await story.caller.start("Read")).clientRequestId);
+    await read();
+    expect(results[0]).toMatchObject({ isError: true });
+    story.gate.open();
+    await story.caller.ended(story.holding.clientRequestId);
+    await read();
+    expect(results[1]).toMatchObject({ isError: false });
+  });
+});
+
 describe("options.fileReferences (4.5 rule 11)", () => {
   const read = async (args: object) => {
     let result: ports.ToolResult | undefined;
@@ -147,6 +248,15 @@ describe("options.fileReferences (4.5 rule 11)", () => {
       offset = more ? Number(more[1]) : undefined;
     }
     expect(whole).toBe(text);
+  });
+
+  it("a character of two halves that does not fit into a piece is whole in the next", async () => {
+    const text = `${"x".repeat(39_999)}🍵${"y".repeat(10)}`;
+    attachments.set("border", { ...NOTE, bytes: Buffer.from(text) });
+    const first = await read({ fileReference: "border" });
+    expect(first.content).toEqual([{ type: "text", text: `${"x".repeat(39_999)}\n[there is more: go on with offset 39999]` }]);
+    const second = await read({ fileReference: "border", offset: 39_999 });
+    expect(second.content).toEqual([{ type: "text", text: `🍵${"y".repeat(10)}` }]);
   });
 
   it("ReadAttachment shows images, and tells what is no text", async () => {

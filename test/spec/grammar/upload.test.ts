@@ -54,6 +54,8 @@ describe("an upload", () => {
     ["both ways, the extended last", "filename=\"EUR\"; filename*=UTF-8''%E2%82%AC", "€"],
     ["with an extension that is none", "filename=\"EUR\"; filename*=UTF-8''%FF", "EUR"],
     ["with a path of Windows", 'filename="C:\\dir\\a.txt"', "C:\\dir\\a.txt"],
+    ["with quotes and a backslash in pairs (RFC 7578)", 'filename="a \\"b\\" \\\\ c.txt"', 'a "b" \\ c.txt'],
+    ["with a backslash in a pair at its end", 'filename="a\\\\"', "a\\"],
     ["with a path", 'filename="../../etc/passwd"', "../../etc/passwd"],
     ["with control characters", 'filename="a\u0000\u0007\tb"', "a\u0000\u0007\tb"],
     ["with line ends and quotes as browsers write them", 'filename="%22a%22%0D%0A.txt"', '"a"\r\n.txt'],

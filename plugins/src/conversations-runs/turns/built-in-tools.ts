@@ -1,6 +1,7 @@
 import { ports } from "@portico/core";
 import * as v from "valibot";
 import { readAttachment, readAttachmentDefinition } from "./read-attachment.ts";
+import type { TurnRoom } from "./shown-room.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { readUserMessage, type UserMessage, userMessageArguments } from "./user-message.ts";
 
@@ -51,11 +52,12 @@ export const builtInDefinitions: readonly ports.ToolDefinition[] = [
 export function builtInTools(given: {
   readonly turn: PlayedTurn;
   readonly files: ports.UserFiles | undefined;
+  readonly room: TurnRoom;
   /** Resolves when the message is where its readers find it. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
   readonly delegate: Delegate;
 }): ports.ToolSource {
-  const { turn, files, deliver, delegate } = given;
+  const { turn, files, room, deliver, delegate } = given;
   return {
     id: "turn",
     list: async () => builtInDefinitions,
@@ -79,7 +81,7 @@ export function builtInTools(given: {
           }
         }
         case "ReadAttachment":
-          return readAttachment(files, turn.userId, args, signal);
+          return readAttachment({ files, userId: turn.userId, room }, args, signal);
         default:
           throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
       }

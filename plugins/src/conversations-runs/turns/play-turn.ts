@@ -3,6 +3,7 @@ import { ABANDONED_AFTER_MS } from "../limits.ts";
 import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
 import { leftBehind, type TurnEnd } from "./turn-end.ts";
+import type { ShownRoom, TurnRoom } from "./shown-room.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { TurnFailed, type TurnStopped } from "./turn-failed.ts";
 import { gatherTools } from "./turn-tools.ts";
@@ -18,6 +19,8 @@ export interface PlayGiven {
   readonly telemetry: ports.Telemetry;
   /** What users uploaded, where the instance takes files. */
   readonly files: ports.UserFiles | undefined;
+  /** For the bytes of files that its model is shown. */
+  readonly shownRoom: ShownRoom;
   readonly delegate: Delegate;
 }
 
@@ -28,7 +31,7 @@ export interface Playing {
   /** All tools that it may use; absent: those of the agent. */
   readonly toolIds?: readonly string[] | undefined;
   /** Earlier turns, oldest first, and what is said to the agent now. */
-  readonly said: (signal: AbortSignal) => Promise<Pick<ports.AgentTurn, "history" | "input">>;
+  readonly said: (signal: AbortSignal, room: TurnRoom) => Promise<Pick<ports.AgentTurn, "history" | "input">>;
   readonly voice: TurnVoice;
   /** Brings a message to people. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
@@ -41,9 +44,10 @@ export interface Playing {
  * turn was taken away from this process.
  */
 export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
-  const { clock, telemetry, agents, agentEngines, models, tools, files, delegate } = given;
+  const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate } = given;
   const { context, turn, toolIds, said, voice, deliver, stopping } = playing;
   const signal = AbortSignal.any([context.signal, stopping]);
+  const room = shownRoom.open();
   try {
     const agent = await agents.find(turn.agentId);
     if (!agent) throw new TurnFailed("agent_unavailable", "The agent is not there any more");
@@ -51,10 +55,10 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
     const { definition } = agent;
     const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
     if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
-    const sources = [builtInTools({ turn, files, deliver, delegate }), ...tools];
+    const sources = [builtInTools({ turn, files, room, deliver, delegate }), ...tools];
     const [{ provider, model }, { history, input }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
-      said(signal),
+      said(signal, room),
       gatherTools(sources, toolIds ?? definition.tools, telemetry.log, signal),
     ]);
     const caller = { userId: turn.userId, agentId: turn.agentId, runId: turn.runId, providerId: provider };
@@ -94,6 +98,8 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
     const { code, message } = failureOf(error);
     telemetry.log.warn("A turn failed", { turn: turn.turnId, agent: turn.agentId, code }, error);
     return { ...left, status: "failed", reason: "error", failure: { code, message } };
+  } finally {
+    room.close();
   }
 }
 

@@ -2,6 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { ports } from "@portico/core";
 import * as v from "valibot";
 import { READ_CHARACTERS, READ_IMAGE_BYTES } from "../limits.ts";
+import type { TurnRoom } from "./shown-room.ts";
 
 const readArguments = v.strictObject({
   fileReference: v.pipe(v.string(), v.nonEmpty()),
@@ -25,12 +26,13 @@ export const readAttachmentDefinition: ports.ToolDefinition = {
   requiresConfirmation: false,
 };
 
+/** Of a character of two, which goes whole into the next piece. */
+const HALF_AT_END = /[\ud800-\udbff]$/;
 const SHOWN_IMAGE = /^image\/(?:jpeg|png|gif|webp)$/;
 
 /** Reads an attachment of this user: nobody else's turns reach it (specification 4.5, open points 3). Throws ToolArgumentsInvalid. */
 export async function readAttachment(
-  files: ports.UserFiles | undefined,
-  userId: string,
+  { files, userId, room }: { readonly files: ports.UserFiles | undefined; readonly userId: string; readonly room: TurnRoom },
   args: unknown,
   signal: AbortSignal,
 ): Promise<ports.ToolResult> {
@@ -41,6 +43,7 @@ export async function readAttachment(
   if (!file) return failed("There is no such attachment");
   if (SHOWN_IMAGE.test(file.mimeType)) {
     if (file.size > READ_IMAGE_BYTES) return failed("The image is too large to be shown");
+    if (!room.take(file.size)) return failed("Too many images are being shown: this one cannot be shown now");
     const bytes = await buffer(await file.open(signal));
     return { content: [{ type: "image", mimeType: file.mimeType, data: bytes.toString("base64") }], isError: false };
   }
@@ -63,8 +66,8 @@ async function readText(file: ports.UserFile, offset: number, signal: AbortSigna
       text = text.slice(skips);
       piece += text;
       if (piece.length <= READ_CHARACTERS) continue;
-      const end = offset + READ_CHARACTERS;
-      return `${piece.slice(0, READ_CHARACTERS).toWellFormed()}\n[there is more: go on with offset ${end}]`;
+      const shown = piece.slice(0, READ_CHARACTERS).replace(HALF_AT_END, "");
+      return `${shown}\n[there is more: go on with offset ${offset + shown.length}]`;
     }
     decoder.decode();
     return piece;

@@ -7,6 +7,7 @@ import { keepEnd, keepRestart } from "./keep-end.ts";
 import { persistently } from "./persistently.ts";
 import { type PlayGiven, playTurn } from "./play-turn.ts";
 import { createShownFiles, storedParts } from "./shown-files.ts";
+import type { TurnRoom } from "./shown-room.ts";
 import { Transcript } from "./transcript.ts";
 import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "./turn.ts";
 import type { TurnDesk } from "./turn-desk.ts";
@@ -44,7 +45,7 @@ export function createTurnWork(given: TurnWorkGiven) {
         stop === undefined
           ? await playTurn(given, {
               ...{ context, turn, voice, stopping },
-              said: (signal) => everythingSaid(given, turn, signal),
+              said: (signal, room) => everythingSaid(given, turn, signal, room),
               deliver: (message) => voice.deliver(message),
             })
           : { ...nothing, status: "interrupted" as const, reason: stop };
@@ -72,10 +73,10 @@ export function createTurnWork(given: TurnWorkGiven) {
 }
 
 /** The conversation as the model sees it. The user message of this turn is the newest: it is what the agent is told now, and no history. */
-async function everythingSaid({ log, files }: TurnWorkGiven, turn: Turn, signal: AbortSignal) {
+async function everythingSaid({ log, files }: TurnWorkGiven, turn: Turn, signal: AbortSignal, room: TurnRoom) {
   const earlier = (await readHistory(log, turn.conversationId, signal)).slice(0, -1);
   const messages = [...earlier.map(({ parts }) => parts), storedParts(turn)];
-  const shown = await createShownFiles(files, turn.userId).show(messages, signal);
+  const shown = await createShownFiles({ files, userId: turn.userId, room }).show(messages, signal);
   const history = earlier.map(({ role }, index) => ({ role, parts: shown[index]! }));
   return { history, input: shown.at(-1)! };
 }
