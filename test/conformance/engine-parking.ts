@@ -178,7 +178,7 @@ export function engineParking(make: () => EngineUnderTest | Promise<EngineUnderT
     it("is not parked while a step of it runs", async () => {
       const gate = createGate();
       await ready(async (context) => {
-        await Promise.all([context.waitFor("word"), context.step("long", () => gate.passed)]);
+        await Promise.all([context.step("long", () => gate.passed), context.waitFor("word")]);
       });
       await start("one");
       await found(() => begun.length);
