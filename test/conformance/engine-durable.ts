@@ -16,7 +16,11 @@ export interface DurableEngine {
  * What an engine whose store outlives its process has to do beside. A process that died is one that is left open and never heard again:
  * the next one takes its work over while it still stands there.
  */
-export function engineDurability(make: () => EngineUnderTest | Promise<EngineUnderTest>, durable: DurableEngine): void {
+export function engineDurability(
+  make: () => EngineUnderTest | Promise<EngineUnderTest>,
+  durable: DurableEngine,
+  parkAfterMs?: number,
+): void {
   describe("another process", () => {
     let under: EngineUnderTest;
     let first: OpenEngine;
@@ -288,6 +292,90 @@ export function engineDurability(make: () => EngineUnderTest | Promise<EngineUnd
       const rival = await next(async ({ id }) => void ran.push(id), {}, durable.rival(under));
       await rival.ended("one");
       expect(ran).toEqual(["one"]);
+    });
+
+    describe.runIf(parkAfterMs !== undefined)("meets parked work", () => {
+      /** Begin with work of one id each that waits, or sleeps for ten times as long as it takes to be parked. */
+      const beginParked = async (ids: readonly string[], options?: Partial<ports.WorkOptions<object>>): Promise<void> => {
+        await begin(async (context) => {
+          await context.step("before", async () => ran.push(`${context.id} before`));
+          if (context.id === "sleeps") await context.sleep("nap", parkAfterMs! * 10);
+          else await context.waitFor("word");
+        }, options);
+        for (const id of ids) await start(id);
+        await found(() => ran.length === ids.length);
+        do {
+          await settled();
+          await first.pass(parkAfterMs!);
+          await settled();
+        } while ((await Promise.all(ids.map((id) => first.engine.status(id)))).some((status) => status?.state !== "waiting"));
+        ran = [];
+      };
+      const goOn: Work = async (context) => {
+        ran.push(`${context.id} ${context.attempt}`);
+        await context.step("before", async () => ran.push("before again"));
+        if (context.id === "sleeps") return context.sleep("nap", 0);
+        return context.waitFor("word");
+      };
+
+      it("and leaves it until what it waits for comes: that was no interruption", async () => {
+        await beginParked(["one", "two"]);
+        const process = await next(goOn);
+        await settled();
+        expect(ran).toEqual([]);
+        expect(await process.engine.status("one")).toMatchObject({ state: "waiting", attempt: 1 });
+        await process.engine.signal("one", "word", "there");
+        expect(await process.ended("one")).toMatchObject({ output: "there", attempt: 1 });
+        await process.engine.cancel("two", "enough");
+        expect(await process.ended("two")).toMatchObject({ state: "cancelled", attempt: 1 });
+        expect(ran).toEqual(["one 1", "two 1"]);
+      });
+
+      it("and lets it go on when it is due, or has been since", async () => {
+        await beginParked(["sleeps"]);
+        // Its clock begins where the first one's began.
+        const process = await next(goOn);
+        await settled();
+        expect(ran).toEqual([]);
+        await process.pass(parkAfterMs! * 20);
+        expect(await process.ended("sleeps")).toMatchObject({ state: "completed", attempt: 1 });
+        expect(ran).toEqual(["sleeps 1"]);
+      });
+
+      it("that had come back and had not begun, and executes it", async () => {
+        await beginParked(["one"]);
+        await first.engine.drain(0);
+        await first.engine.signal("one", "word", "there");
+        const process = await next(goOn);
+        expect(await process.ended("one")).toMatchObject({ output: "there", attempt: 1 });
+      });
+
+      it("that was executing again, and counts the interruption", async () => {
+        const gate = createGate();
+        await begin(async (context) => {
+          await context.waitFor("word");
+          ran.push(context.id);
+          await gate.passed;
+        });
+        await start("one");
+        do {
+          await settled();
+          await first.pass(parkAfterMs!);
+          await settled();
+        } while ((await first.engine.status("one"))?.state !== "waiting");
+        await first.engine.signal("one", "word", "there");
+        await found(() => ran.length);
+        const process = await next(async (context) => [context.attempt, await context.waitFor("word")]);
+        expect(await process.ended("one")).toMatchObject({ output: [2, "there"], attempt: 2 });
+      });
+
+      it("and closes it where its kind now says so", async () => {
+        await beginParked(["one"]);
+        const closed = async (id: string): Promise<void> => void ran.push(`closed ${id}`);
+        const process = await next(goOn, { onInterrupted: "close", closed });
+        expect(ran).toEqual(["closed one"]);
+        expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
+      });
     });
   });
 }

@@ -15,13 +15,16 @@ const folder = mkdtempSync(join(tmpdir(), "portico-engine-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const LEASE_MS = 15_000;
+const PARK_AFTER_MS = 1000;
 
 function processOf(engine: Adapter, records: Adapter): EngineUnderTest {
   const clock = createManualClock();
   return { adapters: [engine, records, manualClock({ clock }), memoryTelemetry({})], pass: clock.advance };
 }
 
-engineConformance("memory", () => processOf(memoryEngine({}), memoryRecords()));
+engineConformance("memory", () => processOf(memoryEngine({ parkAfterMs: PARK_AFTER_MS }), memoryRecords()), {
+  parkAfterMs: PARK_AFTER_MS,
+});
 
 let stores = 0;
 /** The paths of what was made, so that another process can be given the same. */
@@ -29,7 +32,7 @@ const paths = new WeakMap<EngineUnderTest, string>();
 
 function onOneStore(makeProcess: (path: string, options: EmbeddedEngineOptions) => EngineUnderTest) {
   const open = (path: string, owner: string): EngineUnderTest => {
-    const made = makeProcess(path, { owner, leaseMs: LEASE_MS });
+    const made = makeProcess(path, { owner, leaseMs: LEASE_MS, parkAfterMs: PARK_AFTER_MS });
     paths.set(made, path);
     return made;
   };
@@ -44,7 +47,10 @@ function onOneStore(makeProcess: (path: string, options: EmbeddedEngineOptions) 
 }
 
 const shared = onOneStore((path, options) => processOf(embeddedEngine(options), sqliteRecords({ path })));
-engineConformance("embedded, in the file of the records", shared.make, { durable: shared.durable });
+engineConformance("embedded, in the file of the records", shared.make, {
+  durable: shared.durable,
+  parkAfterMs: PARK_AFTER_MS,
+});
 
 const apart = onOneStore((path, options) => processOf(embeddedEngine({ ...options, path }), memoryRecords()));
-engineConformance("embedded, with a file of its own", apart.make, { durable: apart.durable });
+engineConformance("embedded, with a file of its own", apart.make, { durable: apart.durable, parkAfterMs: PARK_AFTER_MS });

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ports } from "@portico/core";
 import { checkDuration } from "../clock/duration.ts";
-import type { Ending, Journal, Note, OpenWork, Place, WorkState } from "./journal.ts";
-import { Execution } from "./execution.ts";
+import { DueWork } from "./due-work.ts";
+import { Execution, type Parking } from "./execution.ts";
+import type { Ending, Journal, Note, OpenWork, Place, Rest, WorkState } from "./journal.ts";
 import { createKind, type Kind } from "./kind.ts";
 import { KindLine, type Seat } from "./kind-line.ts";
 import { Ownership } from "./ownership.ts";
@@ -16,6 +17,8 @@ export interface EngineSettings {
   readonly owner: string;
   readonly leaseMs: number;
   readonly keepEndedMs: number;
+  /** For how long work of `resume` kinds has to do nothing but wait until it is parked. Infinity: it never is. */
+  readonly parkAfterMs: number;
 }
 
 /** Between two attempts at a journal that is out of reach. */
@@ -34,6 +37,7 @@ const STATES: Readonly<Record<WorkState, ports.WorkStatus["state"]>> = {
   queued: "waiting",
   lined: "waiting",
   executing: "executing",
+  parked: "waiting",
   unclosed: "interrupted",
   completed: "completed",
   failed: "failed",
@@ -46,6 +50,8 @@ interface Running {
   readonly stop: AbortController;
   /** Undefined until its function can be called. */
   execution?: Execution;
+  /** Its new place in the line, where it came back before its function's being over was seen. */
+  again?: Place;
 }
 
 /** The engine port over a journal. `close` stops what executes and gives the ownership back. */
@@ -58,8 +64,10 @@ class JournalEngine implements ports.Engine {
   readonly #clock: ports.Clock;
   readonly #log: ports.Log;
   readonly #keepEndedMs: number;
+  readonly #parkAfterMs: number;
   readonly #ownership: Ownership;
   readonly #wakeUps: WakeUps;
+  readonly #dueWork: DueWork;
   readonly #kinds = new Map<string, Kind>();
   readonly #lines = new Map<string, KindLine>();
   /** By the journal's number. */
@@ -72,12 +80,22 @@ class JournalEngine implements ports.Engine {
   #pruning = false;
   #whenIdle: (() => void) | undefined;
 
-  constructor({ journal, clock, log, owner, leaseMs, keepEndedMs }: EngineSettings) {
+  constructor({ journal, clock, log, owner, leaseMs, keepEndedMs, parkAfterMs }: EngineSettings) {
     this.#journal = journal;
     this.#clock = clock;
     this.#log = log;
     this.#keepEndedMs = keepEndedMs;
+    if (!(parkAfterMs >= 0)) throw new RangeError("parkAfterMs is a number of milliseconds from 0");
+    this.#parkAfterMs = parkAfterMs;
     this.#wakeUps = new WakeUps(clock);
+    this.#dueWork = new DueWork({
+      journal,
+      clock,
+      wakeUps: this.#wakeUps,
+      insist: (ask) => this.#insist(ask),
+      add: (places) => this.#add(places),
+      onFailed: (error) => this.#stopped ?? log.error("Parked work that is due could not be brought back", {}, error),
+    });
     this.#ownership = new Ownership({
       journal,
       clock,
@@ -131,8 +149,10 @@ class JournalEngine implements ports.Engine {
     const text = toJsonText("The payload of a signal", payload) ?? "null";
     this.#ownership.assert();
     const signal = await this.#write(this.#journal.signal(id, name, text));
-    if (signal) this.#running.get(signal.work)?.execution?.tell(signal.note);
-    return signal !== undefined;
+    if (!signal) return false;
+    this.#running.get(signal.work)?.execution?.tell(signal.note);
+    this.#add(signal.places);
+    return true;
   }
 
   async cancel(id: string, reason: string): Promise<boolean> {
@@ -176,7 +196,7 @@ class JournalEngine implements ports.Engine {
     return new KindLine({
       limit: kind.concurrency,
       load: (after, limit) => this.#journal.line(kind.kind, after, limit),
-      execute: (work, seat) => this.#execute(kind, work, seat),
+      execute: (place, seat) => this.#execute(kind, place, seat),
       onLeave: () => this.#noticeIdle(),
       onUnreadable: (error) => {
         this.#log.error("The engine's journal cannot be read", { kind: kind.kind }, error);
@@ -192,11 +212,15 @@ class JournalEngine implements ports.Engine {
     }
     if (this.#draining || this.#stopped) return;
     for (const line of this.#lines.values()) line.open();
+    await this.#dueWork.look();
   }
 
   /** Execute a work of the line, if it still is there. Never rejects. */
-  async #execute(kind: Kind, work: number, seat: Seat): Promise<void> {
-    if (this.#running.has(work)) return;
+  async #execute(kind: Kind, place: Place, seat: Seat): Promise<void> {
+    const { work } = place;
+    const present = this.#running.get(work);
+    // Never beside itself. Whether it came back or only was in the window twice, is seen when it begins.
+    if (present) return void (present.again = place);
     const running: Running = { stop: new AbortController() };
     this.#running.set(work, running);
     try {
@@ -207,6 +231,7 @@ class JournalEngine implements ports.Engine {
       if (!this.#stopped) this.#log.error("Work could not be executed", { kind: kind.kind, work }, error);
     } finally {
       this.#running.delete(work);
+      if (running.again) this.#add([running.again]);
     }
   }
 
@@ -221,15 +246,31 @@ class JournalEngine implements ports.Engine {
       seat,
       signal: running.stop.signal,
       notes,
+      parking: this.#parkingOf(kind, running),
       note: (note: Note) => this.#write(this.#journal.note(work, note)),
       insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
     });
     running.execution = execution;
     const ending = await this.#outcomeOf(kind, execution);
     execution.finish();
+    if (execution.rest) return this.#park(work, execution.rest);
     if (ending) return this.#end(work, ending);
     // Stopped half-way. What is resumed stays as it is, for the next process.
     if (kind.onInterrupted === "close" && !(this.#stopped instanceof ports.EngineFenced)) await this.#tellClosed(begun);
+  }
+
+  #parkingOf(kind: Kind, { stop }: Running): Parking | undefined {
+    if (kind.onInterrupted !== "resume" || this.#parkAfterMs === Number.POSITIVE_INFINITY) return undefined;
+    return {
+      afterMs: this.#parkAfterMs,
+      park: () => stop.abort(new ports.WorkParked("The work only waits, and is executed again when what it waits for is there")),
+    };
+  }
+
+  async #park(work: number, rest: Rest): Promise<void> {
+    const places = await this.#insist(() => this.#journal.park(work, rest));
+    if (places.length === 0) this.#dueWork.expect(rest.until);
+    this.#add(places);
   }
 
   /** Run the work's function. Undefined when it was stopped half-way. */

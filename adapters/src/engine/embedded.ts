@@ -8,6 +8,7 @@ import { writeRecordsFirst } from "./records-first.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LEASE_MS = 15_000;
+const PARK_AFTER_MS = 1000;
 
 export interface EmbeddedEngineOptions {
   /**
@@ -24,6 +25,8 @@ export interface EmbeddedEngineOptions {
   readonly leaseMs?: number;
   /** How long ended work is remembered, so that its id is a duplicate and its status can be asked; default: 24 hours. */
   readonly keepEndedMs?: number;
+  /** For how long work does nothing but wait until it is parked; default: 1 second. Infinity: it never is. */
+  readonly parkAfterMs?: number;
 }
 
 /**
@@ -42,6 +45,7 @@ export const embeddedEngine = defineAdapter({
       owner: options.owner ?? "embedded",
       leaseMs: options.leaseMs ?? LEASE_MS,
       keepEndedMs: options.keepEndedMs ?? DAY_MS,
+      parkAfterMs: options.parkAfterMs ?? PARK_AFTER_MS,
     });
     scope.onClose(() => engine.close());
     return engine;

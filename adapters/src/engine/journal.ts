@@ -14,7 +14,8 @@ export interface Journal {
   release(): Promise<void>;
   /**
    * Take up what was executing when its process ended: that of `resume` kinds goes to the head of its line; that of `close` kinds is
-   * answered, together with what could not be closed before. To be called once, after claiming, with every kind there is.
+   * answered, together with what could not be closed before. Parked work stays as it is, but that of `close` kinds, which once were others.
+   * To be called once, after claiming, with every kind there is.
    */
   takeUp(kinds: readonly KindRule[]): Promise<readonly OpenWork[]>;
   /** Rejects with RecordConflict, and then nothing is written. */
@@ -22,15 +23,24 @@ export interface Journal {
   /** Undefined when the work is not in line any more. */
   begin(work: number): Promise<OpenWork | undefined>;
   note(work: number, note: Note): Promise<void>;
-  /** Keep a signal; undefined for work that is unknown or ended. */
+  /**
+   * Let go of executing work until what it waits for is there: then it comes into line again, behind others that came back and before all
+   * that has not begun. Where it was cancelled, or a signal for it came that its execution did not know, it does so at once: its place.
+   */
+  park(work: number, rest: Rest): Promise<readonly Place[]>;
+  /** Bring parked work back that is due at `now`, the earliest first, up to `limit`. */
+  bringBack(now: number, limit: number): Promise<readonly Place[]>;
+  /** Keep a signal, and bring back who is parked waiting for it; undefined for work that is unknown or ended. */
   signal(id: string, name: string, payload: string): Promise<Signal | undefined>;
-  /** Mark open work as cancelled; what had never begun ends. */
+  /** Mark open work as cancelled; what had never begun ends, and what is parked comes back. */
   cancel(id: string, reason: string, now: number): Promise<Cancellation>;
   /** Forgets what the work remembered, and answers what comes into line in its stead. Cancelled work ends as such, however it ended. */
   end(work: number, ending: Ending): Promise<readonly Place[]>;
   /** Forget up to `limit` works that ended before `before`. Answers how many it were. */
   prune(before: number, limit: number): Promise<number>;
   find(id: string): WorkRecord | undefined;
+  /** When the first of all parked works is due, if any is. */
+  nextDue(): number | undefined;
   /** Of a kind's line, up to `limit` places behind `after`, in order. */
   line(kind: string, after: number, limit: number): readonly Place[];
   notes(work: number): readonly Note[];
@@ -53,10 +63,19 @@ export interface KindRule {
 }
 
 /**
- * `queued` behind others of its key, `lined` up to begin, `executing`; all others have ended. `unclosed` is interrupted work whose end
- * has yet to be told.
+ * `queued` behind others of its key, `lined` up to begin or to go on, `executing`, `parked` until something comes; all others have ended.
+ * `unclosed` is interrupted work whose end has yet to be told.
  */
-export type WorkState = "queued" | "lined" | "executing" | "unclosed" | "completed" | "failed" | "cancelled" | "interrupted";
+export type WorkState =
+  | "queued"
+  | "lined"
+  | "executing"
+  | "parked"
+  | "unclosed"
+  | "completed"
+  | "failed"
+  | "cancelled"
+  | "interrupted";
 
 export interface NewWork {
   readonly kind: string;
@@ -99,13 +118,14 @@ export interface WorkRecord {
   readonly error: string | undefined;
 }
 
-export type NoteKind = "input" | "step" | "sleep" | "wait" | "signal";
+/** `order` is that in which what the work asked for was answered before it was parked, where more than one of it was under way. */
+export type NoteKind = "input" | "step" | "sleep" | "wait" | "signal" | "order";
 
 /** One thing that a work remembers. The same kind, name and number again replaces it. */
 export interface Note {
   readonly kind: NoteKind;
   readonly name: string;
-  /** Tells waits, and signals, of one name apart; 0 for all others. */
+  /** Tells waits of one name apart, and is higher for each signal of a work, whatever its name; 0 for all others. */
   readonly number: number;
   /** `begun` is a step that runs and a wait that is not over; `threw` is a step's. */
   readonly state: "begun" | "done" | "threw";
@@ -116,6 +136,19 @@ export interface Note {
 export interface Signal {
   readonly work: number;
   readonly note: Note;
+  readonly places: readonly Place[];
+}
+
+/** What an execution that only waits leaves behind. */
+export interface Rest {
+  /** When the first of its sleeps and waits is over; undefined where none has a time. */
+  readonly until: number | undefined;
+  /** The signals that it waits for. */
+  readonly awaited: readonly string[];
+  /** The highest number of a signal that it was told of. */
+  readonly known: number;
+  /** Undefined where nothing of it was under way beside anything else. */
+  readonly order: Note | undefined;
 }
 
 export interface Cancellation {

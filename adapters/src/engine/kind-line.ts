@@ -8,8 +8,8 @@ export interface KindLineOptions {
   readonly limit: number;
   /** The next places behind `after`, in order. */
   load(after: number, limit: number): readonly Place[];
-  /** Execute a work; its seat is free again when this resolves. Never rejects. */
-  execute(work: number, seat: Seat): Promise<void>;
+  /** Execute the work at a place; its seat is free again when this resolves. Never rejects. */
+  execute(place: Place, seat: Seat): Promise<void>;
   /** A seat was given up. */
   onLeave(): void;
   /** The journal could not be read; `pump` is to be called later. */
@@ -58,8 +58,7 @@ export class KindLine {
 
   /** A work came into line, and is durable there. */
   add(place: Place): void {
-    // One that the window has passed: only its promise came late. It may have been loaded too; whoever begins sees that.
-    if (place.place <= this.#cursor) this.#next.push(place);
+    if (place.place <= this.#cursor) this.#insert(place);
     else if (this.#more || this.#next.length >= WINDOW) this.#more = true;
     else {
       this.#next.push(place);
@@ -81,11 +80,24 @@ export class KindLine {
       const next = this.#takeNext();
       if (!next) return;
       this.#taken++;
-      void this.#run(next.work);
+      void this.#run(next);
     }
   }
 
-  async #run(work: number): Promise<void> {
+  /**
+   * Put in order what the window has passed: it comes back to the head of the line, or only its promise came late. It may have been loaded
+   * too; whoever begins sees that.
+   */
+  #insert(place: Place): void {
+    const behind = this.#next.findLastIndex((other) => other.place <= place.place);
+    this.#next.splice(behind + 1, 0, place);
+    if (this.#next.length < WINDOW * 2) return;
+    this.#next.length = WINDOW;
+    this.#cursor = this.#next.at(-1)?.place ?? this.#cursor;
+    this.#more = true;
+  }
+
+  async #run(place: Place): Promise<void> {
     let seated = true;
     let over = false;
     const leave = (): void => {
@@ -120,7 +132,7 @@ export class KindLine {
       leave,
       enter,
     };
-    await this.#options.execute(work, seat);
+    await this.#options.execute(place, seat);
     over = true;
     leave();
   }

@@ -6,10 +6,13 @@ import { writeRecordsFirst } from "./records-first.ts";
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Nobody else can claim what is in this process's memory. */
 const LEASE_MS = 15_000;
+const PARK_AFTER_MS = 1000;
 
 export interface MemoryEngineOptions {
   /** How long ended work is remembered; default: 24 hours. */
   readonly keepEndedMs?: number;
+  /** For how long work does nothing but wait until it is parked; default: 1 second. Infinity: it never is. */
+  readonly parkAfterMs?: number;
 }
 
 /** The engine's law without its durability: accepted work is gone when it closes. For tests and for trying things out. */
@@ -25,6 +28,7 @@ export const memoryEngine = defineAdapter({
       owner: "memory",
       leaseMs: LEASE_MS,
       keepEndedMs: options.keepEndedMs ?? DAY_MS,
+      parkAfterMs: options.parkAfterMs ?? PARK_AFTER_MS,
     });
     scope.onClose(() => engine.close());
     return engine;

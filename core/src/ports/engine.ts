@@ -49,12 +49,16 @@ export interface WorkOptions<I extends object> {
    * Work that was executing when its process died or was stopped: `resume` runs the function again, finished steps answering what they
    * answered; `close` ends it as `interrupted`, after `closed` was told. A `closed` that fails is told again at the next start; until
    * one resolves, it may be told more than once.
+   *
+   * Work of a `resume` kind that does nothing but wait for a while is parked, too (WorkParked), and its function is run again when what it
+   * waits for is there. So it does in steps whatever has an effect, takes time or may be different another time, and asks for the same
+   * steps, sleeps and waits in the same order, given the same answers. It lets go of what it holds and ends when its signal aborts.
    */
   readonly onInterrupted: "resume" | "close";
   readonly closed?: (id: string, input: I) => Promise<void>;
   /**
    * Executing at once: of one key (default 1) and of the whole kind (default 64). Keys take turns; first in, first out within one. Work
-   * that sleeps or waits for a signal holds its key, and counts not as one of its kind.
+   * that sleeps or waits for a signal holds its key, parked or not, and counts not as one of its kind.
    */
   readonly concurrencyPerKey?: number;
   readonly concurrency?: number;
@@ -69,9 +73,12 @@ export interface StartOptions {
 
 export interface WorkContext {
   readonly id: string;
-  /** 1 for the first execution, one more for each that resumes it. */
+  /** 1 for the first execution, one more for each that resumes it after an interruption; having been parked is none. */
   readonly attempt: number;
-  /** Aborts when the work is cancelled (WorkCancelled), when its lease is lost (EngineFenced) or when the process stops (EngineStopped). */
+  /**
+   * Aborts when the work is cancelled (WorkCancelled), when it only waits and is parked (WorkParked), when its lease is lost (EngineFenced)
+   * or when the process stops (EngineStopped).
+   */
   readonly signal: AbortSignal;
   /**
    * Run once and remember the result, which is answered as JSON keeps it; what the step throws is remembered too, by name and message.
@@ -80,7 +87,7 @@ export interface WorkContext {
    * A name is used once; TypeError otherwise, and for a result that is no JSON.
    */
   step<T>(name: string, run: (signal: AbortSignal) => Promise<T>, options?: { readonly repeatable?: boolean }): Promise<T>;
-  /** Durable: counted from the first time it was reached. Costs a record, not a timer, while it is long. A name is used once. */
+  /** Durable: counted from the first time it was reached. Costs a record, and no memory, once the work is parked. A name is used once. */
   sleep(name: string, ms: number): Promise<void>;
   /**
    * Resolves with the signal's payload, or undefined after `timeoutMs`, counted from the first time it was reached. A signal that came
@@ -91,6 +98,7 @@ export interface WorkContext {
 
 export interface WorkStatus {
   readonly kind: string;
+  /** Parked work is `waiting`, as is work that has not begun. */
   readonly state: "waiting" | "executing" | "completed" | "failed" | "cancelled" | "interrupted";
   readonly attempt: number;
   /** Milliseconds since 1970. */
@@ -110,6 +118,17 @@ export class WorkCancelled extends Error {
 /** The reason with which signals abort when the process stops: the work is resumed or closed, as its kind says. */
 export class EngineStopped extends Error {
   override readonly name = "EngineStopped";
+}
+
+/**
+ * The reason with which the signal of work that only waits aborts, when its memory is given back. It is executed again, finished steps
+ * answering what they answered, when what it waits for is there: a signal under a name that it waits for, the end of a sleep or of a wait's
+ * time, or its cancellation. Its waits reject with this; what its function then throws or answers does not count, and is no failure. Only
+ * work of a `resume` kind is parked, and only when it has done nothing else for a while, which the adapter's options say. A function that
+ * does not end when it is told so keeps its memory, and is not run a second time beside itself.
+ */
+export class WorkParked extends Error {
+  override readonly name = "WorkParked";
 }
 
 /** Thrown by a step that had begun when its process died, and may not be repeated. */

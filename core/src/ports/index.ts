@@ -58,6 +58,7 @@ export {
   WorkCancelled,
   type WorkContext,
   type WorkOptions,
+  WorkParked,
   type WorkStatus,
 } from "./engine.ts";
 export { type Caller, type Identity, identity, type Role } from "./identity.ts";

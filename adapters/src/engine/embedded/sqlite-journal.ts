@@ -7,6 +7,12 @@ import { makeTables } from "./tables.ts";
 /** What a task answers when it finds, inside the transaction, that the work is another process's by now. */
 const FENCED = Symbol("fenced");
 
+/** So many signals has one owner's time, so that those of the next are numbered higher. */
+const SIGNALS_PER_FENCE = 2 ** 32;
+/** Where what came back begins to stand in line, the first before the next: before all that has not begun, behind what was resumed. */
+const RETURNED = -(2 ** 50);
+const RETURNED_END = RETURNED / 2;
+
 /** A journal in an SQLite file, in the same commits as the records that live there. Throws EngineUnavailable. */
 export function openSqliteJournal(store: SqliteStore): Journal {
   const sql = translated(() =>
@@ -18,6 +24,8 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   let fence = -1;
   let lastWork = 0;
   let lastPlace = 0;
+  let lastReturned = RETURNED;
+  let lastSignal = 0;
   const keyLimits = new Map<string, number>();
 
   /** Within one transaction nobody else can become the owner: it is asked for once. */
@@ -50,6 +58,11 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     });
   };
 
+  const comeBack = (work: number): Place => {
+    const place = ++lastReturned;
+    return { kind: String(sql.comeBack.get(place, work)?.kind), work, place };
+  };
+
   const end = (work: number, { endedAt, state, output, error }: Ending): readonly Place[] => {
     const ended = sql.end.get(endedAt, state, output ?? null, error ?? null, work);
     if (!ended) return [];
@@ -60,8 +73,8 @@ export function openSqliteJournal(store: SqliteStore): Journal {
 
   const takeUp = ({ kind, onInterrupted, keyLimit }: KindRule): readonly OpenWork[] => {
     keyLimits.set(kind, keyLimit);
-    const { first } = sql.ends.get() as { first: number | null };
-    const head = Math.min(first ?? 0, 0) - 1;
+    const { first } = sql.ends.get(RETURNED_END) as { first: number | null };
+    const head = Math.min(first ?? 0, RETURNED) - 1;
     if (onInterrupted === "resume") {
       sql.resume.run(head, lastWork, kind);
       return [];
@@ -77,13 +90,15 @@ export function openSqliteJournal(store: SqliteStore): Journal {
         const present = sql.owner.get() as { owner: string; until: number };
         if (present.owner !== owner && present.until > now) return { owned: false, until: present.until } as const;
         const claimed = sql.claim.get(owner, until) as { fence: number };
-        return { owned: true, fence: claimed.fence, last: sql.lastWork.get()?.last, place: sql.ends.get()?.last } as const;
+        return { owned: true, fence: claimed.fence, last: sql.lastWork.get()?.last, ends: sql.ends.get(RETURNED_END) } as const;
       });
       const claimed = await claim.catch(rejectTranslated);
       if (!claimed.owned) return claimed;
       fence = claimed.fence;
       lastWork = Number(claimed.last ?? 0);
-      lastPlace = Math.max(0, Number(claimed.place ?? 0));
+      lastPlace = Math.max(0, Number(claimed.ends?.last ?? 0));
+      lastReturned = Math.max(RETURNED, Number(claimed.ends?.lastReturned ?? RETURNED));
+      lastSignal = fence * SIGNALS_PER_FENCE;
       return { owned: true };
     },
     renew: (until) => write(() => void sql.renew.run(until)),
@@ -114,18 +129,28 @@ export function openSqliteJournal(store: SqliteStore): Journal {
       write(() => void sql.note.run(work, kind, name, number, state, value ?? null)),
     signal: (id, name, payload) =>
       write(() => {
-        const work = sql.openById.get(id)?.work;
-        if (work === undefined) return undefined;
-        const number = Number(sql.lastSignal.get(Number(work), name)?.last ?? 0) + 1;
+        const open = sql.openById.get(id);
+        if (!open) return undefined;
+        const [work, number] = [Number(open.work), ++lastSignal];
         sql.note.run(work, "signal", name, number, "done", payload);
-        return { work: Number(work), note: { kind: "signal", name, number, state: "done", value: payload } };
+        const isAwaited = open.state === "parked" && (JSON.parse(String(open.awaited)) as string[]).includes(name);
+        const note = { kind: "signal", name, number, state: "done", value: payload } as const;
+        return { work, note, places: isAwaited ? [comeBack(work)] : [] };
       }),
+    park: (work, { until, awaited, known, order }) =>
+      write(() => {
+        if (order) sql.note.run(work, order.kind, order.name, order.number, order.state, order.value ?? null);
+        const { changes } = sql.park.run(work, until ?? null, JSON.stringify(awaited), known);
+        return changes === 0 ? [comeBack(work)] : [];
+      }),
+    bringBack: (now, limit) => write(() => sql.due.all(now, limit).map(({ work }) => comeBack(Number(work)))),
     cancel: (id, reason, now) =>
       write(() => {
         const open = sql.openById.get(id);
         if (!open) return { work: undefined, places: [] };
         const work = Number(open.work);
         sql.askToCancel.run(reason, work);
+        if (open.state === "parked") return { work, places: [comeBack(work)] };
         const neverBegun = open.state !== "executing" && open.attempt === 0;
         return { work, places: neverBegun ? end(work, { state: "interrupted", endedAt: now }) : [] };
       }),
@@ -136,6 +161,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
       return write(() => Number(sql.prune.run(before, limit).changes));
     },
     find: (id) => read(() => toRecord(sql.record.get(id))),
+    nextDue: () => read(() => (sql.nextDue.get()?.due ?? undefined) as number | undefined),
     line: (kind, after, limit) => read(() => sql.line.all(kind, after, limit) as unknown as readonly Place[]),
     notes: (work) =>
       read(() => sql.notes.all(work).map((row) => ({ ...(row as unknown as Note), value: row.value?.toString() ?? undefined }))),

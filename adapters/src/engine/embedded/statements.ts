@@ -14,13 +14,16 @@ export function prepareStatements(database: DatabaseSync) {
     claim: sql(`UPDATE "_engine_owner" SET fence = fence + 1, owner = ?, until = ? RETURNING fence`),
     renew: sql(`UPDATE "_engine_owner" SET until = ?`),
     lastWork: sql(`SELECT max(work) AS last FROM "_engine_work"`),
-    ends: sql(`SELECT min(place) AS first, max(place) AS last FROM "_engine_work" WHERE place IS NOT NULL`),
+    ends: sql(
+      `SELECT min(place) AS first, max(iif(place < ?, place, NULL)) AS lastReturned, max(place) AS last
+       FROM "_engine_work" WHERE place IS NOT NULL`,
+    ),
 
     create: sql(
       `INSERT INTO "_engine_work" (work, id, kind, key, state, place, accepted) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     begin: sql(
-      `UPDATE "_engine_work" SET state = 'executing', place = NULL, attempt = attempt + 1
+      `UPDATE "_engine_work" SET state = 'executing', place = NULL, attempt = attempt + (awaited IS NULL), awaited = NULL
        WHERE work = ? AND state = 'lined' RETURNING ${OPEN_WORK}`,
     ),
     // 'cancelled' wins over whatever the work did after it was told.
@@ -31,7 +34,7 @@ export function prepareStatements(database: DatabaseSync) {
     ),
     askToCancel: sql(`UPDATE "_engine_work" SET reason = ? WHERE work = ? AND reason IS NULL`),
 
-    openById: sql(`SELECT work, attempt, state FROM "_engine_work" WHERE id = ? AND ended IS NULL`),
+    openById: sql(`SELECT work, attempt, state, awaited FROM "_engine_work" WHERE id = ? AND ended IS NULL`),
     record: sql(`SELECT ${RECORD} FROM "_engine_work" WHERE id = ?`),
     line: sql(`SELECT kind, work, place FROM "_engine_work" WHERE kind = ? AND place > ? ORDER BY place LIMIT ?`),
     firstOfKey: sql(`SELECT work, state FROM "_engine_work" WHERE kind = ? AND key = ? AND ended IS NULL ORDER BY work LIMIT ?`),
@@ -41,21 +44,37 @@ export function prepareStatements(database: DatabaseSync) {
 
     // The line counts places on from the head backwards: these were begun before anything that stands in it.
     resume: sql(
-      `UPDATE "_engine_work" SET state = 'lined', place = ?1 - (?2 - work) WHERE kind = ?3 AND ended IS NULL AND state = 'executing'`,
+      `UPDATE "_engine_work" INDEXED BY "_engine_executing" SET state = 'lined', place = ?1 - (?2 - work)
+       WHERE kind = ?3 AND state = 'executing'`,
     ),
     interrupted: sql(
       `SELECT ${OPEN_WORK} FROM "_engine_work" WHERE kind = ? AND ended IS NULL AND (state = 'executing' OR attempt > 0) ORDER BY work`,
     ),
     unclosed: sql(`SELECT ${OPEN_WORK} FROM "_engine_work" WHERE kind = ? AND state = 'unclosed' ORDER BY work`),
     // Nobody may begin what is being closed.
-    leaveLine: sql(`UPDATE "_engine_work" SET state = 'executing', place = NULL WHERE work = ? AND state = 'lined'`),
+    leaveLine: sql(
+      `UPDATE "_engine_work" SET state = 'executing', place = NULL, due = NULL, awaited = NULL
+       WHERE work = ? AND state IN ('lined', 'parked')`,
+    ),
+
+    // Decided here, where what came before is there and what comes after finds it parked.
+    park: sql(
+      `UPDATE "_engine_work" SET state = 'parked', place = NULL, due = ?2, awaited = ?3
+       WHERE work = ?1 AND reason IS NULL AND NOT EXISTS (
+         SELECT 1 FROM "_engine_notes"
+         WHERE work = ?1 AND kind = 'signal' AND name IN (SELECT value FROM json_each(?3)) AND number > ?4)`,
+    ),
+    comeBack: sql(
+      `UPDATE "_engine_work" SET state = 'lined', place = ?, due = NULL, awaited = coalesce(awaited, '[]') WHERE work = ? RETURNING kind`,
+    ),
+    due: sql(`SELECT work FROM "_engine_work" WHERE due <= ? ORDER BY due LIMIT ?`),
+    nextDue: sql(`SELECT min(due) AS due FROM "_engine_work" WHERE due IS NOT NULL`),
 
     note: sql(
       `INSERT INTO "_engine_notes" (work, kind, name, number, state, value) VALUES (?, ?, ?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET state = excluded.state, value = excluded.value`,
     ),
     notes: sql(`SELECT kind, name, number, state, value FROM "_engine_notes" WHERE work = ? ORDER BY kind, name, number`),
-    lastSignal: sql(`SELECT max(number) AS last FROM "_engine_notes" WHERE work = ? AND kind = 'signal' AND name = ?`),
     forgetNotes: sql(`DELETE FROM "_engine_notes" WHERE work = ?`),
 
     prunable: sql(`SELECT 1 FROM "_engine_work" WHERE ended < ? AND state <> 'unclosed' LIMIT 1`),

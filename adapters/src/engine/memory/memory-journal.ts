@@ -1,4 +1,4 @@
-import type { Ending, Journal, Note, OpenWork, Place, WorkState } from "../journal.ts";
+import type { Ending, Journal, Note, OpenWork, Place, Rest, WorkState } from "../journal.ts";
 
 interface Work {
   readonly work: number;
@@ -10,6 +10,8 @@ interface Work {
   state: WorkState;
   place: number | undefined;
   attempt: number;
+  /** Of parked work, and until it executes again. */
+  rest?: Rest | undefined;
   reason?: string;
   ended?: Ending;
 }
@@ -18,14 +20,18 @@ interface Work {
 export function createMemoryJournal(): Journal {
   const byNumber = new Map<number, Work>();
   const byId = new Map<string, Work>();
-  /** Of each kind, in the order of the places. */
+  /** Of each kind, in the order of the places; and before it those that came back. */
   const lines = new Map<string, Map<number, Work>>();
+  const returned = new Map<string, Map<number, Work>>();
+  const parked = new Set<Work>();
   /** Not ended, of each kind and key, in the order of acceptance. */
   const open = new Map<string, Set<Work>>();
   const ended = new Set<Work>();
   const keyLimits = new Map<string, number>();
   let lastWork = 0;
   let lastPlace = 0;
+  let lastReturned = RETURNED;
+  let lastSignal = 0;
 
   const openOf = ({ kind, key }: { readonly kind: string; readonly key: string }): Set<Work> => {
     const name = JSON.stringify([kind, key]);
@@ -33,9 +39,9 @@ export function createMemoryJournal(): Journal {
     open.set(name, found);
     return found;
   };
-  const lineOf = (kind: string): Map<number, Work> => {
-    const found = lines.get(kind) ?? new Map();
-    lines.set(kind, found);
+  const lineOf = (kind: string, of = lines): Map<number, Work> => {
+    const found = of.get(kind) ?? new Map();
+    of.set(kind, found);
     return found;
   };
 
@@ -52,8 +58,16 @@ export function createMemoryJournal(): Journal {
     });
   };
   const leaveLine = (work: Work): void => {
-    if (work.place !== undefined) lineOf(work.kind).delete(work.place);
+    if (work.place !== undefined) lineOf(work.kind, work.place < 0 ? returned : lines).delete(work.place);
     work.place = undefined;
+  };
+  const comeBack = (work: Work, rest = work.rest): Place => {
+    parked.delete(work);
+    work.rest = rest;
+    work.state = "lined";
+    work.place = ++lastReturned;
+    lineOf(work.kind, returned).set(work.place, work);
+    return { kind: work.kind, work: work.work, place: work.place };
   };
   const end = (work: Work, ending: Ending): readonly Place[] => {
     leaveLine(work);
@@ -94,7 +108,8 @@ export function createMemoryJournal(): Journal {
       if (work?.state !== "lined") return undefined;
       leaveLine(work);
       work.state = "executing";
-      work.attempt++;
+      if (!work.rest) work.attempt++;
+      work.rest = undefined;
       return toOpenWork(work);
     },
     async note(number, note) {
@@ -104,15 +119,31 @@ export function createMemoryJournal(): Journal {
     async signal(id, name, payload) {
       const work = openById(id);
       if (!work) return undefined;
-      const earlier = work.notes.values().filter((note) => note.kind === "signal" && note.name === name);
-      const note: Note = { kind: "signal", name, number: [...earlier].length + 1, state: "done", value: payload };
+      const note: Note = { kind: "signal", name, number: ++lastSignal, state: "done", value: payload };
       put(work, note);
-      return { work: work.work, note };
+      const isAwaited = work.state === "parked" && work.rest?.awaited.includes(name);
+      return { work: work.work, note, places: isAwaited ? [comeBack(work)] : [] };
+    },
+    async park(number, rest) {
+      const work = byNumber.get(number);
+      if (!work) return [];
+      if (rest.order) put(work, rest.order);
+      const isAwaited = ({ kind, name, number }: Note) => kind === "signal" && number > rest.known && rest.awaited.includes(name);
+      if (work.reason !== undefined || work.notes.values().some(isAwaited)) return [comeBack(work, rest)];
+      work.state = "parked";
+      work.rest = rest;
+      parked.add(work);
+      return [];
+    },
+    async bringBack(now, limit) {
+      const due = [...parked].filter((work) => dueOf(work) <= now).sort((a, b) => dueOf(a) - dueOf(b));
+      return due.slice(0, limit).map((work) => comeBack(work));
     },
     async cancel(id, reason, now) {
       const work = openById(id);
       if (!work) return { work: undefined, places: [] };
       work.reason ??= reason;
+      if (work.state === "parked") return { work: work.work, places: [comeBack(work)] };
       return { work: work.work, places: work.attempt === 0 ? end(work, { state: "interrupted", endedAt: now }) : [] };
     },
     async end(number, ending) {
@@ -137,18 +168,30 @@ export function createMemoryJournal(): Journal {
       const { endedAt, output, error } = work.ended ?? {};
       return { kind, state, attempt, acceptedAt, endedAt, output, error };
     },
-    line: (kind, after, limit) =>
-      [
-        ...lineOf(kind)
+    nextDue() {
+      const next = [...parked].reduce((first, work) => Math.min(first, dueOf(work)), Number.POSITIVE_INFINITY);
+      return Number.isFinite(next) ? next : undefined;
+    },
+    line: (kind, after, limit) => {
+      const behind = (of: typeof lines) =>
+        lineOf(kind, of)
           .entries()
           .filter(([place]) => place > after)
-          .take(limit),
-      ].map(([place, { work }]) => ({ kind, work, place })),
+          .take(limit);
+      return [...behind(returned), ...behind(lines)].slice(0, limit).map(([place, { work }]) => ({ kind, work, place }));
+    },
     notes: (number) => [...(byNumber.get(number)?.notes.values() ?? [])],
   };
 }
 
+/** Where what came back begins to stand in line, before all that has not begun. */
+const RETURNED = -(2 ** 50);
+
 const QUEUED = { state: "queued", place: undefined, attempt: 0 } as const;
+
+function dueOf({ rest }: Work): number {
+  return rest?.until ?? Number.POSITIVE_INFINITY;
+}
 
 function toOpenWork({ work, id, kind, attempt, reason }: Work): OpenWork {
   return { work, id, kind, attempt, reason };
