@@ -1,18 +1,32 @@
 import type { ports } from "@portico/core";
 
+/** For how long a run's time has stood still, and since when it does now: milliseconds, and milliseconds since 1970. */
+export interface Standstill {
+  readonly ms: number;
+  readonly since?: number | undefined;
+}
+
+/** While time stands still nobody knows when it will be over: who waits looks again as often. */
+const LOOK_AGAIN_MS = 60 * 60_000;
+
 /** When a run's time is over. It stands still while somebody is waited for (workflow.md, `settings.timeout`). */
 export class Deadline {
   readonly #clock: ports.Clock;
   readonly #over = new AbortController();
   #at: number;
+  #stoodStillMs: number;
   #pausedAt: number | undefined;
-  #pauses = 0;
+  #pauses: number;
   #timer: ports.Timer | undefined;
 
-  constructor(clock: ports.Clock, at: number) {
+  /** `pauses`: how many are waited for already, since `stoodStill.since`. */
+  constructor(clock: ports.Clock, at: number, { ms, since }: Standstill = { ms: 0 }, pauses = 0) {
     this.#clock = clock;
-    this.#at = at;
-    this.#start();
+    this.#at = at + ms;
+    this.#stoodStillMs = ms;
+    this.#pauses = pauses;
+    if (pauses > 0) this.#pausedAt = since ?? clock.now();
+    else this.#start();
   }
 
   /** Aborts when the time is over. */
@@ -20,9 +34,14 @@ export class Deadline {
     return this.#over.signal;
   }
 
-  /** How long a wait may be at most, so that somebody is there when the time is over. */
+  /** What a later execution of the run must know. */
+  get standstill(): Standstill {
+    return { ms: this.#stoodStillMs, since: this.#pausedAt };
+  }
+
+  /** How long a wait may be before it asks again, so that somebody is there when the time is over; 0 when it is. */
   left(): number {
-    return this.#pausedAt === undefined ? Math.max(0, this.#at - this.#clock.now()) : Number.POSITIVE_INFINITY;
+    return this.#pausedAt === undefined ? Math.max(0, this.#at - this.#clock.now()) : LOOK_AGAIN_MS;
   }
 
   /** A person is waited for since `since`, milliseconds since 1970. */
@@ -37,7 +56,9 @@ export class Deadline {
   resume(until: number): void {
     this.#pauses--;
     if (this.#pauses > 0 || this.#pausedAt === undefined) return;
-    this.#at += Math.max(0, until - this.#pausedAt);
+    const stood = Math.max(0, until - this.#pausedAt);
+    this.#at += stood;
+    this.#stoodStillMs += stood;
     this.#pausedAt = undefined;
     this.#start();
   }

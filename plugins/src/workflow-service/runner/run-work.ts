@@ -58,8 +58,9 @@ export function createRunWork(given: RunWorkGiven) {
       live.completedNodeCount = 0;
       await definitions.using(record.workflowId, record.definition, async (definition) => {
         if (!definition) return end(context, record, { outcome: UNUSABLE, live, decided: [] });
-        const deadline = new Deadline(clock, Date.parse(record.startedAt) + definition.timeoutMs);
-        const board = new GateBoard(runs, record);
+        const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
+        const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
+        const board = new GateBoard(runs, record, deadline);
         const running: Running = {
           ...{ context, definition, record, live, mask, deadline, board, world },
           scope: { parameters, secrets, run: { id: runId, workflowId: record.workflowId, startedAt: record.startedAt } },

@@ -21,6 +21,8 @@ export interface RunRecord {
   readonly active?: true | undefined;
   /** Gates that wait for a person, the one that has waited longest first. */
   readonly gates?: readonly Gate[] | undefined;
+  /** For how long its time stood still because of them, and since when it does: milliseconds, and milliseconds since 1970. */
+  readonly standstill?: { readonly ms: number; readonly since?: number | undefined } | undefined;
   /** The process that accepted it: nobody else can show its events live. */
   readonly instance: string;
   /** On whose behalf it works, where somebody is known. */
@@ -105,7 +107,7 @@ export interface RunEnd {
 
 /** A run that has ended. */
 export function endedRun(run: RunRecord, { status, at, error, completedNodeCount }: RunEnd): RunRecord {
-  const { active: _active, gates: _gates, ...rest } = run;
+  const { active: _active, gates: _gates, standstill: _standstill, ...rest } = run;
   return {
     ...rest,
     status,

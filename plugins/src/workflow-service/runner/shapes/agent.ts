@@ -1,8 +1,8 @@
 import { ports } from "@portico/core";
 import { workName } from "../../runs/work-name.ts";
-import { orAborted } from "../or-aborted.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
+import { toldInTime } from "../told-in-time.ts";
 import { NodeInterrupted } from "../running.ts";
 import { isGivenUp } from "./workflow.ts";
 
@@ -36,9 +36,7 @@ export function playAgent(play: NodePlay): Promise<NodeResult> {
       });
     const { runId } = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
     try {
-      const left = play.left();
-      const waiting = context.waitFor<ports.BackgroundTurnEnd>(signal, Number.isFinite(left) ? { timeoutMs: left } : {});
-      const ended = await orAborted(waiting, frame.signal);
+      const ended = await toldInTime<ports.BackgroundTurnEnd>(play, signal);
       if (!ended) throw new ports.NodeFailed("timeout", "The agent took too long", { retryable: false });
       if (ended.status === "completed") return { isOk: true, output: { text: ended.output, runId } };
       const isRestart = ended.reason === RESTART || ended.failure?.code === RESTART;

@@ -32,36 +32,40 @@ export async function playGate({ running, node, nodeId, frame, inputs }: NodePla
     ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
   });
   live.ledger.add({ kind: "gate", ...gate });
-  deadline.pause(startedAt);
   const find = () => insist(running, () => gates.find(record.runId, nodeId));
   const close = () => insist(running, () => board.close(nodeId));
-  let decision: GateDecision | undefined;
-  try {
-    decision = await find();
-    if (!decision) {
-      await insist(running, () => board.open(gate));
-      const isTold = (): Promise<unknown> =>
-        context.waitFor(gateSignal(nodeId), expiresAt === undefined ? {} : { timeoutMs: Math.max(0, expiresAt - clock.now()) });
-      await orAborted(isTold(), frame.signal);
-      decision = await find();
-      // The time was over; a person may have been quicker all the same.
-      decision ??= await insist(running, () =>
-        gates.decide(record.runId, nodeId, {
-          decision: input.onTimeout ?? "reject",
-          comment: "timeout",
-          decidedAt: new Date(clock.now()).toISOString(),
-        }),
-      );
+  const isMetAgain = board.isOpen(nodeId);
+  let decision = await find();
+  // A gate that an earlier execution closed has been counted, and one that it left open is.
+  if (isMetAgain || !decision) {
+    if (!isMetAgain) deadline.pause(startedAt);
+    try {
+      decision ??= await decided();
+    } catch (error) {
+      const isOver = frame.signal.aborted || context.signal.reason instanceof ports.WorkCancelled;
+      // Otherwise a later execution goes on waiting.
+      if (isOver) {
+        deadline.resume(clock.now());
+        await close();
+      }
+      throw error;
     }
-  } catch (error) {
-    const isOver = frame.signal.aborted || context.signal.reason instanceof ports.WorkCancelled;
-    if (isOver) await close();
-    throw error;
-  } finally {
-    deadline.resume(decision ? Date.parse(decision.decidedAt) : clock.now());
+    deadline.resume(Date.parse(decision.decidedAt));
   }
   await close();
   const { decision: taken, values, comment, decidedAt } = decision;
   const output = { decision: taken, values: values ?? {}, comment: comment ?? null, decidedAt };
   return { output, case: taken, attempts: 1, startedAt, endedAt: Date.parse(decidedAt) };
+
+  async function decided(): Promise<GateDecision> {
+    await insist(running, () => board.open(gate));
+    const time = expiresAt === undefined ? {} : { timeoutMs: Math.max(0, expiresAt - clock.now()) };
+    await orAborted(context.waitFor(gateSignal(nodeId), time), frame.signal);
+    // The time was over; a person may have been quicker all the same.
+    return (await find()) ?? insist(running, () => gates.decide(record.runId, nodeId, late()));
+  }
+
+  function late(): GateDecision {
+    return { decision: input.onTimeout ?? "reject", comment: "timeout", decidedAt: new Date(clock.now()).toISOString() };
+  }
 }

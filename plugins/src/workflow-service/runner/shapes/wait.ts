@@ -16,13 +16,13 @@ export async function playWait(play: NodePlay): Promise<NodeResult> {
     "for" in input && input.for !== undefined
       ? input.for
       : Math.max(0, Date.parse((input as { until: string }).until) - startedAt);
-  const left = startedAt + waitedMs - world.clock.now();
-  if (left > 0) {
-    // No longer than the run's own time: somebody must be there when it is over.
-    const slept = Math.min(left, play.left());
-    await orAborted(context.sleep(workName(nodeId, "wait"), slept), frame.signal);
+  const left = () => startedAt + waitedMs - world.clock.now();
+  // No longer than the run's own time: somebody must be there when it is over. A gate beside it may prolong that.
+  for (let part = 1; left() > 0; part++) {
+    const most = play.left();
     // Its end is the deadline's to tell.
-    if (slept < left) await orAborted(new Promise<never>(() => {}), frame.signal);
+    if (most <= 0) await orAborted(new Promise<never>(() => {}), frame.signal);
+    await orAborted(context.sleep(workName(nodeId, part === 1 ? "wait" : `wait #${part}`), Math.min(left(), most)), frame.signal);
   }
   return { output: { waitedMs }, attempts: 1, startedAt };
 }

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { ports } from "@portico/core";
 import { workName } from "../../runs/work-name.ts";
-import { orAborted } from "../or-aborted.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
+import { toldInTime } from "../told-in-time.ts";
 
 interface ChildInput {
   readonly workflow: string;
@@ -39,9 +39,7 @@ export function playChild(play: NodePlay): Promise<NodeResult> {
     const start = () => world.startChild({ runId, workflowId: workflow, parameters, parent: record, nodeId });
     try {
       await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
-      const left = play.left();
-      const waiting = context.waitFor<ChildEnd>(childSignal(nodeId, runId), Number.isFinite(left) ? { timeoutMs: left } : {});
-      const ended = await orAborted(waiting, frame.signal);
+      const ended = await toldInTime<ChildEnd>(play, childSignal(nodeId, runId));
       if (ended?.status === "completed") return { isOk: true, output: ended.outputs ?? null };
       if (!ended) throw new ports.NodeFailed("timeout", "The run took too long", { retryable: false });
       return {

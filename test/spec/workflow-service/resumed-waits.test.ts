@@ -1,0 +1,86 @@
+import { createManualClock } from "@portico/adapters/clock/manual";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../harness/portico-process.ts";
+import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
+
+const HOUR = 60 * 60_000;
+
+async function approve(service: WorkflowService, workflowId: string, runId: string, more: object = {}) {
+  const headers = { "x-execution-grant": await service.grant({ workflowId }) };
+  const body = { decision: "approve", ...more };
+  return service.call("POST", `/api/workflow/${workflowId}/runs/${runId}/gate`, body, { headers });
+}
+
+const gated = {
+  settings: { timeout: "30m" },
+  nodes: {
+    ok: { type: "human_gate", with: { title: "Go on?" } },
+    after: { type: "wait", needs: ["ok"], with: { for: "20m" } },
+    again: { type: "human_gate", needs: ["after"], with: { title: "Really?" } },
+    done: { type: "transform", needs: ["again"], with: { value: "done" } },
+  },
+  outputs: { done: "${{ nodes.done.output }}" },
+};
+
+describe("the time of a run (workflow.md: waiting for a person is not counted)", () => {
+  it("stands still at gates, however long, also for a run that is taken up again by another process", async () => {
+    const clock = createManualClock();
+    const folder = temporaryFolder();
+    const first = await startWorkflowService({ definitions: { "w.json": gated }, clock, dataDir: folder.path });
+    const runId = await first.trigger("w");
+    await first.until("w", runId, ({ status }) => status === "waiting_human");
+    await clock.advance(3 * HOUR);
+    await first.close();
+
+    await using second = await startWorkflowService({ dataDir: folder.path, clock });
+    await clock.advance(HOUR);
+    expect((await second.detail("w", runId)).status).toBe("waiting_human");
+    expect((await approve(second, "w", runId, { nodeId: "ok" })).status).toBe(200);
+    await second.until("w", runId, ({ nodeResults }) => nodeResults.after?.status === "running");
+    await clock.advance(20 * 60_000);
+    await second.until("w", runId, ({ humanGate }) => humanGate?.nodeId === "again");
+    await clock.advance(5 * HOUR);
+    expect((await approve(second, "w", runId, { nodeId: "again" })).status).toBe(200);
+    expect(await second.ended("w", runId)).toMatchObject({ status: "completed", finalOutputs: { done: "done" } });
+    await second.close();
+    folder.remove();
+  });
+
+  it("is over when what is left of it is, behind a gate that took long", async () => {
+    const clock = createManualClock();
+    const definition = { ...gated, settings: { timeout: "15m" } };
+    await using service = await startWorkflowService({ definitions: { "w.json": definition }, clock });
+    const runId = await service.trigger("w");
+    await service.until("w", runId, ({ status }) => status === "waiting_human");
+    await clock.advance(3 * HOUR);
+    expect((await approve(service, "w", runId)).status).toBe(200);
+    await service.until("w", runId, ({ nodeResults }) => nodeResults.after?.status === "running");
+    await clock.advance(14 * 60_000);
+    expect((await service.detail("w", runId)).status).toBe("running");
+    await clock.advance(2 * 60_000);
+    expect(await service.ended("w", runId)).toMatchObject({ status: "failed", error: { code: "timeout" } });
+  });
+
+  it("that a gate prolongs is not over for what waits beside the gate", async () => {
+    const clock = createManualClock();
+    const beside = {
+      settings: { timeout: "60m" },
+      nodes: {
+        long: { type: "wait", with: { for: "90m" } },
+        soon: { type: "wait", with: { for: "10m" } },
+        ok: { type: "human_gate", needs: ["soon"], with: { title: "Go on?" } },
+      },
+      outputs: { waited: "${{ nodes.long.output.waitedMs }}" },
+    };
+    await using service = await startWorkflowService({ definitions: { "w.json": beside }, clock });
+    const runId = await service.trigger("w");
+    await service.until("w", runId, ({ nodeResults }) => nodeResults?.long?.status === "running");
+    await clock.advance(10 * 60_000);
+    await service.until("w", runId, ({ status }) => status === "waiting_human");
+    await clock.advance(2 * HOUR);
+    console.log(JSON.stringify(await service.detail("w", runId),null,1));
+    expect((await service.detail("w", runId)).nodeResults.long.status).toBe("completed");
+    await approve(service, "w", runId);
+    expect(await service.ended("w", runId)).toMatchObject({ status: "completed", finalOutputs: { waited: 90 * 60_000 } });
+  });
+});
