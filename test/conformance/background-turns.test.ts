@@ -24,12 +24,20 @@ import { backgroundTurnsConformance } from "./background-turns.ts";
 
 backgroundTurnsConformance("memory", () => ({
   adapter: memoryBackgroundTurns({
-    play({ prompt }, deliver) {
+    play({ prompt }, deliver, signal) {
       if (prompt === "fail") throw new Error("This turn fails");
+      if (prompt === "wait") return untilAborted(signal);
       deliver({ delivery: { message: prompt, attachments: [] } });
+      return prompt;
     },
   }),
-  others: [systemClock(), randomIds()],
+  others: [
+    systemClock(),
+    randomIds(),
+    memoryEngine({}),
+    memoryRecords(),
+    memoryTelemetry({ telemetry: createMemoryTelemetry() }),
+  ],
 }));
 
 const folders: ReturnType<typeof temporaryFolder>[] = [];
@@ -39,6 +47,10 @@ function newFolder(): string {
   const folder = temporaryFolder();
   folders.push(folder);
   return folder.path;
+}
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 
 const agent = { name: "Helper", engine: "scripted" };
@@ -53,8 +65,10 @@ for (const [name, stores] of Object.entries<() => Adapter[]>({
 })) {
   backgroundTurnsConformance(name, () => {
     const engine = createScriptedEngine();
-    engine.otherwise(async (turn, { callTool, signal }) => {
+    engine.otherwise(async (turn, { callTool, signal, say }) => {
       if (promptOf(turn) === "fail") throw new Error("This turn fails");
+      if (promptOf(turn) === "wait") return untilAborted(signal);
+      await say({ type: "text", delta: promptOf(turn) });
       await callTool({ toolId: "SendUserMessage", arguments: { text: promptOf(turn) } }, signal);
     });
     return {

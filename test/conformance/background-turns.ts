@@ -1,13 +1,36 @@
-import type { Adapter, ports } from "@portico/core";
+import { type Adapter, defineAdapter, definePort, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 export interface BackgroundTurnsSubject {
-  /** Plays a turn by delivering its prompt as a text, and fails at the prompt `fail`. */
+  /**
+   * Plays a turn by delivering its prompt as a text and saying it, too. Fails at the prompt `fail`; at `wait` it says and delivers nothing,
+   * and goes on until it is stopped.
+   */
   readonly adapter: Adapter<typeof ports.backgroundTurns>;
-  /** Adapters that fill what the adapter needs. */
+  /** Adapters that fill what the adapter needs, and an engine. */
   readonly others: readonly Adapter[];
 }
+
+/** More turns than any adapter executes at once. */
+const MORE_THAN_AT_ONCE = 12;
+
+interface Waiting {
+  readonly turns: ports.BackgroundTurns;
+  readonly engine: ports.Engine;
+}
+
+/** The port, and an engine with work of the kind `wait` that answers the signal `ended`. */
+const waiting = defineAdapter({
+  name: "background-turns-and-work-that-waits",
+  port: definePort<Waiting>("test/waiting"),
+  needs: { turns: ports.backgroundTurns, engine: ports.engine },
+  open(given, _options: void, scope): Waiting {
+    given.engine.define("wait", (context) => context.waitFor("ended"), { onInterrupted: "resume" });
+    scope.onReady(() => given.engine.ready());
+    return given;
+  },
+});
 
 const { signal } = new AbortController();
 
@@ -17,20 +40,33 @@ export function backgroundTurnsConformance(
   make: () => BackgroundTurnsSubject | Promise<BackgroundTurnsSubject>,
 ): void {
   describe(`background turns port: ${name}`, () => {
-    let opened: OpenAdapter<ports.BackgroundTurns>;
+    let opened: OpenAdapter<Waiting>;
     let turns: ports.BackgroundTurns;
+    let engine: ports.Engine;
     beforeEach(async () => {
       const { adapter, others } = await make();
-      opened = await openAdapter(adapter, others);
-      turns = opened.port;
+      opened = await openAdapter(waiting(), [adapter, ...others]);
+      ({ turns, engine } = opened.port);
     });
     afterEach(() => opened.close());
 
-    const start = (prompt: string, agentId = "helper") =>
+    const start = (prompt: string, agentId = "helper", more: Pick<ports.BackgroundTurn, "key" | "tell"> = {}) =>
       turns.start({
         ...{ agentId, userId: "owner", prompt, toolIds: ["SendUserMessage"], maxTurns: 5 },
         origin: { origin: "webhook", displayName: "push" },
+        ...more,
       });
+    /** Begin a turn whose end is told to work of this id. */
+    const startToTell = async (prompt: string, workId: string) => {
+      await engine.start("wait", workId, {});
+      return start(prompt, "helper", { tell: { workId, signal: "ended" } });
+    };
+    const told = (workId: string) =>
+      vi.waitFor(async () => {
+        const status = await engine.status(workId);
+        expect(status?.state).toBe("completed");
+        return status!.output;
+      }, 10_000);
     const page = async (offset = 0, limit = 100, agentId = "helper") => {
       const { items, total } = await turns.deliveries(agentId, { offset, limit, signal });
       return { items: await Array.fromAsync(items), total };
@@ -67,6 +103,73 @@ export function backgroundTurnsConformance(
       await start("fail");
       await start("afterwards");
       await delivered(1);
+    });
+
+    it("takes the same key for the same turn, whatever else it says, also when it is over", async () => {
+      const first = await start("once", "helper", { key: "a" });
+      expect(await Promise.all([start("again", "second", { key: "a" }), start("again", "helper", { key: "a" })])).toEqual([
+        first,
+        first,
+      ]);
+      await delivered(1);
+      expect(await start("once more", "helper", { key: "a" })).toEqual(first);
+      const others = await Promise.all([start("other", "helper", { key: "A" }), start("none")]);
+      expect(new Set([first, ...others].map(({ runId }) => runId)).size).toBe(3);
+      await delivered(3);
+      expect((await page()).items.map(({ delivery }) => delivery.message).sort()).toEqual(["none", "once", "other"]);
+    });
+
+    it("tells the end of a turn, completed or failed, to the work that waits for it", async () => {
+      const [good, bad] = [await startToTell("Good morning", "good"), await startToTell("fail", "bad")];
+      expect(await told("good")).toEqual({ ...good, status: "completed", output: "Good morning" });
+      expect(await told("bad")).toEqual({
+        ...bad,
+        ...{ status: "failed", output: "", reason: "error" },
+        failure: { code: expect.any(String), message: expect.any(String) },
+      });
+    });
+
+    it("does not mind work that has ended or never was", async () => {
+      await startToTell("first", "work");
+      await told("work");
+      await start("second", "helper", { tell: { workId: "work", signal: "ended" } });
+      await start("third", "helper", { tell: { workId: "nobody", signal: "ended" } });
+      await delivered(3);
+      expect(await startToTell("fourth", "more")).toEqual(expect.objectContaining({ runId: expect.any(String) }));
+      await told("more");
+    });
+
+    it("stops a turn that executes, and one that waits in line, which never begins; each is told its reason", async () => {
+      const begun: string[] = [];
+      for (let index = 0; index < MORE_THAN_AT_ONCE; index++) begun.push((await startToTell("wait", `${index}`)).runId);
+      const waits = await startToTell("never", "last");
+      expect(await turns.stop(waits.runId, "not_needed")).toBe(true);
+      expect(await told("last")).toEqual({ ...waits, status: "interrupted", output: "", reason: "not_needed" });
+      for (const [index, runId] of begun.entries()) {
+        expect(await turns.stop(runId, `reason_${index}`)).toBe(true);
+        expect(await told(`${index}`)).toEqual({ runId, status: "interrupted", output: "", reason: `reason_${index}` });
+        expect(await turns.stop(runId, "too late")).toBe(false);
+      }
+      await start("afterwards");
+      await delivered(1);
+      expect((await page()).items.map(({ delivery }) => delivery.message)).toEqual(["afterwards"]);
+    });
+
+    it("stops a turn in line whose end nobody is told, too", async () => {
+      const begun: string[] = [];
+      for (let index = 0; index < MORE_THAN_AT_ONCE; index++) begun.push((await start("wait")).runId);
+      const waits = await start("never");
+      for (const runId of [waits.runId, ...begun]) expect(await turns.stop(runId, "not_needed")).toBe(true);
+      await start("afterwards");
+      await delivered(1);
+      expect((await page()).items.map(({ delivery }) => delivery.message)).toEqual(["afterwards"]);
+    });
+
+    it("stops nothing that is over or never was", async () => {
+      const { runId } = await startToTell("x", "work");
+      await told("work");
+      expect(await turns.stop(runId, "too_late")).toBe(false);
+      for (const id of ["run_none", "none", ""]) expect(await turns.stop(id, "why")).toBe(false);
     });
 
     it("lists the newest first, in pages, each agent's own", async () => {

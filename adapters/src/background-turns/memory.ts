@@ -1,10 +1,12 @@
 import { defineAdapter, ports } from "@portico/core";
 
-/** What is done with a turn; `deliver` is what `SendUserMessage` would do. */
+/** What is done with a turn; `deliver` is what `SendUserMessage` would do. A text that it answers is the turn's output. */
 export type PlayBackgroundTurn = (
   turn: ports.BackgroundTurn & { readonly runId: string },
   deliver: (message: Pick<ports.Delivery, "delivery" | "text">) => void,
-) => void | Promise<void>;
+  /** Aborts when the turn is stopped, which does not wait for whoever does not listen. */
+  signal: AbortSignal,
+) => string | void | Promise<string | void>;
 
 export interface MemoryBackgroundTurnsOptions {
   /** Default: nothing is done. */
@@ -26,16 +28,53 @@ const sendUserMessage: ports.ToolDefinition = {
 export const memoryBackgroundTurns = defineAdapter({
   name: "background-turns/memory",
   port: ports.backgroundTurns,
-  needs: { clock: ports.clock, ids: ports.ids },
-  open({ clock, ids }, options: MemoryBackgroundTurnsOptions, scope): ports.BackgroundTurns {
+  needs: { clock: ports.clock, ids: ports.ids, engine: ports.engine },
+  open({ clock, ids, engine }, options: MemoryBackgroundTurnsOptions, scope): ports.BackgroundTurns {
     const { play = () => {}, tools = [sendUserMessage] } = options;
     const delivered = new Map<string, ports.Delivery[]>();
-    let last: Promise<void> = Promise.resolve();
+    const runOfKey = new Map<string, string>();
+    /** What stops each turn that is not over, by its run. */
+    const open = new Map<string, (reason: string) => void>();
+    let last: Promise<unknown> = Promise.resolve();
     let isClosed = false;
     scope.onClose(() => {
       isClosed = true;
       return last;
     });
+
+    const deliverer = ({ agentId, origin }: ports.BackgroundTurn, runId: string): Parameters<PlayBackgroundTurn>[1] => {
+      const deliveries = delivered.get(agentId) ?? [];
+      delivered.set(agentId, deliveries);
+      return (message) =>
+        void deliveries.push({
+          id: ids.id("dlv_"),
+          runId,
+          deliveredAt: new Date(clock.now()).toISOString(),
+          ...origin,
+          ...message,
+        });
+    };
+
+    /** Resolves when the turn is over, which it is at once when it is stopped: whether it waited in line, and whether it listens. */
+    const playInLine = (turn: ports.BackgroundTurn, runId: string): Promise<ports.BackgroundTurnEnd> => {
+      const stopping = new AbortController();
+      const { promise: stopped, resolve } = Promise.withResolvers<ports.BackgroundTurnEnd>();
+      open.set(runId, (reason) => {
+        stopping.abort(new DOMException("The turn was stopped", "AbortError"));
+        resolve({ runId, status: "interrupted", output: "", reason });
+      });
+      const played = last.then(async (): Promise<ports.BackgroundTurnEnd> => {
+        if (stopping.signal.aborted) return stopped;
+        try {
+          const output = (await play({ ...turn, runId }, deliverer(turn, runId), stopping.signal)) ?? "";
+          return { runId, status: "completed", output };
+        } catch {
+          return { runId, status: "failed", output: "", reason: "error", failure };
+        }
+      });
+      return Promise.race([played, stopped]);
+    };
+
     return {
       async tools(signal) {
         signal.throwIfAborted();
@@ -43,20 +82,22 @@ export const memoryBackgroundTurns = defineAdapter({
       },
       async start(turn) {
         if (isClosed) throw new ports.EngineUnavailable("The background turns are closed");
+        const known = turn.key === undefined ? undefined : runOfKey.get(turn.key);
+        if (known !== undefined) return { runId: known };
         const runId = ids.id("run_");
-        const deliveries = delivered.get(turn.agentId) ?? [];
-        delivered.set(turn.agentId, deliveries);
-        const deliver: Parameters<PlayBackgroundTurn>[1] = (message) =>
-          void deliveries.push({
-            id: ids.id("dlv_"),
-            runId,
-            deliveredAt: new Date(clock.now()).toISOString(),
-            ...turn.origin,
-            ...message,
-          });
-        // A turn that fails is over, as it is with agents.
-        last = last.then(() => play({ ...turn, runId }, deliver)).catch(() => {});
+        if (turn.key !== undefined) runOfKey.set(turn.key, runId);
+        const over = playInLine(turn, runId).then(async (end) => {
+          open.delete(runId);
+          // An engine that was never ready has nobody who waits.
+          if (turn.tell) await engine.signal(turn.tell.workId, turn.tell.signal, end).catch(() => {});
+        });
+        last = last.then(() => over);
         return { runId };
+      },
+      async stop(runId, reason) {
+        const stop = open.get(runId);
+        stop?.(reason);
+        return stop !== undefined;
       },
       async deliveries(agentId, { offset, limit, signal }) {
         signal.throwIfAborted();
@@ -69,3 +110,5 @@ export const memoryBackgroundTurns = defineAdapter({
     };
   },
 });
+
+const failure = { code: "internal_error", message: "The turn failed" };

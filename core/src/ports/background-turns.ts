@@ -14,9 +14,17 @@ export interface BackgroundTurns {
   /**
    * Accept a turn: durable when this resolves, and then executed once. However many are accepted, they wait in line; an agent works on as
    * many at once as the adapter's options say, and agents take turns. One that was executing when its process died is closed as failed,
-   * `process_restart`. Answers the id of the run that begins when its line has come. Throws EngineFenced and EngineUnavailable.
+   * `process_restart`. Answers the id of the run that begins when its line has come. Throws EngineFenced and EngineUnavailable, and
+   * TypeError for a signal that no engine takes.
    */
   start(turn: BackgroundTurn): Promise<{ readonly runId: string }>;
+  /**
+   * Stop a turn, whether it executes or waits in line: the first ends as soon as its agent listens, the second never begins, and the run
+   * of either is interrupted for this reason, an identifier of the caller's such as `workflow_cancelled`. Durable when it resolves, over a
+   * restart, too. False where it has ended, or is none. One that was just ending may end as it would have. Throws EngineFenced,
+   * EngineUnavailable, and what the stores throw that are away; then it may be asked again.
+   */
+  stop(runId: string, reason: string): Promise<boolean>;
   /**
    * What an agent delivered, the newest first: `limit` after the first `offset`, one at a time, and how many there are in all. Throws
    * LogUnavailable, as reading the items does.
@@ -30,11 +38,45 @@ export interface BackgroundTurn {
   /** On whose behalf: the run is this user's, and tools reach what this user may. */
   readonly userId: string;
   readonly prompt: string;
-  /** All tools that it may use, whatever the agent has else. */
-  readonly toolIds: readonly string[];
+  /** All tools that it may use, whatever the agent has else; default: those of the agent, as in queries. */
+  readonly toolIds?: readonly string[] | undefined;
   /** Most model calls, 1-100. */
   readonly maxTurns: number;
   readonly origin: TurnOrigin;
+  /**
+   * The same key again is the same turn, whatever else it says: `start` answers its run, and nothing is done twice. One namespace for all
+   * callers, so that a key says whose it is. Remembered for as long as the engine remembers ended work, at least. Default: every start is
+   * a turn of its own.
+   */
+  readonly key?: string | undefined;
+  /** Who is told when it has ended. */
+  readonly tell?: TurnListener | undefined;
+}
+
+/**
+ * Work of the engine that is told the end of a turn, as a signal with BackgroundTurnEnd, however it ended: also where its process died, or
+ * it was stopped before it began. Told after the end is durable, and at least once: whoever waits takes the first. Work that has ended, or
+ * never was, is no error.
+ */
+export interface TurnListener {
+  readonly workId: string;
+  /** The signal's name: 1-512 well-formed characters without U+0000. */
+  readonly signal: string;
+}
+
+/** How a turn ended. Told again, it says the same. */
+export interface BackgroundTurnEnd {
+  readonly runId: string;
+  readonly status: "completed" | "failed" | "interrupted";
+  /** What the agent said, also before it broke off; cut with a note behind 1,048,576 characters. */
+  readonly output: string;
+  /**
+   * Why it failed (`error`, `timeout`, `process_restart`), what interrupted it (`user_stop`, `system_suspension`, or the reason given to
+   * `stop`), or `max_turns`: it completed because it had no model call left.
+   */
+  readonly reason?: string | undefined;
+  /** Of a failure, in words that a client may read. */
+  readonly failure?: { readonly code: string; readonly message: string } | undefined;
 }
 
 /** What began a background turn: `webhook`, say, and the event's name. */

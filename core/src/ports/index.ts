@@ -13,12 +13,14 @@ export {
 export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
 export {
   type BackgroundTurn,
+  type BackgroundTurnEnd,
   type BackgroundTurns,
   backgroundTurns,
   type DeliveredMessage,
   type Delivery,
   type DeliveryPage,
   type MessageBlock,
+  type TurnListener,
   type TurnOrigin,
 } from "./background-turns.ts";
 export {

@@ -2,7 +2,7 @@ import { defineAdapter, ports } from "@portico/core";
 import * as v from "valibot";
 import { turnRuntime } from "./agent-runtime.ts";
 import { createBackgroundRecords } from "./background/background-records.ts";
-import type { AcceptedTurn } from "./background/background-turn.ts";
+import { type AcceptedTurn, keyedEnd, turnIdOf, turnIds } from "./background/background-turn.ts";
 import { createBackgroundWork } from "./background/background-work.ts";
 import { createDeliveries } from "./background/deliveries.ts";
 import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "./config.ts";
@@ -20,6 +20,7 @@ export const backgroundTurns = defineAdapter({
   port: ports.backgroundTurns,
   needs: {
     runtime: turnRuntime,
+    records: ports.records,
     log: ports.log,
     engine: ports.engine,
     agents: ports.agents,
@@ -43,20 +44,43 @@ export const backgroundTurns = defineAdapter({
       concurrencyPerKey: concurrencyPerAgent,
       concurrency: CONCURRENCY,
     });
+    /** A turn is over before it began. Where this fails its work still stands in line, and tells the end when that has come. */
+    const leaveLine = async (turn: AcceptedTurn, reason: string): Promise<void> => {
+      try {
+        await work.tell(turn);
+        await engine.cancel(turn.turnId, reason);
+      } catch (error) {
+        telemetry.log.warn("The end of a turn that was stopped in line will be told later", { turn: turn.turnId }, error);
+      }
+    };
     return {
       deliveries: deliveries.page,
       tools: (signal) => listTools(builtInDefinitions, tools, telemetry.log, signal),
-      async start({ agentId, userId, prompt, toolIds, maxTurns, origin }) {
-        const end = newEnd(ids, clock.now());
-        const runId = `run_${end}`;
+      async start({ agentId, userId, prompt, toolIds, maxTurns, origin, key, tell }) {
+        if (tell && !isSignalName(tell.signal)) throw new TypeError("The signal of a turn's end is none that the engine takes");
         const turn: AcceptedTurn = {
-          turnId: `turn_${end}`,
-          sessionId: `ses_${end}`,
-          ...{ runId, agentId, userId, prompt, toolIds, maxTurns, origin },
+          ...turnIds(key === undefined ? newEnd(ids, clock.now()) : keyedEnd(key)),
+          ...{ agentId, userId, prompt, toolIds, maxTurns, origin, tell },
         };
-        await engine.start(KIND, turn.turnId, turn, { key: agentId });
-        return { runId };
+        await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
+        return { runId: turn.runId };
+      },
+      async stop(runId, reason) {
+        const turnId = turnIdOf(runId);
+        if (turnId === undefined || (await engine.status(turnId))?.kind !== KIND) return false;
+        // Nobody listens to it: it says whether the work is open, and whether it is this process's, as nothing else of the engine does.
+        if (!(await engine.signal(turnId, "stop", reason))) return false;
+        const stopped = await records.stop(runId, reason);
+        if (typeof stopped === "object") await leaveLine(stopped, reason);
+        if (stopped !== true) return stopped !== false;
+        desk.stopTurn(turnId, reason);
+        return records.isStopped(runId, reason);
       },
     };
   },
 });
+
+/** The engine's law of names: what breaks it would only come out when the turn has ended. */
+function isSignalName(name: string): boolean {
+  return name.length >= 1 && name.length <= 512 && name.isWellFormed() && !name.includes("\0");
+}

@@ -1,42 +1,113 @@
 import { type ports, writeAgain } from "@portico/core";
 import { firstRun } from "../runs/first-run.ts";
-import { receiptStream } from "../runs/receipts.ts";
+import { lastReceipt, receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
-import { endRun, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
+import { endRun, nothing, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
+import { toldEnd } from "./told-end.ts";
 
-/** What background turns write: their beginning and their end, each in one commit. */
+/** What is known of a turn beside its work, until it has ended: by the id of its run. */
+interface OpenTurn {
+  /** Itself, where somebody is told its end: the engine shows nobody what waits, and whoever stops it there has to write its end. */
+  readonly turn?: AcceptedTurn | undefined;
+  /** Why it is to stop. */
+  readonly stop?: string | undefined;
+}
+
+/** What background turns write: their beginning and their end, each in one commit, and that they are to stop. */
 export function createBackgroundRecords(given: {
+  readonly records: ports.Records;
   readonly log: ports.EventLog;
   readonly runs: Runs;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
 }) {
   const { log, runs, clock, ids } = given;
+  const open = given.records.collection<OpenTurn>({ name: "background-turns" });
+  const now = () => new Date(clock.now()).toISOString();
   const begun = (turn: AcceptedTurn, at: string): Run =>
     withEvent({ ...firstRun(turn, at), background: true, inbound: turn.origin }, "turn-began", at, { turn_started_at: at });
+  const read = async (runId: string) => {
+    const [run, kept] = await Promise.all([runs.find(runId), open.get(runId)]);
+    return { run, kept };
+  };
+  const writeEnd = async (turn: AcceptedTurn, end: TurnEnd, { run: before, kept }: Awaited<ReturnType<typeof read>>) => {
+    const at = now();
+    const run = before?.value ?? begun(turn, at);
+    const ended = endRun(run, turn, end, at);
+    const entry = toReceipt(turn, end, run, { id: ids.id("rcp_"), at });
+    await log.appendAll([{ stream: receiptStream(turn.runId), entry }], {
+      records: [...(before ? [runs.replace(before, ended)] : runs.begin(ended)), ...(kept ? [open.write.remove(kept.id)] : [])],
+    });
+  };
+
+  /** Nothing is open about a turn that had ended when its key was accepted again. */
+  const close = async (kept: ports.Stored<OpenTurn> | undefined): Promise<void> => {
+    if (kept) await open.remove(kept.id);
+  };
 
   return {
-    /** The turn begins: its run is there, running. */
-    begin: (turn: AcceptedTurn): Promise<void> =>
+    /** What is written when a turn is accepted. */
+    accept: (turn: AcceptedTurn): readonly ports.Write[] => (turn.tell ? [open.write.put(turn.runId, { turn })] : []),
+
+    /** The turn begins: its run is there, running. Answers whether it is over already, and why it is to stop where somebody said so. */
+    begin: (turn: AcceptedTurn): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
       writeAgain(async () => {
+        const { run, kept } = await read(turn.runId);
         // It is there where the store took it, and its answer was lost.
-        if (await runs.find(turn.runId)) return;
-        await runs.writeAll(runs.begin(begun(turn, new Date(clock.now()).toISOString())));
+        if (!run) await runs.writeAll(runs.begin(begun(turn, now())));
+        if (!isOver(run)) return { isOver: false, stop: kept?.value.stop };
+        await close(kept);
+        return { isOver: true, stop: undefined };
       }),
 
     /** The turn is over: run and receipt in one commit, whether its beginning was written or not. Twice is once. */
     end: (turn: AcceptedTurn, end: TurnEnd): Promise<void> =>
       writeAgain(async () => {
-        const before = await runs.find(turn.runId);
-        if (before && before.value.status !== "running") return;
-        const at = new Date(clock.now()).toISOString();
-        const run = before?.value ?? begun(turn, at);
-        const ended = endRun(run, turn, end, at);
-        const entry = toReceipt(turn, end, run, { id: ids.id("rcp_"), at });
-        await log.appendAll([{ stream: receiptStream(turn.runId), entry }], {
-          records: before ? [runs.replace(before, ended)] : runs.begin(ended),
-        });
+        const found = await read(turn.runId);
+        if (isOver(found.run)) return close(found.kept);
+        await writeEnd(turn, end, found);
       }),
+
+    /**
+     * A turn is to stop. One that has not begun, and whose end is told, is over with that, and answered; any other finds out when it begins,
+     * or is told by whoever calls. False where it has ended.
+     */
+    stop: (runId: string, reason: string): Promise<AcceptedTurn | boolean> =>
+      writeAgain(async () => {
+        const found = await read(runId);
+        const { run, kept } = found;
+        if (isOver(run)) return false;
+        if (!run && kept?.value.turn) {
+          await writeEnd(kept.value.turn, interrupted(reason), found);
+          return kept.value.turn;
+        }
+        if (kept?.value.stop === undefined) await open.put(runId, { ...kept?.value, stop: reason }, kept?.version ?? "absent");
+        return true;
+      }),
+
+    /** Why a turn is to stop. */
+    stopOf: async ({ runId }: AcceptedTurn): Promise<string | undefined> => (await open.get(runId))?.value.stop,
+
+    /** Whether a turn that was to stop did, or still will; what was noted of one that had ended meanwhile is taken back. */
+    async isStopped(runId: string, reason: string): Promise<boolean> {
+      const run = await runs.find(runId);
+      if (!isOver(run)) return true;
+      await open.remove(runId);
+      return run?.value.interruption_reason === reason;
+    },
+
+    /** How a turn that is over ended. */
+    async endOf({ runId }: AcceptedTurn): Promise<ports.BackgroundTurnEnd> {
+      const [run, receipt] = await Promise.all([runs.find(runId), lastReceipt(log, runId)]);
+      return toldEnd(runId, run?.value, receipt);
+    },
   };
+}
+
+/** The end of a turn that was stopped before its agent said anything. */
+export const interrupted = (reason: string): TurnEnd => ({ ...nothing, status: "interrupted", reason });
+
+function isOver(run: ports.Stored<Run> | undefined): boolean {
+  return run !== undefined && run.value.status !== "running";
 }

@@ -4,14 +4,16 @@ import { persistently } from "../turns/persistently.ts";
 import { type PlayGiven, playTurn } from "../turns/play-turn.ts";
 import { Transcript } from "../turns/transcript.ts";
 import { transcriptStream } from "../turns/turn.ts";
+import type { TurnEnd } from "../turns/turn-end.ts";
 import type { TurnDesk } from "../turns/turn-desk.ts";
 import { TurnVoice } from "../turns/turn-voice.ts";
-import type { createBackgroundRecords } from "./background-records.ts";
+import { type createBackgroundRecords, interrupted } from "./background-records.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 import type { Deliveries } from "./deliveries.ts";
 
 export interface BackgroundWorkGiven extends PlayGiven {
   readonly log: ports.EventLog;
+  readonly engine: ports.Engine;
   readonly records: ReturnType<typeof createBackgroundRecords>;
   readonly deliveries: Deliveries;
   readonly desk: TurnDesk;
@@ -21,7 +23,7 @@ export interface BackgroundWorkGiven extends PlayGiven {
 
 /** What the engine is told of background turns: how one is executed, and how one is closed that was executing when its process died. */
 export function createBackgroundWork(given: BackgroundWorkGiven) {
-  const { log, clock, records, deliveries, desk, timeoutMs } = given;
+  const { log, engine, clock, records, deliveries, desk, timeoutMs } = given;
 
   /** Executes one turn. What goes wrong in it is its end, and no failure of the work. */
   const run = async (context: ports.WorkContext, turn: AcceptedTurn): Promise<void> => {
@@ -31,18 +33,24 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
     const { signal: stopping, stop, leave } = desk.enter(turn);
     const timer = clock.after(timeoutMs, () => stop("background_timeout"));
     try {
-      await persistently(clock, context.signal, () => records.begin(turn));
-      const end = await playTurn(given, {
-        ...{ context, turn, toolIds: turn.toolIds, voice, stopping },
-        said: async () => ({ history: [], input: [{ type: "text", text: turn.prompt }] }),
-        deliver: (message) => deliveries.add(turn, message),
-      });
+      const { isOver, stop } = await persistently(clock, context.signal, () => records.begin(turn));
+      // Stopped in line, or begun by its key after the engine had forgotten it: all that is left is to tell.
+      if (isOver) return await persistently(clock, context.signal, () => tell(turn));
+      const end =
+        stop === undefined
+          ? await playTurn(given, {
+              ...{ context, turn, toolIds: turn.toolIds, voice, stopping },
+              said: async () => ({ history: [], input: [{ type: "text", text: turn.prompt }] }),
+              deliver: (message) => deliveries.add(turn, message),
+            })
+          : interrupted(stop);
       transcript.stop();
       await keepEnd(given, turn, end, {
         signal: context.signal,
         write: (ended) => records.end(turn, ended),
         letGo: () => transcript.forgetHeld(),
       });
+      await persistently(clock, context.signal, () => tell(turn));
       // Nobody else ever looks for it. Where the process stops meanwhile, the turn is closed at the next start, and that removes it.
       await persistently(clock, context.signal, () => transcript.remove());
     } finally {
@@ -54,9 +62,19 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
 
   /** Closes a turn whose process died or stopped before its end was kept: failed, with what it had said (open points 9). */
   const closed = async (turn: AcceptedTurn): Promise<void> => {
-    await keepRestart(log, turn, (end) => records.end(turn, end));
+    const stop = await records.stopOf(turn);
+    // Whoever stopped it was told that it will be, and did not mean the restart.
+    const asStopped = (end: TurnEnd): TurnEnd => (stop === undefined ? end : { ...end, status: "interrupted", reason: stop });
+    await keepRestart(log, turn, (end) => records.end(turn, asStopped(end)));
+    await tell(turn);
     await log.remove(transcriptStream(turn.turnId));
   };
 
-  return { run, closed };
+  /** Tell the end of a turn, which is durable, to whoever waits for it. */
+  const tell = async (turn: AcceptedTurn): Promise<void> => {
+    if (!turn.tell) return;
+    await engine.signal(turn.tell.workId, turn.tell.signal, await records.endOf(turn));
+  };
+
+  return { run, closed, tell };
 }

@@ -27,6 +27,12 @@ export function allReceipts(log: ports.EventLog, runId: string, signal: AbortSig
   );
 }
 
+/** The newest receipt of a run; undefined where there is none, and where it is damaged. */
+export async function lastReceipt(log: ports.EventLog, runId: string): Promise<Receipt | undefined> {
+  for await (const entry of log.read(receiptStream(runId), { limit: 1, backwards: true })) return readReceipt(entry);
+  return undefined;
+}
+
 /** One page of a run's receipts. Throws `invalid_pagination`. */
 export function readReceiptPage(query: { readonly offset?: Parameter; readonly limit?: Parameter }) {
   const offset = Math.min(readOffset("offset", query.offset, 0), RECEIPTS_OFFSET_MAXIMUM);

@@ -26,7 +26,7 @@ export interface Playing {
   readonly context: ports.WorkContext;
   readonly turn: PlayedTurn;
   /** All tools that it may use; absent: those of the agent. */
-  readonly toolIds?: readonly string[];
+  readonly toolIds?: readonly string[] | undefined;
   /** Earlier turns, oldest first, and what is said to the agent now. */
   readonly said: (signal: AbortSignal) => Promise<Pick<ports.AgentTurn, "history" | "input">>;
   readonly voice: TurnVoice;

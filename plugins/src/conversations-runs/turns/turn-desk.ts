@@ -37,6 +37,11 @@ export class TurnDesk {
     return isStopped;
   }
 
+  /** Stop one turn, where it executes. */
+  stopTurn(turnId: string, reason: string): void {
+    this.#turns.get(turnId)?.stopping.abort(new TurnStopped(reason));
+  }
+
   /** Whether an agent plays a turn now. */
   isBusy(agentId: string): boolean {
     return (this.#agents.get(agentId) ?? 0) > 0;

@@ -12,13 +12,13 @@ export class TurnFailed extends Error {
 /** The reason with which a turn's signal aborts when somebody stops it. */
 export class TurnStopped extends Error {
   override readonly name = "TurnStopped";
-  readonly reason: StopReason;
+  readonly reason: string;
 
-  constructor(reason: StopReason) {
+  constructor(reason: string) {
     super("The turn was stopped");
     this.reason = reason;
   }
 }
 
-/** Why a turn was interrupted (specification 2.11: each has its own identifier). */
+/** Why this area interrupts turns (specification 2.11: each has its own identifier). Whoever stops a background turn has a reason of its own. */
 export type StopReason = "user_stop" | "conversation_cleared" | "system_suspension" | "background_timeout";

@@ -1,0 +1,96 @@
+import { lookup as systemLookup, type LookupAddress } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+import { isPublicAddress } from "./is-public-address.ts";
+
+/** Thrown where a name leads to no address that may be reached. */
+export class AddressRefused extends Error {
+  override readonly name = "AddressRefused";
+}
+
+/** What may be reached: every public address, and what the instance allows beside them. */
+export interface AddressGuard {
+  /** Whether a host is refused for its name or address alone. What is not may still be refused when it is resolved. */
+  refuses(host: string, port: number): boolean;
+  /**
+   * Resolves names for a connection to this port, to addresses that may be reached alone: what was checked is what is connected to,
+   * whatever the name leads to a moment later.
+   */
+  lookup(port: number): LookupFunction;
+}
+
+interface Allowed {
+  readonly host?: string;
+  readonly network?: BlockList;
+  readonly port?: number | undefined;
+}
+
+/** `allow` as `httpNode` takes it. Throws TypeError for an entry that is none. */
+export function createAddressGuard(allow: readonly string[], resolve: LookupFunction = systemLookup): AddressGuard {
+  const entries = allow.map(readAllowed);
+  const allows = (host: string, port: number, address: string | undefined): boolean =>
+    entries.some((entry) => {
+      if (entry.port !== undefined && entry.port !== port) return false;
+      return entry.host === host || (address !== undefined && entry.network?.check(address, familyOf(address)) === true);
+    });
+  const isReachable = (host: string, port: number, address: string): boolean =>
+    isPublicAddress(address) || allows(host, port, address);
+
+  return {
+    refuses(host, port) {
+      const name = canonical(host);
+      if (isIP(name)) return !isReachable(name, port, name);
+      return isLoopbackName(name) && !allows(name, port, "127.0.0.1") && !allows(name, port, "::1");
+    },
+    lookup: (port) => (hostname, options, callback) => {
+      resolve(hostname, { ...options, all: true }, (error, found) => {
+        if (error) return callback(error, "");
+        const reachable = (found as LookupAddress[]).filter(({ address }) => isReachable(canonical(hostname), port, address));
+        const first = reachable[0];
+        if (!first) return callback(new AddressRefused("The name leads to no address that may be reached"), "");
+        if (options.all) callback(null, reachable);
+        else callback(null, first.address, first.family);
+      });
+    },
+  };
+}
+
+/** Host, host:port, address, [address]:port, or network/bits. */
+function readAllowed(entry: string): Allowed {
+  const network = /^\[?([\da-f.:]+)\]?\/(\d{1,3})$/i.exec(entry);
+  if (network) return { network: networkOf(entry, network[1]!, Number(network[2])) };
+  if (isIP(entry)) return { network: networkOf(entry, entry, undefined) };
+  const [, host, portText] = /^(\[[\da-f.:]+\]|[\w.-]+)(?::(\d{1,5}))?$/i.exec(entry) ?? [];
+  const port = portText === undefined ? undefined : Number(portText);
+  const name = host && URL.parse(`http://${host}`) ? canonical(host) : undefined;
+  if (!name || (port !== undefined && (port < 1 || port > 65_535))) throw invalid(entry);
+  return isIP(name) ? { network: networkOf(entry, name, undefined), port } : { host: name, port };
+}
+
+function networkOf(entry: string, address: string, bits: number | undefined): BlockList {
+  const family = isIP(address);
+  const most = family === 4 ? 32 : 128;
+  if (!family || (bits !== undefined && bits > most)) throw invalid(entry);
+  const network = new BlockList();
+  network.addSubnet(address, bits ?? most, familyOf(address));
+  return network;
+}
+
+function invalid(entry: string): TypeError {
+  return new TypeError(`"${entry}" is no host, host:port, address or network (as 10.0.0.0/8) that could be allowed`);
+}
+
+/** As in a URL, without brackets and the dot that ends a full name. */
+function canonical(host: string): string {
+  return host
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "")
+    .toLowerCase();
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 4 ? "ipv4" : "ipv6";
+}
+
+function isLoopbackName(name: string): boolean {
+  return name === "localhost" || name.endsWith(".localhost");
+}

@@ -1,0 +1,117 @@
+import type { LookupFunction } from "node:net";
+import { Agent, Pool } from "undici";
+import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
+import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
+import { portOf } from "./http-input.ts";
+import { type HttpAnswer, readAnswer } from "./read-answer.ts";
+import { readUrl } from "./read-url.ts";
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: URL;
+  /** By lowercase name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  /** Statuses that are answered. A redirect that is among them is not followed. */
+  isExpected(status: number): boolean;
+}
+
+/** All in milliseconds. */
+export interface HttpTimeouts {
+  /** Resolving, connecting, and TLS. */
+  readonly connectMs: number;
+  /** From the request's end to the answer's head. */
+  readonly headersMs: number;
+  /** Silence inside an answer. */
+  readonly idleMs: number;
+}
+
+export interface HttpClient {
+  readonly guard: AddressGuard;
+  /** Throws NodeFailed, or the signal's reason. */
+  send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+const MOST_REDIRECTS = 5;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** What a server has to be trusted with; another one is not, because the first one says so. */
+const CREDENTIAL = /^cookie$|key|token|secret|auth|password|credential|signature/i;
+
+export function createHttpClient(allow: readonly string[], timeouts: HttpTimeouts, lookup?: LookupFunction): HttpClient {
+  const guard = createAddressGuard(allow, lookup);
+  const agent = new Agent({
+    allowH2: false,
+    headersTimeout: timeouts.headersMs,
+    bodyTimeout: timeouts.idleMs,
+    factory: (origin, options) =>
+      new Pool(origin, { ...options, connect: { timeout: timeouts.connectMs, lookup: guard.lookup(portOf(new URL(origin))) } }),
+  });
+
+  const ask = async (request: HttpRequest, signal: AbortSignal) => {
+    const { url, method, headers, body } = request;
+    if (guard.refuses(url.hostname, portOf(url)))
+      throw addressRefused(`${url.origin} is an address that this instance's workflows may not reach`);
+    const {
+      statusCode,
+      headers: received,
+      body: stream,
+    } = await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: method as "GET",
+      headers,
+      body: body ?? null,
+      signal,
+    });
+    return { status: statusCode, headers: received, body: stream };
+  };
+
+  return {
+    guard,
+    async send(first, signal) {
+      signal.throwIfAborted();
+      let request = first;
+      for (let followed = 0; ; followed++) {
+        const { origin } = request.url;
+        try {
+          const answer = await ask(request, signal);
+          const location =
+            REDIRECTS.has(answer.status) && !first.isExpected(answer.status) ? answer.headers["location"] : undefined;
+          if (first.isExpected(answer.status)) return await readAnswer(answer, origin, hasBody(request.method, answer.status));
+          answer.body.on("error", () => undefined).destroy();
+          if (typeof location !== "string") throw unexpectedStatus(origin, answer.status);
+          if (followed === MOST_REDIRECTS) throw unexpectedStatus(origin, answer.status, ` after ${MOST_REDIRECTS} redirects`);
+          request = redirected(request, answer.status, location);
+        } catch (error) {
+          signal.throwIfAborted();
+          throw toFailure(error, origin);
+        }
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Headers may describe a body that is not sent. */
+function hasBody(method: string, status: number): boolean {
+  return method !== "HEAD" && status !== 204 && status !== 304;
+}
+
+/** The next request, by the rules of `fetch`. Throws NodeFailed for a place that may not be gone to. */
+function redirected(request: HttpRequest, status: number, location: string): HttpRequest {
+  const { url: from, method } = request;
+  const url = readUrl(location, from);
+  if (typeof url === "string") throw addressRefused(`${from.origin} redirects to an address that may not be reached: ${url}`);
+  if (from.protocol === "https:" && url.protocol === "http:") throw addressRefused(`${from.origin} redirects from https to http`);
+  const becomesGet = status === 303 ? method !== "HEAD" && method !== "GET" : status < 303 && method === "POST";
+  const kept = Object.entries(request.headers).filter(
+    ([name]) => !(becomesGet && name.startsWith("content-")) && !(from.origin !== url.origin && CREDENTIAL.test(name)),
+  );
+  return {
+    ...request,
+    url,
+    headers: Object.fromEntries(kept),
+    ...(becomesGet && { method: "GET", body: undefined }),
+  };
+}

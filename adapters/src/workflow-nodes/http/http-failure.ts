@@ -1,0 +1,31 @@
+import { ports } from "@portico/core";
+
+/** Statuses that the same request may not get a little later; 5xx beside them. */
+const PASSING = new Set([408, 425, 429]);
+const LATE = new Set(["UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"]);
+
+export function addressRefused(message: string, cause?: unknown): ports.NodeFailed {
+  return new ports.NodeFailed("http_address_refused", message, { retryable: false, cause });
+}
+
+export function unexpectedStatus(origin: string, status: number, detail = ""): ports.NodeFailed {
+  const retryable = PASSING.has(status) || status >= 500;
+  return new ports.NodeFailed("http_status", `${origin} answered with status ${status}${detail}`, { retryable });
+}
+
+export function tooLarge(origin: string): ports.NodeFailed {
+  const megabytes = ports.NODE_OUTPUT_BYTES / 1024 / 1024;
+  return new ports.NodeFailed("http_too_large", `${origin} answered with more than ${megabytes} MiB`, { retryable: false });
+}
+
+/** What became of a connection, in words that hold the origin at most. */
+export function toFailure(error: unknown, origin: string): ports.NodeFailed {
+  if (error instanceof ports.NodeFailed) return error;
+  const { name, code } = error as { name?: string; code?: unknown };
+  if (name === "AddressRefused")
+    return addressRefused(`${origin} leads to an address that this instance's workflows may not reach`, error);
+  const word = typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code) ? ` (${code})` : "";
+  if (LATE.has(String(code)))
+    return new ports.NodeFailed("http_timeout", `${origin} did not answer in time${word}`, { cause: error });
+  return new ports.NodeFailed("http_unreachable", `${origin} could not be reached, or broke off${word}`, { cause: error });
+}

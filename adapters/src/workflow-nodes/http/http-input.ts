@@ -1,0 +1,73 @@
+import type { ports } from "@portico/core";
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import * as v from "valibot";
+import type { AddressGuard } from "./address-guard.ts";
+import { readUrl } from "./read-url.ts";
+
+const scalar = v.union([v.string(), v.number(), v.boolean()]);
+const status = v.pipe(v.number(), v.integer(), v.minValue(100), v.maxValue(599));
+const statusRange = v.pipe(v.string(), v.regex(/^[1-5]\d\d(?:-[1-5]\d\d)?$/));
+
+export const httpInput = v.strictObject({
+  method: v.optional(v.picklist(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]), "GET"),
+  url: v.string(),
+  headers: v.optional(v.record(v.string(), scalar)),
+  /** Added to the URL's own; a list gives its name several values. */
+  query: v.optional(v.record(v.string(), v.union([scalar, v.array(scalar)]))),
+  /** A text is sent as it is; any other JSON as JSON. */
+  body: v.optional(v.unknown()),
+  /** Statuses (204) and ranges ("200-299") that are no failure. */
+  expect: v.optional(v.array(v.union([status, statusRange]))),
+  /** Sends `Idempotency-Key`. */
+  key: v.optional(v.boolean(), false),
+});
+
+export type HttpInput = v.InferOutput<typeof httpInput>;
+
+/** What belongs to the connection, or is counted by whoever writes to it. */
+const NOT_AN_AUTHORS = new Set(
+  "connection content-length expect host http2-settings keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split(
+    " ",
+  ),
+);
+
+/** What is wrong with the headers, or with method and body together, in words that hold no value. */
+export function requestFaults(input: Readonly<Record<string, unknown>>): ports.NodeFault[] {
+  const { headers, method = "GET", body, key } = input;
+  const faults: ports.NodeFault[] = Object.entries(isObject(headers) ? headers : {}).flatMap(([name, value]) => {
+    const message = headerFault(name, value, key === true);
+    return message === undefined ? [] : [{ path: ["headers", name], message }];
+  });
+  if (body !== undefined && (method === "GET" || method === "HEAD"))
+    faults.push({ path: ["body"], message: `A ${method} request has no body` });
+  return faults;
+}
+
+/** What can be told of `url` before its names are resolved; nothing where it has templates. */
+export function urlFaults(written: unknown, guard: AddressGuard): ports.NodeFault[] {
+  if (typeof written !== "string" || written.includes("${{")) return [];
+  const url = readUrl(written);
+  if (typeof url === "string") return [{ path: ["url"], message: url }];
+  if (!guard.refuses(url.hostname, portOf(url))) return [];
+  const message = `${url.host} is an address that this instance's workflows may not reach (workflow.http.allow can allow it)`;
+  return [{ path: ["url"], message }];
+}
+
+export function portOf({ port, protocol }: URL): number {
+  return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
+}
+
+function headerFault(name: string, value: unknown, hasKey: boolean): string | undefined {
+  try {
+    validateHeaderName(name);
+    if (typeof value !== "string" || !value.includes("${{")) validateHeaderValue(name, String(value));
+  } catch {
+    return "This is no header that can be sent";
+  }
+  if (NOT_AN_AUTHORS.has(name.toLowerCase())) return "This header belongs to the connection and is not a definition's to set";
+  return hasKey && name.toLowerCase() === "idempotency-key" ? "`key: true` sets this header" : undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,98 @@
+import { Buffer } from "node:buffer";
+import type { Readable, Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { ports } from "@portico/core";
+import { tooLarge } from "./http-failure.ts";
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** By lowercase name; `set-cookie` is a list, any other one text. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** JSON where the answer says that it is; a text; bytes in base64; null where there is none. */
+  readonly body: unknown;
+  /** Where `body` is bytes in base64. */
+  readonly encoding?: "base64";
+}
+
+/** Servers that compress although they were asked not to. */
+const DECODERS = { gzip: createGunzip, "x-gzip": createGunzip, deflate: createInflate, br: createBrotliDecompress };
+
+/** Read an answer to its end. Throws NodeFailed for one that is larger than a node's output may be, decompressed. */
+export async function readAnswer(
+  answer: {
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+    readonly body: Readable;
+  },
+  origin: string,
+  hasBody: boolean,
+): Promise<HttpAnswer> {
+  const headers = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, toText(name, value)]));
+  if (hasBody && Number(headers["content-length"]) > ports.NODE_OUTPUT_BYTES) {
+    answer.body.on("error", () => undefined).destroy();
+    throw tooLarge(origin);
+  }
+  const encoding = headers["content-encoding"];
+  const decoder =
+    hasBody && typeof encoding === "string" && Object.hasOwn(DECODERS, encoding)
+      ? DECODERS[encoding as keyof typeof DECODERS]
+      : undefined;
+  const bytes = await collect(answer.body, decoder, origin);
+  if (decoder) {
+    // They describe what was on the wire.
+    delete headers["content-encoding"];
+    delete headers["content-length"];
+  }
+  const read: HttpAnswer = { status: answer.status, headers, ...readBody(bytes, String(headers["content-type"] ?? "")) };
+  // Escapes, base64 and headers take their room, too.
+  if (Buffer.byteLength(JSON.stringify(read)) > ports.NODE_OUTPUT_BYTES) throw tooLarge(origin);
+  return read;
+}
+
+async function collect(body: Readable, decode: (() => Transform) | undefined, origin: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const take = async (source: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of source) {
+      size += chunk.length;
+      if (size > ports.NODE_OUTPUT_BYTES) throw tooLarge(origin);
+      chunks.push(chunk);
+    }
+  };
+  if (decode) await pipeline(body, decode(), take);
+  else await pipeline(body, take);
+  return Buffer.concat(chunks);
+}
+
+function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" | "encoding"> {
+  if (bytes.length === 0) return { body: null };
+  const [type = ""] = contentType.toLowerCase().split(";", 1);
+  const text = decodeText(bytes, type.trim(), contentType);
+  if (text === undefined) return { body: bytes.toString("base64"), encoding: "base64" };
+  if (!/^application\/json$|\+json$/.test(type.trim())) return { body: text };
+  try {
+    return { body: JSON.parse(text) as unknown };
+  } catch {
+    return { body: text };
+  }
+}
+
+const TEXT_TYPE =
+  /^text\/|^application\/(?:json|xml|javascript|x-www-form-urlencoded|x-ndjson|graphql|yaml|x-yaml)$|\+(?:json|xml|yaml)$/;
+
+/** Undefined for what is no text: bytes that break their encoding, and types that promise none. */
+function decodeText(bytes: Buffer, type: string, contentType: string): string | undefined {
+  if (type !== "" && !TEXT_TYPE.test(type)) return undefined;
+  const charset = /charset="?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function toText(name: string, value: string | string[] | undefined): string | readonly string[] {
+  if (name === "set-cookie") return [value ?? []].flat();
+  return Array.isArray(value) ? value.join(", ") : (value ?? "");
+}

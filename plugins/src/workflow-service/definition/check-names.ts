@@ -1,0 +1,157 @@
+import { nearestWord } from "@portico/core";
+import { compilePattern, Refused, ROOT_NAMES } from "./expression-language.ts";
+import { childrenOf, isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
+
+/** What an expression at its place may name. */
+export interface Names {
+  /** Nodes that are before it. */
+  readonly before: ReadonlySet<string>;
+  /** Nodes of its own graph and of those around it. */
+  readonly known: ReadonlySet<string>;
+  readonly isInside: { readonly map: boolean; readonly loop: boolean };
+  readonly secrets: ReadonlySet<string>;
+}
+
+export interface NameProblem {
+  /** Character of the expression. */
+  readonly offset: number;
+  readonly message: string;
+}
+
+const RUN_FIELDS = ["id", "workflowId", "startedAt"];
+const NODE_FIELDS = ["output", "status"];
+const BINDING = new Set(["all", "exists", "exists_one", "map", "filter"]);
+/** Names that CEL itself has: of types, for `type(x) == int`, and of the two namespaces. */
+const LANGUAGE_NAMES = new Set([
+  ...["bool", "int", "uint", "double", "string", "bytes", "list", "map", "type", "null_type", "dyn"],
+  ...["google", "cel", "optional"],
+]);
+
+/** Every name of a parsed expression that means nothing at its place. */
+export function checkNames(tree: SyntaxNode, names: Names): NameProblem[] {
+  const problems: NameProblem[] = [];
+  walk(tree, { names, bound: new Set(), tell: (offset, message) => void problems.push({ offset, message }) });
+  return problems;
+}
+
+interface Walk {
+  readonly names: Names;
+  /** Variables of the comprehensions around. */
+  readonly bound: ReadonlySet<string>;
+  tell(offset: number, message: string): void;
+}
+
+function walk(node: SyntaxNode, at: Walk): void {
+  const chain = chainOf(node);
+  if (chain && !at.bound.has(chain.root)) return walkChain(chain, at);
+  if (node.op === "rcall") return walkMethod(node, at);
+  for (const child of childrenOf(node)) walk(child, at);
+}
+
+function walkMethod(node: SyntaxNode, at: Walk): void {
+  const [method, receiver, args] = node.args as [string, SyntaxNode, SyntaxNode[]];
+  const [first, ...others] = args;
+  const isBind = method === "bind" && receiver.op === "id" && receiver.args === "cel";
+  const inside = first?.op === "id" ? { ...at, bound: new Set([...at.bound, first.args as string]) } : at;
+  if (isBind && others.length === 2) {
+    walk(others[0]!, at);
+    return walk(others[1]!, inside);
+  }
+  walk(receiver, at);
+  if (first?.op === "id" && BINDING.has(method) && others.length > 0) return others.forEach((each) => walk(each, inside));
+  if (method === "matches" && first?.op === "value") checkPattern(first, at);
+  for (const each of args) walk(each, at);
+}
+
+function checkPattern(pattern: SyntaxNode, { tell }: Walk): void {
+  if (typeof pattern.args !== "string") return;
+  try {
+    compilePattern(pattern.args);
+  } catch (cause) {
+    if (!(cause instanceof Refused)) throw cause;
+    tell(pattern.start, cause.message);
+  }
+}
+
+/** `root.a["b"]…`, as far as its keys are written down. */
+interface Chain {
+  readonly root: string;
+  readonly start: number;
+  readonly keys: readonly { readonly name: string; readonly offset: number }[];
+  /** A key that is computed, where the written ones end. */
+  readonly computed?: SyntaxNode | undefined;
+  /** Expressions in brackets anywhere in it. */
+  readonly inner: readonly SyntaxNode[];
+}
+
+function chainOf(node: SyntaxNode): Chain | undefined {
+  const links: SyntaxNode[] = [];
+  let root = node;
+  while (root.op === "." || root.op === "[]") {
+    links.unshift(root);
+    root = (root.args as [SyntaxNode])[0];
+  }
+  if (root.op !== "id") return undefined;
+  const keys: { name: string; offset: number }[] = [];
+  const inner: SyntaxNode[] = [];
+  let computed: SyntaxNode | undefined;
+  for (const link of links) {
+    const [, key] = link.args as [SyntaxNode, string | SyntaxNode];
+    const literal = isSyntaxNode(key) ? key.args : key;
+    if (isSyntaxNode(key)) inner.push(key);
+    if (computed) continue;
+    if (typeof literal === "string" && (!isSyntaxNode(key) || key.op === "value")) {
+      keys.push({ name: literal, offset: isSyntaxNode(key) ? key.start : link.end - literal.length });
+    } else if (isSyntaxNode(key)) computed = key;
+  }
+  return { root: root.args as string, start: root.start, keys, computed, inner };
+}
+
+function walkChain(chain: Chain, at: Walk): void {
+  for (const each of chain.inner) walk(each, at);
+  const { root, start, keys, computed } = chain;
+  const [first, second] = keys;
+  const { names, tell } = at;
+  switch (root) {
+    case "parameters":
+      return;
+    case "item":
+    case "index":
+      if (!names.isInside.map && !names.isInside.loop) tell(start, `\`${root}\` is known inside \`map\` and \`loop\` only`);
+      return;
+    case "previous":
+      if (!names.isInside.loop) tell(start, "`previous` is known inside `loop` only");
+      return;
+    case "run":
+      if (!first) tell(computed?.start ?? start, `Name what of the run: ${listed(RUN_FIELDS.map((each) => `run.${each}`))}`);
+      else if (!RUN_FIELDS.includes(first.name)) tell(first.offset, unknown("field of `run`", first.name, RUN_FIELDS));
+      return;
+    case "secrets":
+      if (!first) tell(computed?.start ?? start, "Name the secret: `secrets.NAME`; computed names of secrets are refused");
+      else if (!names.secrets.has(first.name)) tell(first.offset, unknown("secret", first.name, names.secrets));
+      return;
+    case "nodes":
+      if (!first) return tell(computed?.start ?? start, "Name the node: `nodes.ID`; computed names of nodes are refused");
+      if (!names.known.has(first.name)) return tell(first.offset, unknown("node", first.name, names.known));
+      if (!names.before.has(first.name)) {
+        return tell(first.offset, `The node "${first.name}" is not before this one: add it to \`needs\``);
+      }
+      if (second && !NODE_FIELDS.includes(second.name)) tell(second.offset, unknown("field of a node", second.name, NODE_FIELDS));
+      return;
+    default:
+      if (!LANGUAGE_NAMES.has(root)) tell(start, unknown("name", root, ROOT_NAMES));
+  }
+}
+
+/** A sentence about a name that there is not, with the nearest that there is, or else those that there are if they are few. */
+export function unknown(what: string, written: string, known: Iterable<string>): string {
+  const all = [...known];
+  const nearest = nearestWord(written, all);
+  if (nearest !== undefined) return `There is no ${what} "${written}": did you mean "${nearest}"?`;
+  const few = all.length > 0 && all.length <= 20 ? `: there is ${listed(all)}` : "";
+  return `There is no ${what} "${written}"${few}`;
+}
+
+function listed(words: readonly string[]): string {
+  return words.join(", ");
+}

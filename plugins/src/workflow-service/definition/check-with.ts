@@ -1,0 +1,48 @@
+import type { ports } from "@portico/core";
+import { checkShape, type ShapeProblem } from "./check-shape.ts";
+import { hasTemplate } from "./compile-template.ts";
+import type { DefinitionProblem, Path } from "./definition-problem.ts";
+import { jsonSchemaFault } from "./json-schema-fault.ts";
+import type { Source } from "./read-source.ts";
+
+/** Keys that hold a JSON Schema where they are taken as they stand. */
+const SCHEMA_KEYS = new Set(["output", "form"]);
+
+/** Tell what is wrong with a node's `with` as it is written: what its templates come to is not known yet, and left out. */
+export function checkWith(
+  rules: ports.NodeRules,
+  written: Readonly<Record<string, unknown>>,
+  path: Path,
+  { source, tell }: { readonly source: Source; tell(problem: DefinitionProblem): void },
+): void {
+  for (const problem of checkShape(rules.input, written)) {
+    if (isOfHole(problem, rules, written)) continue;
+    const at = [...path, ...problem.path];
+    tell(problem.kind === "unknown-key" ? source.keyProblem(at, problem.message) : source.problem(at, problem.message));
+  }
+  for (const { path: below, message } of faultsOf(rules, written)) tell(source.problem([...path, ...below], message));
+  for (const [key, value] of Object.entries(written)) {
+    if (rules.keys?.[key] !== "verbatim" || !SCHEMA_KEYS.has(key) || typeof value !== "object" || value === null) continue;
+    const fault = jsonSchemaFault(value as Record<string, unknown>);
+    if (fault !== undefined) tell(source.problem([...path, key], fault));
+  }
+}
+
+function isOfHole({ path, kind }: ShapeProblem, rules: ports.NodeRules, written: Readonly<Record<string, unknown>>): boolean {
+  if (kind === "unknown-key") return false;
+  const law = typeof path[0] === "string" && rules.keys && Object.hasOwn(rules.keys, path[0]) ? rules.keys[path[0]] : undefined;
+  if (law === "verbatim") return false;
+  const at = path.reduce<unknown>((value, key) => (value as Record<string | number, unknown> | undefined)?.[key], written);
+  // An expression stands for the value; graphs, and objects of expressions, are checked as they are compiled.
+  if (law === "expression" && typeof written[path[0]!] === "string") return true;
+  return hasTemplate(at);
+}
+
+function faultsOf(rules: ports.NodeRules, written: Readonly<Record<string, unknown>>): readonly ports.NodeFault[] {
+  try {
+    return rules.check?.(written) ?? [];
+  } catch {
+    // A type's own code met something that it did not expect: its schema has told of that.
+    return [];
+  }
+}

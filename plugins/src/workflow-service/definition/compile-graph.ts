@@ -1,0 +1,280 @@
+import { nearestWord, type ports } from "@portico/core";
+import * as v from "valibot";
+import { type Names, unknown } from "./check-names.ts";
+import { checkShape } from "./check-shape.ts";
+import { checkWith } from "./check-with.ts";
+import { compileTemplate } from "./compile-template.ts";
+import type { Expressions } from "./create-expressions.ts";
+import {
+  DEFAULT_RETRY_DELAY_MS,
+  DEFAULT_RETRY_FACTOR,
+  DEFAULT_RETRY_MAX_DELAY_MS,
+  DEFINITION_NODES,
+  GRAPH_DEPTH,
+} from "./definition-limits.ts";
+import type { Graph, GraphNode, NodeValue, Need, Retry } from "./definition.ts";
+import type { DefinitionProblem, Path } from "./definition-problem.ts";
+import { nodeId, type WrittenNode, writtenNode } from "./document-schema.ts";
+import type { Expression, Template } from "./expression.ts";
+import { ancestorsOf, orderNodes } from "./order-nodes.ts";
+import type { Source } from "./read-source.ts";
+
+/** What compiling one definition goes by, and whom it tells what is wrong. */
+export interface Compiling {
+  readonly source: Source;
+  readonly types: ReadonlyMap<string, ports.NodeRules>;
+  readonly secrets: ReadonlySet<string>;
+  readonly expressions: Expressions;
+  tell(problem: DefinitionProblem): void;
+  /** Counts one node; false when there are too many. */
+  count(): boolean;
+}
+
+/** What nodes of a graph find around it. */
+export interface Surroundings {
+  /** Nodes of the graphs around that are before this one. */
+  readonly before: ReadonlySet<string>;
+  /** All nodes of the graphs around. */
+  readonly known: ReadonlySet<string>;
+  readonly isInside: Names["isInside"];
+  readonly depth: number;
+}
+
+interface Compiled {
+  readonly graph: Graph;
+  /** For what is evaluated when all nodes of the graph have ended. */
+  readonly after: Names;
+}
+
+/** Names that objects of JavaScript have themselves: nodes cannot be called so. */
+const TAKEN = new Set(["__proto__", "constructor", "prototype"]);
+
+/** Compile nodes that depend on each other. Whatever is wrong is told, and then what it answers cannot be used. */
+export function compileGraph(
+  written: Readonly<Record<string, unknown>>,
+  path: Path,
+  around: Surroundings,
+  by: Compiling,
+): Compiled {
+  const drafts = new Map(Object.entries(written).map(([id, value]) => [id, draftOf(id, value, [...path, id], around, by)]));
+  const needs = new Map([...drafts].map(([id, { node }]) => [id, (node.needs ?? []).map((need) => toNeed(need).node)]));
+  const known = new Set([...around.known, ...drafts.keys()]);
+  const ordered = orderNodes(needs);
+  if ("circles" in ordered) {
+    for (const circle of ordered.circles) {
+      const way = [...circle, circle[0]].join(" → ");
+      by.tell(by.source.problem([...path, circle[0]!, "needs"], `These nodes wait for each other in a circle: ${way}`));
+    }
+  }
+  const ancestors = ancestorsOf(needs);
+  const compile = (id: string): GraphNode | undefined => {
+    const before = new Set([...around.before, ...(ancestors.get(id) ?? [])]);
+    const names: Names = { before, known, isInside: around.isInside, secrets: by.secrets };
+    checkNeeds(id, drafts, [...path, id, "needs"], by);
+    return compileNode(drafts.get(id)!, [...path, id], names, around, by);
+  };
+  const order = "order" in ordered ? ordered.order : [...drafts.keys()];
+  const nodes = new Map(order.map((id) => [id, compile(id)!]));
+  const before = new Set([...around.before, ...drafts.keys()]);
+  return { graph: { nodes }, after: { before, known, isInside: around.isInside, secrets: by.secrets } };
+}
+
+/** A node as far as what is written of it can be taken. */
+interface Draft {
+  readonly id: string;
+  readonly node: Partial<WrittenNode>;
+  readonly rules?: ports.NodeRules | undefined;
+  readonly with: Readonly<Record<string, unknown>>;
+  readonly cases?: readonly string[] | undefined;
+}
+
+function draftOf(id: string, value: unknown, path: Path, around: Surroundings, by: Compiling): Draft {
+  const { source, tell } = by;
+  if (!by.count()) tell(source.keyProblem(path, `A definition has at most ${DEFINITION_NODES} nodes`));
+  const [fault] = checkShape(nodeId, id);
+  if (fault) tell(source.keyProblem(path, fault.message));
+  else if (TAKEN.has(id)) tell(source.keyProblem(path, `A node cannot be called "${id}"`));
+  else if (around.known.has(id)) tell(source.keyProblem(path, `A node around this one is called "${id}", too`));
+
+  const problems = checkShape(writtenNode, value);
+  for (const { path: below, message, kind } of problems) {
+    const at = [...path, ...below];
+    tell(kind === "unknown-key" ? source.keyProblem(at, message) : source.problem(at, message));
+  }
+  const wrong = new Set(problems.map((problem) => String(problem.path[0])));
+  const usable = isRecord(value) ? Object.fromEntries(Object.entries(value).filter(([key]) => !wrong.has(key))) : {};
+  const parsed = v.safeParse(v.partial(writtenNode), usable);
+  const node = parsed.success ? parsed.output : {};
+  const rules = node.type === undefined ? undefined : by.types.get(node.type);
+  if (node.type !== undefined && !rules) {
+    tell(source.problem([...path, "type"], unknownType(node.type, by.types)));
+  }
+  const given = usable["with"];
+  const written = isRecord(given) ? given : {};
+  return { id, node, rules, with: written, cases: rules && ask(() => rules.cases?.(written)) };
+}
+
+function compileNode(draft: Draft, path: Path, names: Names, around: Surroundings, by: Compiling): GraphNode | undefined {
+  const { id, node, rules } = draft;
+  const condition = node.if === undefined ? undefined : compileExpression(String(node.if), [...path, "if"], names, by);
+  if (!rules) return undefined;
+  const below = [...path, "with"];
+  checkWith(rules, draft.with, below, by);
+  return {
+    id,
+    name: node.name,
+    rules,
+    needs: (node.needs ?? []).map(toNeed),
+    condition,
+    with: compileWith(rules, draft.with, below, names, around, by),
+    cases: draft.cases && new Set(draft.cases),
+    retry: toRetry(node.retry),
+    timeoutMs: node.timeout,
+    onError: node.onError ?? "fail",
+    idempotent: node.idempotent,
+  };
+}
+
+function compileWith(
+  rules: ports.NodeRules,
+  written: Readonly<Record<string, unknown>>,
+  path: Path,
+  names: Names,
+  around: Surroundings,
+  by: Compiling,
+): Record<string, NodeValue> {
+  const values = new Map<string, NodeValue>();
+  let inner = names;
+  const kindOf = (key: string) => (rules.keys && Object.hasOwn(rules.keys, key) ? rules.keys[key] : undefined);
+  // Graphs first: what is evaluated behind them names their nodes.
+  for (const [key, value] of Object.entries(written)) {
+    if (kindOf(key) !== "graph" || !isRecord(value)) continue;
+    if (around.depth >= GRAPH_DEPTH) {
+      by.tell(by.source.keyProblem([...path, key], `\`map\` and \`loop\` lie in each other at most ${GRAPH_DEPTH} deep`));
+      continue;
+    }
+    const isInside = { map: true, loop: names.isInside.loop || rules.type === "loop" };
+    const compiled = compileGraph(
+      value,
+      [...path, key],
+      { before: names.before, known: names.known, isInside, depth: around.depth + 1 },
+      by,
+    );
+    inner = compiled.after;
+    values.set(key, { kind: "graph", graph: compiled.graph });
+  }
+  for (const [key, value] of Object.entries(written)) {
+    const at = [...path, key];
+    switch (kindOf(key)) {
+      case "graph":
+        break;
+      case "verbatim":
+        values.set(key, { kind: "verbatim", value });
+        break;
+      case "expression": {
+        // The list that a map goes through is there before its nodes are.
+        const seen = key === "items" ? names : inner;
+        const expression = typeof value === "string" ? compileExpression(value, at, seen, by) : undefined;
+        if (expression) values.set(key, { kind: "expression", expression });
+        else if (typeof value !== "string") values.set(key, { kind: "template", template: compileValue(value, at, seen, by) });
+        break;
+      }
+      case "expressions": {
+        const entries = isRecord(value) ? Object.entries(value) : [];
+        const expressions = new Map<string, Expression>();
+        for (const [name, text] of entries) {
+          if (typeof text !== "string" && typeof text !== "boolean") {
+            by.tell(by.source.problem([...at, name], "Expected a CEL expression"));
+            continue;
+          }
+          const expression = compileExpression(String(text), [...at, name], names, by);
+          if (expression) expressions.set(name, expression);
+        }
+        values.set(key, { kind: "expressions", expressions });
+        break;
+      }
+      default:
+        values.set(key, { kind: "template", template: compileValue(value, at, names, by) });
+    }
+  }
+  // In the order in which they are written, and without a prototype to pollute.
+  const ordered = Object.keys(written).flatMap((key) => (values.has(key) ? [[key, values.get(key)!] as const] : []));
+  return Object.assign(Object.create(null) as Record<string, NodeValue>, Object.fromEntries(ordered));
+}
+
+/** A template of any JSON at a path. */
+export function compileValue(value: unknown, path: Path, names: Names, by: Compiling): Template {
+  return compileTemplate(
+    value,
+    (source) => by.expressions.compile(source, names),
+    (problem) => by.tell(by.source.textProblem([...path, ...problem.path], problem.offset, problem.message)),
+  );
+}
+
+/** CEL as it is, or in `${{ }}`. */
+function compileExpression(text: string, path: Path, names: Names, by: Compiling): Expression | undefined {
+  const wrapped = /^(\s*\$\{\{)([^]*)\}\}\s*$/.exec(text);
+  const compiled = by.expressions.compile(wrapped?.[2] ?? text, names);
+  if ("expression" in compiled) return compiled.expression;
+  const offset = wrapped?.[1]?.length ?? 0;
+  for (const problem of compiled.problems) by.tell(by.source.textProblem(path, offset + problem.offset, problem.message));
+  return undefined;
+}
+
+function checkNeeds(id: string, drafts: ReadonlyMap<string, Draft>, path: Path, by: Compiling): void {
+  const seen = new Set<string>();
+  for (const [index, text] of (drafts.get(id)!.node.needs ?? []).entries()) {
+    const need = toNeed(text);
+    const tell = (message: string): void => by.tell(by.source.problem([...path, index], message));
+    const needed = drafts.get(need.node);
+    if (seen.has(text)) tell(`"${text}" is needed twice`);
+    seen.add(text);
+    if (!needed)
+      tell(
+        unknown(
+          "node in this graph",
+          need.node,
+          [...drafts.keys()].filter((each) => each !== id),
+        ),
+      );
+    else if (need.node === id) continue;
+    else if (need.case !== undefined && needed.rules) {
+      if (!needed.cases) tell(`The node "${need.node}" is a "${needed.rules.type}": it has no cases`);
+      else if (!needed.cases.includes(need.case)) tell(unknown(`case of "${need.node}"`, need.case, needed.cases));
+    }
+  }
+}
+
+function unknownType(written: string, types: ReadonlyMap<string, ports.NodeRules>): string {
+  const known = [...types.keys()].sort();
+  const nearest = nearestWord(written, known);
+  const hint = nearest === undefined ? "" : ` Did you mean "${nearest}"?`;
+  return `There is no kind of node "${written}".${hint} Known are ${known.join(", ")}`;
+}
+
+function toNeed(text: string): Need {
+  const dot = text.indexOf(".");
+  return dot < 0 ? { node: text } : { node: text.slice(0, dot), case: text.slice(dot + 1) };
+}
+
+function toRetry(retry: WrittenNode["retry"]): Retry {
+  return {
+    attempts: retry?.attempts ?? 1,
+    delayMs: retry?.delay ?? DEFAULT_RETRY_DELAY_MS,
+    factor: retry?.factor ?? DEFAULT_RETRY_FACTOR,
+    maxDelayMs: retry?.maxDelay ?? DEFAULT_RETRY_MAX_DELAY_MS,
+  };
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A node type's own code must not stop the loading of a definition. */
+function ask<T>(question: () => T): T | undefined {
+  try {
+    return question();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,41 @@
+/** Most bytes of a definition's text in UTF-8. */
+export const DEFINITION_BYTES = 1024 * 1024;
+
+/** Most values in a document when its aliases are followed: a few lines of aliases can stand for billions. */
+export const DOCUMENT_VALUES = 200_000;
+
+/** How deep lists and objects of a document can lie in each other. */
+export const DOCUMENT_DEPTH = 100;
+
+/** Most nodes of a definition, those inside `map` and `loop` counted. */
+export const DEFINITION_NODES = 2000;
+
+/** How deep `map` and `loop` nodes can lie in each other. */
+export const GRAPH_DEPTH = 8;
+
+/** Most problems that are told of one document. */
+export const PROBLEMS_TOLD = 200;
+
+/** Most characters of an expression. */
+export const EXPRESSION_LENGTH = 10_000;
+
+/**
+ * What one evaluation of an expression can cost: about a turn of a comprehension, 8 elements of a list or 64 characters of a text each.
+ * Used up within a second or so, which the process spends on nothing else.
+ */
+export const EXPRESSION_STEPS = 1_000_000;
+
+/** Most characters of a regular expression, and of a text that one is held against. */
+export const PATTERN_LENGTH = 1000;
+export const MATCHED_LENGTH = 100_000;
+
+/** Any duration of a definition. */
+export const LONGEST_DURATION_MS = 366 * 24 * 60 * 60 * 1000;
+
+/** Of a run whose definition does not say. */
+export const DEFAULT_RUN_TIMEOUT_MS = 24 * 60 * 60 * 1000;
+
+export const RETRY_ATTEMPTS = 100;
+export const DEFAULT_RETRY_DELAY_MS = 1000;
+export const DEFAULT_RETRY_FACTOR = 2;
+export const DEFAULT_RETRY_MAX_DELAY_MS = 60 * 60 * 1000;

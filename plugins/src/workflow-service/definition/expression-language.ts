@@ -1,0 +1,82 @@
+import { Duration, Environment } from "@marcbachmann/cel-js/evaluator";
+import { RE2JS } from "re2js";
+import { MATCHED_LENGTH, PATTERN_LENGTH } from "./definition-limits.ts";
+
+/** Names that every expression may begin with; where they may, is checked apart. */
+export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "index", "previous"] as const;
+
+/**
+ * Functions of the library that an author's or a caller's text can keep busy for ever, and what is called in their place: JavaScript's
+ * regular expressions go back without end, and so does the one that the library reads durations with.
+ */
+export const BOUNDED_FUNCTIONS: Readonly<Record<string, string>> = { matches: "boundedMatches", duration: "boundedDuration" };
+
+/** Why a function of the language refused, in words that quote no value. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+/** CEL with the operators that JSON needs: its numbers are doubles, while those that stand in expressions are whole ones. */
+export function createLanguage(spend: (steps: number) => void): Environment {
+  const language = new Environment({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    limits: { maxAstNodes: 5000, maxDepth: 100 },
+  });
+  for (const name of ROOT_NAMES) language.registerVariable(name, "dyn");
+  for (const [operator, compute] of Object.entries(ARITHMETIC)) {
+    language.registerOperator(`double ${operator} int`, (left: number, right: bigint) => compute(left, Number(right)));
+    language.registerOperator(`int ${operator} double`, (left: bigint, right: number) => compute(Number(left), right));
+  }
+  language.registerOperator("double % double", ARITHMETIC["%"]);
+  // The other way round is there already.
+  language.registerOperator("int == double", (left: bigint, right: number) => Number(left) === right);
+  language.registerFunction("string.boundedMatches(string): bool", (text: string, pattern: string) => {
+    if (text.length > MATCHED_LENGTH) throw new Refused(`matches() takes texts of at most ${MATCHED_LENGTH} characters`);
+    const compiled = compilePattern(pattern);
+    spend(Math.ceil((text.length * (pattern.length + 1)) / 16));
+    return compiled.test(text);
+  });
+  language.registerFunction("boundedDuration(string): google.protobuf.Duration", toDuration);
+  return language;
+}
+
+const ARITHMETIC = {
+  "+": (left: number, right: number) => left + right,
+  "-": (left: number, right: number) => left - right,
+  "*": (left: number, right: number) => left * right,
+  "/": (left: number, right: number) => left / right,
+  "%": (left: number, right: number) => left % right,
+} as const;
+
+const PATTERNS_KEPT = 200;
+const patterns = new Map<string, RE2JS>();
+
+/** A regular expression of the kind that takes time in proportion to the text (RE2). Throws Refused. */
+export function compilePattern(pattern: string): RE2JS {
+  const known = patterns.get(pattern);
+  if (known) return known;
+  if (pattern.length > PATTERN_LENGTH) throw new Refused(`A regular expression has at most ${PATTERN_LENGTH} characters`);
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(pattern);
+  } catch {
+    throw new Refused("This is no regular expression of RE2, which knows neither look-around nor back references");
+  }
+  // Patterns can be computed of what callers send.
+  if (patterns.size >= PATTERNS_KEPT) patterns.clear();
+  patterns.set(pattern, compiled);
+  return compiled;
+}
+
+const DURATION = /^[+-]?(?:\d{1,12}(?:\.\d{1,9})?(?:ns|us|µs|ms|s|m|h)){1,7}$/;
+const PARTS = /(\d{1,12}(?:\.\d{1,9})?)(ns|us|µs|ms|s|m|h)/g;
+const SECONDS = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 } as const;
+
+/** CEL's durations, to the millisecond: `1h30m`, `1.5s`. */
+function toDuration(text: string): Duration {
+  if (text.length > 100 || !DURATION.test(text)) throw new Refused("duration() takes texts such as 1h30m or 1.5s");
+  let seconds = 0;
+  for (const [, amount, unit] of text.matchAll(PARTS)) seconds += Number(amount) * SECONDS[unit as keyof typeof SECONDS];
+  return Duration.fromMilliseconds((text.startsWith("-") ? -1 : 1) * Math.round(seconds * 1000));
+}

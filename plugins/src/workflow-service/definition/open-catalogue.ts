@@ -1,0 +1,195 @@
+import { type ports, type Scope } from "@portico/core";
+import type { Definition } from "./definition.ts";
+import type { DefinitionProblem } from "./definition-problem.ts";
+import { type LoadedDefinition, type LoadingWith, loadDefinition } from "./load-definition.ts";
+import { readSource } from "./read-source.ts";
+
+/** The definitions that are deployed now. What it answers is never waited for, and never changes: it is replaced. */
+export interface Catalogue {
+  /** Sorted by id. */
+  list(): readonly Definition[];
+  find(id: string): Definition | undefined;
+  /** By the name of its document: `support/triage.yaml`. */
+  findByPath(name: string): Definition | undefined;
+  /** The name of the document that an id stands in. */
+  pathOf(id: string): string | undefined;
+  /** Documents that cannot be used, sorted by name. */
+  broken(): readonly BrokenDefinition[];
+}
+
+export interface BrokenDefinition {
+  /** Of the document. */
+  readonly name: string;
+  readonly problems: readonly DefinitionProblem[];
+}
+
+export interface CatalogueNeeds extends LoadingWith {
+  readonly documents: Pick<ports.Documents, "list" | "read" | "watch">;
+  readonly log: Pick<ports.Log, "info" | "warn">;
+}
+
+const DEFINITION_NAME = /\.(?:ya?ml|json)$/i;
+const READ_AT_ONCE = 16;
+const PROBLEMS_LOGGED = 3;
+
+/** What is known of one document. */
+interface Entry {
+  /** Undefined where it could not be read. */
+  readonly text: string | undefined;
+  readonly loaded: LoadedDefinition;
+}
+
+/**
+ * Read every definition among the documents, and follow their changes till the scope closes. A document that cannot be used is told of in
+ * the log and in `broken`, and is nobody else's trouble. Rejects when the documents cannot be listed.
+ */
+export async function openCatalogue({ documents, log, ...loading }: CatalogueNeeds, scope: Scope): Promise<Catalogue> {
+  const entries = new Map<string, Entry>();
+  let shown = NOTHING;
+  let isOpen = false;
+  let isClosed = false;
+
+  const read = async (name: string): Promise<Entry | undefined> => {
+    try {
+      const document = await documents.read(name);
+      if (!document) return undefined;
+      const { text } = document;
+      const before = entries.get(name);
+      return before?.text === text ? before : { text, loaded: loadDefinition({ name, text }, loading) };
+    } catch (cause) {
+      log.warn("A workflow definition cannot be read", { definition: name }, cause);
+      return { text: undefined, loaded: { problems: [wholeFile("The document cannot be read")] } };
+    }
+  };
+  const take = (name: string, entry: Entry | undefined): void => {
+    if (isClosed || entry === entries.get(name)) return;
+    if (entry) entries.set(name, entry);
+    else entries.delete(name);
+    // Who of several has an id is decided by their names at the start, not by who was read first.
+    if (!isOpen) return;
+    const before = shown;
+    shown = show(entries, before);
+    tell(before, shown, log, name);
+  };
+  const follow = eachInTurn(async (name) => take(name, await read(name)));
+
+  // Before the first look: what changes during it is seen again.
+  const stop = await documents.watch((name) => {
+    if (DEFINITION_NAME.test(name)) void follow(name);
+  });
+  scope.onClose(async () => {
+    isClosed = true;
+    await stop();
+  });
+  const names = (await documents.list()).filter((name) => DEFINITION_NAME.test(name));
+  for (let first = 0; first < names.length; first += READ_AT_ONCE) {
+    await Promise.all(names.slice(first, first + READ_AT_ONCE).map(follow));
+  }
+  isOpen = true;
+  shown = show(entries, NOTHING);
+  tell(NOTHING, shown, log);
+
+  return {
+    list: () => shown.list,
+    find: (id) => shown.byId.get(id)?.definition,
+    findByPath: (name) => {
+      const definition = entries.get(name)?.loaded.definition;
+      return definition && shown.byId.get(definition.id)?.name === name ? definition : undefined;
+    },
+    pathOf: (id) => shown.byId.get(id)?.name,
+    broken: () => shown.broken,
+  };
+}
+
+interface Shown {
+  readonly byId: ReadonlyMap<string, { readonly name: string; readonly definition: Definition }>;
+  readonly list: readonly Definition[];
+  readonly broken: readonly BrokenDefinition[];
+}
+
+const NOTHING: Shown = { byId: new Map(), list: [], broken: [] };
+
+/** Who has an id keeps it: a file that comes later and says the same id does not take running work over. */
+function show(entries: ReadonlyMap<string, Entry>, before: Shown): Shown {
+  const byId = new Map<string, { name: string; definition: Definition }>();
+  const broken: BrokenDefinition[] = [];
+  const usable = [...entries].flatMap(([name, { loaded }]) =>
+    loaded.definition ? [{ name, definition: loaded.definition }] : [],
+  );
+  const holds = ({ name, definition }: { name: string; definition: Definition }) => before.byId.get(definition.id)?.name === name;
+  const inTurn = usable.sort((one, other) => Number(holds(other)) - Number(holds(one)) || compare(one.name, other.name));
+  for (const { name, definition } of inTurn) {
+    const holder = byId.get(definition.id);
+    if (holder) broken.push({ name, problems: [sameId(definition, holder.name)] });
+    else byId.set(definition.id, { name, definition });
+  }
+  for (const [name, { loaded }] of entries) if (loaded.problems) broken.push({ name, problems: loaded.problems });
+  return {
+    byId,
+    list: [...byId.values()].map(({ definition }) => definition).sort((one, other) => compare(one.id, other.id)),
+    broken: broken.sort((one, other) => compare(one.name, other.name)),
+  };
+}
+
+function sameId({ id, text }: Definition, holder: string): DefinitionProblem {
+  const message = `The definition "${holder}" has the id "${id}", too`;
+  const read = readSource(text);
+  return "source" in read ? read.source.problem(["id"], message) : wholeFile(message);
+}
+
+function wholeFile(message: string): DefinitionProblem {
+  return { line: 1, column: 1, path: "$", message };
+}
+
+function tell(before: Shown, after: Shown, log: CatalogueNeeds["log"], changed?: string): void {
+  const was = new Map(before.broken.map((each) => [each.name, each]));
+  for (const { name: broken, problems } of after.broken) {
+    // Others change only by an id that they have in common with this one.
+    const isNew = broken === changed || !was.has(broken);
+    if (isNew)
+      log.warn("A workflow definition cannot be used", {
+        definition: broken,
+        problems: problems.length,
+        first: inWords(problems),
+      });
+  }
+  const isBroken = new Set(after.broken.map((each) => each.name));
+  for (const mended of was.keys()) {
+    if (!isBroken.has(mended)) log.info("A workflow definition is broken no more", { definition: mended });
+  }
+}
+
+function inWords(problems: readonly DefinitionProblem[]): string {
+  return problems
+    .slice(0, PROBLEMS_LOGGED)
+    .map(({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`)
+    .join("; ");
+}
+
+/** One run for each name at a time; asked meanwhile, it runs once more: what it sees last is the newest. */
+function eachInTurn(run: (name: string) => Promise<void>): (name: string) => Promise<void> {
+  const running = new Map<string, Promise<void>>();
+  const again = new Set<string>();
+  const repeat = async (name: string): Promise<void> => {
+    try {
+      do {
+        again.delete(name);
+        await run(name);
+      } while (again.has(name));
+    } finally {
+      running.delete(name);
+    }
+  };
+  return (name) => {
+    const now = running.get(name);
+    if (now) again.add(name);
+    const turn = now ?? repeat(name);
+    if (!now) running.set(name, turn);
+    return turn;
+  };
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

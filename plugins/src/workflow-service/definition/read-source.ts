@@ -1,0 +1,221 @@
+import {
+  type Alias,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseAllDocuments,
+  type Scalar,
+} from "yaml";
+import { DEFINITION_BYTES, DOCUMENT_DEPTH, DOCUMENT_VALUES } from "./definition-limits.ts";
+import { type DefinitionProblem, type Path, toJsonPath } from "./definition-problem.ts";
+import { setOwn } from "./set-own.ts";
+
+/** A document as JSON, with the places where its values stand in the text. */
+export interface Source {
+  readonly value: unknown;
+  /** Something that is wrong at a path, told at the value that stands there, or at the nearest around it. */
+  problem(path: Path, message: string): DefinitionProblem;
+  /** The same, told at the key. */
+  keyProblem(path: Path, message: string): DefinitionProblem;
+  /** The same, told at a character of the text that stands at the path. */
+  textProblem(path: Path, offset: number, message: string): DefinitionProblem;
+}
+
+interface Place {
+  readonly start: number;
+  readonly key?: number | undefined;
+  readonly scalar?: Scalar | undefined;
+  readonly children?: ReadonlyMap<string | number, Place> | undefined;
+}
+
+const YAML_OPTIONS = {
+  version: "1.2",
+  schema: "core",
+  strict: true,
+  uniqueKeys: true,
+  stringKeys: false,
+  logLevel: "silent",
+  prettyErrors: false,
+  merge: false,
+} as const;
+
+/** Read a YAML 1.2 (or JSON) document as JSON. Never throws; the problems are those of the text, not of what it says. */
+export function readSource(text: string): { readonly source: Source } | { readonly problems: readonly DefinitionProblem[] } {
+  const lines = new LineCounter();
+  const at = (offset: number, path: Path, message: string): DefinitionProblem => {
+    const { line, col } = lines.linePos(Math.max(0, Math.min(offset, text.length)));
+    return { line: Math.max(1, line), column: Math.max(1, col), path: toJsonPath(path), message };
+  };
+  if (Buffer.byteLength(text) > DEFINITION_BYTES) {
+    return { problems: [{ line: 1, column: 1, path: "$", message: "A definition is at most 1 MiB of text" }] };
+  }
+  const problems: DefinitionProblem[] = [];
+  const reading = new Reading((offset, path, message) => problems.push(at(offset, path, message)));
+  try {
+    const parsed = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter: lines });
+    const documents = Array.isArray(parsed) ? parsed : [];
+    for (const { errors, warnings } of documents) {
+      for (const { pos, message, code } of [...errors, ...warnings]) problems.push(at(pos[0], [], sentence(code, message)));
+    }
+    const second = documents[1];
+    if (second) problems.push(at(second.range[0], [], "A file holds one definition: this is the second document in it"));
+    const contents = documents[0]?.contents;
+    if (!contents && problems.length === 0) problems.push(at(0, [], "The document is empty"));
+    if (!contents || problems.length > 0) return { problems };
+    const { value, place } = reading.read(contents as Node, [], undefined);
+    return problems.length > 0 ? { problems } : { source: createSource(text, value, place, at) };
+  } catch (cause) {
+    if (problems.length > 0) return { problems };
+    // Deep nesting exhausts the stack of the parser itself.
+    const message = cause instanceof RangeError ? "The document is nested too deep" : "The document cannot be read";
+    return { problems: [{ line: 1, column: 1, path: "$", message }] };
+  }
+}
+
+/** One walk over what the parser found. */
+class Reading {
+  #values = 0;
+  readonly #tell: (offset: number, path: Path, message: string) => void;
+  readonly #anchors = new Map<string, Node>();
+  readonly #open = new Set<Node>();
+
+  constructor(tell: (offset: number, path: Path, message: string) => void) {
+    this.#tell = tell;
+  }
+
+  read(node: Node | null, path: Path, key: number | undefined): { value: unknown; place: Place } {
+    const start = node?.range?.[0] ?? key ?? 0;
+    const none = { value: null, place: { start, key } };
+    if (++this.#values > DOCUMENT_VALUES) {
+      if (this.#values === DOCUMENT_VALUES + 1) this.#tell(start, path, `The document has more than ${DOCUMENT_VALUES} values`);
+      return none;
+    }
+    if (path.length > DOCUMENT_DEPTH) {
+      this.#tell(start, path, `Values lie in each other at most ${DOCUMENT_DEPTH} deep`);
+      return none;
+    }
+    if (node === null) return none;
+    if (isAlias(node)) return this.#followed(node, path, key);
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+    if (isScalar(node)) return { value: this.#scalar(node, path), place: { start, key, scalar: node } };
+    this.#open.add(node);
+    const read = this.#collection(node, path, start, key);
+    this.#open.delete(node);
+    return read;
+  }
+
+  #collection(node: Node, path: Path, start: number, key: number | undefined): { value: unknown; place: Place } {
+    const children = new Map<string | number, Place>();
+    if (isSeq(node)) {
+      const value = node.items.map((item, index) => {
+        const read = this.read(item as Node | null, [...path, index], undefined);
+        children.set(index, read.place);
+        return read.value;
+      });
+      return { value, place: { start, key, children } };
+    }
+    const value: Record<string, unknown> = {};
+    for (const pair of isMap(node) ? node.items : []) {
+      if (!isPair(pair)) continue;
+      const name = this.#key(pair.key as Node | null, path);
+      if (name === undefined) continue;
+      const keyStart = (pair.key as Node).range?.[0];
+      if (children.has(name)) this.#tell(keyStart ?? start, [...path, name], `The key "${name}" stands here twice`);
+      const read = this.read(pair.value as Node | null, [...path, name], keyStart);
+      children.set(name, read.place);
+      setOwn(value, name, read.value);
+    }
+    return { value, place: { start, key, children } };
+  }
+
+  #key(key: Node | null, path: Path): string | undefined {
+    if (isScalar(key) && key.value !== null) return typeof key.value === "string" ? key.value : (key.source ?? String(key.value));
+    this.#tell(key?.range?.[0] ?? 0, path, "A key is a text");
+    return undefined;
+  }
+
+  #scalar(node: Scalar, path: Path): unknown {
+    const { value } = node;
+    if (value === undefined) return null;
+    if (typeof value === "number" && !Number.isFinite(value)) {
+      this.#tell(node.range?.[0] ?? 0, path, "JSON has no such number");
+      return null;
+    }
+    return value;
+  }
+
+  #followed(alias: Alias, path: Path, key: number | undefined): { value: unknown; place: Place } {
+    const start = alias.range?.[0] ?? 0;
+    const target = this.#anchors.get(alias.source);
+    if (target && !this.#open.has(target)) {
+      const { value, place } = this.read(target, path, key);
+      // Told at the alias: this is the use that is wrong.
+      return { value, place: { start, key, children: place.children } };
+    }
+    this.#tell(start, path, target ? "An alias cannot stand inside what it names" : "There is no anchor of this name before it");
+    return { value: null, place: { start, key } };
+  }
+}
+
+function createSource(
+  text: string,
+  value: unknown,
+  root: Place,
+  at: (offset: number, path: Path, message: string) => DefinitionProblem,
+): Source {
+  const find = (path: Path): { place: Place; isExact: boolean } => {
+    let place = root;
+    for (const key of path) {
+      const next = place.children?.get(key);
+      if (!next) return { place, isExact: false };
+      place = next;
+    }
+    return { place, isExact: true };
+  };
+  return {
+    value,
+    problem(path, message) {
+      const { place, isExact } = find(path);
+      // What is missing is missing from the thing that its key names.
+      return at(isExact ? place.start : (place.key ?? place.start), path, message);
+    },
+    keyProblem(path, message) {
+      const { place } = find(path);
+      return at(place.key ?? place.start, path, message);
+    },
+    textProblem(path, offset, message) {
+      const { place } = find(path);
+      return at(placeInText(text, place, offset), path, message);
+    },
+  };
+}
+
+/** Where a character of a scalar's value stands: exact where the value stands there as it is, line by line in a block; or else the start. */
+function placeInText(text: string, { scalar, start }: Place, offset: number): number {
+  const range = scalar?.range;
+  if (!range || typeof scalar.value !== "string") return start;
+  const written = text.slice(range[0], range[1]);
+  const whole = written.indexOf(scalar.value);
+  if (whole >= 0) return range[0] + whole + offset;
+  if (scalar.type !== "BLOCK_LITERAL") return start;
+  const before = scalar.value.slice(0, offset);
+  const row = before.split("\n").length;
+  const lines = written.split("\n");
+  const line = scalar.value.split("\n")[row - 1] ?? "";
+  const column = lines[row]?.indexOf(line) ?? -1;
+  if (column < 0) return start;
+  const above = lines.slice(0, row).reduce((sum, each) => sum + each.length + 1, 0);
+  return range[0] + above + column + (before.length - (before.lastIndexOf("\n") + 1));
+}
+
+/** The parser's words, without what it quotes of the text. */
+function sentence(code: string, message: string): string {
+  if (code === "DUPLICATE_KEY") return "This key stands here twice";
+  if (code === "TAG_RESOLVE_FAILED") return "Tags other than YAML's own core ones have no meaning here";
+  const [first = ""] = message.split("\n");
+  return `This is no YAML: ${first.replace(/ at line \d+, column \d+:?$/, "").replaceAll(/: ".*"$/g, "")}`;
+}

@@ -1,0 +1,31 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { afterAll, beforeAll, describe } from "vitest";
+import { workflowNodesConformance } from "./workflow-nodes.ts";
+
+describe("with a service on this machine", () => {
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      if (request.url?.startsWith("/hang")) return;
+      if (request.url?.startsWith("/fail")) response.statusCode = 500;
+      response.setHeader("content-type", "application/json").end('{"kind":"hidden-word"}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  workflowNodesConformance("http", () => ({
+    adapter: httpNode({ allow: ["127.0.0.1"] }),
+    works: { method: "POST", url: `${url}/good`, headers: { "x-kind": "bug" }, query: { page: 2 }, body: { a: [1] }, key: true },
+    broken: [{}, { url: 5 }, { url, method: "CONNECT" }, { url, expect: [99] }, { url, headers: { a: {} } }],
+    fails: { url: `${url}/fail?token=hidden-word`, headers: { authorization: "hidden-word" } },
+    hangs: { url: `${url}/hang` },
+  }));
+});

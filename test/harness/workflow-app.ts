@@ -1,0 +1,196 @@
+import { once } from "node:events";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { systemClock } from "@portico/adapters/clock/system";
+import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
+import { embeddedEngine } from "@portico/adapters/engine/embedded";
+import { tokenIdentity } from "@portico/adapters/identity/tokens";
+import { randomIds } from "@portico/adapters/ids/random";
+import { sqliteLog } from "@portico/adapters/log/sqlite";
+import { sqliteRecords } from "@portico/adapters/records/sqlite";
+import { fileSecrets } from "@portico/adapters/secrets/files";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
+import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
+import { toNodeHandler } from "@portico/core/node";
+import { workflowService } from "@portico/plugins/workflow-service";
+import { tokenAccess } from "@portico/plugins/workflow-service/access";
+import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service/grants";
+import { workflowServiceRuntime } from "@portico/plugins/workflow-service/runtime";
+import { openWorkflowStarter } from "@portico/plugins/workflow-service/starter";
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import type { Answer } from "./agent-app.ts";
+import { type Call, httpCall } from "./http-call.ts";
+import { temporaryFolder } from "./portico-process.ts";
+import { createScriptedNodes, type ScriptedNodes } from "./scripted-node.ts";
+
+export const SERVICE_TOKEN = "workflow-token-0123456789";
+
+export interface WorkflowServiceOptions {
+  /** By file name: the text, or an object that is written as JSON. */
+  readonly definitions?: Readonly<Record<string, string | object>>;
+  readonly dataDir?: string;
+  readonly clock?: ManualClock;
+  /** Undefined: none. Default: SERVICE_TOKEN. */
+  readonly token?: string | undefined;
+  readonly nodes?: ScriptedNodes;
+  readonly adapters?: readonly Adapter[];
+  readonly engine?: Parameters<typeof embeddedEngine>[0];
+  readonly runtime?: Parameters<typeof workflowServiceRuntime>[0];
+  /** In place of the one in memory. */
+  readonly telemetry?: Adapter;
+}
+
+/** A workflow service in this process: real stores in a folder, real files, real HTTP; nodes of types of its own do what tests say. */
+export interface WorkflowService extends AsyncDisposable {
+  readonly url: string;
+  readonly app: App;
+  readonly nodes: ScriptedNodes;
+  readonly telemetry: MemoryTelemetry;
+  readonly dataDir: string;
+  /** A call with the service token; `""` is none. A body is JSON, a string is sent as it is. */
+  call(method: string, path: string, body?: unknown, more?: CallOptions): Promise<Answer>;
+  /** Trigger and await the 200; answers the run's id. */
+  trigger(workflowId: string, parameters?: object): Promise<string>;
+  detail(workflowId: string, runId: string): Promise<any>;
+  /** The detail of a run, once it has ended. */
+  ended(workflowId: string, runId: string): Promise<any>;
+  /** The detail, once it fulfils something. */
+  until(workflowId: string, runId: string, isSo: (detail: any) => boolean): Promise<any>;
+  /** Subscribe to a run's events. Throws what status it is, where it is none that streams. */
+  events(runId: string): Promise<EventSubscription>;
+  grant(order: GrantOrder): Promise<string>;
+  /** Write a definition as editors do it: nobody reads half a file. */
+  deploy(name: string, definition: string | object): void;
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  readonly token?: string;
+  readonly headers?: Call["headers"];
+}
+
+export interface EventSubscription {
+  /** The next event; undefined at the end of the stream. */
+  next(): Promise<{ readonly event: string; readonly data: any } | undefined>;
+  /** All to the end. */
+  rest(): Promise<readonly { readonly event: string; readonly data: any }[]>;
+  leave(): void;
+}
+
+export async function startWorkflowService(options: WorkflowServiceOptions = {}): Promise<WorkflowService> {
+  const folder = options.dataDir === undefined ? temporaryFolder() : undefined;
+  const dataDir = options.dataDir ?? folder!.path;
+  const definitionsDir = join(dataDir, "workflows");
+  const telemetry = createMemoryTelemetry();
+  const nodes = options.nodes ?? createScriptedNodes();
+  const token = "token" in options ? options.token : SERVICE_TOKEN;
+  const deploy = (name: string, definition: string | object) => {
+    const path = join(definitionsDir, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(join(dataDir, "deploying"), typeof definition === "string" ? definition : JSON.stringify(definition));
+    renameSync(join(dataDir, "deploying"), path);
+  };
+  for (const [name, definition] of Object.entries(options.definitions ?? {})) deploy(name, definition);
+  const app = await createApp({
+    name: "workflow-service-under-test",
+    adapters: [
+      sqliteRecords({ path: join(dataDir, "records.sqlite") }),
+      sqliteLog({}),
+      embeddedEngine({ ...options.engine }),
+      fileSecrets({ path: join(dataDir, "credentials.json") }),
+      options.clock ? manualClock({ clock: options.clock }) : systemClock(),
+      randomIds(),
+      options.telemetry ?? memoryTelemetry({ telemetry }),
+      tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
+      hmacSigning({ key: new Secret("a key of this test") }),
+      unstorageDocuments({ id: "workflows", dir: definitionsDir }),
+      openWorkflowStarter(),
+      transformNode(),
+      ...nodes.adapters,
+      workflowServiceRuntime({ ...options.runtime }),
+      tokenAccess({ token: token === undefined ? undefined : new Secret(token) }),
+      ...(options.adapters ?? []),
+    ],
+    plugins: [workflowService({})],
+  });
+  const server = createServer(toNodeHandler(app.surface("workflow"))).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const grants = createGrants({ signing: app.port(ports.signing), clock: app.port(ports.clock), ids: app.port(ports.ids) });
+  let closing: Promise<void> | undefined;
+
+  const service: WorkflowService = {
+    ...{ url, app, nodes, telemetry, dataDir, deploy },
+    async call(method, path, body, { token: own = SERVICE_TOKEN, headers } = {}) {
+      const reply = await httpCall(url, {
+        method,
+        path,
+        headers: {
+          ...(own !== "" && { "x-workflow-service-token": own }),
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await reply.text();
+      return { status: reply.status, headers: reply.headers, body: text === "" ? undefined : JSON.parse(text) };
+    },
+    async trigger(workflowId, parameters) {
+      const answer = await service.call("POST", `/api/workflow/webhook?id=${workflowId}`, parameters ?? {});
+      if (answer.status !== 200) throw new Error(`A trigger was answered with ${answer.status}: ${JSON.stringify(answer.body)}`);
+      return answer.body.runId;
+    },
+    async detail(workflowId, runId) {
+      const answer = await service.call("GET", `/api/workflow/${workflowId}/runs/${runId}`);
+      if (answer.status !== 200) throw new Error(`A run was answered with ${answer.status}: ${JSON.stringify(answer.body)}`);
+      return answer.body;
+    },
+    ended: (workflowId, runId) =>
+      service.until(workflowId, runId, ({ status }) => status !== "running" && status !== "waiting_human"),
+    async until(workflowId, runId, isSo) {
+      for (;;) {
+        const detail = await service.detail(workflowId, runId);
+        if (isSo(detail)) return detail;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    },
+    events: (runId) => subscribe(`${url}/api/workflow/events?runId=${runId}`),
+    grant: async (order) => (await grants.issue(order)).executionGrantId,
+    close() {
+      return (closing ??= (async () => {
+        server.close();
+        await app.close();
+        server.closeAllConnections();
+        folder?.remove();
+      })());
+    },
+    [Symbol.asyncDispose]: () => service.close(),
+  };
+  return service;
+}
+
+async function subscribe(url: string): Promise<EventSubscription> {
+  const leaving = new AbortController();
+  const answer = await fetch(url, { headers: { "x-workflow-service-token": SERVICE_TOKEN }, signal: leaving.signal });
+  if (answer.status !== 200) throw new Error(`Events were answered with ${answer.status}: ${await answer.text()}`);
+  const stream = answer.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  const reader = stream.getReader();
+  const next = async () => {
+    const { done, value } = await reader.read();
+    return done ? undefined : { event: value.event ?? "message", data: JSON.parse(value.data) as unknown };
+  };
+  return {
+    next,
+    async rest() {
+      const all: { event: string; data: any }[] = [];
+      for (let event = await next(); event; event = await next()) all.push(event);
+      return all;
+    },
+    leave: () => leaving.abort(),
+  };
+}
