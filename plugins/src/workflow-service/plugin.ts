@@ -1,5 +1,5 @@
 import { definePlugin, parseJsonBody, ports } from "@portico/core";
-import type { Deployed } from "./definition/catalogue.ts";
+import type { Definition } from "./definition/definition.ts";
 import { workflowServiceConfig } from "./config.ts";
 import { workflowServiceContract } from "./contract.ts";
 import { workflowErrors } from "./errors.ts";
@@ -65,13 +65,13 @@ export const workflowService = definePlugin({
     };
 
     /** Starts the one run of a grant. */
-    const startGranted = async (grant: ExecutionGrant, deployed: Deployed, body: StartBody) => {
+    const startGranted = async (grant: ExecutionGrant, definition: Definition, body: StartBody) => {
       const { grantId, userId, bindingId, expiresAt } = grant;
       const binding = bindings.find(({ id }) => id === bindingId);
       if (bindingId !== undefined && binding?.workflowId !== grant.workflowId) throw workflowErrors.execution_grant_invalid();
       const runId = given.ids.id(`wrun_${clock.now().toString(36).padStart(9, "0")}`);
       const use = usedGrants.use(grantId, { runId, idempotencyKey: body.idempotencyKey, expiresAt });
-      await startRun({ ...deployed, parameters: body.parameters, runId, userId, binding, writes: [use] });
+      await startRun({ definition, parameters: body.parameters, runId, userId, binding, writes: [use] });
       return { runId, workflowId: grant.workflowId, status: "started" as const };
     };
 
@@ -87,10 +87,10 @@ export const workflowService = definePlugin({
       async workflows({ signal }) {
         const canRead = await reader(signal);
         const workflows = await Promise.all(
-          catalogue.list().map(async ({ definition: { id, name, description, creator, graph }, document }) => {
+          catalogue.list().map(async ({ id, name, description, creator, graph }) => {
             const last = await runs.last(id).catch(toStoreError);
             return {
-              ...{ id, name, description, creator, nodeCount: graph.nodes.size, dslPath: document },
+              ...{ id, name, description, creator, nodeCount: graph.nodes.size, dslPath: catalogue.pathOf(id) ?? id },
               ...(last && isReadable(last, canRead) && { lastRun: lastRunOf(last) }),
             };
           }),
@@ -100,11 +100,11 @@ export const workflowService = definePlugin({
 
       async trigger({ query: { id }, body, fail }) {
         if (typeof id !== "string" || id === "") throw fail.id_required();
-        const deployed = catalogue.find(id);
-        if (!deployed) throw fail.workflow_not_found();
+        const definition = catalogue.find(id);
+        if (!definition) throw fail.workflow_not_found();
         const parameters = body === "" ? {} : parseJsonBody(workflowServiceContract.trigger, body);
         try {
-          return { ...(await startRun({ ...deployed, parameters })), status: "started" as const };
+          return { ...(await startRun({ definition, parameters })), status: "started" as const };
         } catch (error) {
           throw toServiceError(error);
         }
@@ -153,12 +153,12 @@ export const workflowService = definePlugin({
           if (known) return known;
           if (grant.expiresAt <= clock.now()) throw fail.execution_grant_invalid();
           if (workflowId !== undefined && workflowId !== grant.workflowId) throw fail.execution_grant_invalid();
-          const deployed =
+          const definition =
             workflowId === undefined ? catalogue.findByPath(documentOf(definitionPath!)) : catalogue.find(workflowId);
-          if (!deployed) throw fail.workflow_not_found();
-          if (deployed.definition.id !== grant.workflowId) throw fail.execution_grant_invalid();
+          if (!definition) throw fail.workflow_not_found();
+          if (definition.id !== grant.workflowId) throw fail.execution_grant_invalid();
           try {
-            return await startGranted(grant, deployed, body);
+            return await startGranted(grant, definition, body);
           } catch (error) {
             // Another call with this grant was quicker.
             const other = error instanceof ports.RecordConflict ? await runOfGrant(grant, idempotencyKey) : undefined;

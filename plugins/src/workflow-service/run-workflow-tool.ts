@@ -5,7 +5,7 @@ import { workflowStarter } from "./workflow-starter.ts";
 
 const TOOL_ID = "RunWorkflow";
 
-const definition: ports.ToolDefinition = {
+const tool: ports.ToolDefinition = {
   id: TOOL_ID,
   name: TOOL_ID,
   description:
@@ -37,7 +37,7 @@ export const runWorkflowTool = defineAdapter({
   open({ starter }, _options: void): ports.ToolSource {
     return {
       id: "run-workflow",
-      list: async () => [definition],
+      list: async () => [tool],
       async call({ toolId, arguments: given, caller }, signal) {
         signal.throwIfAborted();
         if (toolId !== TOOL_ID) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
@@ -50,10 +50,10 @@ export const runWorkflowTool = defineAdapter({
         const { workflowId, parameters } = parsed.output;
         const { runtime } = starter;
         if (!runtime) throw new ports.ToolsUnavailable("The workflow service is not open");
-        const deployed = runtime.catalogue.find(workflowId);
-        if (!deployed) return answered({ error: `There is no workflow "${workflowId}"` }, true);
+        const definition = runtime.catalogue.find(workflowId);
+        if (!definition) return answered({ error: `There is no workflow "${workflowId}"` }, true);
         try {
-          const { runId } = await runtime.startRun({ ...deployed, parameters, userId: caller.userId });
+          const { runId } = await runtime.startRun({ definition, parameters, userId: caller.userId });
           return answered({ runId, workflowId, status: "started" }, false);
         } catch (error) {
           const refused = toServiceError(error);

@@ -1,7 +1,7 @@
 import { defineAdapter, definePort, type Port, ports, repeatUntilClosed, type Secret } from "@portico/core";
 import * as v from "valibot";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
-import { type Catalogue, openCatalogue } from "./definition/catalogue.ts";
+import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
 import { loadDefinition } from "./definition/load-definition.ts";
 import { createUsedGrants, type UsedGrants } from "./grants.ts";
 import { RUN_CONCURRENCY } from "./limits.ts";
@@ -78,15 +78,14 @@ export const workflowServiceRuntime = defineAdapter({
     const definitions = createStoredDefinitions({
       records,
       current(workflowId, hash) {
-        const deployed = catalogue.find(workflowId)?.definition;
+        const deployed = catalogue.find(workflowId);
         return deployed?.hash === hash ? deployed : undefined;
       },
       load(stored) {
-        const loaded = loadDefinition(stored, loading);
-        return "definition" in loaded ? loaded.definition : undefined;
+        return loadDefinition(stored, loading).definition;
       },
     });
-    const startRun = createStartRun({ engine, runs, definitions, clock, ids, instance });
+    const startRun = createStartRun({ engine, runs, definitions, clock, ids, instance, pathOf: (id) => catalogue.pathOf(id) });
     const cancelRun = createCancelRun({ engine, runs, clock });
     const world: World = {
       ...{ clock, gates, log: telemetry.log, nodes: table.nodes, turns: agents[0]?.turns },

@@ -2,9 +2,14 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { describe, expect, it } from "vitest";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
-const form = { type: "object", required: ["severity"], properties: { severity: { type: "integer" } }, additionalProperties: false };
+const form = {
+  type: "object",
+  required: ["severity"],
+  properties: { severity: { type: "integer" } },
+  additionalProperties: false,
+};
 const gated = {
-  parameters: { type: "object", properties: { what: { type: "string" } } },
+  parameters: { type: "object", properties: { what: { type: "string", default: "this" } } },
   nodes: {
     ok: { type: "human_gate", with: { title: "Go on?", message: "About ${{ parameters.what }}", form } },
     done: { type: "transform", needs: ["ok"], with: { value: "${{ nodes.ok.output.values.severity }}" } },
@@ -18,7 +23,9 @@ async function waiting(service: WorkflowService, parameters: object = { what: "a
   const detail = await service.until("gated", runId, ({ status }) => status === "waiting_human");
   const path = `/api/workflow/gated/runs/${runId}`;
   const decide = async (body: object, grant?: string) =>
-    service.call("POST", `${path}/gate`, body, { headers: { "x-execution-grant": grant ?? (await service.grant({ workflowId: "gated" })) } });
+    service.call("POST", `${path}/gate`, body, {
+      headers: { "x-execution-grant": grant ?? (await service.grant({ workflowId: "gated" })) },
+    });
   return { runId, detail, path, decide };
 }
 
@@ -26,7 +33,13 @@ describe("a gate (open points 8; workflow.md)", () => {
   it("is shown in detail, list and summary while it waits", async () => {
     await using service = await startWorkflowService({ definitions });
     const { runId, detail } = await waiting(service);
-    expect(detail.humanGate).toEqual({ nodeId: "ok", title: "Go on?", message: "About a bug", form, requestedAt: expect.any(String) });
+    expect(detail.humanGate).toEqual({
+      nodeId: "ok",
+      title: "Go on?",
+      message: "About a bug",
+      form,
+      requestedAt: expect.any(String),
+    });
     expect(detail.nodeResults.ok).toMatchObject({ type: "human_gate", status: "waiting" });
     const { body } = await service.call("GET", "/api/workflow/gated/runs");
     expect(body.runs).toMatchObject([{ runId, status: "waiting_human" }]);
@@ -46,7 +59,10 @@ describe("a gate (open points 8; workflow.md)", () => {
   });
 
   it("that is rejected fails the run, unless a node needs the rejection", async () => {
-    const needed = { nodes: { ok: gated.nodes.ok, no: { type: "transform", needs: ["ok.reject"], with: { value: "no" } } } };
+    const needed = {
+      parameters: gated.parameters,
+      nodes: { ok: gated.nodes.ok, no: { type: "transform", needs: ["ok.reject"], with: { value: "no" } } },
+    };
     await using service = await startWorkflowService({ definitions: { "gated.json": gated, "needed.json": needed } });
     const { runId, decide } = await waiting(service);
     expect((await decide({ decision: "reject" })).status).toBe(200);
@@ -56,7 +72,10 @@ describe("a gate (open points 8; workflow.md)", () => {
     await service.until("needed", other, ({ status }) => status === "waiting_human");
     const headers = { "x-execution-grant": await service.grant({ workflowId: "needed" }) };
     await service.call("POST", `/api/workflow/needed/runs/${other}/gate`, { decision: "reject" }, { headers });
-    expect(await service.ended("needed", other)).toMatchObject({ status: "completed", nodeResults: { no: { status: "completed" } } });
+    expect(await service.ended("needed", other)).toMatchObject({
+      status: "completed",
+      nodeResults: { no: { status: "completed" } },
+    });
   });
 
   it("refuses values that break its form with the places, and goes on waiting", async () => {
@@ -72,12 +91,16 @@ describe("a gate (open points 8; workflow.md)", () => {
     ["no grant", async () => undefined],
     ["something that is none", async () => "grant_e30.c2lnbmF0dXJl"],
     ["another workflow's", (service: WorkflowService) => service.grant({ workflowId: "other" })],
-    ["a changed one", async (service: WorkflowService) => (await service.grant({ workflowId: "gated" })).replace(/.$/, (last) => (last === "A" ? "B" : "A"))],
+    [
+      "a changed one",
+      async (service: WorkflowService) =>
+        (await service.grant({ workflowId: "gated" })).replace(/.$/, (last) => (last === "A" ? "B" : "A")),
+    ],
   ])("is not decided with %s", async (_what, make) => {
     await using service = await startWorkflowService({ definitions });
     const { path } = await waiting(service);
     const grant = await make(service);
-    const headers = grant === undefined ? {} : { "x-execution-grant": grant };
+    const headers: Record<string, string> = grant === undefined ? {} : { "x-execution-grant": grant };
     const answer = await service.call("POST", `${path}/gate`, { decision: "approve", values: { severity: 1 } }, { headers });
     expect(answer).toMatchObject({ status: 403, body: { error: "execution_grant_invalid" } });
     const cancelled = await service.call("POST", `${path}/cancel`, undefined, { headers });
@@ -95,7 +118,16 @@ describe("a gate (open points 8; workflow.md)", () => {
 
   it("is decided once: the same again is the same, the opposite is 409", async () => {
     await using service = await startWorkflowService({
-      definitions: { "gated.json": { nodes: { ...gated.nodes, hold: { type: "repeatable", needs: ["ok"], with: { gate: "hold" } }, second: { type: "human_gate", needs: ["hold"], with: { title: "Again?" } } } } },
+      definitions: {
+        "gated.json": {
+          parameters: gated.parameters,
+          nodes: {
+            ...gated.nodes,
+            hold: { type: "repeatable", needs: ["ok"], with: { gate: "hold" } },
+            second: { type: "human_gate", needs: ["hold"], with: { title: "Again?" } },
+          },
+        },
+      },
     });
     const { decide, runId } = await waiting(service, {});
     const both = await Promise.all([decide({ decision: "approve", values: { severity: 1 } }), decide({ decision: "reject" })]);
@@ -105,11 +137,18 @@ describe("a gate (open points 8; workflow.md)", () => {
   });
 
   it("a run that waits at none is 409, an unknown run 404, and another workflow's run 404", async () => {
-    await using service = await startWorkflowService({ definitions: { ...definitions, "plain.json": { nodes: { a: { type: "transform", with: { value: 1 } } } } } });
+    await using service = await startWorkflowService({
+      definitions: { ...definitions, "plain.json": { nodes: { a: { type: "transform", with: { value: 1 } } } } },
+    });
     const runId = await service.trigger("plain");
     await service.ended("plain", runId);
     const call = async (workflowId: string, run: string) =>
-      service.call("POST", `/api/workflow/${workflowId}/runs/${run}/gate`, { decision: "approve" }, { headers: { "x-execution-grant": await service.grant({ workflowId }) } });
+      service.call(
+        "POST",
+        `/api/workflow/${workflowId}/runs/${run}/gate`,
+        { decision: "approve" },
+        { headers: { "x-execution-grant": await service.grant({ workflowId }) } },
+      );
     expect((await call("plain", runId)).status).toBe(409);
     expect((await call("plain", "wrun_none")).status).toBe(404);
     expect((await call("gated", runId)).status).toBe(404);
@@ -151,14 +190,22 @@ describe("a gate (open points 8; workflow.md)", () => {
 
 describe("cancelling (open points 8)", () => {
   it("ends the run as cancelled, whether it waits or works, once", async () => {
-    await using service = await startWorkflowService({ definitions: { ...definitions, "work.json": { nodes: { a: { type: "scripted", with: { gate: "never" } } } } } });
+    await using service = await startWorkflowService({
+      definitions: { ...definitions, "work.json": { nodes: { a: { type: "scripted", with: { gate: "never" } } } } },
+    });
     const gate = await waiting(service);
     const work = await service.trigger("work");
     await expect.poll(() => service.nodes.played.length).toBe(1);
-    for (const [workflowId, runId] of [["gated", gate.runId], ["work", work]] as const) {
+    for (const [workflowId, runId] of [
+      ["gated", gate.runId],
+      ["work", work],
+    ] as const) {
       const headers = { "x-execution-grant": await service.grant({ workflowId }) };
       const path = `/api/workflow/${workflowId}/runs/${runId}/cancel`;
-      expect(await service.call("POST", path, undefined, { headers })).toMatchObject({ status: 200, body: { runId, accepted: true } });
+      expect(await service.call("POST", path, undefined, { headers })).toMatchObject({
+        status: 200,
+        body: { runId, accepted: true },
+      });
       const detail = await service.ended(workflowId, runId);
       expect(detail).toMatchObject({ status: "cancelled", error: { code: "cancelled" } });
       expect(detail).not.toHaveProperty("humanGate");

@@ -12,18 +12,21 @@ describe("the service token (5; 7.2)", () => {
     expect(routes.filter(({ auth }) => auth !== "service")).toEqual([]);
   });
 
-  it.each(routes.map(({ method, path }) => [method, path]))("%s %s is 401 without it, with another, and with it elsewhere", async (method, path) => {
-    await using service = await startWorkflowService();
-    const token = "workflow-token-0123456789";
-    const answers = await Promise.all([
-      service.call(method, path, undefined, { token: "" }),
-      service.call(method, path, undefined, { token: "wrong" }),
-      service.call(method, path, undefined, { token: "", headers: { authorization: `Bearer ${token}` } }),
-      service.call(method, path, undefined, { token: "", headers: { "x-agent-service-token": token } }),
-      service.call(method, `${path}${path.includes("?") ? "&" : "?"}token=${token}`, undefined, { token: "" }),
-    ]);
-    for (const { status, body } of answers) expect([status, body.error]).toEqual([401, "unauthorized"]);
-  });
+  it.each(routes.map(({ method, path }) => [method, path]))(
+    "%s %s is 401 without it, with another, and with it elsewhere",
+    async (method, path) => {
+      await using service = await startWorkflowService();
+      const token = "workflow-token-0123456789";
+      const answers = await Promise.all([
+        service.call(method, path, undefined, { token: "" }),
+        service.call(method, path, undefined, { token: "wrong" }),
+        service.call(method, path, undefined, { token: "", headers: { authorization: `Bearer ${token}` } }),
+        service.call(method, path, undefined, { token: "", headers: { "x-agent-service-token": token } }),
+        service.call(method, `${path}${path.includes("?") ? "&" : "?"}token=${token}`, undefined, { token: "" }),
+      ]);
+      for (const { status, body } of answers) expect([status, body.error]).toEqual([401, "unauthorized"]);
+    },
+  );
 
   it.each(routes.map(({ method, path }) => [method, path]))("%s %s is 503 while no token is set", async (method, path) => {
     await using service = await startWorkflowService({ token: undefined });

@@ -2,8 +2,18 @@ import { describe, expect, it } from "vitest";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";
 import { startWorkflowService } from "../../harness/workflow-app.ts";
 
-const value = (output: unknown, needs: readonly string[] = [], more: object = {}) => ({ type: "transform", needs, with: { value: output }, ...more });
-const scripted = (given: object, needs: readonly string[] = [], more: object = {}) => ({ type: "scripted", needs, with: given, ...more });
+const value = (output: unknown, needs: readonly string[] = [], more: object = {}) => ({
+  type: "transform",
+  needs,
+  with: { value: output },
+  ...more,
+});
+const scripted = (given: object, needs: readonly string[] = [], more: object = {}) => ({
+  type: "scripted",
+  needs,
+  with: given,
+  ...more,
+});
 
 async function play(definition: object, parameters: object = {}, options: Parameters<typeof startWorkflowService>[0] = {}) {
   const service = await startWorkflowService({ definitions: { "w.json": definition }, ...options });
@@ -38,7 +48,11 @@ describe("a run (workflow.md)", () => {
         end: value("end", ["big", "odd", "other"]),
       },
     };
-    for (const [n, taken] of [[11, "big"], [3, "odd"], [4, "other"]] as const) {
+    for (const [n, taken] of [
+      [11, "big"],
+      [3, "odd"],
+      [4, "other"],
+    ] as const) {
       const { detail } = await play(definition, { n });
       const statuses = Object.fromEntries(["big", "odd", "other", "end"].map((id) => [id, detail.nodeResults[id].status]));
       expect(statuses).toEqual({ big: "skipped", odd: "skipped", other: "skipped", end: "completed", [taken]: "completed" });
@@ -59,7 +73,9 @@ describe("a run (workflow.md)", () => {
   });
 
   it("does not try again what trying cannot help", async () => {
-    const { detail, nodes } = await play({ nodes: { a: scripted({ fails: 9, retryable: false }, [], { retry: { attempts: 5, delay: "1ms" } }) } });
+    const { detail, nodes } = await play({
+      nodes: { a: scripted({ fails: 9, retryable: false }, [], { retry: { attempts: 5, delay: "1ms" } }) },
+    });
     expect(nodes.played).toHaveLength(1);
     expect(detail).toMatchObject({ status: "failed", error: { code: "scripted", nodeId: "a" } });
   });
@@ -87,7 +103,10 @@ describe("a run (workflow.md)", () => {
   });
 
   it("fails when its own time is over", async () => {
-    const { detail } = await play({ settings: { timeout: "50ms" }, nodes: { a: scripted({ gate: "never" }), b: value(1, ["a"]) } });
+    const { detail } = await play({
+      settings: { timeout: "50ms" },
+      nodes: { a: scripted({ gate: "never" }), b: value(1, ["a"]) },
+    });
     expect(detail).toMatchObject({ status: "failed", error: { code: "timeout" } });
     expect(detail.nodeResults).toMatchObject({ a: { status: "cancelled" }, b: { status: "cancelled" } });
   });
@@ -99,7 +118,10 @@ describe("a run (workflow.md)", () => {
   });
 
   it("fails in the author's words", async () => {
-    const { detail } = await play({ nodes: { a: { type: "fail", with: { message: "No ${{ parameters.what }}" } } } }, { what: "bread" });
+    const { detail } = await play(
+      { nodes: { a: { type: "fail", with: { message: "No ${{ parameters.what }}" } } } },
+      { what: "bread" },
+    );
     expect(detail).toMatchObject({ status: "failed", error: { code: "failed", message: "No bread" } });
   });
 
@@ -107,7 +129,10 @@ describe("a run (workflow.md)", () => {
     const { Secret } = await import("@portico/core");
     const { detail, nodes } = await play(
       {
-        nodes: { a: scripted({ say: "Bearer ${{ secrets.KEY }}" }), b: { type: "fail", needs: ["a"], with: { message: "with ${{ nodes.a.output }}" } } },
+        nodes: {
+          a: scripted({ say: "Bearer ${{ secrets.KEY }}" }),
+          b: { type: "fail", needs: ["a"], with: { message: "with ${{ nodes.a.output }}" } },
+        },
       },
       {},
       { runtime: { secrets: { KEY: new Secret("s3cr3t-value") } } },
@@ -128,7 +153,10 @@ describe("map and loop (workflow.md)", () => {
           with: {
             items: "${{ parameters.list }}",
             concurrency: 2,
-            nodes: { twice: { type: "transform", with: { value: "${{ item * 2 }}" } }, more: { type: "transform", needs: ["twice"], with: { value: "${{ nodes.twice.output + index }}" } } },
+            nodes: {
+              twice: { type: "transform", with: { value: "${{ item * 2 }}" } },
+              more: { type: "transform", needs: ["twice"], with: { value: "${{ nodes.twice.output + index }}" } },
+            },
             result: "${{ nodes.more.output }}",
           },
         },
@@ -143,7 +171,17 @@ describe("map and loop (workflow.md)", () => {
 
   it("map fails with its first item that fails, and aborts the others", async () => {
     const { detail } = await play({
-      nodes: { all: { type: "map", with: { items: [0, 1], concurrency: 2, nodes: { a: scripted({ say: "${{ item }}", fails: "${{ item }}" }) }, result: "${{ nodes.a.output }}" } } },
+      nodes: {
+        all: {
+          type: "map",
+          with: {
+            items: [0, 1],
+            concurrency: 2,
+            nodes: { a: scripted({ say: "${{ item }}", fails: "${{ item }}" }) },
+            result: "${{ nodes.a.output }}",
+          },
+        },
+      },
     });
     expect(detail).toMatchObject({ status: "failed", error: { code: "scripted" } });
     expect(detail.nodeResults["all[1].a"]).toMatchObject({ status: "failed" });
@@ -172,7 +210,12 @@ describe("map and loop (workflow.md)", () => {
     const nodes = createScriptedNodes();
     const list = Array.from({ length: 10_000 }, (_, at) => at);
     const definition = {
-      nodes: { all: { type: "map", with: { items: "${{ parameters.list }}", nodes: { a: value("${{ item + 1 }}") }, result: "${{ nodes.a.output }}" } } },
+      nodes: {
+        all: {
+          type: "map",
+          with: { items: "${{ parameters.list }}", nodes: { a: value("${{ item + 1 }}") }, result: "${{ nodes.a.output }}" },
+        },
+      },
       outputs: { sum: "${{ size(nodes.all.output) }}" },
     };
     const { detail } = await play(definition, { list }, { nodes });
@@ -183,7 +226,10 @@ describe("map and loop (workflow.md)", () => {
 
 describe("workflows that run workflows", () => {
   const child = { nodes: { a: value("${{ parameters.n + 1 }}") }, outputs: { n: "${{ nodes.a.output }}" } };
-  const parent = { nodes: { c: { type: "workflow", with: { workflow: "child", parameters: { n: "${{ parameters.n }}" } } } }, outputs: { n: "${{ nodes.c.output.n }}" } };
+  const parent = {
+    nodes: { c: { type: "workflow", with: { workflow: "child", parameters: { n: "${{ parameters.n }}" } } } },
+    outputs: { n: "${{ nodes.c.output.n }}" },
+  };
 
   it("give their outputs to the node that ran them, and are runs of their own", async () => {
     await using service = await startWorkflowService({ definitions: { "child.json": child, "parent.json": parent } });
@@ -195,7 +241,10 @@ describe("workflows that run workflows", () => {
 
   it("fail the node when they fail, and cannot go on for ever", async () => {
     await using service = await startWorkflowService({
-      definitions: { "parent.json": { nodes: { c: { type: "workflow", with: { workflow: "parent" } } } }, "lost.json": { nodes: { c: { type: "workflow", with: { workflow: "nowhere" } } } } },
+      definitions: {
+        "parent.json": { nodes: { c: { type: "workflow", with: { workflow: "parent" } } } },
+        "lost.json": { nodes: { c: { type: "workflow", with: { workflow: "nowhere" } } } },
+      },
     });
     const deep = await service.ended("parent", await service.trigger("parent"));
     expect(deep).toMatchObject({ status: "failed", error: { code: "workflow_failed" } });

@@ -70,7 +70,9 @@ describe("a trigger (4.2)", () => {
   it("takes an omitted body as an empty object", async () => {
     await using service = await startWorkflowService({ definitions });
     expect((await service.call("POST", "/api/workflow/webhook?id=free")).status).toBe(200);
-    const declared = await service.call("POST", "/api/workflow/webhook?id=free", "", { headers: { "content-type": "application/json" } });
+    const declared = await service.call("POST", "/api/workflow/webhook?id=free", "", {
+      headers: { "content-type": "application/json" },
+    });
     expect(declared.status).toBe(200);
   });
 

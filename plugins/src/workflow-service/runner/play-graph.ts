@@ -18,11 +18,13 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
   const play = new GraphPlay(running, graph, { ...outer, signal: over.signal });
   const abort = () => play.abort();
   outer.signal.addEventListener("abort", abort, { once: true });
+  // Stopped or parked: what never started will.
   let isGoingOn = false;
   try {
     return await play.run();
   } catch (error) {
-    isGoingOn = error instanceof ports.WorkParked || error instanceof ports.EngineStopped || error instanceof ports.EngineFenced;
+    const { signal } = running.context;
+    isGoingOn = signal.aborted && error === signal.reason && !(error instanceof ports.WorkCancelled);
     throw error;
   } finally {
     outer.signal.removeEventListener("abort", abort);

@@ -60,7 +60,8 @@ export class Ledger {
   /** Write down what is not written yet. Throws LogUnavailable. */
   async write(): Promise<void> {
     await this.#recalling;
-    await this.#writing;
+    // Asked again without a turn in between: others have waited for the same.
+    while (this.#writing) await this.#writing;
     if (this.#tail.length === 0) return;
     const { entries, chunk } = this.#chunk();
     this.#writing = this.#log.append(ledgerStream(this.runId), chunk).then(() => this.#forget(entries));
@@ -74,7 +75,8 @@ export class Ledger {
   /** Write the last entries and the run's end, in one commit. Throws LogUnavailable, RecordsUnavailable and RecordConflict. */
   async end(records: readonly ports.Write[], finalOutputs: unknown): Promise<void> {
     await this.#recalling;
-    await this.#writing;
+    // Asked again without a turn in between: others have waited for the same.
+    while (this.#writing) await this.#writing;
     const { entries, chunk } = this.#chunk();
     const last: LedgerChunk = { ...chunk, ...(finalOutputs !== undefined && { finalOutputs }) };
     await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: last }], { records });

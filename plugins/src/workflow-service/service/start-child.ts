@@ -1,5 +1,5 @@
 import { ports, ServiceError } from "@portico/core";
-import type { Catalogue } from "../definition/catalogue.ts";
+import type { Catalogue } from "../definition/open-catalogue.ts";
 import { WORKFLOW_DEPTH } from "../limits.ts";
 import type { ChildRun } from "../runner/running.ts";
 import type { StartRun } from "./start-runs.ts";
@@ -7,8 +7,8 @@ import type { StartRun } from "./start-runs.ts";
 /** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
 export function createStartChild({ catalogue, startRun }: { readonly catalogue: Catalogue; readonly startRun: StartRun }) {
   return async ({ runId, workflowId, parameters, parent, nodeId }: ChildRun): Promise<void> => {
-    const deployed = catalogue.find(workflowId);
-    if (!deployed) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
+    const definition = catalogue.find(workflowId);
+    if (!definition) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
     const depth = (parent.parent?.depth ?? 0) + 1;
     if (depth > WORKFLOW_DEPTH)
       throw new ports.NodeFailed("workflow_too_deep", `Workflows run each other at most ${WORKFLOW_DEPTH} deep`, {
@@ -19,7 +19,7 @@ export function createStartChild({ catalogue, startRun }: { readonly catalogue: 
     try {
       const { bindingId, boardId, taskId, userId } = parent;
       await startRun({
-        ...{ ...deployed, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId },
+        ...{ definition, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId },
         binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
         parent: { runId: parent.runId, nodeId, depth },
       });

@@ -12,8 +12,6 @@ export const RUN_KIND = "workflow-run";
 /** What is known of a run before there is one. */
 export interface RunOrder {
   readonly definition: Definition;
-  /** The document that it came from. */
-  readonly document: string;
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Given where the same order again must be the same run. */
   readonly runId?: string | undefined;
@@ -39,14 +37,16 @@ export function createStartRun(given: {
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
   readonly instance: string;
+  /** The document that a definition stands in. */
+  pathOf(workflowId: string): string | undefined;
 }) {
-  const { engine, runs, definitions, clock, ids, instance } = given;
+  const { engine, runs, definitions, clock, ids, instance, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
-    const { definition, document, userId, binding, parent, writes = [] } = order;
+    const { definition, userId, binding, parent, writes = [] } = order;
     const checked = checkSchema(definition.parameters, order.parameters);
     if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
-    await definitions.keep(definition, document);
+    await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
     const now = clock.now();
     const runId = order.runId ?? newRunId(ids, now);
     const record: RunRecord = {

@@ -1,8 +1,9 @@
+import { ports } from "@portico/core";
 import type { NodePlay } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
 import { scopeOf } from "../running.ts";
 
-/** Takes the first case that holds, or `else`; without that it takes none, and what needs a case is skipped. */
+/** Takes the first case that holds, or else `else`; fails where there is neither. */
 export async function playBranch({ running, node, frame, inputs }: NodePlay): Promise<NodeResult> {
   const scope = scopeOf(running, frame);
   const cases = node.with["cases"];
@@ -13,5 +14,7 @@ export async function playBranch({ running, node, frame, inputs }: NodePlay): Pr
     taken = name;
     break;
   }
-  return { output: { case: taken ?? null }, case: taken, attempts: 1 };
+  if (taken === undefined)
+    throw new ports.NodeFailed("no_case", "None of the cases holds, and there is no `else`", { retryable: false });
+  return { output: { case: taken }, case: taken, attempts: 1 };
 }

@@ -3,8 +3,8 @@ import { orAborted } from "../or-aborted.ts";
 import { type NodePlay, parseInput } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
 
-/** Milliseconds, or milliseconds since 1970. */
-type WaitInput = { readonly for: number } | { readonly until: number };
+/** Milliseconds, or ISO 8601. */
+type WaitInput = { readonly for: number } | { readonly until: string };
 
 /** Waits for a time, or until one; however long, it costs a record. */
 export async function playWait(play: NodePlay): Promise<NodeResult> {
@@ -13,7 +13,9 @@ export async function playWait(play: NodePlay): Promise<NodeResult> {
   const input = parseInput(node.rules, inputs) as WaitInput;
   const startedAt = await context.step(workName(nodeId, "begun"), async () => world.clock.now(), { repeatable: true });
   const waitedMs =
-    "for" in input && input.for !== undefined ? input.for : Math.max(0, (input as { until: number }).until - startedAt);
+    "for" in input && input.for !== undefined
+      ? input.for
+      : Math.max(0, Date.parse((input as { until: string }).until) - startedAt);
   const left = startedAt + waitedMs - world.clock.now();
   if (left > 0) {
     // No longer than the run's own time: somebody must be there when it is over.
