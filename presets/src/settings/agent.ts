@@ -29,10 +29,7 @@ export const agentSchema = v.optional(
     allowedOrigins: v.optional(
       fromEnv(
         "PORTICO_ALLOWED_ORIGINS",
-        v.pipe(
-          v.array(origin()),
-          v.description("Origins of web pages that may call the agent service, beside its own."),
-        ),
+        v.pipe(v.array(origin()), v.description("Origins of web pages that may call the agent service, beside its own.")),
       ),
       [],
     ),

@@ -30,10 +30,7 @@ export const workflowSchema = v.optional(
     allowedOrigins: v.optional(
       fromEnv(
         "PORTICO_WORKFLOW_ALLOWED_ORIGINS",
-        v.pipe(
-          v.array(origin()),
-          v.description("Origins of web pages that may call the workflow service, beside its own."),
-        ),
+        v.pipe(v.array(origin()), v.description("Origins of web pages that may call the workflow service, beside its own.")),
       ),
       [],
     ),
