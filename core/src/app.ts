@@ -3,7 +3,7 @@ import type { Adapter } from "./adapter.ts";
 import { builtIn } from "./built-in.ts";
 import { Container } from "./container.ts";
 import { NodePathTable } from "./http/node-path-table.ts";
-import { type InstalledRoute, type SurfaceServices, sayings } from "./http/pipeline.ts";
+import { type InstalledRoute, sayings } from "./http/pipeline.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Needs, Port } from "./port.ts";
 import { clock, ids, nodePaths, telemetry } from "./ports/index.ts";
@@ -50,7 +50,7 @@ export async function createApp(preset: Preset): Promise<App> {
       assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, container);
       container.put(adapter.spec.port, await adapter.spec.open(container.give(adapter.spec.needs), adapter.options, scope));
     }
-    const services: SurfaceServices = {
+    const services = {
       clock: container.has(clock) ? container.get(clock) : builtIn.clock,
       ids: container.has(ids) ? container.get(ids) : builtIn.ids,
       telemetry: container.has(telemetry) ? container.get(telemetry) : builtIn.telemetry,
@@ -63,6 +63,8 @@ export async function createApp(preset: Preset): Promise<App> {
     for (const plugin of plugins) await install(plugin, container, surfaceOf, scope);
     for (const surface of served.surfaces) surfaceOf(surface);
     await ready();
+    // The last to be opened: nothing that a source reads from is closed before its readers are gone.
+    scope.onClose(() => surfaces.forEach((surface) => surface.endEventStreams()));
   } catch (error) {
     await close().catch(() => {});
     throw error;

@@ -59,7 +59,8 @@ export const reply = {
   /** The handler returns nothing: 204. */
   empty: () => ({ kind: "empty", status: 204 }) as const,
   /**
-   * The handler yields events; they are sent as server-sent events. What it throws before it returns its iterable is an ordinary error
+   * The handler yields events; they are sent as server-sent events, and after 15 seconds of silence a comment that readers pass over. When
+   * the service stops, the stream ends and `signal` aborts. What it throws before it returns its iterable is an ordinary error
    * answer; what the iterable throws later is sent as an event `error`, in the contract's envelope, and then the stream breaks.
    */
   events: <E extends Events>(events: E) => ({ kind: "events", status: 200, events }) as const,

@@ -5,6 +5,7 @@ import { toNodeHandler } from "srvx/node";
 import { answerFetch } from "./http/answer-fetch.ts";
 import { answerNode } from "./http/answer-node.ts";
 import { DirectRoutes } from "./http/direct-routes.ts";
+import { EventStreams } from "./http/event-streams.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
 import { withOrigins } from "./http/origins.ts";
 import { refuseUpgrade } from "./http/refuse-upgrade.ts";
@@ -27,6 +28,11 @@ export interface Surface {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
   /** Whether the answer may take as long as the client stays, which whoever drains a server needs to know. */
   isHeldOpen(request: Pick<IncomingMessage, "url">): boolean;
+  /**
+   * End the event streams that are open, as if their sources had ended, and from now on each that opens: whoever drains a server would wait
+   * for them. Their readers ask again, and find another process or the next one. The app does it first when it closes.
+   */
+  endEventStreams(): void;
 }
 
 /** What a preset says of a whole surface. */
@@ -46,10 +52,11 @@ export interface SurfaceBuilder extends Surface {
 /** `nodePaths` is looked into at every Node request: what is served there goes before the routes. */
 export function createSurface(
   name: string,
-  services: SurfaceServices,
+  given: Omit<SurfaceServices, "streams">,
   nodePaths: ReadonlyMap<string, NodePath>,
   options?: SurfaceOptions,
 ): SurfaceBuilder {
+  const services: SurfaceServices = { ...given, streams: new EventStreams() };
   const paths = new Map<string, PathRoutes>();
   const direct = new DirectRoutes();
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
@@ -72,6 +79,7 @@ export function createSurface(
   return {
     name,
     fetch,
+    endEventStreams: () => services.streams.end(),
     isHeldOpen: (request) => nodePaths.has(pathOf(request.url)),
     upgrade(request, socket, head) {
       const served = nodePaths.get(pathOf(request.url));

@@ -1,6 +1,9 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { systemClock } from "@portico/adapters/clock/system";
+import { codeNode } from "@portico/adapters/workflow-nodes/code";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { transformNode } from "@portico/adapters/workflow-nodes/transform";
 import { afterAll, beforeAll, describe } from "vitest";
 import { workflowNodesConformance } from "./workflow-nodes.ts";
 
@@ -29,3 +32,27 @@ describe("with a service on this machine", () => {
     hangs: { url: `${url}/hang` },
   }));
 });
+
+workflowNodesConformance("transform, of a value", () => ({
+  adapter: transformNode({}),
+  others: [systemClock()],
+  works: { value: { a: [1, "b", null] } },
+  broken: [{}, { value: 1, jsonata: "a" }, { jsonata: 5 }, { jsonata: "" }],
+}));
+
+workflowNodesConformance("transform, by JSONata", () => ({
+  adapter: transformNode({}),
+  others: [systemClock()],
+  works: { jsonata: "$sum(items.(price * n))", input: { items: [{ price: 2, n: 3 }] } },
+  fails: { jsonata: "$number(a)", input: { a: "hidden-word" } },
+  hangs: { jsonata: "$match(a, /^(a+)+$/)", input: { a: `${"a".repeat(40)}!` } },
+}));
+
+workflowNodesConformance("code", () => ({
+  adapter: codeNode({}),
+  others: [systemClock()],
+  works: { language: "javascript", source: "return input.items.length", input: { items: [1, 2] } },
+  broken: [{}, { language: "python", source: "1" }, { source: "" }],
+  fails: { source: "return input.missing.name", input: { a: "hidden-word" } },
+  hangs: { source: "for (;;);" },
+}));

@@ -19,11 +19,13 @@ import { type Adapter, type App, createApp, ports, Secret } from "@portico/core"
 import { toNodeHandler } from "@portico/core/node";
 import { workflowService } from "@portico/plugins/workflow-service";
 import { tokenAccess } from "@portico/plugins/workflow-service/access";
+import { agentsForWorkflows } from "@portico/plugins/workflow-service/agents";
+import { runWorkflowTool } from "@portico/plugins/workflow-service/run-workflow-tool";
 import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service/grants";
 import { workflowServiceRuntime } from "@portico/plugins/workflow-service/runtime";
 import { openWorkflowStarter } from "@portico/plugins/workflow-service/starter";
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import type { Answer } from "./agent-app.ts";
+import { type AgentService, type AgentServiceOptions, type Answer, startAgentService } from "./agent-app.ts";
 import { type Call, httpCall } from "./http-call.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { createScriptedNodes, type ScriptedNodes } from "./scripted-node.ts";
@@ -43,6 +45,8 @@ export interface WorkflowServiceOptions {
   readonly runtime?: Parameters<typeof workflowServiceRuntime>[0];
   /** In place of the one in memory. */
   readonly telemetry?: Adapter;
+  /** With agents beside, as these options say; by default there are none. */
+  readonly agents?: AgentServiceOptions;
 }
 
 /** A workflow service in this process: real stores in a folder, real files, real HTTP; nodes of types of its own do what tests say. */
@@ -52,6 +56,8 @@ export interface WorkflowService extends AsyncDisposable {
   readonly nodes: ScriptedNodes;
   readonly telemetry: MemoryTelemetry;
   readonly dataDir: string;
+  /** Where there are agents beside. */
+  readonly agents: AgentService | undefined;
   /** A call with the service token; `""` is none. A body is JSON, a string is sent as it is. */
   call(method: string, path: string, body?: unknown, more?: CallOptions): Promise<Answer>;
   /** Trigger and await the 200; answers the run's id. */
@@ -96,28 +102,34 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     renameSync(join(dataDir, "deploying"), path);
   };
   for (const [name, definition] of Object.entries(options.definitions ?? {})) deploy(name, definition);
-  const app = await createApp({
-    name: "workflow-service-under-test",
-    adapters: [
-      sqliteRecords({ path: join(dataDir, "records.sqlite") }),
-      sqliteLog({}),
-      embeddedEngine({ ...options.engine }),
-      fileSecrets({ path: join(dataDir, "credentials.json") }),
-      options.clock ? manualClock({ clock: options.clock }) : systemClock(),
-      randomIds(),
-      options.telemetry ?? memoryTelemetry({ telemetry }),
-      tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
-      hmacSigning({ key: new Secret("a key of this test") }),
-      unstorageDocuments({ id: "workflows", dir: definitionsDir }),
-      openWorkflowStarter(),
-      transformNode(),
-      ...nodes.adapters,
-      workflowServiceRuntime({ ...options.runtime }),
-      tokenAccess({ token: token === undefined ? undefined : new Secret(token) }),
-      ...(options.adapters ?? []),
-    ],
-    plugins: [workflowService({})],
-  });
+  const own: readonly Adapter[] = [
+    hmacSigning({ key: new Secret("a key of this test") }),
+    unstorageDocuments({ id: "workflows", dir: definitionsDir }),
+    openWorkflowStarter(),
+    transformNode(),
+    ...nodes.adapters,
+    workflowServiceRuntime({ ...options.runtime }),
+    tokenAccess({ token: token === undefined ? undefined : new Secret(token) }),
+    ...(options.adapters ?? []),
+  ];
+  const agents = options.agents && (await startBesideAgents({ ...options.agents, dataDir }, own));
+  const app =
+    agents?.app ??
+    (await createApp({
+      name: "workflow-service-under-test",
+      adapters: [
+        sqliteRecords({ path: join(dataDir, "records.sqlite") }),
+        sqliteLog({}),
+        embeddedEngine({ ...options.engine }),
+        fileSecrets({ path: join(dataDir, "credentials.json") }),
+        options.clock ? manualClock({ clock: options.clock }) : systemClock(),
+        randomIds(),
+        options.telemetry ?? memoryTelemetry({ telemetry }),
+        tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
+        ...own,
+      ],
+      plugins: [workflowService({})],
+    }));
   const server = createServer(toNodeHandler(app.surface("workflow"))).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -125,7 +137,8 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
   let closing: Promise<void> | undefined;
 
   const service: WorkflowService = {
-    ...{ url, app, nodes, telemetry, dataDir, deploy },
+    ...{ url, app, nodes, dataDir, deploy, agents },
+    telemetry: agents?.telemetry ?? telemetry,
     async call(method, path, body, { token: own = SERVICE_TOKEN, headers } = {}) {
       const reply = await httpCall(url, {
         method,
@@ -171,7 +184,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     close() {
       return (closing ??= (async () => {
         server.close();
-        await app.close();
+        await (agents ?? app).close();
         server.closeAllConnections();
         folder?.remove();
       })());
@@ -179,6 +192,11 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     [Symbol.asyncDispose]: () => service.close(),
   };
   return service;
+}
+
+function startBesideAgents(options: AgentServiceOptions, own: readonly Adapter[]): Promise<AgentService> {
+  const adapters = [...own, agentsForWorkflows(), runWorkflowTool(), ...(options.adapters ?? [])];
+  return startAgentService({ ...options, adapters, plugins: [workflowService({}), ...(options.plugins ?? [])] });
 }
 
 async function subscribe(url: string): Promise<EventSubscription> {

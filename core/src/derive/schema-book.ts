@@ -6,15 +6,21 @@ export type JsonSchema = { readonly [keyword: string]: unknown } & {
   readonly required?: readonly string[];
 };
 
-/** JSON schemas of one document. What a schema refers to within itself moves to the document's own components. */
+/** JSON schemas of one document. What a schema refers to within itself moves to where the document keeps what is shared. */
 export class SchemaBook {
   readonly shared: Record<string, unknown> = {};
+  readonly #home: string;
+
+  /** `home` is where the document keeps what is shared, as `$ref` names it. */
+  constructor(home = "#/components/schemas/") {
+    this.#home = home;
+  }
 
   /** The schema of what goes over the wire, before any transformation. What JSON Schema cannot say is left out. */
   of(name: string, schema: Schema): JsonSchema {
     const { $schema: _dialect, $defs = {}, ...rest } = toJsonSchema(schema, { errorMode: "ignore", typeMode: "input" });
-    for (const [key, definition] of Object.entries($defs)) this.shared[`${name}.${key}`] = moved(definition, name);
-    return moved(rest, name) as JsonSchema;
+    for (const [key, definition] of Object.entries($defs)) this.shared[`${name}.${key}`] = moved(definition, this.#home + name);
+    return moved(rest, this.#home + name) as JsonSchema;
   }
 }
 
@@ -25,7 +31,7 @@ function moved(value: unknown, name: string): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [
       key,
-      key === "$ref" && typeof each === "string" ? each.replace("#/$defs/", `#/components/schemas/${name}.`) : moved(each, name),
+      key === "$ref" && typeof each === "string" ? each.replace("#/$defs/", `${name}.`) : moved(each, name),
     ]),
   );
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
 import type { RequestHead } from "../route.ts";
 import { lendBody, readDeclaredBody } from "./declared-body.ts";
-import { eventStream } from "./event-stream.ts";
+import { EVENT_STREAM_HEADERS, eventStream, type EventStreamAnswer } from "./event-stream.ts";
 import { exchanged } from "./exchange-fetch.ts";
 import { JSON_HEADERS } from "./json-headers.ts";
 import { JsonPieces } from "./json-pieces.ts";
@@ -69,7 +69,7 @@ export async function answerFetch(
         : await route.handler({ ...input, body: await parsedBody(route, request, services) } as never);
     const failed = (error: unknown) => render(error, routes, route, head, services, id);
     const opened = () => flushHead(request);
-    const response = withRequestId(toResponse(route, result, { trace, left, opened, failed }), id);
+    const response = withRequestId(toResponse(route, result, { trace, left, opened, failed, services }), id);
     // A stream is not over when its head is sent: it ends the trace itself.
     if (kind !== "events" && !(result instanceof JsonPieces)) trace.end({ status: response.status });
     return request.method === "HEAD" ? await headOnly(response) : response;
@@ -91,6 +91,7 @@ interface Ending {
   readonly trace: RequestTrace;
   readonly left: AbortController;
   readonly opened: () => void;
+  readonly services: SurfaceServices;
   readonly failed: (error: unknown) => { readonly error: { readonly code: string }; readonly body: string };
 }
 
@@ -108,16 +109,17 @@ function toResponse(route: InstalledRoute, result: unknown, ending: Ending): Res
     case "empty":
       return new FastResponse(null, { status: success.status });
     case "events": {
-      const stream = eventStream(result as AsyncIterable<{ event: string; data: unknown }>, {
+      const answer: EventStreamAnswer = {
         opened: ending.opened,
         ended: (error) => ending.trace.end({ status: success.status, ...(error && { error }) }),
-        left: () => ending.left.abort(new DOMException("The caller went away", "AbortError")),
+        left: (reason) => ending.left.abort(reason),
         render(thrown) {
           const { error, body } = ending.failed(thrown);
           return { code: error.code, body };
         },
-      });
-      return new FastResponse(stream, { headers: { "content-type": "text/event-stream", "cache-control": "no-store" } });
+      };
+      const stream = eventStream(result as AsyncIterable<{ event: string; data: unknown }>, answer, ending.services);
+      return new FastResponse(stream, { headers: EVENT_STREAM_HEADERS });
     }
     default:
       return result as Response;

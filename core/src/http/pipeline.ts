@@ -5,6 +5,7 @@ import type { Ids } from "../ports/ids.ts";
 import type { RequestTrace, Telemetry } from "../ports/telemetry.ts";
 import type { Events, Guard, RequestHead, RouteContract, Schema } from "../route.ts";
 import { BodyCut, BodySilent, BodyTooLarge } from "./body.ts";
+import type { EventStreams } from "./event-streams.ts";
 import { hasMediaType } from "./media-type.ts";
 
 /** Bytes of a JSON body where a route says nothing else. */
@@ -16,6 +17,7 @@ export interface SurfaceServices {
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly streams: EventStreams;
 }
 
 /** A contract's route with what its plugin made of it. */

@@ -9,9 +9,9 @@ export interface Listeners {
   /** Surface name to URL, in the order of the app's surfaces. */
   readonly urls: Readonly<Record<string, string>>;
   /**
-   * Accept nothing new, let what is in flight finish for up to `graceMs`, then cut it. Realtime connections would never finish: they are
-   * ended when nothing else is left and `working` is over, and their clients look for the service again. Answers how many other requests were
-   * cut.
+   * Accept nothing new, let what is in flight finish for up to `graceMs`, then cut it. Event streams and realtime connections would never
+   * finish: they are ended when `working` is over, the latter when nothing else is left, and their clients look for the service again. Answers
+   * how many other requests were cut.
    */
   drain(graceMs: number, working?: Promise<unknown>): Promise<number>;
 }
@@ -21,7 +21,7 @@ const HEADERS_MS = 30_000;
 /** Longer than load balancers usually keep an idle connection, so that the closing is theirs. */
 const KEEP_ALIVE_MS = 75_000;
 
-/** What realtime connections get to carry the last words of work that has ended. */
+/** What event streams and realtime connections get to carry the last words of work that has ended. */
 const LAST_WORDS_MS = 250;
 
 /** While a listener drains, connections are looked at so often. */
@@ -93,15 +93,20 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
         server.getConnections((_error, count) => tell(Math.max(count - polls.size - upgraded.size, 0)));
       // Nothing is kept per request for this: connections that become idle are looked for now that it matters.
       const sweep = setInterval(() => {
+        if (!isWorking) target.endEventStreams();
         server.closeIdleConnections();
         countOthers((others) => others === 0 && !isWorking && endHeld());
       }, SWEEP_MS);
       let cut = 0;
-      const timer = setTimeout(() => {
-        countOthers((others) => {
-          cut = others;
-          server.closeAllConnections();
-        });
+      let timer = setTimeout(() => {
+        // Also where work goes on to the last: an event stream is none of what is cut.
+        target.endEventStreams();
+        timer = setTimeout(() => {
+          countOthers((others) => {
+            cut = others;
+            server.closeAllConnections();
+          });
+        }, 2 * SWEEP_MS);
       }, graceMs);
       await closed;
       clearTimeout(await workEnds);

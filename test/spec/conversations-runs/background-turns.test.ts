@@ -269,6 +269,8 @@ describe("a turn that is stopped", () => {
       vi.spyOn(engine, "signal").mockImplementation((id, ...given) => (id === "work" ? away() : signal(id, ...given)));
       expect(await turns.stop(runId, reason)).toBe(true);
       expect(await runOf(runId)).toMatchObject({ status: "idle", interruption_reason: reason });
+      // Its work is still in line, and it is over.
+      expect(await turns.stop(runId, reason)).toBe(false);
       vi.mocked(engine.signal).mockRestore();
       await restart({ background: { concurrencyPerAgent: 1 } });
       expect(await told("work")).toEqual({ runId, status: "interrupted", output: "", reason });

@@ -1,5 +1,8 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { createManualClock } from "@portico/adapters/clock/manual";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, defineContract, defineErrors, definePlugin, reply } from "@portico/core";
+import { createApp, defineAdapter, defineContract, defineErrors, definePlugin, ports, reply } from "@portico/core";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { type HostKind, hostKinds, openHost } from "../../harness/hosts.ts";
@@ -35,6 +38,7 @@ describe.each(hostKinds)("an event stream on a %s host", (kind) => {
       "text/event-stream",
       "no-store",
     ]);
+    expect(response.headers.get("x-accel-buffering")).toBe("no");
     expect(response.headers.get("x-portico-request-id")).toMatch(/^req_/);
     expect(await response.text()).toBe(
       'event: tick\ndata: {"n":1}\n\nevent: tick\ndata: {"n":2,"text":"a\\nb"}\n\nevent: odd:end\ndata: null\n\n',
@@ -135,6 +139,150 @@ describe.each(hostKinds)("an event stream on a %s host", (kind) => {
   });
 });
 
+describe.each(hostKinds)("a silent event stream on a %s host", (kind) => {
+  const KEEP_ALIVE = ": keep-alive\n\n";
+
+  it("is sent a comment after every 15 seconds of silence, also before its first event", async () => {
+    await using service = await open(kind);
+    const read = readerOf(await service.call("/ticks/silent"));
+    for (let comments = 0; comments < 3; comments++) {
+      const next = read.next();
+      await service.silence(14_999);
+      expect(read.isWaiting()).toBe(true);
+      await service.silence(1);
+      expect(await next).toBe(KEEP_ALIVE);
+    }
+    await read.leave();
+  });
+
+  it("counts its silence from the last event on, and loses no event to a comment", async () => {
+    await using service = await open(kind);
+    const read = readerOf(await service.call("/ticks/told"));
+    const first = read.next();
+    await service.silence(14_999);
+    service.tell(1);
+    expect(await first).toBe(tick(1));
+    const second = read.next();
+    await service.silence(14_999);
+    expect(read.isWaiting()).toBe(true);
+    await service.silence(1);
+    expect(await second).toBe(KEEP_ALIVE);
+    const third = read.next();
+    await service.silence(15_000);
+    expect(await third).toBe(KEEP_ALIVE);
+    // A source that was asked again with each comment would give both at once, and there is room for one.
+    service.tell(2);
+    service.tell(3);
+    await settled(service);
+    expect(await read.untilText(tick(3))).toBe(tick(2) + tick(3));
+    await read.leave();
+  });
+
+  it("has no timer when it has ended, has broken, or was left", async () => {
+    await using service = await open(kind);
+    await (await service.call("/ticks/three")).text();
+    expect(service.timers()).toBe(0);
+    await readToTheEnd(await service.call("/ticks/crash"));
+    expect(service.timers()).toBe(0);
+    const read = readerOf(await service.call("/ticks/silent"));
+    void read.next();
+    await expect.poll(() => service.timers()).toBe(1);
+    await read.leave();
+    await expect.poll(() => service.timers()).toBe(0);
+  });
+
+  it("is sent nothing while its reader does not read, and then one comment at most", async () => {
+    await using service = await open(kind);
+    const response = await service.call(kind === "fetch" ? "/ticks/told" : "/ticks/endless");
+    await settled(service);
+    // Whoever does not read is not waited for either.
+    expect(service.timers()).toBe(0);
+    await service.silence(600_000);
+    const read = readerOf(response);
+    if (kind === "node") {
+      expect(await read.next()).toContain("event: tick");
+      return read.leave();
+    }
+    const first = read.next();
+    await service.silence(15_000);
+    expect(await first).toBe(KEEP_ALIVE);
+    await service.silence(600_000);
+    expect(service.timers()).toBe(0);
+    const next = read.next();
+    service.tell(1);
+    expect(await next).toBe(tick(1));
+    await read.leave();
+  });
+});
+
+describe.each(hostKinds)("a %s host that stops", (kind) => {
+  it.each<[what: string, how: string, (service: Awaited<ReturnType<typeof open>>) => unknown]>([
+    ["ends its event streams", "waiting", ({ surface }) => surface.endEventStreams()],
+    ["ends its event streams as it closes its app", "waiting", ({ app }) => app.close()],
+    ["ends those too whose sources do not listen", "deaf", ({ surface }) => surface.endEventStreams()],
+  ])("%s: a normal end, and no error", async (_what, how, stop) => {
+    await using service = await open(kind);
+    const read = readerOf(await service.call(`/ticks/${how}`));
+    expect(await read.next()).toBe(tick(1));
+    const rest = read.next();
+    await service.source.waiting;
+    await stop(service);
+    expect(await rest).toBeUndefined();
+    if (how === "waiting") await service.source.aborted;
+    expect(service.timers()).toBe(0);
+    expect(service.telemetry.requests).toMatchObject([{ status: 200, error: undefined }]);
+    expect(service.telemetry.lines).toEqual([]);
+  });
+
+  it("ends a stream that nobody reads just now, and each that comes later", async () => {
+    await using service = await open(kind);
+    const response = await service.call("/ticks/endless");
+    const read = readerOf(response);
+    await read.next();
+    await settled(service);
+    service.surface.endEventStreams();
+    await service.source.returned;
+    while ((await read.next()) !== undefined);
+    expect(await (await service.call("/ticks/three")).text()).toBe("");
+  });
+});
+
+it("a client sees the head of a silent stream before anything else (raw socket)", async () => {
+  await using service = await open("node");
+  const { hostname, port } = new URL(service.origin!);
+  const socket = connect(Number(port), hostname);
+  socket.setEncoding("utf8").write(`GET /ticks/silent HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
+  const [head] = (await once(socket, "data")) as [string];
+  expect(head).toMatch(/^HTTP\/1\.1 200 [^]*content-type: text\/event-stream\r\n[^]*\r\n\r\n$/i);
+  socket.destroy();
+});
+
+const tick = (n: number) => `event: tick\ndata: {"n":${n}}\n\n`;
+
+/** Reads the texts of an answer as they come; undefined is the end. */
+function readerOf(response: Response) {
+  const reader = response.body!.getReader();
+  const decoder = new TextDecoder();
+  let waiting = 0;
+  const next = async (): Promise<string | undefined> => {
+    waiting++;
+    const { value } = await reader.read();
+    waiting--;
+    return value && decoder.decode(value, { stream: true });
+  };
+  return {
+    next,
+    isWaiting: () => waiting > 0,
+    leave: () => reader.cancel(),
+    /** What comes until this text is among it. */
+    async untilText(wanted: string): Promise<string> {
+      let text = "";
+      while (!text.includes(wanted)) text += (await next()) ?? "";
+      return text;
+    },
+  };
+}
+
 /** Waits until the source has made nothing more for some turns of the event loop. */
 async function settled(service: { readonly source: Source }): Promise<void> {
   for (let quiet = 0, made = -1; quiet < 50; quiet++) {
@@ -160,6 +308,33 @@ async function open(kind: HostKind) {
   const returned = Promise.withResolvers<void>();
   const waiting = Promise.withResolvers<void>();
   const aborted = Promise.withResolvers<void>();
+  const clock = createManualClock();
+  let timers = 0;
+  const counted: ports.Clock = {
+    ...clock,
+    after(ms, run) {
+      timers++;
+      let isCounted = true;
+      const over = () => {
+        if (isCounted) timers--;
+        isCounted = false;
+      };
+      const timer = clock.after(ms, () => {
+        over();
+        run();
+      });
+      return {
+        ...timer,
+        cancel() {
+          over();
+          timer.cancel();
+        },
+      };
+    },
+  };
+  const countedClock = defineAdapter({ name: "counted", port: ports.clock, needs: {}, open: () => counted });
+  const told: number[] = [];
+  let wake = () => {};
   const source: Source = { made: 0, returned: returned.promise, waiting: waiting.promise, aborted: aborted.promise };
   const clockwork = definePlugin({
     name: "clockwork",
@@ -190,6 +365,20 @@ async function open(kind: HostKind) {
                 waiting.resolve();
                 await until(signal);
                 return aborted.resolve();
+              case "deaf":
+                yield say.tick({ n: 1 });
+                waiting.resolve();
+                return await new Promise<never>(() => {});
+              case "told":
+                for (;;) {
+                  while (told.length > 0) yield say.tick({ n: told.shift()! });
+                  await new Promise<void>((resolve) => {
+                    wake = resolve;
+                    if (signal.aborted) resolve();
+                    signal.addEventListener("abort", () => resolve(), { once: true });
+                  });
+                  if (signal.aborted) return;
+                }
               case "asked":
                 yield say.tick({ n: 1 });
                 return;
@@ -206,12 +395,26 @@ async function open(kind: HostKind) {
       },
     }),
   });
-  const app = await createApp({ name: "events", adapters: [memoryTelemetry({ telemetry })], plugins: [clockwork({})] });
+  const app = await createApp({
+    name: "events",
+    adapters: [memoryTelemetry({ telemetry }), countedClock()],
+    plugins: [clockwork({})],
+  });
   const host = await openHost(kind, app);
   return {
     telemetry,
     source,
+    app,
+    surface: app.surface("agent"),
+    origin: host.origin,
     call: host.call,
+    timers: () => timers,
+    /** Let time pass. On a Node host what it sets going takes some turns more. */
+    silence: (ms: number) => clock.advance(ms),
+    tell(n: number) {
+      told.push(n);
+      wake();
+    },
     async [Symbol.asyncDispose]() {
       await host[Symbol.asyncDispose]();
       await app.close();

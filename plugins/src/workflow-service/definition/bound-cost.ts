@@ -1,8 +1,8 @@
 import { BOUNDED_FUNCTIONS } from "./expression-language.ts";
 import { childrenOf, type Comprehension, type SyntaxNode } from "./syntax-tree.ts";
 
-/** Operators whose time goes with the size of what they are given; a comprehension can do them any number of times. */
-const SIZED = new Set(["+", "in", "==", "!=", "call", "rcall"]);
+/** Operators whose time goes with the size of what they are given, and how many elements of a list they do in a step. */
+const SIZED: Readonly<Record<string, number>> = { "+": 8, in: 32, "==": 32, "!=": 32, call: 8, rcall: 8 };
 
 /**
  * Have a parsed expression tell what it costs, before it is checked or evaluated: `spend` throws when it was too much. The library itself
@@ -25,20 +25,23 @@ export function boundCost(node: SyntaxNode, spend: (steps: number) => void): voi
   }
   const isMacro = alternate !== undefined || node.meta.macro !== undefined;
   if (node.op === "?:") allowAnyBranches(node);
+  // How long a list is, it knows.
+  const isSize = Array.isArray(node.args) && node.args[0] === "size";
+  const elements = isMacro || isSize ? undefined : SIZED[node.op];
   for (const child of childrenOf(node)) {
-    if (SIZED.has(node.op) && !isMacro) chargeFor(child, spend);
+    if (elements !== undefined) chargeFor(child, elements, spend);
     boundCost(child, spend);
   }
 }
 
-function chargeFor(operand: SyntaxNode, spend: (steps: number) => void): void {
+function chargeFor(operand: SyntaxNode, elements: number, spend: (steps: number) => void): void {
   // A literal is as long as it is written; what a comprehension makes was paid for as it was made.
   if (operand.op === "value" || operand.meta.alternate !== undefined || operand.meta.macro !== undefined) return;
   const { evaluate } = operand.meta;
   operand.setMeta("evaluate", (evaluator, node, context) => {
     const value: unknown = evaluate(evaluator, node, context);
     if (typeof value === "string") spend(value.length >> 6);
-    else if (Array.isArray(value)) spend(value.length >> 3);
+    else if (Array.isArray(value)) spend(Math.floor(value.length / elements));
     return value;
   });
 }

@@ -5,7 +5,7 @@ import { childrenOf, isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 /** What an expression at its place may name. */
 export interface Names {
   /** Nodes that are before it. */
-  readonly before: ReadonlySet<string>;
+  readonly before: Pick<ReadonlySet<string>, "has">;
   /** Nodes of its own graph and of those around it. */
   readonly known: ReadonlySet<string>;
   readonly isInside: { readonly map: boolean; readonly loop: boolean };
@@ -45,6 +45,7 @@ function walk(node: SyntaxNode, at: Walk): void {
   const chain = chainOf(node);
   if (chain && !at.bound.has(chain.root)) return walkChain(chain, at);
   if (node.op === "rcall") return walkMethod(node, at);
+  if (node.op === "map") checkKeys(node, at);
   for (const child of childrenOf(node)) walk(child, at);
 }
 
@@ -61,6 +62,15 @@ function walkMethod(node: SyntaxNode, at: Walk): void {
   if (first?.op === "id" && BINDING.has(method) && others.length > 0) return others.forEach((each) => walk(each, inside));
   if (method === "matches" && first?.op === "value") checkPattern(first, at);
   for (const each of args) walk(each, at);
+}
+
+/** The library leaves these keys out without a word. */
+const LOST_KEYS = new Set<unknown>(["__proto__", "constructor", "prototype"]);
+
+function checkKeys(map: SyntaxNode, { tell }: Walk): void {
+  for (const [key] of map.args as [SyntaxNode, SyntaxNode][]) {
+    if (key.op === "value" && LOST_KEYS.has(key.args)) tell(key.start, `An expression cannot make a key "${String(key.args)}"`);
+  }
 }
 
 function checkPattern(pattern: SyntaxNode, { tell }: Walk): void {

@@ -14,14 +14,23 @@ const UNKNOWN_KEYS_TOLD = 50;
 
 /** Everything in which a value breaks a schema, in words that hold no value. Never throws. */
 export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProblem[] {
-  const problems: ShapeProblem[] = [];
+  const { type, options, pipe } = schema as AnySchema;
+  // Of several shapes the one that was probably meant is held against it.
+  if (type === "union" && !pipe && options) return fewest(options.map((option) => checkShape(option as v.GenericSchema, value)));
+  const problems: ShapeProblem[] = listsForObjects(schema as AnySchema, value, []).map((path) => ({
+    path,
+    kind: "value",
+    message: "Expected an object, found a list",
+  }));
+  const lists = problems.map(({ path }) => path);
+  const isNew = ({ path }: ShapeProblem) => !lists.some((list) => list.every((key, index) => path[index] === key));
   let rest = value;
   // A strict object tells of its first unknown key only: without it, it tells of the next.
   for (let round = 0; round <= UNKNOWN_KEYS_TOLD; round++) {
     const { issues = [] } = v.safeParse(schema, rest);
     const unknownKeys = issues.filter(isUnknownKey).map(pathOf);
     if (unknownKeys.length === 0 || round === UNKNOWN_KEYS_TOLD) {
-      return [...problems, ...issues.map((issue) => toProblem(issue))];
+      return [...problems, ...issues.map((issue) => toProblem(issue)).filter(isNew)];
     }
     for (const path of unknownKeys) {
       const key = String(path.at(-1));
@@ -31,6 +40,24 @@ export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProble
     }
   }
   return problems;
+}
+
+function fewest(all: readonly ShapeProblem[][]): ShapeProblem[] {
+  return all.reduce((best, each) => (each.length < best.length ? each : best), all[0] ?? []);
+}
+
+const OBJECTS = new Set(["object", "strict_object", "loose_object", "object_with_rest", "record"]);
+
+/** Where a list stands for an object: the library takes it for one. */
+function listsForObjects(schema: AnySchema, value: unknown, path: Path): Path[] {
+  if (typeof value !== "object" || value === null) return [];
+  const [only, ...others] = unwrapped(schema);
+  if (!only || others.length > 0) return [];
+  if (Array.isArray(value) && OBJECTS.has(only.type ?? "")) return [path];
+  return Object.entries(value).flatMap(([key, each]) => {
+    const step = Array.isArray(value) ? Number(key) : key;
+    return below(only, step).flatMap((inner) => listsForObjects(inner, each, [...path, step]));
+  });
 }
 
 function isUnknownKey(issue: v.BaseIssue<unknown>): boolean {

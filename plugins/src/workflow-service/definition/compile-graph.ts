@@ -33,7 +33,7 @@ export interface Compiling {
 /** What nodes of a graph find around it. */
 export interface Surroundings {
   /** Nodes of the graphs around that are before this one. */
-  readonly before: ReadonlySet<string>;
+  readonly before: Names["before"];
   /** All nodes of the graphs around. */
   readonly known: ReadonlySet<string>;
   readonly isInside: Names["isInside"];
@@ -56,6 +56,7 @@ export function compileGraph(
   around: Surroundings,
   by: Compiling,
 ): Compiled {
+  if (Object.keys(written).length === 0) by.tell(by.source.problem(path, "There is at least one node"));
   const drafts = new Map(Object.entries(written).map(([id, value]) => [id, draftOf(id, value, [...path, id], around, by)]));
   const needs = new Map([...drafts].map(([id, { node }]) => [id, (node.needs ?? []).map((need) => toNeed(need).node)]));
   const known = new Set([...around.known, ...drafts.keys()]);
@@ -66,16 +67,17 @@ export function compileGraph(
       by.tell(by.source.problem([...path, circle[0]!, "needs"], `These nodes wait for each other in a circle: ${way}`));
     }
   }
-  const ancestors = ancestorsOf(needs);
   const compile = (id: string): GraphNode | undefined => {
-    const before = new Set([...around.before, ...(ancestors.get(id) ?? [])]);
+    // Most nodes name none that is before them: then nobody looks for those.
+    let ancestors: ReadonlySet<string> | undefined;
+    const before = { has: (other: string) => around.before.has(other) || (ancestors ??= ancestorsOf(id, needs)).has(other) };
     const names: Names = { before, known, isInside: around.isInside, secrets: by.secrets };
     checkNeeds(id, drafts, [...path, id, "needs"], by);
     return compileNode(drafts.get(id)!, [...path, id], names, around, by);
   };
   const order = "order" in ordered ? ordered.order : [...drafts.keys()];
   const nodes = new Map(order.map((id) => [id, compile(id)!]));
-  const before = new Set([...around.before, ...drafts.keys()]);
+  const before = { has: (id: string) => around.before.has(id) || drafts.has(id) };
   return { graph: { nodes }, after: { before, known, isInside: around.isInside, secrets: by.secrets } };
 }
 

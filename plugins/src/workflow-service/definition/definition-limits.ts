@@ -20,7 +20,7 @@ export const PROBLEMS_TOLD = 200;
 export const EXPRESSION_LENGTH = 10_000;
 
 /**
- * What one evaluation of an expression can cost: about a turn of a comprehension, 8 elements of a list or 64 characters of a text each.
+ * What one evaluation of an expression can cost: about a turn of a comprehension, 8 to 32 elements of a list or 64 characters of a text each.
  * Used up within a second or so, which the process spends on nothing else.
  */
 export const EXPRESSION_STEPS = 1_000_000;

@@ -13,8 +13,11 @@ export const caseName = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{1,64}$/, `The
 
 const text = (longest: number) => v.pipe(v.string(), v.maxLength(longest, `This text has at most ${longest} characters`));
 
+/** Any object of JSON. */
+export const anyObject = v.record(v.string(), v.unknown());
+
 /** JSON Schema 2020-12, as a document writes it. */
-export const jsonSchema = v.pipe(v.record(v.string(), v.unknown()), v.description("JSON Schema 2020-12."));
+export const jsonSchema = v.pipe(anyObject, v.description("JSON Schema 2020-12."));
 
 const retry = v.strictObject({
   attempts: v.pipe(
@@ -57,7 +60,7 @@ export const writtenNode = v.strictObject({
   if: v.optional(
     v.pipe(v.union([v.string(), v.boolean()]), v.description("A CEL expression: the node is skipped where it is false.")),
   ),
-  with: v.optional(v.pipe(v.record(v.string(), v.unknown()), v.description("What the node is given, by its type."))),
+  with: v.optional(v.pipe(anyObject, v.description("What the node is given, by its type."))),
   retry: v.optional(v.pipe(retry, v.description("What happens after an attempt that failed; default: no retry."))),
   timeout: v.optional(v.pipe(duration, v.description("Of one attempt."))),
   onError: v.optional(
@@ -70,11 +73,7 @@ export const writtenNode = v.strictObject({
 export type WrittenNode = v.InferOutput<typeof writtenNode>;
 
 /** Nodes by id; each is checked apart, so that one that is wrong does not hide the others. */
-export const writtenGraph = v.pipe(
-  v.record(v.string(), v.unknown()),
-  v.check((nodes) => Object.keys(nodes).length > 0, "There is at least one node"),
-  v.description("Nodes by id."),
-);
+export const writtenGraph = v.pipe(anyObject, v.description("Nodes by id."));
 
 /** The document, but for its nodes. */
 export const writtenDocument = v.strictObject({
@@ -91,9 +90,7 @@ export const writtenDocument = v.strictObject({
     }),
   ),
   nodes: writtenGraph,
-  outputs: v.optional(
-    v.pipe(v.record(v.string(), v.unknown()), v.description("What the run comes to: any JSON with expressions, by name.")),
-  ),
+  outputs: v.optional(v.pipe(anyObject, v.description("What the run comes to: any JSON with expressions, by name."))),
 });
 
 export function isDefinitionId(text: string): boolean {

@@ -75,9 +75,11 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
   }
   checkParameters(written.parameters, source, tell);
   // The document's own objects: parsed ones have lost keys such as `__proto__`.
-  const nodes = isRecord(usable["nodes"]) ? usable["nodes"] : {};
+  const nodes = isRecord(usable["nodes"]) ? usable["nodes"] : undefined;
   const around = { before: new Set<string>(), known: new Set<string>(), isInside: { map: false, loop: false }, depth: 0 };
-  const { graph, after } = compileGraph(nodes, ["nodes"], around, by);
+  const { graph, after } = nodes
+    ? compileGraph(nodes, ["nodes"], around, by)
+    : { graph: { nodes: new Map() }, after: { ...around, secrets: by.secrets } };
   const outputs = isRecord(usable["outputs"]) ? compileValue(usable["outputs"], ["outputs"], after, by) : undefined;
   return {
     id,
@@ -100,7 +102,7 @@ function checkParameters(
 ): void {
   if (!parameters) return;
   const fault = jsonSchemaFault(parameters);
-  if (fault !== undefined) tell(source.problem(["parameters"], fault));
+  if (fault !== undefined) return tell(source.problem(["parameters"], fault));
   const { type } = parameters;
   if (type !== undefined && type !== "object") {
     tell(source.problem(["parameters", "type"], "Parameters are an object: `type` is `object`, or is left out"));

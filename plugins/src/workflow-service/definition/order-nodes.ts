@@ -30,12 +30,8 @@ export function orderNodes(
   return circles.length > 0 ? { circles } : { order };
 }
 
-/** Every id with all that are before it, however far. Terminates on circles, too. */
-export function ancestorsOf(needs: Needs): ReadonlyMap<string, ReadonlySet<string>> {
-  return new Map([...needs.keys()].map((id) => [id, reachedFrom(id, needs)]));
-}
-
-function reachedFrom(id: string, needs: Needs): Set<string> {
+/** All that are before a node, however far. Terminates on circles, too. */
+export function ancestorsOf(id: string, needs: Needs): ReadonlySet<string> {
   const reached = new Set<string>();
   const open = [...(needs.get(id) ?? [])];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -21,7 +21,6 @@ export function parseDuration(text: string): number | undefined {
 /** Schema of a duration in a definition: a text in, milliseconds out, more than 0 and at most 366 days. */
 export const duration = v.pipe(
   v.string(),
-  v.description("A duration: `500ms`, `10s`, `5m`, `2h`, `1d`, or ISO 8601 such as `PT5M`."),
   v.regex(
     new RegExp(`${SHORT.source}|${ISO.source}`),
     "This is no duration: write `500ms`, `10s`, `5m`, `2h`, `1d`, or ISO 8601 without years and months, such as `PT5M`",

@@ -32,11 +32,15 @@ interface Place {
   readonly children?: ReadonlyMap<string | number, Place> | undefined;
 }
 
+const STRANGE_TAG = "Tags other than YAML's own core ones have no meaning here";
+const CORE_TAG = /^(?:!|tag:yaml\.org,2002:(?:map|seq|str|null|bool|int|float))$/;
+
 const YAML_OPTIONS = {
   version: "1.2",
   schema: "core",
   strict: true,
-  uniqueKeys: true,
+  // Told here: the parser compares each key with all before it, which takes minutes where there are many.
+  uniqueKeys: false,
   stringKeys: false,
   logLevel: "silent",
   prettyErrors: false,
@@ -53,6 +57,7 @@ export function readSource(text: string): { readonly source: Source } | { readon
   if (Buffer.byteLength(text) > DEFINITION_BYTES) {
     return { problems: [{ line: 1, column: 1, path: "$", message: "A definition is at most 1 MiB of text" }] };
   }
+  if (isNestedTooDeep(text)) return { problems: [{ line: 1, column: 1, path: "$", message: TOO_DEEP }] };
   const problems: DefinitionProblem[] = [];
   const reading = new Reading((offset, path, message) => problems.push(at(offset, path, message)));
   try {
@@ -71,9 +76,24 @@ export function readSource(text: string): { readonly source: Source } | { readon
   } catch (cause) {
     if (problems.length > 0) return { problems };
     // Deep nesting exhausts the stack of the parser itself.
-    const message = cause instanceof RangeError ? "The document is nested too deep" : "The document cannot be read";
+    const message = cause instanceof RangeError ? TOO_DEEP : "The document cannot be read";
     return { problems: [{ line: 1, column: 1, path: "$", message }] };
   }
+}
+
+const TOO_DEEP = "The document is nested too deep";
+const BRACKETS_OPEN = 2000;
+
+/** Brackets that nobody could have meant: the parser takes seconds over them before it gives up. */
+function isNestedTooDeep(text: string): boolean {
+  let open = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x5b || code === 0x7b) open++;
+    else if (code === 0x5d || code === 0x7d) open--;
+    if (open > BRACKETS_OPEN) return true;
+  }
+  return false;
 }
 
 /** One walk over what the parser found. */
@@ -101,6 +121,7 @@ class Reading {
     if (node === null) return none;
     if (isAlias(node)) return this.#followed(node, path, key);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+    if (node.tag !== undefined && !CORE_TAG.test(node.tag)) this.#tell(start, path, STRANGE_TAG);
     if (isScalar(node)) return { value: this.#scalar(node, path), place: { start, key, scalar: node } };
     this.#open.add(node);
     const read = this.#collection(node, path, start, key);
@@ -214,8 +235,7 @@ function placeInText(text: string, { scalar, start }: Place, offset: number): nu
 
 /** The parser's words, without what it quotes of the text. */
 function sentence(code: string, message: string): string {
-  if (code === "DUPLICATE_KEY") return "This key stands here twice";
-  if (code === "TAG_RESOLVE_FAILED") return "Tags other than YAML's own core ones have no meaning here";
+  if (code === "TAG_RESOLVE_FAILED") return STRANGE_TAG;
   const [first = ""] = message.split("\n");
   return `This is no YAML: ${first.replace(/ at line \d+, column \d+:?$/, "").replaceAll(/: ".*"$/g, "")}`;
 }

@@ -1,12 +1,12 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
-import { caseName } from "../definition/document-schema.ts";
+import { anyObject, caseName } from "../definition/document-schema.ts";
 
 export const branchNode: ports.NodeRules = {
   type: "branch",
   input: v.strictObject({
     cases: v.pipe(
-      v.record(v.string(), v.unknown()),
+      anyObject,
       v.check((cases) => Object.keys(cases).length > 0, "There is at least one case"),
       v.description("CEL expressions by the name of their case: the first that is true is taken."),
     ),

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
+import { anyObject } from "../definition/document-schema.ts";
 
 /** Of a loop that has an end of its own, but does not say how often it may turn. */
 const DEFAULT_ITERATIONS = 100;
@@ -20,7 +21,7 @@ export const loopNode: ports.NodeRules = {
       ),
       DEFAULT_ITERATIONS,
     ),
-    nodes: v.pipe(v.record(v.string(), v.unknown()), v.description("Nodes that run at each turn: a graph of its own.")),
+    nodes: v.pipe(anyObject, v.description("Nodes that run at each turn: a graph of its own.")),
     result: v.pipe(
       v.unknown(),
       v.description(

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
+import { anyObject } from "../definition/document-schema.ts";
 
 export const mapNode: ports.NodeRules = {
   type: "map",
@@ -15,7 +16,7 @@ export const mapNode: ports.NodeRules = {
       ),
       8,
     ),
-    nodes: v.pipe(v.record(v.string(), v.unknown()), v.description("Nodes that run for each element: a graph of its own.")),
+    nodes: v.pipe(anyObject, v.description("Nodes that run for each element: a graph of its own.")),
     result: v.pipe(
       v.unknown(),
       v.description("What becomes of each element: an expression. The node's output is the list of these."),

@@ -2,10 +2,14 @@ import type { ports } from "@portico/core";
 import * as v from "valibot";
 import { duration } from "../definition/parse-duration.ts";
 
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})$/;
+
 const time = v.pipe(
   v.string(),
-  v.isoTimestamp("This is no time: write ISO 8601 with a time zone, such as `2030-01-31T09:00:00Z`"),
-  v.check((text) => Number.isFinite(Date.parse(text)), "There is no such time"),
+  v.check(
+    (text) => TIME.test(text) && Number.isFinite(Date.parse(text)),
+    "This is no time: write ISO 8601 with a time zone, such as `2030-01-31T09:00:00Z`",
+  ),
 );
 
 export const waitNode: ports.NodeRules = {

@@ -28,8 +28,10 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
     throw error;
   } finally {
     outer.signal.removeEventListener("abort", abort);
-    over.abort();
-    await play.settled();
+    if (play.isWorking) {
+      over.abort();
+      await play.settled();
+    }
     if (!isGoingOn) play.tellCancelled();
   }
 }
@@ -71,6 +73,10 @@ class GraphPlay {
   abort(): void {
     this.#isAborted = true;
     this.#wake();
+  }
+
+  get isWorking(): boolean {
+    return this.#working.size > 0;
   }
 
   /** Resolves when nothing works any more. */

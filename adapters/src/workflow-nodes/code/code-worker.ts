@@ -1,0 +1,25 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { READY } from "../sandbox/job-thread.ts";
+import { isSpoiltBy, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
+import { type CodeJob, scriptOf } from "./script.ts";
+
+/** What a script finds beside the language, and what calls it. What it logs is dropped. */
+const CALLER = `(() => {
+  const ignore = () => {};
+  globalThis.console = { log: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore };
+  const { parse, stringify } = JSON;
+  return async (script, input) => stringify(await script(input === undefined ? undefined : parse(input))) ?? "null";
+})()`;
+
+parentPort?.on("message", (job: CodeJob) => parentPort?.postMessage(run(job)));
+parentPort?.postMessage(READY);
+
+/** In a sandbox of its own: one script finds nothing of another. */
+function run({ source, input }: CodeJob): SandboxAnswer {
+  const sandbox = new Sandbox(workerData as SandboxLimits);
+  const caller = sandbox.define(CALLER, "caller");
+  const outcome = sandbox.call(caller, [input], { text: scriptOf(source), name: "script" });
+  if (isSpoiltBy(outcome)) return { outcome, isSpoilt: true };
+  caller.dispose();
+  return { outcome, isSpoilt: !sandbox.dispose() };
+}

@@ -1,0 +1,35 @@
+import { ports } from "@portico/core";
+import type { SandboxOutcome } from "./sandbox.ts";
+import type { ThreadLimits } from "./sandbox-thread.ts";
+
+/** What a node says of a script that gave nothing, under codes that begin with a word of its own. */
+export interface FailureWords {
+  readonly code: string;
+  /** What failed: "The script". */
+  readonly subject: string;
+  readonly limits: ThreadLimits;
+  /** Where a script failed, in front of its own message; "" where that cannot be told. */
+  place(stack: string): string;
+}
+
+/** The JSON that a sandbox brought. Throws NodeFailed, which no retry helps: the script does the same again. */
+export function readOutcome(outcome: SandboxOutcome, words: FailureWords): unknown {
+  const { code, subject, limits, place } = words;
+  const fail = (kind: string, message: string) => new ports.NodeFailed(`${code}_${kind}`, message, { retryable: false });
+  switch (outcome.kind) {
+    case "text":
+      return JSON.parse(outcome.text) as unknown;
+    case "failed":
+      throw fail("failed", [place(outcome.stack), outcome.message].filter(Boolean).join(": "));
+    case "pending":
+      throw fail("failed", `${subject} waits for something that never comes: there are no timers and no network inside`);
+    case "too-deep":
+      throw fail("failed", `${subject} nests too deeply`);
+    case "too-large":
+      throw fail("too_large", `${subject} gave more than ${ports.NODE_OUTPUT_BYTES / 1024 / 1024} MiB`);
+    case "late":
+      throw fail("timeout", `${subject} took more than ${limits.cpuMs / 1_000} s`);
+    case "out-of-memory":
+      throw fail("memory", `${subject} took more than ${limits.memoryBytes / 1024 / 1024} MB of memory`);
+  }
+}

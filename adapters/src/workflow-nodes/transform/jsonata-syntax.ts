@@ -1,0 +1,47 @@
+import { createRequire } from "node:module";
+import type { ports } from "@portico/core";
+import type { ExprNode } from "jsonata";
+import { IMPURE, impureSentence } from "./impure-functions.ts";
+
+interface SyntaxError {
+  readonly position?: number;
+  readonly message?: string;
+}
+
+const load = createRequire(import.meta.url);
+
+/** What is wrong with a JSONata expression that can be told without evaluating it. */
+export function jsonataFaults(source: string): ports.NodeFault[] {
+  // It takes its time to load: services without JSONata do not wait for it.
+  const jsonata = load("jsonata") as typeof import("jsonata");
+  try {
+    const name = findImpure(jsonata(source).ast());
+    return name === undefined ? [] : [{ path: ["jsonata"], message: impureSentence(name) }];
+  } catch (error) {
+    const { position, message = "the expression cannot be read" } = error as SyntaxError;
+    return [{ path: ["jsonata"], message: position === undefined ? message : `${placeOf(source, position)}: ${message}` }];
+  }
+}
+
+/** As editors count: both from 1. */
+export function placeOf(source: string, position: number): string {
+  const before = source.slice(0, position);
+  const line = before.split("\n").length;
+  return `line ${line}, column ${position - before.lastIndexOf("\n")}`;
+}
+
+function findImpure(node: unknown): string | undefined {
+  if (Array.isArray(node)) return firstOf(node);
+  if (typeof node !== "object" || node === null) return undefined;
+  const { type, value } = node as ExprNode;
+  if (type === "variable" && IMPURE.has(value)) return value as string;
+  return firstOf(Object.values(node));
+}
+
+function firstOf(nodes: readonly unknown[]): string | undefined {
+  for (const node of nodes) {
+    const found = findImpure(node);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

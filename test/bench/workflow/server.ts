@@ -1,0 +1,94 @@
+/** The workflow service of the benchmark, in a process of its own: stores in a folder, real HTTP. */
+import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import { workflowRuntime, type WorkflowRuntime } from "@portico/plugins/workflow-service/runtime";
+import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
+
+export type ServerJob =
+  | { readonly do: "open"; readonly dataDir: string }
+  /** Start runs in this process, so many at a time, each followed to its end. */
+  | { readonly do: "finish"; readonly workflowId: string; readonly runs: number; readonly concurrency: number }
+  | { readonly do: "close" };
+
+export interface ServerResult {
+  readonly url?: string;
+  readonly perSecond?: number;
+  readonly p50?: number;
+  /** Of this process, for each run; it moves less than rates do where others use the machine. */
+  readonly cpuMicroseconds?: number;
+}
+
+const transforms = (count: number, type: string) =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [
+      `n${at}`,
+      {
+        type,
+        ...(at > 0 && { needs: [`n${at - 1}`] }),
+        with: {
+          [type === "transform" ? "value" : "say"]: at === 0 ? "${{ parameters.n }}" : `\${{ nodes.n${at - 1}.output + 1 }}`,
+        },
+      },
+    ]),
+  );
+const parameters = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+
+const definitions = {
+  // Runs that begin and do not end: what is accepted behind them waits in line.
+  "hold.json": { nodes: { a: { type: "repeatable", with: { gate: "never" } } } },
+  "three.json": { parameters, nodes: transforms(3, "transform"), outputs: { n: "${{ nodes.n2.output }}" } },
+  "five.json": { parameters, nodes: transforms(5, "transform"), outputs: { n: "${{ nodes.n4.output }}" } },
+  // Each node a step that is written down: what other engines do with a step.
+  "steps.json": { parameters, nodes: transforms(5, "repeatable"), outputs: { n: "${{ nodes.n4.output }}" } },
+};
+
+let service: WorkflowService | undefined;
+
+process.on("message", async (job: ServerJob) => {
+  if (job.do === "close") {
+    await service?.close();
+    return process.send?.({});
+  }
+  if (job.do === "finish") return process.send?.(await finish(service!.app.port(workflowRuntime), job));
+  service = await startWorkflowService({
+    dataDir: job.dataDir,
+    definitions,
+    telemetry: openTelemetry({ level: "silent", format: "json" }),
+  });
+  process.send?.({ url: service.url } satisfies ServerResult);
+});
+
+async function finish(
+  runtime: WorkflowRuntime,
+  { workflowId, runs, concurrency }: Extract<ServerJob, { do: "finish" }>,
+): Promise<ServerResult> {
+  const definition = runtime.catalogue.find(workflowId);
+  if (!definition) throw new Error(`There is no workflow ${workflowId}`);
+  const times: number[] = [];
+  let left = runs;
+  const before = process.cpuUsage();
+  const begun = performance.now();
+  const clients = Array.from({ length: concurrency }, async () => {
+    while (left-- > 0) {
+      const at = performance.now();
+      const { runId } = await runtime.startRun({ definition, parameters: { n: left } });
+      await ended(runtime, runId);
+      times.push(performance.now() - at);
+    }
+  });
+  await Promise.all(clients);
+  const perSecond = (runs * 1000) / (performance.now() - begun);
+  times.sort((a, b) => a - b);
+  const { user, system } = process.cpuUsage(before);
+  return { perSecond, cpuMicroseconds: (user + system) / runs, p50: times[Math.floor(times.length / 2)] ?? Number.NaN };
+}
+
+async function ended(runtime: WorkflowRuntime, runId: string): Promise<void> {
+  for (;;) {
+    const live = runtime.live.find(runId);
+    if (live) for await (const _entry of live.ledger.read({ follow: true }));
+    const status = (await runtime.runs.find(runId))?.value.status;
+    if (status === "completed") return;
+    if (status !== "running") throw new Error(`A run ended as ${status}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,49 @@
+import { openSync, writeSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { functionTools } from "@portico/adapters/tools/functions";
+import { codeNode } from "@portico/adapters/workflow-nodes/code";
+import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { modelNode } from "@portico/adapters/workflow-nodes/model";
+import { toolNode } from "@portico/adapters/workflow-nodes/tool";
+import { createScriptedEngine, promptOf } from "../../harness/scripted-agent.ts";
+import { startWorkflowService } from "../../harness/workflow-app.ts";
+
+// A process of its own, meant to be killed: a workflow service with every kind of node. What its tool and its agent do is written down in
+// a file, right then.
+const [dataDir = "", happened = "", effects = ""] = process.argv.slice(2);
+const file = openSync(happened, "a");
+const engine = createScriptedEngine();
+engine.otherwise(async (turn, { say }) => {
+  writeSync(file, `agent ${promptOf(turn)}\n`);
+  await sleep(Math.random() * 5);
+  await say({ type: "text", delta: `said ${promptOf(turn)}` });
+});
+const mark = functionTools({
+  tools: [
+    {
+      name: "mark",
+      description: "Writes a line",
+      inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+      riskLevel: "low",
+      requiresConfirmation: false,
+      idempotent: false,
+      async run(args) {
+        writeSync(file, `tool ${(args as { text: string }).text}\n`);
+        await sleep(Math.random() * 5);
+        return "marked";
+      },
+    },
+  ],
+});
+const { url } = await startWorkflowService({
+  dataDir,
+  // Every gate, and every run that waits, is parked at once: coming back is what is tried here.
+  engine: { parkAfterMs: 5 },
+  adapters: [modelNode(), toolNode(), codeNode(), httpNode({ allow: [new URL(effects).host] })],
+  agents: { engine, adapters: [mark], background: { concurrencyPerAgent: 16 } },
+});
+process.on("message", () => {
+  globalThis.gc?.();
+  process.send?.(process.memoryUsage().heapUsed);
+});
+process.send?.(url);

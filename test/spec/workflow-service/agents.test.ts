@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { createScriptedEngine, untilStopped } from "../../harness/scripted-agent.ts";
+import { startWorkflowService } from "../../harness/workflow-app.ts";
+
+const ask = {
+  nodes: { a: { type: "agent", with: { agent: "helper", prompt: "Look at ${{ parameters.what }}" } } },
+  outputs: { text: "${{ nodes.a.output.text }}", runId: "${{ nodes.a.output.runId }}" },
+};
+const definitions = { "ask.json": ask };
+
+describe("agents in workflows (workflow.md)", () => {
+  it("are given a turn, whose words and run are the node's output", async () => {
+    await using service = await startWorkflowService({ definitions, agents: {} });
+    const detail = await service.ended("ask", await service.trigger("ask", { what: "the door" }));
+    expect(detail).toMatchObject({ status: "completed", finalOutputs: { text: "You said: Look at the door" } });
+    const run = await service.agents!.call("owner", "GET", `/api/runs/${detail.finalOutputs.runId}`);
+    expect(run.body).toMatchObject({ agent_id: "helper", user_id: "owner", status: "completed" });
+  });
+
+  it("whose turn fails fail the node", async () => {
+    const engine = createScriptedEngine();
+    engine.otherwise(async () => {
+      throw new Error("no idea");
+    });
+    await using service = await startWorkflowService({ definitions, agents: { engine } });
+    expect(await service.ended("ask", await service.trigger("ask", { what: "x" }))).toMatchObject({
+      status: "failed",
+      error: { code: "agent_failed", nodeId: "a" },
+    });
+  });
+
+  it("are stopped when the run is cancelled", async () => {
+    const engine = createScriptedEngine();
+    engine.otherwise((_turn, context) => untilStopped(context));
+    await using service = await startWorkflowService({ definitions, agents: { engine } });
+    const runId = await service.trigger("ask", { what: "x" });
+    await expect.poll(() => engine.played.length).toBe(1);
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "ask" }) };
+    await service.call("POST", `/api/workflow/ask/runs/${runId}/cancel`, undefined, { headers });
+    expect((await service.ended("ask", runId)).status).toBe("cancelled");
+    await expect
+      .poll(async () => (await service.agents!.call("owner", "GET", "/api/runs")).body.runs[0])
+      .toMatchObject({ status: "idle", interruption_reason: "workflow_over" });
+  });
+
+  it("a definition that names an agent is refused at load with a sentence where there are none", async () => {
+    await using service = await startWorkflowService({ definitions });
+    expect((await service.call("GET", "/api/workflows")).body.workflows).toEqual([]);
+    expect(JSON.stringify(service.telemetry.lines)).toContain("No agents are configured in this instance");
+  });
+});
+
+describe("workflows of agents: the tool RunWorkflow (open points 3)", () => {
+  it("starts a workflow on behalf of the turn's user, and says why it cannot", async () => {
+    const engine = createScriptedEngine();
+    const results: unknown[] = [];
+    engine.otherwise(async (_turn, { callTool, signal }) => {
+      for (const args of [
+        { workflowId: "plain", parameters: { n: 1 } },
+        { workflowId: "plain", parameters: { n: "x" } },
+        { workflowId: "none" },
+        {},
+      ])
+        results.push(await callTool({ toolId: "RunWorkflow", arguments: args }, signal).catch((error: Error) => error.name));
+    });
+    const plain = {
+      parameters: { type: "object", properties: { n: { type: "integer" } } },
+      nodes: { a: { type: "transform", with: { value: "${{ parameters.n }}" } } },
+    };
+    const agents = new Map([["helper", { name: "Helper", engine: "scripted", tools: ["RunWorkflow"] }]]);
+    await using service = await startWorkflowService({ definitions: { "plain.json": plain }, agents: { engine, agents } });
+    const client = await service.agents!.connect("member");
+    const { clientRequestId } = await client.start("go");
+    await client.ended(clientRequestId);
+    expect(results).toMatchObject([{ isError: false }, { isError: true }, { isError: true }, { isError: true }]);
+    const { runs } = (await service.call("GET", "/api/workflow/plain/runs")).body;
+    expect(runs).toMatchObject([{ userId: "member" }]);
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { createScriptedNodes } from "../../harness/scripted-node.ts";
+import { startWorkflowService } from "../../harness/workflow-app.ts";
+
+/** Start `w`, wait until a node of it works, and let another process take the work over. */
+async function takenOver(definition: object) {
+  const own = createScriptedNodes();
+  own.gate("open").open();
+  const first = await startWorkflowService({ definitions: { "w.json": definition }, nodes: own });
+  const runId = await first.trigger("w");
+  await expect.poll(() => first.nodes.played.some(({ say }) => say === "held")).toBe(true);
+  const nodes = createScriptedNodes();
+  nodes.gate("held").open();
+  const second = await startWorkflowService({ dataDir: first.dataDir, nodes });
+  const detail = await second.ended("w", runId);
+  await second.close();
+  await first.close().catch(() => {});
+  return { detail, first: first.nodes.played, second: nodes.played };
+}
+
+const held = { say: "held", gate: "held" };
+
+describe("a run whose process went (open points 9; workflow.md)", () => {
+  it("goes on behind its last finished node where the interrupted one may be repeated", async () => {
+    const { detail, first, second } = await takenOver({
+      nodes: {
+        a: { type: "scripted", with: { say: "once" } },
+        b: { type: "repeatable", needs: ["a"], with: held },
+        c: { type: "transform", needs: ["b"], with: { value: "${{ nodes.a.output + nodes.b.output }}" } },
+      },
+      outputs: { c: "${{ nodes.c.output }}" },
+    });
+    expect(detail).toMatchObject({ status: "completed", finalOutputs: { c: "onceheld" } });
+    expect([...first, ...second].map(({ nodeId }) => nodeId)).toEqual(["a", "b", "b"]);
+    expect(Object.keys(detail.nodeResults).sort()).toEqual(["a", "b", "c"]);
+  });
+
+  it("is interrupted where it may not, and nothing runs twice", async () => {
+    const { detail, first, second } = await takenOver({
+      nodes: { a: { type: "scripted", with: held }, b: { type: "transform", needs: ["a"], with: { value: 1 } } },
+    });
+    expect(detail).toMatchObject({ status: "interrupted", error: { code: "process_restart", nodeId: "a" } });
+    expect(detail.nodeResults).toMatchObject({
+      a: { status: "failed", error: { code: "process_restart" } },
+      b: { status: "cancelled" },
+    });
+    expect([first.length, second.length]).toEqual([1, 0]);
+  });
+
+  it("believes a definition that says `idempotent`, either way", async () => {
+    const yes = await takenOver({ nodes: { a: { type: "scripted", idempotent: true, with: held } } });
+    expect([yes.detail.status, yes.second.length]).toEqual(["completed", 1]);
+    const no = await takenOver({ nodes: { a: { type: "repeatable", idempotent: false, with: held } } });
+    expect([no.detail.status, no.second.length]).toEqual(["interrupted", 0]);
+  });
+
+  it("remembers what came of map items and loop iterations that had finished", async () => {
+    const { detail, first, second } = await takenOver({
+      nodes: {
+        m: {
+          type: "map",
+          with: {
+            items: ["x", "y", "held"],
+            concurrency: 1,
+            nodes: { a: { type: "repeatable", with: { say: "${{ item }}", gate: "${{ item == 'held' ? 'held' : 'open' }}" } } },
+            result: "${{ nodes.a.output }}",
+          },
+        },
+      },
+      outputs: { m: "${{ nodes.m.output }}" },
+    }).catch((error: unknown) => Promise.reject(error));
+    expect(detail.finalOutputs).toEqual({ m: ["x", "y", "held"] });
+    expect([first.length, second.length]).toEqual([3, 1]);
+  });
+});
