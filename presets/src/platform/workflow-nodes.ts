@@ -8,5 +8,5 @@ import type { PlatformSettings } from "../settings/platform.ts";
 
 /** The kinds of nodes that definitions can use, beside those that every workflow service has. */
 export function workflowNodes({ workflow }: Pick<PlatformSettings, "workflow">): readonly Adapter[] {
-  return [modelNode(), toolNode(), httpNode({ allow: workflow.http.allow }), transformNode(), codeNode()];
+  return [modelNode(), toolNode(), httpNode({ allow: workflow.http.allow }), transformNode({}), codeNode({})];
 }
