@@ -1,9 +1,14 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { systemClock } from "@portico/adapters/clock/system";
+import { demo } from "@portico/adapters/models/demo";
+import { functionTools } from "@portico/adapters/tools/functions";
 import { codeNode } from "@portico/adapters/workflow-nodes/code";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { modelNode } from "@portico/adapters/workflow-nodes/model";
+import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { ports } from "@portico/core";
 import { afterAll, beforeAll, describe } from "vitest";
 import { workflowNodesConformance } from "./workflow-nodes.ts";
 
@@ -55,4 +60,54 @@ workflowNodesConformance("code", () => ({
   broken: [{}, { language: "python", source: "1" }, { source: "" }],
   fails: { source: "return input.missing.name", input: { a: "hidden-word" } },
   hangs: { source: "for (;;);" },
+}));
+
+workflowNodesConformance("model, of a text", () => ({
+  adapter: modelNode(),
+  others: [demo({})],
+  works: { provider: "demo", model: "demo", system: "Be brief.", prompt: "Is this a bug?", maxTokens: 100, temperature: 0 },
+  broken: [{ prompt: 5 }, { messages: [] }, { messages: [{ role: "tool", content: "" }] }, { prompt: "a", maxTokens: 0 }],
+  fails: { model: "no-such-model", prompt: "hidden-word" },
+}));
+
+workflowNodesConformance("model, of an object", () => ({
+  adapter: modelNode(),
+  others: [demo({})],
+  works: {
+    messages: [{ role: "user", content: "Is this a bug?" }],
+    output: {
+      type: "object",
+      properties: { kind: { enum: ["bug", "question"] } },
+      required: ["kind"],
+      additionalProperties: false,
+    },
+  },
+}));
+
+const tool = (name: string, run: (args: unknown) => Promise<string>) => ({
+  name,
+  description: `Does ${name}`,
+  inputSchema: { type: "object" },
+  riskLevel: "low" as const,
+  requiresConfirmation: false,
+  run,
+});
+
+workflowNodesConformance("tool", () => ({
+  adapter: toolNode(),
+  others: [
+    functionTools({
+      tools: [
+        tool("greet", async (args) => JSON.stringify({ said: `Hello ${(args as { name?: string }).name}` })),
+        tool("break", async () => {
+          throw new ports.ToolArgumentsInvalid("name: expected a string");
+        }),
+        tool("hang", () => new Promise(() => {})),
+      ],
+    }),
+  ],
+  works: { tool: "greet", arguments: { name: "Ada" } },
+  broken: [{}, { tool: 5 }, { tool: "greet", arguments: "Ada" }],
+  fails: { tool: "break", arguments: { name: "hidden-word" } },
+  hangs: { tool: "hang" },
 }));

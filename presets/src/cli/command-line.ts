@@ -58,7 +58,9 @@ async function checkArguments(known: ArgsDef, args: readonly string[], names: re
   } catch (error) {
     throw error instanceof CommandFailed ? error : await optionFailure(error, Object.keys(options), names);
   }
-  if (words.length > positionals.length) throw usage(`Unexpected argument "${words[positionals.length]}"`, names);
+  const last = positionals.at(-1)?.[1];
+  const takesMore = last !== undefined && "valueHint" in last && last.valueHint?.endsWith("…");
+  if (words.length > positionals.length && !takesMore) throw usage(`Unexpected argument "${words[positionals.length]}"`, names);
   const missingWord = positionals.slice(words.length).find(([, definition]) => definition.required !== false);
   if (missingWord) throw usage(`Missing argument ${missingWord[0].toUpperCase()}`, names);
   const missingFlag = flags.find(([name, definition]) => definition.required && given[name] === undefined);

@@ -5,6 +5,8 @@ export const EXIT = {
   failed: 1,
   /** The command line is not understood. */
   usage: 64,
+  /** A file that the command line names cannot be read. */
+  noInput: 66,
   /** Something outside is missing: a port is taken, the store cannot be opened, Node.js is too old. */
   unavailable: 69,
   /** A defect: an error that nobody expected. */

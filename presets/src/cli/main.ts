@@ -8,6 +8,8 @@ const portico = defineCommand({
   subCommands: {
     start: async () => (await import("./commands/start.ts")).startCommand,
     token: async () => (await import("./commands/token.ts")).tokenCommand,
+    grant: async () => (await import("./commands/grant.ts")).grantCommand,
+    workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
     config: async () => (await import("./commands/config.ts")).configCommand,
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
     openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,

@@ -12,6 +12,7 @@ const SECURITY: Readonly<Record<string, SecurityScheme | readonly SecurityScheme
     { type: "http", scheme: "bearer", description: "A safe token" },
     { type: "apiKey", in: "header", name: "x-api-key", description: "A safe token; wins when both are sent" },
   ],
+  service: { type: "apiKey", in: "header", name: "X-Workflow-Service-Token", description: "The workflow service's token" },
   instance: { type: "apiKey", in: "header", name: "X-Agent-Service-Token", description: "A token of the agent service" },
   owner: { type: "apiKey", in: "header", name: "X-Agent-Service-Token", description: "An owner's token of the agent service" },
 };

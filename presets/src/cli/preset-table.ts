@@ -19,7 +19,7 @@ export const DEFAULT_PRESET = "local";
 const PRESETS: Readonly<Record<string, { readonly load?: () => Promise<(options: PlatformOptions) => Preset> }>> = {
   local: { load: async () => (await import("../local/preset.ts")).local },
   proxy: { load: async () => (await import("../proxy/preset.ts")).proxy },
-  workflow: {},
+  workflow: { load: async () => (await import("../workflow/preset.ts")).workflow },
   agent: { load: async () => (await import("../agent/preset.ts")).agent },
   cluster: {},
 };

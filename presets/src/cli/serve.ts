@@ -1,5 +1,6 @@
 import { type App, createApp, ports, type Secret } from "@portico/core";
 import { type DataDirectory, dataDirectory } from "../platform/data-directory.ts";
+import type { TokenOf } from "../platform/own-token.ts";
 import { chooseProviders, type ServedProvider } from "../platform/provider-choice.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
@@ -18,8 +19,13 @@ export interface Service {
   readonly providers: readonly ServedProvider[];
   /** Surface name to URL. */
   readonly urls: Readonly<Record<string, string>>;
-  /** Set at the first start, when no setting gives a token: this is the only time to show it. */
-  readonly madeToken: Secret | undefined;
+  /** Tokens that were made just now, because no setting gives them: this is the only time to show them. */
+  readonly madeTokens: readonly MadeToken[];
+}
+
+export interface MadeToken {
+  readonly of: TokenOf;
+  readonly token: Secret;
 }
 
 /**
@@ -71,10 +77,10 @@ async function start(
 
   const providers = await chooseProviders(settings, { env: process.env, signal });
   signal.throwIfAborted();
-  let madeToken: Secret | undefined;
+  const madeTokens: MadeToken[] = [];
   const isReady = () => !signal.aborted;
   const app = await openApp(() =>
-    createApp(preset.build({ settings, providers, isReady, onTokenMade: (token) => (madeToken = token) })),
+    createApp(preset.build({ settings, providers, isReady, onTokenMade: (token, of) => void madeTokens.push({ of, token }) })),
   );
   undo.push(() => closeApp(app));
   const { log } = app.port(ports.telemetry);
@@ -92,7 +98,7 @@ async function start(
   undo.push(() => removeOwnEndpoints(directory));
   // A person in front of a terminal is told by `announce`.
   if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
-  return { preset: preset.name, directory, providers, urls: listeners.urls, madeToken };
+  return { preset: preset.name, directory, providers, urls: listeners.urls, madeTokens };
 }
 
 /** Errors of a start are sentences for a person; what lies behind them is only interesting to whoever looks for a defect. */

@@ -1,5 +1,6 @@
 import type { TokenHolder } from "@portico/adapters/identity/tokens";
 import type { ports, Secret } from "@portico/core";
+import { ownToken } from "./own-token.ts";
 
 export interface InstanceTokenOptions {
   /** Tokens that the settings give. */
@@ -8,9 +9,6 @@ export interface InstanceTokenOptions {
   readonly onMade?: ((token: Secret) => void) | undefined;
 }
 
-/** Under this name the made token stands in `credentials.json`. */
-const OWNER_TOKEN = "agentServiceToken";
-
 /**
  * The instance access token and its holder (open points 1): the first owner's of the settings, or else one of the instance's own, which
  * is made at the first start. Of all who ask with the same options and secrets, whoever comes first makes it and calls `onMade`.
@@ -18,7 +16,5 @@ const OWNER_TOKEN = "agentServiceToken";
 export async function instanceToken(secrets: ports.Secrets, { tokens, onMade }: InstanceTokenOptions): Promise<TokenHolder> {
   const given = tokens.find(({ role }) => role === "owner");
   if (given) return given;
-  const { value, created } = await secrets.keep(OWNER_TOKEN, () => secrets.create("agent_"));
-  if (created) onMade?.(value);
-  return { token: value, userId: "owner", role: "owner" };
+  return { token: await ownToken(secrets, "agent", onMade), userId: "owner", role: "owner" };
 }

@@ -1,5 +1,6 @@
 import type { Secret } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
+import type { TokenOf } from "./own-token.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 
 /** What a platform preset is built from. */
@@ -9,6 +10,6 @@ export interface PlatformOptions {
   readonly providers: readonly ServedProvider[];
   /** Whether requests should come in now; default: always. */
   readonly isReady?: (() => boolean) | undefined;
-  /** Called with a token that was made just now, to show it once. */
-  readonly onTokenMade?: ((token: Secret) => void) | undefined;
+  /** Called with a token that was made just now, to show it once, and with whose it is. */
+  readonly onTokenMade?: ((token: Secret, of: TokenOf) => void) | undefined;
 }

@@ -1,7 +1,7 @@
 import { filePath, fromEnv } from "@portico/core";
 import * as v from "valibot";
 import { listenSchema } from "./listen.ts";
-import { keySecret, milliseconds, text } from "./scalar.ts";
+import { keySecret, milliseconds, origin, text } from "./scalar.ts";
 
 const tokenSchema = v.pipe(
   v.strictObject({
@@ -29,10 +29,7 @@ export const agentSchema = v.optional(
     allowedOrigins: v.optional(
       fromEnv(
         "PORTICO_ALLOWED_ORIGINS",
-        v.pipe(
-          v.array(v.pipe(v.string(), v.check(isOrigin, "an origin, such as https://app.example"))),
-          v.description("Origins of web pages that may call the agent service, beside its own."),
-        ),
+        v.pipe(v.array(origin()), v.description("Origins of web pages that may call the agent service, beside its own.")),
       ),
       [],
     ),
@@ -89,8 +86,3 @@ export const agentSchema = v.optional(
   }),
   {},
 );
-
-function isOrigin(origin: string): boolean {
-  const url = URL.parse(origin);
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === origin;
-}

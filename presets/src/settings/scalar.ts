@@ -17,6 +17,11 @@ export function text() {
   return v.pipe(v.string(), v.nonEmpty());
 }
 
+/** An origin of web pages. */
+export function origin() {
+  return v.pipe(v.string(), v.check(isOrigin, "an origin, such as https://app.example"));
+}
+
 /** A secret that travels in a header as one word: a key or a token. */
 export function keySecret() {
   return v.pipe(
@@ -34,4 +39,9 @@ export function headerSecret() {
       "a secret that can stand in a header, without line breaks",
     ),
   );
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
 }

@@ -1,14 +1,16 @@
 import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
 import { listenSchema } from "./listen.ts";
-import { keySecret, name, text } from "./scalar.ts";
+import { keySecret, name, origin, text } from "./scalar.ts";
 
 const bindingSchema = v.strictObject({
   id: v.pipe(name(), v.description("Names the binding.")),
   workflowId: v.pipe(text(), v.description("The workflow that it binds.")),
   boardId: v.optional(v.pipe(text(), v.description("The board that its runs belong to."))),
   taskId: v.optional(v.pipe(text(), v.description("The task that its runs belong to."))),
-  readers: v.optional(v.pipe(v.array(text()), v.description("Users who may read its runs.")), []),
+  readers: v.optional(
+    v.pipe(v.array(text()), v.description("Users who may read its runs; default: every holder of the service token.")),
+  ),
 });
 
 /** The workflow service (open points 1 and 8). */
@@ -24,6 +26,13 @@ export const workflowSchema = v.optional(
     definitionsDir: v.optional(
       fromEnv("PORTICO_DEFINITIONS_DIR", v.pipe(filePath(), v.description("Folder of the workflow definitions; never written."))),
       "workflows",
+    ),
+    allowedOrigins: v.optional(
+      fromEnv(
+        "PORTICO_WORKFLOW_ALLOWED_ORIGINS",
+        v.pipe(v.array(origin()), v.description("Origins of web pages that may call the workflow service, beside its own.")),
+      ),
+      [],
     ),
     bindings: v.optional(
       fromEnv("PORTICO_WORKFLOW_BINDINGS", v.pipe(v.array(bindingSchema), v.description("Workflows bound to boards and tasks."))),

@@ -44,7 +44,7 @@ async function textOf(query: Query): Promise<string> {
 describe.each(["local", "agent"])("portico start %s", (preset) => {
   it("plays agents from agentsDir with the offline model; one that appears is there without a restart", async () => {
     await using service = await start(preset);
-    expect(Object.keys(service.ready.listeners)).toEqual(preset === "local" ? ["proxy", "agent"] : ["agent"]);
+    expect(Object.keys(service.ready.listeners)).toEqual(preset === "local" ? ["proxy", "workflow", "agent"] : ["agent"]);
     await using own = client(service);
     expect(await textOf(own.submit({ agentId: "helper", prompt: "Hello" }))).toBe(
       "You said: Hello (This is the offline demo model.)",

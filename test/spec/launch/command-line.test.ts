@@ -5,7 +5,10 @@ import { describe, expect, it } from "vitest";
 import { runPortico } from "../../harness/portico-process.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
-const COMMANDS = ["start", "token", "token issue", "token list", "token revoke", "config", "doctor", "openapi"];
+const COMMANDS = [
+  ...["start", "token", "token issue", "token list", "token revoke", "grant", "grant issue", "config", "doctor", "openapi"],
+  ...["", " check", " schema", " approve", " reject", " cancel"].map((name) => `workflow${name}`),
+];
 
 describe("the portico command line", () => {
   it.each(["", ...COMMANDS])("portico %s --help explains it and exits 0", async (command) => {
@@ -25,10 +28,13 @@ describe("the portico command line", () => {
     [["start", "--config"], "Option --config needs a value (see portico start --help)"],
     [["start", "local", "proxy"], 'Unexpected argument "proxy" (see portico start --help)'],
     [["start", "locl"], 'There is no preset "locl"; did you mean "local"?'],
-    [["start", "workflow"], 'The preset "workflow" is not built yet; there are local, proxy, agent'],
+    [["start", "cluster"], 'The preset "cluster" is not built yet; there are local, proxy, workflow, agent'],
+    [["grant", "issue"], "Option --workflow is needed (see portico grant issue --help)"],
+    [["workflow", "approve"], "Missing argument RUN (see portico workflow approve --help)"],
+    [["workflow", "cancel", "x", "y"], 'Unexpected argument "y" (see portico workflow cancel --help)'],
     [["token", "issue"], "Option --provider is needed (see portico token issue --help)"],
     [["token", "revoke"], "Give either a token's id or --all (see portico token revoke --help)"],
-    [["openapi", "--surface", "x"], 'The preset "local" has no surface "x"; it has proxy and agent'],
+    [["openapi", "--surface", "x"], 'The preset "local" has no surface "x"; it has proxy and workflow and agent'],
   ])("%j is refused with one line and exit code 64", async (args, line) => {
     expect(await runPortico(args)).toEqual({ code: 64, stdout: "", stderr: `${line}\n` });
   });

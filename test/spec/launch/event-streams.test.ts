@@ -64,6 +64,8 @@ describe("a listener with an open event stream that stops (open points 1)", () =
     const { listeners, next, tell } = await start();
     const working = Promise.withResolvers<void>();
     const drained = listeners.drain(GRACE_MS, working.promise);
+    // Long enough to be looked at several times.
+    await new Promise((resolve) => setTimeout(resolve, 150));
     tell(1);
     expect(await next()).toContain('{"n":1}');
     working.resolve();

@@ -25,7 +25,7 @@ describe("portico start local --json (open points 1)", () => {
 
     expect(event).toBe("ready");
     expect(() => process.kill(pid, 0)).not.toThrow();
-    expect(Object.keys(listeners)).toEqual(["proxy", "agent"]);
+    expect(Object.keys(listeners)).toEqual(["proxy", "workflow", "agent"]);
     expect(listeners["proxy"]?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
     expect(listeners["agent"]?.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(new URL(service.url("proxy")).port).not.toBe(new URL(service.url("agent")).port);

@@ -154,7 +154,7 @@ function waitFor(error: Error, retry: number): number | undefined {
 }
 
 /** The port's own errors as they are; what the provider answered in its own words; of everything else none. */
-function toModelError(error: unknown, provider: ports.ModelProvider): Error {
+export function toModelError(error: unknown, provider: ports.ModelProvider): Error {
   const chain: Error[] = [];
   for (let cause = error; cause instanceof Error && chain.length < 10; cause = cause.cause) chain.push(cause);
   const own = chain.find(({ name }) => name === "ModelUnreachable" || name === "ModelTimeout");

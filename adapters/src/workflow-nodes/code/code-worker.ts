@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { READY } from "../sandbox/job-thread.ts";
-import { isSpoiltBy, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
+import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
 import { type CodeJob, scriptOf } from "./script.ts";
 
 /** What a script finds beside the language, and what calls it. What it logs is dropped. */
@@ -11,12 +11,15 @@ const CALLER = `(() => {
   return async (script, input) => stringify(await script(input === undefined ? undefined : parse(input))) ?? "null";
 })()`;
 
+const limits = workerData as SandboxLimits;
+const engine = await loadSandboxEngine(limits);
+
 parentPort?.on("message", (job: CodeJob) => parentPort?.postMessage(run(job)));
 parentPort?.postMessage(READY);
 
 /** In a sandbox of its own: one script finds nothing of another. */
 function run({ source, input }: CodeJob): SandboxAnswer {
-  const sandbox = new Sandbox(workerData as SandboxLimits);
+  const sandbox = new Sandbox(engine, limits);
   const caller = sandbox.define(CALLER, "caller");
   const outcome = sandbox.call(caller, [input], { text: scriptOf(source), name: "script" });
   if (isSpoiltBy(outcome)) return { outcome, isSpoilt: true };

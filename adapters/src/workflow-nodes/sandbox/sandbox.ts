@@ -6,11 +6,13 @@ import {
   type QuickJSHandle,
   type QuickJSRuntime,
   type QuickJSSyncVariant,
+  type QuickJSWASMModule,
 } from "quickjs-emscripten-core";
 
 export interface SandboxLimits {
   /** Of the processor's time, for one call. */
   readonly cpuMs: number;
+  /** In all, the engine's own included. */
   readonly memoryBytes: number;
   /** Of the text that a call gives, in UTF-8. */
   readonly outputBytes: number;
@@ -42,22 +44,42 @@ const LONGEST_MESSAGE = 1_000;
 const sync = variant as unknown as QuickJSSyncVariant;
 /** What the module would print of its own failures is nobody's to read. */
 const quiet = { printErr: () => {}, print: () => {} };
-const quickjs = await newQuickJSWASMModuleFromVariant(newVariant(sync, { emscriptenModule: quiet as object }));
+const PAGE_BYTES = 64 * 1024;
+const INITIAL_PAGES = 256;
+
+export interface SandboxEngine {
+  readonly module: QuickJSWASMModule;
+  isFull(): boolean;
+}
+
+/** It grows in steps, the last of which may be too large. */
+const FULL = 0.8;
+
+/** What sandboxes are made with. All that stand at a time share its memory. */
+export async function loadSandboxEngine({ memoryBytes }: SandboxLimits): Promise<SandboxEngine> {
+  // QuickJS's own limit counts blocks in this build, not their sizes: WebAssembly itself keeps it.
+  const wasmMemory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: Math.floor(memoryBytes / PAGE_BYTES) });
+  const module = await newQuickJSWASMModuleFromVariant(newVariant(sync, { wasmMemory, emscriptenModule: quiet as object }));
+  return { module, isFull: () => wasmMemory.buffer.byteLength > memoryBytes * FULL };
+}
 
 /**
  * JavaScript without a host: QuickJS in WebAssembly, with a memory and a stack of its own. There is nothing inside but the language: no
  * files, no network, no timers, no modules.
  */
 export class Sandbox {
+  readonly #engine: SandboxEngine;
   readonly #limits: SandboxLimits;
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
   #deadline = Number.POSITIVE_INFINITY;
   #isLate = false;
 
-  constructor(limits: SandboxLimits) {
+  /** With `loadSandboxEngine`'s engine, for the same limits. */
+  constructor(engine: SandboxEngine, limits: SandboxLimits) {
     this.#limits = limits;
-    this.#runtime = quickjs.newRuntime({ memoryLimitBytes: limits.memoryBytes, maxStackSizeBytes: STACK_BYTES });
+    this.#engine = engine;
+    this.#runtime = engine.module.newRuntime({ maxStackSizeBytes: STACK_BYTES });
     this.#runtime.setInterruptHandler(() => (this.#isLate ||= cpuMs() > this.#deadline));
     this.#context = this.#runtime.newContext();
   }
@@ -136,28 +158,23 @@ export class Sandbox {
 
   #failure(error: QuickJSHandle): SandboxOutcome {
     if (this.#isLate) return { kind: "late" };
-    const told: unknown = this.#describe(error);
-    if (typeof told !== "object" || told === null) return { kind: "failed", message: String(told), stack: "" };
-    const { name, message, stack } = told as { readonly [part in "name" | "message" | "stack"]: string };
+    const { name, message, stack } = this.#describe(error);
     if (this.#isLate) return { kind: "late" };
     if (name === "InternalError" && message === "out of memory") return { kind: "out-of-memory" };
-    return { kind: "failed", message, stack };
+    // Where no memory was left for words, there are none.
+    if (message === "" && this.#engine.isFull()) return { kind: "out-of-memory" };
+    return { kind: "failed", message: message || "It threw something without words", stack };
   }
 
   /** What was thrown may be anything, and answer anything when it is asked. */
-  #describe(error: QuickJSHandle): unknown {
+  #describe(error: QuickJSHandle): { readonly name: string; readonly message: string; readonly stack: string } {
     const context = this.#context;
-    // Where no memory was left for an error.
-    if (context.typeof(error) !== "object" || context.eq(error, context.null)) {
-      const value: unknown = context.dump(error);
-      return value === null || value === undefined
-        ? { name: "InternalError", message: "out of memory", stack: "" }
-        : String(value).slice(0, LONGEST_MESSAGE);
-    }
-    const part = (name: string): string => {
-      const result = context.getProp(error, name);
-      return result.consume((value) => (context.typeof(value) === "string" ? shortened(context, value) : ""));
-    };
+    const type = context.typeof(error);
+    if (type === "string") return { name: "", message: shortened(context, error), stack: "" };
+    if (type === "undefined" || context.eq(error, context.null)) return { name: "", message: "", stack: "" };
+    if (type !== "object") return { name: "", message: String(context.dump(error)), stack: "" };
+    const part = (name: string): string =>
+      context.getProp(error, name).consume((value) => (context.typeof(value) === "string" ? shortened(context, value) : ""));
     return { name: part("name"), message: part("message") || part("name"), stack: part("stack") };
   }
 }

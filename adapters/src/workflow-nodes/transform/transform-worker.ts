@@ -2,14 +2,15 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import { READY } from "../sandbox/job-thread.ts";
-import { isSpoiltBy, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
+import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
 import { EVALUATOR } from "./evaluator.ts";
 import type { TransformJob } from "./transform-limits.ts";
 
 // JSONata's own limits do not hold for all of its functions, and a thread that runs out of V8's memory takes the process with it: it runs in
 // a sandbox, which is kept, because reading JSONata takes longer than most expressions do.
 const source = readFileSync(createRequire(import.meta.url).resolve("jsonata/jsonata.min.js"), "utf8");
-const sandbox = new Sandbox(workerData as SandboxLimits);
+const limits = workerData as SandboxLimits;
+const sandbox = new Sandbox(await loadSandboxEngine(limits), limits);
 sandbox.define(source, "jsonata").dispose();
 const evaluate = sandbox.define(EVALUATOR, "evaluator");
 

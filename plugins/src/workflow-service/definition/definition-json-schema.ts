@@ -58,6 +58,7 @@ function conditionOf(rules: ports.NodeRules, book: SchemaBook): Schema {
   const needsAny = book.of(`with.${rules.type}`, rules.input).required;
   return {
     if: { properties: { type: { const: rules.type } }, required: ["type"] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: {
       properties: { with: { $ref: `#/$defs/with.${rules.type}` } },
       ...(needsAny && needsAny.length > 0 && { required: ["with"] }),

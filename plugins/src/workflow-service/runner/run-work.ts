@@ -7,6 +7,7 @@ import { Deadline } from "./deadline.ts";
 import { GateBoard } from "./gate-board.ts";
 import { insist } from "./insist.ts";
 import { createMask } from "./mask.ts";
+import { mayWait } from "./may-wait.ts";
 import { playGraph } from "./play-graph.ts";
 import { type Frame, type GraphOutcome, NodeInterrupted, type Running, scopeOf, type World } from "./running.ts";
 import { type ChildEnd, childSignal } from "./shapes/workflow.ts";
@@ -54,9 +55,12 @@ export function createRunWork(given: RunWorkGiven) {
     const live = liveRuns.enter(runId);
     let isOver = false;
     try {
-      if (context.attempt > 1) await insist({ context, world }, () => live.ledger.recall());
       live.completedNodeCount = 0;
       await definitions.using(record.workflowId, record.definition, async (definition) => {
+        // A run that is executed for the first time has told nothing yet.
+        const isFirst = context.attempt === 1 && definition !== undefined && !mayWait(definition);
+        if (isFirst) live.ledger.begin();
+        else await insist({ context, world }, () => live.ledger.recall());
         if (!definition) return end(context, record, { outcome: UNUSABLE, live, decided: [] });
         const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
         const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);

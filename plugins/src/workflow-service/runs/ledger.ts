@@ -26,6 +26,11 @@ export class Ledger {
     this.runId = runId;
   }
 
+  /** To be called before anything is added to the ledger of a run that is executed for the first time, and is not executed again by this process. */
+  begin(): void {
+    this.#recalling ??= Promise.resolve();
+  }
+
   /**
    * To be called before anything is added to, or read of, the ledger of a run that may have been begun before: what is there is not added
    * twice. Throws LogUnavailable, and can then be called again.

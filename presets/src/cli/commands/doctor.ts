@@ -4,7 +4,7 @@ import { settingsFlags } from "../settings-flags.ts";
 export const doctorCommand = defineCommand({
   meta: {
     name: "doctor",
-    description: "Check configuration, data directory, providers and ports; every finding comes with its fix",
+    description: "Check configuration, data directory, providers, workflows and ports; every finding comes with its fix",
   },
   args: {
     json: { type: "boolean", description: "Print a JSON array" },

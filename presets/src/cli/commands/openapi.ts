@@ -4,8 +4,8 @@ import { settingsFlags } from "../settings-flags.ts";
 export const openapiCommand = defineCommand({
   meta: { name: "openapi", description: "Print the OpenAPI 3.1 document of a preset as JSON" },
   args: {
-    preset: { type: "positional", required: false, description: "local (default) or proxy" },
-    surface: { type: "string", valueHint: "name", description: "Only the calls of this surface: proxy or agent" },
+    preset: { type: "positional", required: false, description: "local (default), proxy, workflow or agent" },
+    surface: { type: "string", valueHint: "name", description: "Only the calls of this surface: proxy, workflow or agent" },
     ...settingsFlags,
   },
   async run({ args }) {

@@ -6,6 +6,7 @@ import { checkConfigFile, checkEnvironment } from "./check-config.ts";
 import { checkDataDirectory } from "./check-data-directory.ts";
 import { checkPorts } from "./check-ports.ts";
 import { checkProviders } from "./check-providers.ts";
+import { checkWorkflows } from "./check-workflows.ts";
 import { type Finding, wrong } from "./finding.ts";
 
 /** Every check, in the order in which a person would mend things. A configuration that cannot be read leaves nothing else to check. */
@@ -25,6 +26,7 @@ export async function diagnose(flags: SettingsFlags): Promise<readonly Finding[]
     ...checkEnvironment(read, process.env),
     ...checkDataDirectory(directory),
     ...(await checkProviders(settings)),
+    ...(await checkWorkflows(settings)),
     ...(await checkPorts(settings, directory)),
   ];
 }

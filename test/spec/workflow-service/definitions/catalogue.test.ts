@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@portico/adapters/clock/system";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
-import { ports, type Scope } from "@portico/core";
+import type { ports, Scope } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openCatalogue } from "../../../../plugins/src/workflow-service/definition/open-catalogue.ts";
 import { openAdapter } from "../../../conformance/open-adapter.ts";
@@ -217,9 +217,12 @@ describe("with documents that answer when they are told to, the catalogue", () =
   it("tells of a broken definition once, however often it is hinted at, and says no value", async () => {
     const script = scripted();
     script.texts.set("a.yaml", "settings: { timeout: hunter2 }\nnodes: { a: { type: fail, with: { message: x } } }");
-    await open(script.documents);
+    const catalogue = await open(script.documents);
     for (let hint = 0; hint < 3; hint++) script.tell("a.yaml");
-    await vi.waitFor(() => expect(script.reads()).toBeGreaterThan(1), soon);
+    script.texts.set("b.yaml", flow("b"));
+    script.tell("b.yaml");
+    await vi.waitFor(() => expect(catalogue.find("b")).toBeDefined(), soon);
+    expect(script.reads()).toBeGreaterThan(3);
     expect(lines).toHaveLength(1);
     expect(JSON.stringify(lines)).not.toContain("hunter2");
   });

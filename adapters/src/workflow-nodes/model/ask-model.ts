@@ -1,0 +1,118 @@
+import { ports } from "@portico/core";
+import { type LanguageModel, languageModel, type Prompt } from "../../agent-engines/loop/language-model.ts";
+import { toModelError } from "../../agent-engines/loop/model-step.ts";
+import type { JsonSchema, OutputCheck } from "./output-check.ts";
+
+export interface ModelWork {
+  readonly provider: ports.ModelProvider;
+  readonly model: string;
+  readonly prompt: Prompt;
+  readonly maxOutputTokens: number | undefined;
+  readonly temperature: number | undefined;
+}
+
+export interface ModelText {
+  readonly text: string;
+  readonly usage: { readonly inputTokens: number | null; readonly outputTokens: number | null };
+}
+
+type Generated = Awaited<ReturnType<LanguageModel["doGenerate"]>>;
+
+/** Both protocols know tools that must be called, and most models; fewer know a format of answers. */
+const TOOL = "answer";
+const REPAIRS = 1;
+
+/** Throws NodeFailed, or the signal's reason. */
+export async function askForText(work: ModelWork, signal: AbortSignal): Promise<ModelText> {
+  const { content, usage } = await generate(work, undefined, signal);
+  return {
+    text: textOf(content),
+    usage: { inputTokens: usage.inputTokens.total ?? null, outputTokens: usage.outputTokens.total ?? null },
+  };
+}
+
+/** What the schema describes; a model that misses it is told how, once. Throws NodeFailed, or the signal's reason. */
+export async function askForOutput(
+  work: ModelWork,
+  schema: JsonSchema,
+  check: OutputCheck,
+  signal: AbortSignal,
+): Promise<unknown> {
+  let { prompt } = work;
+  for (let repair = 0; ; repair++) {
+    const { content } = await generate({ ...work, prompt }, schema, signal);
+    const { said, value } = outputOf(content, schema);
+    const fault = value === undefined ? "the output is no JSON" : check(value);
+    if (fault === undefined) return value;
+    if (repair === REPAIRS) throw new ports.NodeFailed("model_output_invalid", `The model's output does not fit: ${fault}`);
+    prompt = [
+      ...prompt,
+      { role: "assistant", content: [{ type: "text", text: said || "(nothing)" }] },
+      { role: "user", content: [{ type: "text", text: `That does not fit the schema: ${fault}. Call ${TOOL} with what fits.` }] },
+    ];
+  }
+}
+
+async function generate(
+  { provider, model, prompt, maxOutputTokens, temperature }: ModelWork,
+  schema: JsonSchema | undefined,
+  signal: AbortSignal,
+): Promise<Generated> {
+  try {
+    return await languageModel(provider, model).doGenerate({
+      prompt,
+      abortSignal: signal,
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(schema && {
+        tools: [{ type: "function", name: TOOL, description: "Gives the answer.", inputSchema: asObject(schema) }],
+        toolChoice: { type: "tool", toolName: TOOL },
+      }),
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw toNodeFailed(toModelError(error, provider));
+  }
+}
+
+export function toNodeFailed(error: Error): ports.NodeFailed {
+  const { name, message } = error;
+  if (name === "ModelTimeout") return new ports.NodeFailed("model_timeout", message, { cause: error });
+  if (name === "ModelUnreachable") return new ports.NodeFailed("model_unreachable", message, { cause: error });
+  const { isPassing, status } = error as { readonly isPassing?: boolean; readonly status?: number };
+  return new ports.NodeFailed("model_refused", message, { cause: error, retryable: isPassing === true || status === 409 });
+}
+
+/** Arguments of a tool are an object's: anything else is inside one. */
+function asObject(schema: JsonSchema): JsonSchema {
+  const { $schema: _dialect, $defs, ...rest } = schema;
+  if (rest["type"] === "object") return { ...rest, ...($defs !== undefined && { $defs }) };
+  return {
+    type: "object",
+    properties: { result: rest },
+    required: ["result"],
+    additionalProperties: false,
+    ...($defs !== undefined && { $defs }),
+  };
+}
+
+/** `value` is undefined where the model said no JSON. */
+function outputOf(content: Generated["content"], schema: JsonSchema): { readonly said: string; readonly value?: unknown } {
+  const call = content.find((part) => part.type === "tool-call");
+  // Models that know no tools answer in words, and may be right.
+  const said = call?.input ?? textOf(content);
+  try {
+    const value = JSON.parse(call ? said : withoutFence(said)) as unknown;
+    return { said, value: call && schema["type"] !== "object" ? (value as { result?: unknown } | null)?.result : value };
+  } catch {
+    return { said };
+  }
+}
+
+function withoutFence(text: string): string {
+  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n```\s*$/.exec(text)?.[1] ?? text;
+}
+
+function textOf(content: Generated["content"]): string {
+  return content.flatMap((part) => (part.type === "text" ? part.text : [])).join("");
+}

@@ -1,0 +1,122 @@
+import { defineAdapter, ports } from "@portico/core";
+import * as v from "valibot";
+
+const input = v.strictObject({
+  /** Id of the tool. */
+  tool: v.string(),
+  arguments: v.optional(v.record(v.string(), v.unknown()), {}),
+});
+
+type ToolInput = v.InferOutput<typeof input>;
+
+const NO_TOOLS = "No tools are configured in this instance: nodes of type tool cannot run";
+const LONGEST_TEXT = 1_000;
+
+/**
+ * Nodes that run a tool. A single text that is JSON gives that JSON, other texts give `{ text }`, and a result with images gives `{ content }`
+ * as the tool gave it. Tools that need a person's consent are refused: nobody is asked here.
+ */
+export const toolNode = defineAdapter({
+  name: "workflow-nodes/tool",
+  port: ports.workflowNodes,
+  needs: { tools: ports.tools },
+  open({ tools }): ports.WorkflowNode<ToolInput> {
+    /** As they were last listed: definitions are checked without waiting. */
+    const known = new Map<ports.ToolSource, readonly ports.ToolDefinition[]>();
+    const list = async (source: ports.ToolSource, signal?: AbortSignal): Promise<readonly ports.ToolDefinition[]> => {
+      const definitions = await source.list(signal);
+      known.set(source, definitions);
+      return definitions;
+    };
+    // In the background: a source may be slow or away.
+    const refresh = (): void => {
+      for (const source of tools) void list(source).catch(() => undefined);
+    };
+    refresh();
+
+    /** Throws ToolsUnavailable where the tool was not found and not every source could be asked. */
+    const find = async (id: string, signal: AbortSignal) => {
+      let unavailable: unknown;
+      for (const source of tools) {
+        try {
+          const definition = (await list(source, signal)).find((each) => each.id === id);
+          if (definition) return { source, definition };
+        } catch (error) {
+          signal.throwIfAborted();
+          unavailable ??= error;
+        }
+      }
+      if (unavailable !== undefined) throw unavailable;
+      return undefined;
+    };
+
+    return {
+      type: "tool",
+      input,
+      repeatable: false,
+      check({ tool: id }) {
+        if (tools.length === 0) return [{ path: [], message: NO_TOOLS }];
+        refresh();
+        if (typeof id !== "string" || id.includes("${{")) return [];
+        const definition = [...known.values()].flat().find((each) => each.id === id);
+        if (definition?.requiresConfirmation) return [{ path: ["tool"], message: needsConfirmation(id) }];
+        // Only where every source has told what it offers is a tool unknown.
+        return definition || known.size < tools.length ? [] : [{ path: ["tool"], message: unknownTool(id) }];
+      },
+      async run({ input: { tool: id, arguments: args }, step, signal }) {
+        signal.throwIfAborted();
+        try {
+          const found = await find(id, signal);
+          if (!found) throw failed("tool_not_found", tools.length === 0 ? NO_TOOLS : unknownTool(id));
+          if (found.definition.requiresConfirmation) throw failed("tool_needs_confirmation", needsConfirmation(id));
+          const caller = { userId: step.userId, runId: step.runId };
+          const result = await found.source.call({ toolId: id, arguments: args, caller }, signal);
+          return toOutput(result, id);
+        } catch (error) {
+          signal.throwIfAborted();
+          throw toFailure(error, id);
+        }
+      },
+    };
+  },
+});
+
+function toOutput({ content, isError }: ports.ToolResult, id: string): unknown {
+  const texts = content.flatMap((part) => (part.type === "text" ? part.text : []));
+  const text = texts.join("\n");
+  if (isError) {
+    const words = text.slice(0, LONGEST_TEXT);
+    throw new ports.NodeFailed("tool_failed", words || `The tool "${id}" failed`);
+  }
+  const output = texts.length < content.length ? { content } : texts.length === 1 ? jsonOr({ text }) : { text };
+  if (Buffer.byteLength(JSON.stringify(output)) <= ports.NODE_OUTPUT_BYTES) return output;
+  throw failed("tool_too_large", `The tool "${id}" gave more than ${ports.NODE_OUTPUT_BYTES / 1024 / 1024} MiB`);
+}
+
+/** The JSON that a text is; where it is none, the text as it was given. */
+function jsonOr(given: { readonly text: string }): unknown {
+  try {
+    return JSON.parse(given.text) as unknown;
+  } catch {
+    return given;
+  }
+}
+
+function toFailure(error: unknown, id: string): unknown {
+  if (error instanceof ports.ToolNotFound) return failed("tool_not_found", unknownTool(id), error);
+  if (error instanceof ports.ToolArgumentsInvalid) return failed("tool_arguments_invalid", error.message, error);
+  if (error instanceof ports.ToolsUnavailable) return new ports.NodeFailed("tools_unavailable", error.message, { cause: error });
+  return error;
+}
+
+function unknownTool(id: string): string {
+  return `There is no tool "${id}" in this instance`;
+}
+
+function needsConfirmation(id: string): string {
+  return `The tool "${id}" needs a person's consent, for which nobody is asked here`;
+}
+
+function failed(code: string, message: string, cause?: unknown): ports.NodeFailed {
+  return new ports.NodeFailed(code, message, { retryable: false, cause });
+}

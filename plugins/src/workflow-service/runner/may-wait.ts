@@ -1,0 +1,24 @@
+import type { Definition, Graph } from "../definition/definition.ts";
+
+const WAITING: ReadonlySet<string> = new Set(["wait", "human_gate", "workflow", "agent"]);
+
+const known = new WeakMap<Definition, boolean>();
+
+/**
+ * Whether a run of it can do nothing but wait for a while, and so be parked by the engine: then it is executed again from the beginning,
+ * finished steps answering what they answered, though its attempt is the first.
+ */
+export function mayWait(definition: Definition): boolean {
+  const answer = known.get(definition) ?? hasWaits(definition.graph);
+  known.set(definition, answer);
+  return answer;
+}
+
+function hasWaits({ nodes }: Graph): boolean {
+  return [...nodes.values()].some(
+    ({ rules, retry, with: values }) =>
+      WAITING.has(rules.type) ||
+      retry.attempts > 1 ||
+      Object.values(values).some((value) => value.kind === "graph" && hasWaits(value.graph)),
+  );
+}

@@ -1,0 +1,113 @@
+import { defineCommand } from "citty";
+import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
+
+const checkCommand = defineCommand({
+  meta: { name: "check", description: "Check workflow definitions; every problem is a line FILE:LINE:COLUMN: message" },
+  args: {
+    files: { type: "positional", required: true, valueHint: "file…", description: "Definitions, in YAML or JSON" },
+    preset: { type: "string", valueHint: "name", description: "Preset that shall run them; default: local" },
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...settingsFlags,
+  },
+  async run({ args }) {
+    const [{ checkFiles }, { EXIT }] = await Promise.all([import("../workflows/check-files.ts"), import("../exit-codes.ts")]);
+    const problems = await checkFiles(args, { files: args._, preset: args.preset });
+    if (args.json) console.log(JSON.stringify(problems, null, 2));
+    else for (const { file, line, column, message } of problems) console.log(`${file}:${line}:${column}: ${message}`);
+    process.exitCode = problems.length === 0 ? EXIT.ok : EXIT.failed;
+  },
+});
+
+const schemaCommand = defineCommand({
+  meta: { name: "schema", description: "Print the JSON Schema of workflow definitions, for editors" },
+  args: { ...settingsFlags },
+  async run({ args }) {
+    const [{ readSettings }, { readNodeRules }, { definitionJsonSchema }, { DEFAULT_PRESET }] = await Promise.all([
+      import("../read-settings.ts"),
+      import("../workflows/node-rules.ts"),
+      import("@portico/plugins/workflow-service/definition-json-schema"),
+      import("../preset-table.ts"),
+    ]);
+    const { types } = await readNodeRules((await readSettings(args)).settings, DEFAULT_PRESET);
+    console.log(JSON.stringify(definitionJsonSchema(types, { isClosed: true }), null, 2));
+  },
+});
+
+const runFlags = {
+  run: { type: "positional", required: true, valueHint: "run id", description: "Id of the run" },
+  workflow: { type: "string", valueHint: "id", description: "Its workflow; default: the service is asked" },
+  url: { type: "string", valueHint: "url", description: "Where the workflow service is; default: it runs on the data directory" },
+  ...settingsFlags,
+} as const;
+
+const gateFlags = {
+  ...runFlags,
+  node: { type: "string", valueHint: "id", description: "Which gate; default: the one that waits" },
+  comment: { type: "string", valueHint: "text", description: "What is kept with the decision" },
+} as const;
+
+const approveCommand = defineCommand({
+  meta: { name: "approve", description: "Approve at the gate where a run waits" },
+  args: {
+    ...gateFlags,
+    values: { type: "string", valueHint: "json", description: "What the gate's form asks for, as a JSON object" },
+  },
+  run: ({ args }) => decide({ ...args, decision: "approve" }),
+});
+
+const rejectCommand = defineCommand({
+  meta: { name: "reject", description: "Reject at the gate where a run waits" },
+  args: {
+    ...gateFlags,
+    values: { type: "string", valueHint: "json", description: "What goes with the decision, as a JSON object" },
+  },
+  run: ({ args }) => decide({ ...args, decision: "reject" }),
+});
+
+const cancelCommand = defineCommand({
+  meta: { name: "cancel", description: "Cancel a run" },
+  args: runFlags,
+  async run({ args }) {
+    const [{ readSettings }, { findService }] = await Promise.all([
+      import("../read-settings.ts"),
+      import("../workflows/running-service.ts"),
+    ]);
+    const service = await findService((await readSettings(args)).settings, args.url);
+    const { runId } = await service.cancel({ runId: args.run, workflowId: args.workflow });
+    console.log(`The run ${runId} is being cancelled.`);
+  },
+});
+
+export const workflowCommand = defineCommand({
+  meta: { name: "workflow", description: "Check workflow definitions, decide gates and cancel runs" },
+  subCommands: {
+    check: checkCommand,
+    schema: schemaCommand,
+    approve: approveCommand,
+    reject: rejectCommand,
+    cancel: cancelCommand,
+  },
+});
+
+interface DecideArguments extends SettingsFlags {
+  readonly run: string;
+  readonly workflow?: string | undefined;
+  readonly url?: string | undefined;
+  readonly node?: string | undefined;
+  readonly comment?: string | undefined;
+  readonly values?: string | undefined;
+  readonly decision: "approve" | "reject";
+}
+
+async function decide(args: DecideArguments): Promise<void> {
+  const [{ readSettings }, { findService }, { readValues }] = await Promise.all([
+    import("../read-settings.ts"),
+    import("../workflows/running-service.ts"),
+    import("../workflows/read-values.ts"),
+  ]);
+  const { run: runId, workflow: workflowId, node, comment, decision } = args;
+  const values = readValues(args.values);
+  const service = await findService((await readSettings(args)).settings, args.url);
+  const { nodeId } = await service.decide({ runId, workflowId }, { decision, nodeId: node, comment, values });
+  console.log(`The gate ${nodeId} of the run ${runId} is ${decision === "approve" ? "approved" : "rejected"}.`);
+}

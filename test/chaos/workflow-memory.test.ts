@@ -1,0 +1,192 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
+import { randomIds } from "@portico/adapters/ids/random";
+import { systemClock } from "@portico/adapters/clock/system";
+import { createApp, ports, Secret } from "@portico/core";
+import { createGrants } from "@portico/plugins/workflow-service/grants";
+import { afterAll, expect, it } from "vitest";
+import { temporaryFolder } from "../harness/portico-process.ts";
+import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const WAITING = 1_000;
+
+const folders: ReturnType<typeof temporaryFolder>[] = [];
+const children: ChildProcess[] = [];
+afterAll(() => {
+  for (const child of children) child.kill("SIGKILL");
+  for (const folder of folders) folder.remove();
+});
+
+const definitions = {
+  "gated.json": {
+    nodes: {
+      a: { type: "transform", with: { value: "x".repeat(2_000) } },
+      ok: { type: "human_gate", needs: ["a"], with: { title: "Go on?", timeout: "30d" } },
+    },
+  },
+  "map.json": {
+    nodes: {
+      all: {
+        type: "map",
+        with: {
+          items: "${{ parameters.list }}",
+          nodes: {
+            a: { type: "repeatable", with: { say: "${{ item }}" } },
+            b: { type: "transform", needs: ["a"], with: { value: { item: "${{ item }}", text: "y".repeat(1_000) } } },
+          },
+          result: "${{ item }}",
+        },
+      },
+    },
+    outputs: { size: "${{ size(nodes.all.output) }}" },
+  },
+  "wide.json": {
+    nodes: Object.fromEntries(
+      Array.from({ length: 500 }, (_, at) => [
+        `n${at}`,
+        {
+          type: "transform",
+          ...(at >= 10 && { needs: [`n${at - 10}`] }),
+          with: { value: at >= 10 ? `\${{ nodes.n${at - 10}.output + 1 }}` : 0 },
+        },
+      ]),
+    ),
+    outputs: { last: "${{ nodes.n499.output }}" },
+  },
+};
+
+it(`${WAITING} runs that wait at gates cost no memory beyond their records, survive a kill, and all go on`, async () => {
+  const dataDir = newFolder();
+  let service = await begin(dataDir);
+  const trigger = (count: number) => all(count, () => call(service.url, "POST", "/api/workflow/webhook?id=gated", {}));
+  await trigger(50);
+  await waiting(service.url, 50);
+  const before = await settledHeap(service.child);
+  await trigger(WAITING - 50);
+  await waiting(service.url, WAITING);
+  const after = await settledHeap(service.child);
+  // 950 executions with their outputs would be several times that.
+  expect((after - before) / MEBIBYTE).toBeLessThan(4);
+
+  service.child.kill("SIGKILL");
+  await once(service.child, "exit");
+  service = await begin(dataDir);
+  expect((await settledHeap(service.child)) - before).toBeLessThan(8 * MEBIBYTE);
+  const headers = { "x-execution-grant": await newGrant("gated") };
+  const { runs } = await call(service.url, "GET", "/api/workflow/gated/runs");
+  expect(runs.filter(({ status }: any) => status === "waiting_human")).toHaveLength(WAITING);
+  let next = 0;
+  await all(WAITING, () =>
+    call(service.url, "POST", `/api/workflow/gated/runs/${runs[next++].runId}/gate`, { decision: "approve" }, headers),
+  );
+  for (;;) {
+    const listed = (await call(service.url, "GET", "/api/workflow/gated/runs")).runs;
+    if (listed.every(({ status }: any) => status === "completed")) break;
+    expect(listed.filter(({ status }: any) => status === "failed")).toEqual([]);
+    await sleep(50);
+  }
+}, 120_000);
+
+it("a map over 10,000 items and a definition of 500 nodes run with flat memory", async () => {
+  const { url, child } = await begin(newFolder());
+  const finish = async (workflowId: string, parameters: object) => {
+    const { runId } = await call(url, "POST", `/api/workflow/webhook?id=${workflowId}`, parameters);
+    let most = 0;
+    for (;;) {
+      const { status } = (await call(url, "GET", `/api/workflow/${workflowId}/runs`)).runs.find(
+        (run: any) => run.runId === runId,
+      );
+      most = Math.max(most, await heapOf(child));
+      if (status === "completed") break;
+      expect(status).toBe("running");
+      await sleep(100);
+    }
+    return { detail: await call(url, "GET", `/api/workflow/${workflowId}/runs/${runId}`), most };
+  };
+  const list = (length: number) => ({ list: Array.from({ length }, (_, at) => at) });
+  await finish("map", list(200));
+  const before = await settledHeap(child);
+  const { detail, most } = await finish("map", list(10_000));
+  expect(detail.finalOutputs).toEqual({ size: 10_000 });
+  expect(Object.keys(detail.nodeResults)).toHaveLength(20_001);
+  // What was told of the items is 30 MB by itself.
+  expect((most - before) / MEBIBYTE).toBeLessThan(24);
+  const wide = await finish("wide", {});
+  expect(wide.detail.finalOutputs).toEqual({ last: 49 });
+  expect((wide.most - before) / MEBIBYTE).toBeLessThan(24);
+}, 120_000);
+
+function newFolder(): string {
+  const folder = temporaryFolder();
+  folders.push(folder);
+  mkdirSync(join(folder.path, "workflows"));
+  for (const [name, definition] of Object.entries(definitions))
+    writeFileSync(join(folder.path, "workflows", name), JSON.stringify(definition));
+  return folder.path;
+}
+
+async function begin(dataDir: string) {
+  const child = fork(
+    join(import.meta.dirname, "processes/workflow-service.ts"),
+    [dataDir, join(dataDir, "happened"), "http://127.0.0.1:1"],
+    {
+      execArgv: ["--expose-gc"],
+    },
+  );
+  children.push(child);
+  const [url] = (await once(child, "message")) as [string];
+  return { child, url };
+}
+
+async function call(url: string, method: string, path: string, body?: object, more: Record<string, string> = {}): Promise<any> {
+  const headers = { "content-type": "application/json", "x-workflow-service-token": SERVICE_TOKEN, ...more };
+  const answer = await fetch(`${url}${path}`, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  if (answer.status !== 200) throw new Error(`${method} ${path} was answered with ${answer.status}: ${await answer.text()}`);
+  return answer.json();
+}
+
+async function all(count: number, run: () => Promise<unknown>): Promise<void> {
+  let left = count;
+  await Promise.all(
+    Array.from({ length: 32 }, async () => {
+      while (left-- > 0) await run();
+    }),
+  );
+}
+
+async function waiting(url: string, count: number): Promise<void> {
+  for (;;) {
+    const { runs } = await call(url, "GET", "/api/workflow/gated/runs");
+    if (runs.filter(({ status }: any) => status === "waiting_human").length === count) return;
+    await sleep(50);
+  }
+}
+
+/** When nothing is being given back any more. */
+async function settledHeap(child: ChildProcess): Promise<number> {
+  let heap = await heapOf(child);
+  for (let quiet = 0; quiet < 3;) {
+    await sleep(300);
+    const now = await heapOf(child);
+    quiet = now < heap - MEBIBYTE / 8 ? 0 : quiet + 1;
+    heap = Math.min(heap, now);
+  }
+  return heap;
+}
+
+async function heapOf(child: ChildProcess): Promise<number> {
+  child.send("heap");
+  return ((await once(child, "message")) as [number])[0];
+}
+
+async function newGrant(workflowId: string): Promise<string> {
+  const key = new Secret("a key of this test");
+  const app = await createApp({ name: "grants", adapters: [hmacSigning({ key }), systemClock(), randomIds()] });
+  const grants = createGrants({ signing: app.port(ports.signing), clock: app.port(ports.clock), ids: app.port(ports.ids) });
+  return (await grants.issue({ workflowId })).executionGrantId;
+}

@@ -1,0 +1,120 @@
+import { systemClock } from "@portico/adapters/clock/system";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { type FunctionTool, functionTools } from "@portico/adapters/tools/functions";
+import { mcpTools } from "@portico/adapters/tools/mcp";
+import { toolNode } from "@portico/adapters/workflow-nodes/tool";
+import { ports } from "@portico/core";
+import { describe, expect, it } from "vitest";
+import { startMcpHttpServer } from "../../../harness/mcp-http-server.ts";
+import { openNode } from "../../../harness/run-node.ts";
+
+const tool = (name: string, run: FunctionTool["run"], more: Partial<FunctionTool> = {}): FunctionTool => ({
+  name,
+  description: `Does ${name}`,
+  inputSchema: { type: "object" },
+  riskLevel: "low",
+  requiresConfirmation: false,
+  run,
+  ...more,
+});
+const open = (...tools: FunctionTool[]) => openNode(toolNode(), [functionTools({ tools })]);
+const gives = async (result: string | ports.ToolResult) => {
+  await using node = await open(tool("give", async () => result));
+  return node.run({ tool: "give" });
+};
+const text = (said: string): ports.ToolContent => ({ type: "text", text: said });
+const image: ports.ToolContent = { type: "image", mimeType: "image/png", data: "AA==" };
+
+describe("tool: what it gives", () => {
+  it("is the JSON of a single text that is JSON, and texts otherwise", async () => {
+    expect(await gives('{"a":[1]}')).toEqual({ a: [1] });
+    expect(await gives("null")).toBeNull();
+    expect(await gives("Hello")).toEqual({ text: "Hello" });
+    expect(await gives({ content: [text("1"), text("2")], isError: false })).toEqual({ text: "1\n2" });
+    expect(await gives({ content: [], isError: false })).toEqual({ text: "" });
+  });
+
+  it("is the content as it was given where there are images", async () => {
+    const content = [text("1"), image];
+    expect(await gives({ content, isError: false })).toEqual({ content });
+  });
+
+  it("is as large as an output may be", async () => {
+    await using node = await open(tool("give", async () => "x".repeat(ports.NODE_OUTPUT_BYTES)));
+    expect(await node.failure({ tool: "give" })).toMatchObject({ code: "tool_too_large", retryable: false });
+  });
+});
+
+describe("tool: on whose behalf", () => {
+  it("is the user of the run, with the run's id", async () => {
+    await using node = await open(tool("who", async (_args, caller) => JSON.stringify(caller)));
+    expect(await node.run({ tool: "who" }, { runId: "run_7", userId: "ada" })).toEqual({ userId: "ada", runId: "run_7" });
+  });
+
+  it("is nobody's consent: a tool that needs one does not run, and its definition is not loaded", async () => {
+    let ran = false;
+    await using node = await open(tool("erase", async () => String((ran = true)), { requiresConfirmation: true }));
+    expect(await node.failure({ tool: "erase" })).toMatchObject({ code: "tool_needs_confirmation", retryable: false });
+    expect(ran).toBe(false);
+    expect(node.check({ tool: "erase" })).toEqual([{ path: ["tool"], message: expect.stringContaining("consent") as string }]);
+  });
+
+  it("is not done again after a crash", async () => {
+    await using node = await open();
+    expect(node.node.repeatable).toBe(false);
+  });
+});
+
+describe("tool: what goes wrong", () => {
+  it("is tool_failed, with the tool's own words, and may be tried again", async () => {
+    await using node = await open(tool("give", async () => ({ content: [text("The printer is empty")], isError: true })));
+    expect(await node.failure({ tool: "give" })).toMatchObject({
+      code: "tool_failed",
+      message: "The printer is empty",
+      retryable: true,
+    });
+  });
+
+  it("is tool_not_found for a tool that is not there, also when it is loaded", async () => {
+    await using node = await open(tool("give", async () => ""));
+    expect(await node.failure({ tool: "no-such" })).toMatchObject({ code: "tool_not_found", retryable: false });
+    expect(node.check({ tool: "no-such" })).toMatchObject([{ path: ["tool"] }]);
+    expect(node.check({ tool: "give" })).toEqual([]);
+  });
+
+  it("is a sentence where no tools are configured", async () => {
+    await using node = await openNode(toolNode(), []);
+    const sentence = /No tools are configured in this instance/;
+    expect(node.check({ tool: "give" })).toEqual([{ path: [], message: expect.stringMatching(sentence) as string }]);
+    expect((await node.failure({ tool: "give" })).message).toMatch(sentence);
+  });
+
+  it("is tool_arguments_invalid, or tools_unavailable, which alone may pass", async () => {
+    await using node = await open(
+      tool("strict", () => Promise.reject(new ports.ToolArgumentsInvalid("name: expected a string"))),
+      tool("away", () => Promise.reject(new ports.ToolsUnavailable("The printer is off"))),
+    );
+    expect(await node.failure({ tool: "strict" })).toMatchObject({ code: "tool_arguments_invalid", retryable: false });
+    expect(await node.failure({ tool: "away" })).toMatchObject({ code: "tools_unavailable", retryable: true });
+  });
+});
+
+describe("tool: of an MCP server", () => {
+  it("runs, checks its arguments, and says when the server is away", async () => {
+    const server = await startMcpHttpServer();
+    const around = [systemClock(), memoryTelemetry({})];
+    await using node = await openNode(toolNode(), [mcpTools({ id: "shop", url: server.url }), ...around]);
+    expect(await node.run({ tool: "shop/greet", arguments: { name: "Ada" } })).toEqual({ text: "Hello Ada" });
+    expect(await node.failure({ tool: "shop/greet", arguments: { name: 5 } })).toMatchObject({ code: "tool_arguments_invalid" });
+    const broken = await node.failure({ tool: "shop/break" });
+    expect([broken.code, broken.message]).toEqual(["tool_failed", expect.not.stringContaining("hidden-word")]);
+    await server.close();
+    await using away = await openNode(toolNode(), [mcpTools({ id: "shop", url: server.url }), ...around]);
+    expect(await away.failure({ tool: "shop/greet", arguments: { name: "Ada" } })).toMatchObject({
+      code: "tools_unavailable",
+      retryable: true,
+    });
+    // Nobody knows what it offers: that is not the definition's fault.
+    expect(away.check({ tool: "shop/greet" })).toEqual([]);
+  });
+});
