@@ -8,6 +8,8 @@ export interface Standstill {
 
 /** While time stands still nobody knows when it will be over: who waits looks again as often. */
 const LOOK_AGAIN_MS = 60 * 60_000;
+/** An execution whose time was over before it began meets what it left behind first: runs and turns that it must stop. */
+const MEETING_AGAIN_MS = 1000;
 
 /** When a run's time is over. It stands still while somebody is waited for (workflow.md, `settings.timeout`). */
 export class Deadline {
@@ -26,7 +28,7 @@ export class Deadline {
     this.#stoodStillMs = ms;
     this.#pauses = pauses;
     if (pauses > 0) this.#pausedAt = since ?? clock.now();
-    else this.#start();
+    else this.#start(this.left() === 0 ? MEETING_AGAIN_MS : 0);
   }
 
   /** Aborts when the time is over. */
@@ -67,7 +69,7 @@ export class Deadline {
     this.#timer?.cancel();
   }
 
-  #start(): void {
-    this.#timer = this.#clock.after(this.left(), () => this.#over.abort());
+  #start(least = 0): void {
+    this.#timer = this.#clock.after(Math.max(least, this.left()), () => this.#over.abort());
   }
 }
