@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { definePlugin, parseJsonBody, ports } from "@portico/core";
 import type { Definition } from "./definition/definition.ts";
 import { workflowServiceConfig } from "./config.ts";
@@ -7,7 +8,7 @@ import { followRun, readFinalOutputs } from "./follow-run.ts";
 import { createGrants, type ExecutionGrant } from "./grants.ts";
 import { serviceGuard } from "./guards.ts";
 import { isBound, runDetail, runList, runSummary } from "./run-pages.ts";
-import { gateSignal } from "./runs/gates.ts";
+import { type GateDecision, gateSignal } from "./runs/gates.ts";
 import { readEntries } from "./runs/ledger.ts";
 import type { RunRecord } from "./runs/run-records.ts";
 import { isTerminal } from "./runs/run-state.ts";
@@ -125,7 +126,7 @@ export const workflowService = definePlugin({
         const pages = scoped ? runs.newest({ bindingId: scoped.bindingId }) : runs.newest({ workflowId: id });
         return runList(
           (async function* () {
-            for await (const page of pages) {
+            for await (const page of orStoreError(pages)) {
               yield page
                 .filter((run) => run.workflowId === id && isReadable(run, canRead))
                 .map((run) => runSummary(run, live.find(run.runId)?.completedNodeCount));
@@ -139,8 +140,10 @@ export const workflowService = definePlugin({
         const run = await readableRun(id, runId, signal);
         if (scoped && run.bindingId !== scoped.bindingId) throw fail.run_not_found();
         const executing = live.find(runId);
+        // Somebody may have come to it just now.
+        await executing?.ledger.recall().catch(toStoreError);
         const entries = executing ? executing.ledger.read({ follow: false, signal }) : readEntries(log, runId, signal);
-        return runDetail(run, entries, () => readFinalOutputs(log, runId));
+        return runDetail(run, orStoreError(entries), () => readFinalOutputs(log, runId).catch(toStoreError));
       },
 
       async start({ body, fail }) {
@@ -184,7 +187,7 @@ export const workflowService = definePlugin({
           const taken = await gates.decide(runId, nodeId, { decision, comment, values: checked.value, decidedAt });
           // The run may have been told before, by a call whose answer was lost: it listens once.
           await engine.signal(runId, gateSignal(nodeId), null);
-          if (taken.decision !== decision) throw fail.gate_decided();
+          if (!isSameDecision(taken, { decision, values: checked.value })) throw fail.gate_decided();
         } catch (error) {
           throw toServiceError(error);
         }
@@ -214,6 +217,11 @@ export const workflowService = definePlugin({
   },
 });
 
+/** Of somebody who asks again, and not of another person who filled the form in otherwise. */
+function isSameDecision(taken: GateDecision, { decision, values }: Pick<GateDecision, "decision" | "values">): boolean {
+  return taken.decision === decision && isDeepStrictEqual(taken.values ?? {}, values ?? {});
+}
+
 interface StartBody {
   readonly idempotencyKey: string;
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -231,6 +239,14 @@ function isOutside(path: string): boolean {
 
 function documentOf(path: string): string {
   return path.replace(/^(?:\.\/)+/, "");
+}
+
+async function* orStoreError<T>(read: AsyncIterable<T>): AsyncGenerator<T, void> {
+  try {
+    yield* read;
+  } catch (error) {
+    toStoreError(error);
+  }
 }
 
 /** For reads: what was asked for can be asked for again. */

@@ -86,7 +86,7 @@ export const workflowServiceRuntime = defineAdapter({
       },
     });
     const startRun = createStartRun({ engine, runs, definitions, clock, ids, instance, pathOf: (id) => catalogue.pathOf(id) });
-    const cancelRun = createCancelRun({ engine, runs, clock });
+    const cancelRun = createCancelRun({ engine, runs, live, clock });
     const world: World = {
       ...{ clock, gates, log: telemetry.log, nodes: table.nodes, turns: agents[0]?.turns },
       owner: (signal) => identity.instanceOwner(signal),
@@ -100,7 +100,7 @@ export const workflowServiceRuntime = defineAdapter({
     scope.onReady(async () => {
       await engine.ready();
       const closing = new AbortController();
-      const settling = settleRuns({ engine, runs, clock, log: telemetry.log }, closing.signal);
+      const settling = settleRuns({ engine, runs, live, clock, log: telemetry.log }, closing.signal);
       scope.onClose(() => {
         closing.abort();
         return settling;

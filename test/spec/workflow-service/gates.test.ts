@@ -136,6 +136,15 @@ describe("a gate (open points 8; workflow.md)", () => {
     await service.until("gated", runId, ({ status }) => status !== "running");
   });
 
+  it("of two that approve with other values the second is told so", async () => {
+    await using service = await startWorkflowService({ definitions });
+    const { decide, runId } = await waiting(service);
+    const approvals = await Promise.all([1, 2].map((severity) => decide({ decision: "approve", values: { severity } })));
+    expect(approvals.map(({ status }) => status).sort()).toEqual([200, 409]);
+    const severity = approvals[0]!.status === 200 ? 1 : 2;
+    expect((await service.ended("gated", runId)).finalOutputs.severity).toBe(severity);
+  });
+
   it("a run that waits at none is 409, an unknown run 404, and another workflow's run 404", async () => {
     await using service = await startWorkflowService({
       definitions: { ...definitions, "plain.json": { nodes: { a: { type: "transform", with: { value: 1 } } } } },

@@ -82,7 +82,7 @@ describe("the time of a run (workflow.md: waiting for a person is not counted)",
     await clock.advance(10 * 60_000);
     await service.until("w", runId, ({ status }) => status === "waiting_human");
     await clock.advance(2 * HOUR);
-    expect((await service.detail("w", runId)).nodeResults.long.status).toBe("completed");
+    await service.until("w", runId, ({ nodeResults }) => nodeResults.long.status === "completed");
     await approve(service, "w", runId);
     expect(await service.ended("w", runId)).toMatchObject({ status: "completed", finalOutputs: { waited: 90 * 60_000 } });
   });

@@ -3,6 +3,8 @@ import type { Running } from "./running.ts";
 
 const PAUSES_MS = [100, 1000];
 const LONGEST_PAUSE_MS = 5000;
+/** Of a run that is cancelled: its signal tells no more when the process stops. What is not written then, the next start settles. */
+const CANCELLED_ATTEMPTS = 10;
 
 /**
  * Again and again while a store is away: a run is not to fail because of that. Throws what is no store's fault, and what the store says when the
@@ -13,8 +15,12 @@ export async function insist<T>({ context, world }: Pick<Running, "context" | "w
     try {
       return await write();
     } catch (error) {
-      if (!isStoreAway(error) || context.signal.aborted) throw error;
-      await world.clock.sleep(PAUSES_MS[attempt] ?? LONGEST_PAUSE_MS, context.signal).catch(() => {});
+      const { signal } = context;
+      const isCancelled = signal.reason instanceof ports.WorkCancelled;
+      if (!isStoreAway(error) || (signal.aborted && !(isCancelled && attempt < CANCELLED_ATTEMPTS))) throw error;
+      const pause = PAUSES_MS[attempt] ?? LONGEST_PAUSE_MS;
+      if (isCancelled) await world.clock.sleep(pause);
+      else await world.clock.sleep(pause, signal).catch(() => {});
     }
   }
 }

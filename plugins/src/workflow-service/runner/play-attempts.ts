@@ -84,11 +84,10 @@ async function attemptOnce(
   const timer = node.timeoutMs === undefined ? undefined : clock.after(node.timeoutMs, () => stop.abort());
   const isPure = type.pure ?? false;
   try {
-    const output = await type.run({
-      input,
-      step: { runId, workflowId, nodeId, attempt, userId },
-      signal: isPure ? signal : AbortSignal.any([signal, frame.signal, stop.signal]),
-    });
+    const stopped = isPure ? signal : AbortSignal.any([signal, frame.signal, stop.signal]);
+    const working = type.run({ input, step: { runId, workflowId, nodeId, attempt, userId }, signal: stopped });
+    // A node that does not listen holds up neither its run nor the process.
+    const output = await orAborted(working, stopped);
     if (!isPure) assertSize(output);
     return { isOk: true, output: output ?? null, startedAt, endedAt: clock.now() };
   } catch (thrown) {

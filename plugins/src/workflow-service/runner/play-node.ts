@@ -3,6 +3,7 @@ import { ExpressionFailed } from "../definition/expression.ts";
 import type { GraphNode } from "../definition/definition.ts";
 import { ERROR_CHARACTERS } from "../limits.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
+import { insist } from "./insist.ts";
 import { type NodePlay, playAttempts } from "./play-attempts.ts";
 import { type Frame, type NodeOutcome, NodeInterrupted, type Running, scopeOf } from "./running.ts";
 import { shapes } from "./shapes.ts";
@@ -64,7 +65,8 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame):
       ? await withinTime(running, { node, nodeId, frame, inputs, begun }, shape.play)
       : await playAttempts({ running, node, nodeId, frame, inputs, left: () => running.deadline.left() });
     end("completed", result);
-    await ledger.room();
+    // Where the run is stopped meanwhile, what is held is written, or comes again.
+    await insist(running, () => ledger.room()).catch(() => {});
     return { type: "completed", output: result.output, case: result.case };
   } catch (thrown) {
     if (thrown instanceof NodeInterrupted || isInterrupted(thrown)) {

@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import type { Definition } from "../definition/definition.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
 import { endedRun, type RunEnd, type RunError, type RunRecord, type RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
@@ -10,7 +11,7 @@ import { createMask } from "./mask.ts";
 import { mayWait } from "./may-wait.ts";
 import { playGraph } from "./play-graph.ts";
 import { type Frame, type GraphOutcome, NodeInterrupted, type Running, scopeOf, type World } from "./running.ts";
-import { type ChildEnd, childSignal } from "./shapes/workflow.ts";
+import { tellParentOf } from "./shapes/workflow.ts";
 
 /** What the engine keeps of an accepted run; all else stands in its record. */
 export interface RunInput {
@@ -50,38 +51,49 @@ export function createRunWork(given: RunWorkGiven) {
     const stored = await insist({ context, world }, () => runs.find(runId));
     // Ended, and the process died before the engine was told.
     if (!stored) return;
-    if (isTerminal(stored.value.status)) return tellParent(stored.value, { status: stored.value.status as RunEnd["status"] });
     const record = stored.value;
+    if (isTerminal(record.status)) {
+      const isTold = record.parent && record.status === "completed";
+      return tellParent(context, record, isTold ? await rememberOutputs(context, undefined) : undefined);
+    }
     const live = liveRuns.enter(runId);
     let isOver = false;
     try {
       live.completedNodeCount = 0;
-      await definitions.using(record.workflowId, record.definition, async (definition) => {
+      const held = await insist({ context, world }, () => definitions.hold(record.workflowId, record.definition));
+      try {
+        const { definition } = held;
         // A run that is executed for the first time has told nothing yet.
         const isFirst = context.attempt === 1 && definition !== undefined && !mayWait(definition);
         if (isFirst) live.ledger.begin();
         else await insist({ context, world }, () => live.ledger.recall());
-        if (!definition) return end(context, record, { outcome: UNUSABLE, live, decided: [] });
-        const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
-        const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
-        const board = new GateBoard(runs, record, deadline);
-        const running: Running = {
-          ...{ context, definition, record, live, mask, deadline, board, world },
-          scope: { parameters, secrets, run: { id: runId, workflowId: record.workflowId, startedAt: record.startedAt } },
-        };
-        try {
-          const outcome = await play(running);
-          await end(context, record, { outcome, live, decided: board.decided });
-        } finally {
-          deadline.stop();
-        }
-      });
+        if (definition) await execute(definition);
+        else await end(context, record, { outcome: UNUSABLE, live, decided: [] });
+      } finally {
+        held.release();
+      }
       isOver = true;
     } finally {
       // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back. Where it cannot be written
       // it comes again when the run is resumed.
       if (!isOver) await live.ledger.write().catch(() => {});
       liveRuns.leave(live);
+    }
+
+    async function execute(definition: Definition): Promise<void> {
+      const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
+      const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
+      const board = new GateBoard(runs, record, deadline);
+      const running: Running = {
+        ...{ context, definition, record, live, mask, deadline, board, world },
+        scope: { parameters, secrets, run: { id: runId, workflowId: record.workflowId, startedAt: record.startedAt } },
+      };
+      try {
+        const outcome = await play(running);
+        await end(context, record, { outcome, live, decided: board.decided });
+      } finally {
+        deadline.stop();
+      }
     }
   };
 
@@ -127,6 +139,7 @@ export function createRunWork(given: RunWorkGiven) {
   ): Promise<void> {
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
+    const told = record.parent && status === "completed" ? await rememberOutputs(context, outputs) : undefined;
     await insist({ context, world }, async () => {
       const read = await runs.find(record.runId);
       // Written before, by a try whose answer was lost.
@@ -138,10 +151,25 @@ export function createRunWork(given: RunWorkGiven) {
       ];
       await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
     });
-    await tellParent(record, { status, outputs, message: error?.message });
+    await tellParent(context, { ...record, status, error }, told);
   }
 
-  async function tellParent({ runId, parent }: RunRecord, ended: ChildEnd): Promise<void> {
-    if (parent) await engine.signal(parent.runId, childSignal(parent.nodeId, runId), ended);
+  async function tellParent(context: ports.WorkContext, run: RunRecord, outputs: unknown): Promise<void> {
+    await insist({ context, world }, () => tellParentOf(engine, run, outputs));
+  }
+}
+
+/**
+ * What a completed run came to, as it was first told: not masked, for the run that started it. It stands with the engine before the run has ended,
+ * so that a kill behind that loses nothing.
+ */
+async function rememberOutputs(context: ports.WorkContext, outputs: unknown): Promise<unknown> {
+  if (context.signal.reason instanceof ports.WorkCancelled) return outputs;
+  try {
+    return await context.step("outputs", async () => outputs ?? null, { repeatable: true });
+  } catch (error) {
+    // Cancelled, and too late.
+    if (context.signal.reason instanceof ports.WorkCancelled) return outputs;
+    throw error;
   }
 }

@@ -14,7 +14,8 @@ export class Ledger {
   #written = 0;
   #tail: LedgerEntry[] = [];
   #tailCharacters = 0;
-  #writing: Promise<void> | undefined;
+  /** What reads or writes its state in the log: one behind the other. */
+  #turns: Promise<unknown> = Promise.resolve();
   #isEnded = false;
   /** What an earlier execution wrote, and when of what was started: a resumed run meets all of it again. */
   #known: Map<string, string | undefined> | undefined;
@@ -36,7 +37,7 @@ export class Ledger {
    * twice. Throws LogUnavailable, and can then be called again.
    */
   recall(): Promise<void> {
-    this.#recalling ??= this.#recall().catch((error: unknown) => {
+    this.#recalling ??= this.#inTurn(() => this.#recall()).catch((error: unknown) => {
       this.#recalling = undefined;
       throw error;
     });
@@ -63,30 +64,24 @@ export class Ledger {
   }
 
   /** Write down what is not written yet. Throws LogUnavailable. */
-  async write(): Promise<void> {
-    await this.#recalling;
-    // Asked again without a turn in between: others have waited for the same.
-    while (this.#writing) await this.#writing;
-    if (this.#tail.length === 0) return;
-    const { entries, chunk } = this.#chunk();
-    this.#writing = this.#log.append(ledgerStream(this.runId), chunk).then(() => this.#forget(entries));
-    try {
-      await this.#writing;
-    } finally {
-      this.#writing = undefined;
-    }
+  write(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#tail.length === 0) return;
+      const { entries, chunk } = this.#chunk();
+      await this.#log.append(ledgerStream(this.runId), chunk);
+      this.#forget(entries);
+    });
   }
 
   /** Write the last entries and the run's end, in one commit. Throws LogUnavailable, RecordsUnavailable and RecordConflict. */
-  async end(records: readonly ports.Write[], finalOutputs: unknown): Promise<void> {
-    await this.#recalling;
-    // Asked again without a turn in between: others have waited for the same.
-    while (this.#writing) await this.#writing;
-    const { entries, chunk } = this.#chunk();
-    const last: LedgerChunk = { ...chunk, ...(finalOutputs !== undefined && { finalOutputs }) };
-    await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: last }], { records });
-    this.#forget(entries);
-    this.close();
+  end(records: readonly ports.Write[], finalOutputs: unknown): Promise<void> {
+    return this.#inTurn(async () => {
+      const { entries, chunk } = this.#chunk();
+      const last: LedgerChunk = { ...chunk, ...(finalOutputs !== undefined && { finalOutputs }) };
+      await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: last }], { records });
+      this.#forget(entries);
+      this.close();
+    });
   }
 
   /** Nothing comes any more: readers that have read everything end. */
@@ -134,6 +129,8 @@ export class Ledger {
       for (const entry of entries) known.set(keyOf(entry), startOf(entry));
       written = from + entries.length;
     }
+    // Somebody may look at it while it is written: what is not in the log yet is known, too.
+    for (const entry of this.#tail) known.set(keyOf(entry), startOf(entry));
     this.#known = known;
     this.#written = written;
   }
@@ -149,6 +146,12 @@ export class Ledger {
     this.#written += entries;
     this.#tailCharacters = this.#tail.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0);
     this.#wake();
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turns.then(work);
+    this.#turns = done.catch(() => {});
+    return done;
   }
 
   #wake(): void {
@@ -185,7 +188,12 @@ export async function* readChunks(
 
 /** The entries of a run that nobody works on here, as far as they can be read. Throws LogUnavailable and the signal's reason. */
 export async function* readEntries(log: ports.EventLog, runId: string, signal: AbortSignal): AsyncGenerator<LedgerEntry, void> {
-  for await (const { entries } of readChunks(log, runId, { signal })) yield* entries;
+  let next = 0;
+  for await (const { from, entries } of readChunks(log, runId, { signal })) {
+    // A chunk whose write was answered by nobody stands there twice.
+    yield* entries.slice(Math.max(0, next - from));
+    next = Math.max(next, from + entries.length);
+  }
 }
 
 function startOf(entry: LedgerEntry): string | undefined {

@@ -11,6 +11,12 @@ interface StoredDefinition {
 /** Loads the text of a definition again. Undefined where it cannot be used any more. */
 export type LoadStored = (stored: { readonly name: string; readonly text: string }) => Definition | undefined;
 
+/** A definition that stays in memory while somebody works with it. */
+export interface HeldDefinition {
+  readonly definition: Definition | undefined;
+  release(): void;
+}
+
 export type StoredDefinitions = ReturnType<typeof createStoredDefinitions>;
 
 /**
@@ -37,25 +43,27 @@ export function createStoredDefinitions(given: {
       await stored.put(hash, { workflowId: id, document, text });
       kept.add(hash);
     },
-    /** The definition of a run, for as long as `use` takes; undefined where it cannot be used any more. */
-    async using<T>(workflowId: string, hash: string, use: (definition: Definition | undefined) => Promise<T>): Promise<T> {
+    /** The definition of a run, until it is released; undefined where it cannot be used any more. */
+    async hold(workflowId: string, hash: string): Promise<HeldDefinition> {
       const deployed = current(workflowId, hash);
-      if (deployed) return use(deployed);
+      if (deployed) return { definition: deployed, release() {} };
       let entry = older.get(hash);
       if (!entry) {
         const found = (await stored.get(hash))?.value;
         const definition = found && load({ name: found.document, text: found.text });
-        if (!definition) return use(undefined);
+        if (!definition) return { definition, release() {} };
         // Another run may have come first.
         entry = older.get(hash) ?? { definition, users: 0 };
         older.set(hash, entry);
       }
-      entry.users++;
-      try {
-        return await use(entry.definition);
-      } finally {
-        if (--entry.users === 0) older.delete(hash);
-      }
+      const held = entry;
+      held.users++;
+      return {
+        definition: held.definition,
+        release() {
+          if (--held.users === 0) older.delete(hash);
+        },
+      };
     },
   };
 }

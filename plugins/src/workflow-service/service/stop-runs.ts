@@ -1,19 +1,25 @@
 import type { ports } from "@portico/core";
 import type { World } from "../runner/running.ts";
+import type { LiveRuns } from "../runs/live-runs.ts";
+import { tellParentOf } from "../runner/shapes/workflow.ts";
 import { endedRun, type RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 
-/** Cancels a run, durably. False where it has ended or never was. Throws what stores throw. */
-export function createCancelRun(given: {
+export interface Settling {
   readonly engine: ports.Engine;
   readonly runs: RunRecords;
+  readonly live: LiveRuns;
   readonly clock: ports.Clock;
-}) {
+}
+
+/** Cancels a run, durably. False where it has ended or never was. Throws what stores throw. */
+export function createCancelRun(given: Settling) {
   const { engine, runs } = given;
   return async (runId: string, reason: string): Promise<boolean> => {
     const isCancelled = await engine.cancel(runId, reason);
-    if (isCancelled) await settleRun(given, runId);
-    return isCancelled && (await runs.find(runId)) !== undefined;
+    // Also one that a call before cancelled whose answer was lost.
+    const isSettled = await settleRun(given, runId);
+    return isSettled || (isCancelled && (await runs.find(runId)) !== undefined);
   };
 }
 
@@ -21,10 +27,7 @@ export function createCancelRun(given: {
  * Ends the record of a run of which the engine will never tell: it was cancelled before it began, or the process died between the engine's end
  * and the record's. Answers whether there was anything to do.
  */
-export async function settleRun(
-  { engine, runs, clock }: { readonly engine: ports.Engine; readonly runs: RunRecords; readonly clock: ports.Clock },
-  runId: string,
-): Promise<boolean> {
+export async function settleRun({ engine, runs, live, clock }: Settling, runId: string): Promise<boolean> {
   const work = await engine.status(runId);
   if (work && (work.state === "waiting" || work.state === "executing")) return false;
   const stored = await runs.find(runId);
@@ -34,17 +37,17 @@ export async function settleRun(
   const error = isCancelled
     ? { code: "cancelled", message: work.error ?? "cancelled" }
     : { code: "lost", message: "The engine does not know the run any more" };
-  await runs.change(runId, (run) =>
-    endedRun(run, { status, at: clock.now(), error, completedNodeCount: run.completedNodeCount }),
-  );
+  const end = { status, at: clock.now(), error };
+  // Before its end is written, which is not done again: told twice does no harm.
+  await tellParentOf(engine, { ...stored.value, status, error });
+  await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
+  // Nobody else will tell those who follow it.
+  live.find(runId)?.ledger.close();
   return true;
 }
 
 /** At a start: settles what the last process left between two commits. */
-export async function settleRuns(
-  given: { readonly engine: ports.Engine; readonly runs: RunRecords; readonly clock: ports.Clock; readonly log: World["log"] },
-  closing: AbortSignal,
-): Promise<void> {
+export async function settleRuns(given: Settling & { readonly log: World["log"] }, closing: AbortSignal): Promise<void> {
   try {
     for await (const page of given.runs.active()) {
       for (const { runId } of page) {

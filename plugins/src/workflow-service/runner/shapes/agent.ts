@@ -1,5 +1,6 @@
 import { ports } from "@portico/core";
 import { workName } from "../../runs/work-name.ts";
+import { insist } from "../insist.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
 import { toldInTime } from "../told-in-time.ts";
@@ -17,7 +18,7 @@ const RESTART = "process_restart";
 
 /** Gives an agent a turn in the background and waits for its end. */
 export function playAgent(play: NodePlay): Promise<NodeResult> {
-  const { running, node, nodeId, frame } = play;
+  const { running, node, nodeId } = play;
   const { context, world, record, definition } = running;
   const { agent: agentId, prompt, maxTurns, toolIds } = parseInput(node.rules, play.inputs) as AgentInput;
   return withRetries(play, async (attempt): Promise<Attempt> => {
@@ -27,13 +28,15 @@ export function playAgent(play: NodePlay): Promise<NodeResult> {
     if (!turns || userId === undefined)
       throw new ports.NodeFailed("agents_unavailable", "No agents are configured in this instance", { retryable: false });
     const start = () =>
-      turns.start({
-        ...{ agentId, userId, prompt, toolIds, maxTurns },
-        origin: { origin: "workflow", displayName: definition.name },
-        // The same after a crash, so that nothing is started twice.
-        key: `${record.runId} ${nodeId} ${attempt}`,
-        tell: { workId: record.runId, signal },
-      });
+      insist(running, () =>
+        turns.start({
+          ...{ agentId, userId, prompt, toolIds, maxTurns },
+          origin: { origin: "workflow", displayName: definition.name },
+          // The same after a crash, so that nothing is started twice.
+          key: `${record.runId} ${nodeId} ${attempt}`,
+          tell: { workId: record.runId, signal },
+        }),
+      );
     const { runId } = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
     try {
       const ended = await toldInTime<ports.BackgroundTurnEnd>(play, signal);
@@ -49,7 +52,7 @@ export function playAgent(play: NodePlay): Promise<NodeResult> {
         isFinal: false,
       };
     } catch (error) {
-      if (isGivenUp(play, error)) await turns.stop(runId, "workflow_over");
+      if (isGivenUp(play, error)) await insist(running, () => turns.stop(runId, "workflow_over"));
       throw error;
     }
   });

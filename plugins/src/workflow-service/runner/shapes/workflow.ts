@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { ports } from "@portico/core";
+import type { RunRecord } from "../../runs/run-records.ts";
 import { workName } from "../../runs/work-name.ts";
+import { insist } from "../insist.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
-import type { NodeResult } from "../play-node.ts";
+import { isNodeFailed, type NodeResult } from "../play-node.ts";
 import { toldInTime } from "../told-in-time.ts";
 
 interface ChildInput {
@@ -19,13 +21,24 @@ export interface ChildEnd {
 }
 
 /** The signal by which a child tells its end. */
-export function childSignal(nodeId: string, runId: string): string {
+function childSignal(nodeId: string, runId: string): string {
   return workName(nodeId, `run ${runId}`);
+}
+
+/** Tells the run that started another how that one ended. Throws what the engine throws. */
+export async function tellParentOf(
+  engine: Pick<ports.Engine, "signal">,
+  { runId, parent, status, error }: Pick<RunRecord, "runId" | "parent" | "status" | "error">,
+  outputs?: unknown,
+): Promise<void> {
+  if (!parent) return;
+  const ended: ChildEnd = { status: status as ChildEnd["status"], outputs, message: error?.message };
+  await engine.signal(parent.runId, childSignal(parent.nodeId, runId), ended);
 }
 
 /** Runs another workflow and waits for its end. A run that is cancelled, or over, takes those with it that it started. */
 export function playChild(play: NodePlay): Promise<NodeResult> {
-  const { running, node, nodeId, frame } = play;
+  const { running, node, nodeId } = play;
   const { context, world, record } = running;
   const { workflow, parameters = {} } = parseInput(node.rules, play.inputs) as ChildInput;
   return withRetries(play, async (attempt): Promise<Attempt> => {
@@ -36,9 +49,13 @@ export function playChild(play: NodePlay): Promise<NodeResult> {
       .replace(/[-_]/g, "")
       .slice(0, 24);
     const runId = `${record.runId.slice(0, "wrun_".length + 9)}${end}`;
-    const start = () => world.startChild({ runId, workflowId: workflow, parameters, parent: record, nodeId });
+    const start = () =>
+      refusalOf(() =>
+        insist(running, () => world.startChild({ runId, workflowId: workflow, parameters, parent: record, nodeId })),
+      );
     try {
-      await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
+      const refused = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
+      if (refused) return refused;
       const ended = await toldInTime<ChildEnd>(play, childSignal(nodeId, runId));
       if (ended?.status === "completed") return { isOk: true, output: ended.outputs ?? null };
       if (!ended) throw new ports.NodeFailed("timeout", "The run took too long", { retryable: false });
@@ -49,10 +66,21 @@ export function playChild(play: NodePlay): Promise<NodeResult> {
         isFinal: false,
       };
     } catch (error) {
-      if (isGivenUp(play, error)) await world.cancelRun(runId, `Run ${record.runId} is over`);
+      if (isGivenUp(play, error)) await insist(running, () => world.cancelRun(runId, `Run ${record.runId} is over`));
       throw error;
     }
   });
+}
+
+/** Why something cannot be started, as the engine can remember it. */
+async function refusalOf(start: () => Promise<void>): Promise<Attempt | null> {
+  try {
+    await start();
+    return null;
+  } catch (error) {
+    if (!isNodeFailed(error)) throw error;
+    return { isOk: false, code: error.code, message: error.message, isFinal: !error.retryable };
+  }
 }
 
 /** Whether a node's own end is why it waits no more, and not that its process stops or gives memory back. */
