@@ -1,0 +1,228 @@
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { resolve } from "node:path";
+import { text } from "node:stream/consumers";
+import { createManualClock } from "@portico/adapters/clock/manual";
+import { demo } from "@portico/adapters/models/demo";
+import { functionTools } from "@portico/adapters/tools/functions";
+import { codeNode } from "@portico/adapters/workflow-nodes/code";
+import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { modelNode } from "@portico/adapters/workflow-nodes/model";
+import { toolNode } from "@portico/adapters/workflow-nodes/tool";
+import { Secret } from "@portico/core";
+import { describe, expect, it } from "vitest";
+import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
+import { root } from "../../rooms/repository.ts";
+
+const FOLDER = resolve(root, "playground/workflows");
+const SECRETS = { TRACKER: new Secret("tracker-secret"), SHOP: new Secret("shop-secret") };
+
+interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: any;
+}
+
+/** All the services that the definitions call, in one: answers `status` and JSON. */
+async function startServices(answer: (asked: Asked) => readonly [number, object]) {
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      const call = {
+        ...{ method: request.method!, path: request.url!, headers: request.headers },
+        body: body === "" ? undefined : JSON.parse(body),
+      };
+      asked.push(call);
+      const [status, reply] = answer(call);
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(reply));
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    ...{ host, asked },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+}
+
+const tools = functionTools({
+  tools: [
+    {
+      name: "FindCustomer",
+      description: "Finds a customer.",
+      inputSchema: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
+      riskLevel: "low",
+      requiresConfirmation: false,
+      run: async (args) => JSON.stringify({ name: `Customer ${(args as { id: string }).id}`, plan: "large" }),
+    },
+    {
+      name: "SearchManual",
+      description: "Searches the manual.",
+      inputSchema: { type: "object", properties: { query: { type: "string" } }, required: ["query"] },
+      riskLevel: "low",
+      requiresConfirmation: false,
+      run: async () => "Hold the red button for five seconds.",
+    },
+  ],
+});
+const agents = new Map([["support", { name: "Support", engine: "loop", tools: ["FindCustomer", "SearchManual"] }]]);
+
+/** Every definition of the folder, deployed as it is; only the addresses that it calls are the test's. */
+function startPlayground(host = "127.0.0.1:9", more: WorkflowServiceOptions = {}): Promise<WorkflowService> {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith(".yaml"));
+  const definitions = Object.fromEntries(
+    files.map((file) => [
+      file,
+      readFileSync(resolve(FOLDER, file), "utf8").replaceAll(/https:\/\/\w+\.example/g, `http://${host}`),
+    ]),
+  );
+  const adapters = [modelNode(), toolNode(), httpNode({ allow: [host] }), codeNode({}), tools];
+  return startWorkflowService({ definitions, adapters, agents: { agents }, runtime: { secrets: SECRETS }, ...more });
+}
+
+async function decide(service: WorkflowService, runId: string, body: object) {
+  await service.until("triage", runId, ({ status }) => status === "waiting_human");
+  const headers = { "x-execution-grant": await service.grant({ workflowId: "triage" }) };
+  return service.call("POST", `/api/workflow/triage/runs/${runId}/gate`, body, { headers });
+}
+
+describe("playground/workflows", () => {
+  it("are all usable as they are", async () => {
+    await using service = await startPlayground();
+    const { workflows } = (await service.call("GET", "/api/workflows")).body;
+    expect(workflows.map(({ id }: { id: string }) => id)).toEqual([
+      ...["answer", "deliver", "digest", "nightly", "summarize", "triage"],
+    ]);
+  });
+
+  it("triage: a bug is filed when a person agrees, with the severity that they give, and answered", async () => {
+    await using services = await startServices(() => [201, { id: 17 }]);
+    await using service = await startPlayground(services.host);
+    const runId = await service.trigger("triage", { ticket: "The door does not open." });
+    expect((await decide(service, runId, { decision: "approve" })).status).toBe(400);
+    expect((await decide(service, runId, { decision: "approve", values: { severity: 2 } })).status).toBe(200);
+    const detail = await service.ended("triage", runId);
+    expect(detail).toMatchObject({ status: "completed", finalOutputs: { kind: "bug", issue: 17 } });
+    expect(detail.finalOutputs.answer).toContain("It is filed as issue 17.");
+    expect(services.asked).toMatchObject([
+      {
+        headers: { authorization: "Bearer tracker-secret" },
+        body: { text: "The door does not open.", severity: 2 },
+      },
+    ]);
+    expect(JSON.stringify(detail)).not.toContain("tracker-secret");
+  });
+
+  it("triage: what is rejected is answered all the same, and nothing is filed", async () => {
+    await using service = await startPlayground();
+    const runId = await service.trigger("triage", { ticket: "The door is ugly." });
+    await decide(service, runId, { decision: "reject" });
+    const detail = await service.ended("triage", runId);
+    expect(detail).toMatchObject({
+      status: "completed",
+      finalOutputs: { issue: null },
+      nodeResults: { file: { status: "skipped" } },
+    });
+    expect(detail.finalOutputs.answer).toContain("No issue was filed.");
+  });
+
+  it("summarize: each document by itself, and all of them together", async () => {
+    await using service = await startPlayground();
+    const documents = Array.from({ length: 12 }, (_, index) => ({ title: `Note ${index}`, text: `It says ${index}.` }));
+    const { finalOutputs } = await service.ended("summarize", await service.trigger("summarize", { documents }));
+    expect(finalOutputs.documents.map(({ title }: { title: string }) => title)).toEqual(documents.map(({ title }) => title));
+    expect(finalOutputs.documents[3].summary).toContain("It says 3.");
+    expect(finalOutputs.summary).toContain("Note 0: ");
+    expect((await service.call("POST", "/api/workflow/webhook?id=summarize", { documents: [] })).body).toMatchObject({
+      code: "invalid_parameters",
+      details: { parameters: [{ path: "/documents" }] },
+    });
+  });
+
+  it("deliver: tries again what fails for a moment, and hands the order over with a key", async () => {
+    let reads = 0;
+    await using services = await startServices(({ path }) => {
+      if (path === "/shipments") return [201, { tracking: "T-1" }];
+      return ++reads < 2 ? [503, {}] : [200, { items: ["lamp"] }];
+    });
+    await using service = await startPlayground(services.host);
+    const detail = await service.ended("deliver", await service.trigger("deliver", { order: "A-1" }));
+    expect(detail.finalOutputs).toEqual({ result: "shipped", tracking: "T-1" });
+    expect(detail.nodeResults.read.attempts).toBe(2);
+    const shipment = services.asked.find(({ path }) => path === "/shipments")!;
+    expect(shipment).toMatchObject({ body: { order: "A-1", items: ["lamp"] } });
+    expect(shipment.headers["idempotency-key"]).toBeTruthy();
+  });
+
+  it.each([
+    ["known", 409, []],
+    ["failed", 400, ["/alarms"]],
+  ])("deliver: ends as %s where the warehouse says %i", async (result, status, told) => {
+    await using services = await startServices(({ path }) => (path === "/shipments" ? [status, {}] : [200, { items: [] }]));
+    await using service = await startPlayground(services.host);
+    const { finalOutputs } = await service.ended("deliver", await service.trigger("deliver", { order: "A-1" }));
+    expect(finalOutputs).toEqual({ result, tracking: null });
+    expect(services.asked.map(({ path }) => path).slice(2)).toEqual(told);
+  });
+
+  it("answer: an agent answers with the tools that the node gives it", async () => {
+    await using service = await startPlayground();
+    const runId = await service.trigger("answer", { customer: "7", question: "It does not start. And FindCustomer?" });
+    const detail = await service.ended("answer", runId);
+    expect(detail.nodeResults.customer.outputs).toEqual({ name: "Customer 7", plan: "large" });
+    expect(detail.finalOutputs.answer).toContain("Hold the red button for five seconds.");
+    const receipt = await service.agents!.call("owner", "GET", `/api/runs/${detail.finalOutputs.run}/receipt`);
+    expect(receipt.body.receipts[0].tool_calls.map(({ name }: { name: string }) => name)).toEqual(["SearchManual"]);
+  });
+
+  it("digest: runs another workflow for each section, and does without the ones that fail", async () => {
+    await using service = await startPlayground();
+    const documents = [{ title: "Tea", text: "It is hot." }];
+    const sections = [
+      { topic: "Tea", documents },
+      { topic: "Nothing", documents: [] },
+      { topic: "More tea", documents },
+    ];
+    const runId = await service.trigger("digest", { sections });
+    const { finalOutputs } = await service.ended("digest", runId);
+    expect(finalOutputs).toMatchObject({ missing: ["Nothing"] });
+    expect(finalOutputs.page).toMatch(/^# Tea\n\n[^#]*Tea: [^#]*# More tea\n/);
+    const { runs } = (await service.call("GET", "/api/workflow/summarize/runs")).body;
+    expect(runs.map(({ parentRunId }: { parentRunId: string }) => parentRunId)).toEqual([runId, runId]);
+  });
+
+  it.each([
+    ["the next night", {}, "2030-01-01T02:00:00.000Z"],
+    ["the time that is given", { at: "2030-01-01T05:30:00+01:00" }, "2030-01-01T05:30:00+01:00"],
+  ])("nightly: waits for %s, and looks until the export is ready", async (_when, parameters, began) => {
+    const clock = createManualClock();
+    const times: { path: string; at: number }[] = [];
+    await using services = await startServices(({ method, path }) => {
+      times.push({ path: `${method} ${path}`, at: clock.now() });
+      if (method === "POST") return [201, { id: "e1" }];
+      return [200, times.length < 4 ? { status: "running" } : { status: "ready", file: "export.csv" }];
+    });
+    await using service = await startPlayground(services.host, { clock, agents: undefined, ...offline(services.host) });
+    const runId = await service.trigger("nightly", parameters);
+    await service.until("nightly", runId, ({ nodeResults }) => nodeResults.night?.status === "running");
+    const status = async () => {
+      await clock.advance(60_000);
+      return (await service.detail("nightly", runId)).status;
+    };
+    await expect.poll(status, { interval: 1, timeout: 15_000 }).toBe("completed");
+    expect((await service.detail("nightly", runId)).finalOutputs).toEqual({ began, file: "export.csv" });
+    expect(times.map(({ path }) => path)).toEqual(["POST /exports", ...Array.from({ length: 3 }, () => "GET /exports/e1")]);
+    expect(times[0]!.at).toBeGreaterThanOrEqual(Date.parse(began));
+  });
+});
+
+/** Without agents beside: time is the test's. */
+function offline(host: string): Pick<WorkflowServiceOptions, "adapters"> {
+  return { adapters: [modelNode(), toolNode(), httpNode({ allow: [host] }), codeNode({}), tools, demo({})] };
+}
