@@ -9,6 +9,7 @@ import {
   type RequestHead,
   sendStream,
   ServiceError,
+  type Validators,
 } from "@portico/core";
 import { fileErrors } from "./errors.ts";
 import { type Media, mediaKey } from "./media.ts";
@@ -29,20 +30,8 @@ export async function answerMedia(given: {
   const { exchange, head, media, secondsLeft, blobs, signal } = given;
   const key = mediaKey(media.mediaId);
   const { size } = media;
-  const modifiedAt = Date.parse(media.createdAt);
-  // Without a digest the time stands in: the bytes under an ID never change.
-  const etag = `"${media.sha256 ?? `${size.toString(16)}-${modifiedAt.toString(16)}`}"`;
-  const headers = {
-    "content-type": media.mimeType,
-    "content-disposition": contentDisposition("inline", media.name),
-    "accept-ranges": "bytes",
-    "x-content-type-options": "nosniff",
-    "content-security-policy": "sandbox",
-    "cache-control": `private, max-age=${secondsLeft}`,
-    etag,
-    "last-modified": httpDate(modifiedAt),
-  };
-  const validators = { etag, lastModified: modifiedAt };
+  const { validators, lasting } = aboutMedia(media);
+  const headers = { ...lasting, "cache-control": `private, max-age=${secondsLeft}` };
   const outcome = checkConditions(head, validators);
   // What is sent is looked for where it is opened; only an answer without it has to ask.
   const isUnopened = head.method === "HEAD" || outcome !== "proceed";
@@ -68,4 +57,35 @@ export async function answerMedia(given: {
       return opened.stream;
     },
   });
+}
+
+/** What is the same in every answer with one media. */
+interface AboutMedia {
+  readonly validators: Validators;
+  readonly lasting: Readonly<Record<string, string>>;
+}
+
+/** For as long as the media's record is held: making it takes longer than most of what a range costs here. */
+const known = new WeakMap<Media, AboutMedia>();
+
+function aboutMedia(media: Media): AboutMedia {
+  const before = known.get(media);
+  if (before) return before;
+  const lastModified = Date.parse(media.createdAt);
+  // Without a digest the time stands in: the bytes under an ID never change.
+  const etag = `"${media.sha256 ?? `${media.size.toString(16)}-${lastModified.toString(16)}`}"`;
+  const about: AboutMedia = {
+    validators: { etag, lastModified },
+    lasting: {
+      "content-type": media.mimeType,
+      "content-disposition": contentDisposition("inline", media.name),
+      "accept-ranges": "bytes",
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "sandbox",
+      etag,
+      "last-modified": httpDate(lastModified),
+    },
+  };
+  known.set(media, about);
+  return about;
 }
