@@ -10,7 +10,7 @@ import { createMask } from "./mask.ts";
 import { mayWait } from "./may-wait.ts";
 import { playGraph } from "./play-graph.ts";
 import { type Frame, type GraphOutcome, NodeInterrupted, type Running, scopeOf, type World } from "./running.ts";
-import { type ChildEnd, childSignal } from "./shapes/workflow.ts";
+import { tellParent } from "./tell-parent.ts";
 
 /** What the engine keeps of an accepted run; all else stands in its record. */
 export interface RunInput {
@@ -48,9 +48,8 @@ export function createRunWork(given: RunWorkGiven) {
 
   return async (context: ports.WorkContext, { runId, parameters }: RunInput): Promise<void> => {
     const stored = await insist({ context, world }, () => runs.find(runId));
-    // Ended, and the process died before the engine was told.
-    if (!stored) return;
-    if (isTerminal(stored.value.status)) return tellParent(stored.value, { status: stored.value.status as RunEnd["status"] });
+    // Ended, and told, and the process died before the engine knew.
+    if (!stored || isTerminal(stored.value.status)) return;
     const record = stored.value;
     const live = liveRuns.enter(runId);
     let isOver = false;
@@ -126,6 +125,8 @@ export function createRunWork(given: RunWorkGiven) {
   ): Promise<void> {
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
+    // First: a secret that is masked in what is kept is none in what is told. After a crash in between it is told again, and the same.
+    await insist({ context, world }, () => tellParent(engine, record, { status, outputs, message: error?.message }));
     await insist({ context, world }, async () => {
       const read = await runs.find(record.runId);
       // Written before, by a try whose answer was lost.
@@ -137,10 +138,5 @@ export function createRunWork(given: RunWorkGiven) {
       ];
       await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
     });
-    await tellParent(record, { status, outputs, message: error?.message });
-  }
-
-  async function tellParent({ runId, parent }: RunRecord, ended: ChildEnd): Promise<void> {
-    if (parent) await engine.signal(parent.runId, childSignal(parent.nodeId, runId), ended);
   }
 }

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import type { World } from "../runner/running.ts";
+import { tellParent } from "../runner/tell-parent.ts";
 import { endedRun, type RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 
@@ -34,6 +35,7 @@ export async function settleRun(
   const error = isCancelled
     ? { code: "cancelled", message: work.error ?? "cancelled" }
     : { code: "lost", message: "The engine does not know the run any more" };
+  await tellParent(engine, stored.value, { status, message: error.message });
   await runs.change(runId, (run) =>
     endedRun(run, { status, at: clock.now(), error, completedNodeCount: run.completedNodeCount }),
   );

@@ -2,25 +2,13 @@ import { createHash } from "node:crypto";
 import { ports } from "@portico/core";
 import { workName } from "../../runs/work-name.ts";
 import { orAborted } from "../or-aborted.ts";
+import { type ChildEnd, childSignal } from "../tell-parent.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
 
 interface ChildInput {
   readonly workflow: string;
   readonly parameters?: unknown;
-}
-
-/** What a run tells the one that started it, with the signal that was agreed on. */
-export interface ChildEnd {
-  readonly status: "completed" | "failed" | "cancelled" | "interrupted";
-  /** As they are: a secret in them is masked where they are shown. */
-  readonly outputs?: unknown;
-  readonly message?: string | undefined;
-}
-
-/** The signal by which a child tells its end. */
-export function childSignal(nodeId: string, runId: string): string {
-  return workName(nodeId, `run ${runId}`);
 }
 
 /** Runs another workflow and waits for its end. A run that is cancelled, or over, takes those with it that it started. */
