@@ -1,6 +1,6 @@
 /**
- * What moving files costs: `npm run bench:media`, about a minute. Service and bare servers are processes of their own, one at a time over the same
- * disk; the client is this process. Bare is node:http with a file stream, without multipart, digests, links and checks.
+ * What moving files costs: `npm run bench:media`, about two minutes. Service and bare servers are processes of their own that take turns over the
+ * same disk; the client is this process. Bare is node:http with a file stream, without multipart, digests, links and checks.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,61 +10,111 @@ import { Readable } from "node:stream";
 import { Pool } from "undici";
 import { TOKENS } from "../harness/agent-app.ts";
 import { png } from "../harness/files-app.ts";
-import { startWorker } from "./proxy/child.ts";
+import { cpuOf, startWorker } from "./proxy/child.ts";
 import { signedFiles, startNginx } from "./proxy/nginx.ts";
 import type { ServerJob, ServerResult } from "./media/server.ts";
 
 const MIB = 1024 * 1024;
 const UPLOAD_BYTES = 1024 * MIB;
 const UPLOADS = 3;
-const READS = [
+const READS: readonly ReadKind[] = [
   { what: "64 KiB", size: 64 * 1024, reads: 20_000 },
-  { what: "64 MiB", size: 64 * MIB, reads: 60 },
+  { what: "64 MiB", size: 64 * MIB, reads: 160 },
   { what: "64 KiB ranges of 64 MiB", size: 64 * MIB, reads: 20_000, range: 64 * 1024 },
 ];
+const ROUNDS = 5;
 const CONCURRENCY = 32;
 const BOUNDARY = "----bench-of-portico";
 const headers = { "x-agent-service-token": TOKENS.owner };
 
+interface ReadKind {
+  readonly what: string;
+  /** Bytes of the file. */
+  readonly size: number;
+  readonly reads: number;
+  /** Bytes of a range, where the whole is not read. */
+  readonly range?: number | undefined;
+}
+
+interface Server {
+  readonly url: string;
+  /** Of the process; nginx has several. */
+  readonly pid?: number | undefined;
+}
+
+interface Round {
+  /** Reads per second. */
+  readonly rate: number;
+  /** Microseconds of the server's processor time for each. */
+  readonly cpu?: number | undefined;
+}
+
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 console.log("upload of 1 GiB | MiB/s | peak memory MiB | bare MiB/s | rate ÷ bare");
 for (let time = 0; time < UPLOADS; time++) {
-  const own = await withServer("server", (url, peak) => measureUpload(url, true, peak));
-  const bare = await withServer("bare", (url, peak) => measureUpload(url, false, peak));
+  const own = await withServer("server", ({ url }, peak) => measureUpload(url, true, peak));
+  const bare = await withServer("bare", ({ url }, peak) => measureUpload(url, false, peak));
   const cells = [own.rate.toFixed(0), own.peak.toFixed(0), bare.rate.toFixed(0), (own.rate / bare.rate).toFixed(2)];
   console.log(`${time + 1} of ${UPLOADS} | ${cells.join(" | ")}`);
 }
 
 console.log(
-  `\nsigned reads at concurrency ${CONCURRENCY} | reads/s | MiB/s | bare reads/s | rate ÷ bare | nginx reads/s | rate ÷ nginx`,
+  `\nsigned reads at concurrency ${CONCURRENCY} | reads/s | MiB/s | bare reads/s | rate ÷ bare | nginx reads/s | rate ÷ nginx | CPU µs | bare CPU µs | CPU ÷ bare`,
 );
-for (const { what, size, reads, range } of READS) {
-  const own = await withServer("server", async (url) => measureReads(url, await linkOf(url, size), { size, reads, range }));
-  const bare = await withServer("bare", async (url) => {
-    const answer = await fetch(url, { method: "POST", body: png(1, 1, size - png().length) as Buffer<ArrayBuffer> });
-    const { path } = (await answer.json()) as { path: string };
-    return measureReads(url, `/?path=${encodeURIComponent(path)}`, { size, reads, range });
+for (const kind of READS) console.log(`${kind.what} | ${(await compareReads(kind)).join(" | ")}`);
+
+/** The servers take turns in short rounds, so that a machine that is busy is busy for all: each number is the median of the rounds. */
+async function compareReads({ size, reads, range }: ReadKind): Promise<string[]> {
+  const rounds: Record<"own" | "bare" | "nginx", Round[]> = { own: [], bare: [], nginx: [] };
+  const turn = { size, reads: Math.ceil(reads / ROUNDS), range };
+  await withServer("server", async (own) => {
+    const link = await linkOf(own.url, size);
+    await withServer("bare", async (bare) => {
+      const path = await storeBare(bare.url, size);
+      await withNginx(size, async (nginx) => {
+        // The first round warms up.
+        for (let round = 0; round <= ROUNDS; round++) {
+          const turns = {
+            own: await measureReads(own, link, turn),
+            bare: await measureReads(bare, path, turn),
+            nginx: nginx && (await measureReads(nginx, nginx.path, turn)),
+          };
+          if (round === 0) continue;
+          rounds.own.push(turns.own);
+          rounds.bare.push(turns.bare);
+          if (turns.nginx) rounds.nginx.push(turns.nginx);
+        }
+      });
+    });
   });
-  const nginx = await withNginx(size, (url, path) => measureReads(url, path, { size, reads, range }));
-  const cells = [own, (own * (range ?? size)) / MIB, bare].map((value) => value.toFixed(0));
-  const beside = nginx === undefined ? "not installed | " : `${nginx.toFixed(0)} | ${(own / nginx).toFixed(2)}`;
-  console.log(`${what} | ${cells.join(" | ")} | ${(own / bare).toFixed(2)} | ${beside}`);
+  const { own, bare, nginx } = rounds;
+  const rate = median(own.map((each) => each.rate));
+  const beside = (others: readonly Round[], key: "rate" | "cpu") =>
+    median(own.map((each, at) => (each[key] ?? Number.NaN) / (others[at]?.[key] ?? Number.NaN))).toFixed(2);
+  const cells = [rate, (rate * (range ?? size)) / MIB, median(bare.map((each) => each.rate))].map((value) => value.toFixed(0));
+  const nginxCells =
+    nginx.length > 0 ? [median(nginx.map((each) => each.rate)).toFixed(0), beside(nginx, "rate")] : ["not installed", ""];
+  const cpu = [own, bare].map((each) => median(each.map((round) => round.cpu ?? Number.NaN)).toFixed(0));
+  return [...cells, beside(bare, "rate"), ...nginxCells, ...cpu, beside(bare, "cpu")];
 }
 
-async function withServer<T>(kind: "server" | "bare", use: (url: string, peak: () => Promise<number>) => Promise<T>): Promise<T> {
+async function withServer<T>(
+  kind: "server" | "bare",
+  use: (server: Server, peak: () => Promise<number>) => Promise<T>,
+): Promise<T> {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-media-"));
   const server = startWorker<ServerJob, ServerResult>(new URL(`media/${kind}.ts`, import.meta.url));
   try {
     const { url = "" } = await server.run({ do: "open", dataDir });
-    return await use(url, async () => (await server.run({ do: "peak" })).peak ?? Number.NaN);
+    return await use({ url, pid: server.pid }, async () => (await server.run({ do: "peak" })).peak ?? Number.NaN);
   } finally {
     await server.stop();
     rmSync(dataDir, { recursive: true });
   }
 }
 
-/** nginx with a file of this size, and a signed link to it. */
-async function withNginx<T>(size: number, use: (url: string, path: string) => Promise<T>): Promise<T | undefined> {
+/** nginx with a file of this size, and a signed link to it; without one where it is not installed. */
+async function withNginx<T>(size: number, use: (nginx: (Server & { path: string }) | undefined) => Promise<T>): Promise<T> {
   const dir = mkdtempSync(join(tmpdir(), "portico-bench-nginx-"));
   const [uri, secret, expires] = ["/media/a.png", "a-secret", Math.floor(Date.now() / 1000) + 3600];
   mkdirSync(join(dir, "media"));
@@ -72,7 +122,7 @@ async function withNginx<T>(size: number, use: (url: string, path: string) => Pr
   const nginx = await startNginx(dir, signedFiles(dir, secret));
   try {
     const signature = createHash("md5").update(`${expires}${uri} ${secret}`).digest("base64url");
-    return nginx && (await use(nginx.origin, `${uri}?expires=${expires}&signature=${signature}`));
+    return await use(nginx && { url: nginx.origin, path: `${uri}?expires=${expires}&signature=${signature}` });
   } finally {
     await nginx?.stop();
     rmSync(dir, { recursive: true });
@@ -122,11 +172,14 @@ async function linkOf(url: string, size: number): Promise<string> {
   return ((await asked.json()) as { items: readonly { url: string }[] }).items[0]!.url;
 }
 
-async function measureReads(
-  url: string,
-  path: string,
-  { size, reads, range }: { readonly size: number; readonly reads: number; readonly range?: number | undefined },
-): Promise<number> {
+/** The path of a file of this size in a bare server. */
+async function storeBare(url: string, size: number): Promise<string> {
+  const answer = await fetch(url, { method: "POST", body: png(1, 1, size - png().length) as Buffer<ArrayBuffer> });
+  const { path } = (await answer.json()) as { path: string };
+  return `/?path=${encodeURIComponent(path)}`;
+}
+
+async function measureReads({ url, pid }: Server, path: string, { size, reads, range }: Omit<ReadKind, "what">): Promise<Round> {
   const pool = new Pool(url, { connections: CONCURRENCY });
   const read = async (at: number) => {
     const start = range === undefined ? 0 : (at * range) % (size - range);
@@ -139,13 +192,20 @@ async function measureReads(
   };
   await read(0);
   let next = 0;
+  const used = () => (pid === undefined ? undefined : cpuOf(pid));
+  const usedBefore = used();
   const begun = performance.now();
   await Promise.all(
     Array.from({ length: CONCURRENCY }, async () => {
       while (next < reads) await read(next++);
     }),
   );
-  const perSecond = (reads * 1000) / (performance.now() - begun);
+  const rate = (reads * 1000) / (performance.now() - begun);
+  const usedAfter = used();
   await pool.close();
-  return perSecond;
+  return { rate, cpu: usedBefore === undefined || usedAfter === undefined ? undefined : (usedAfter - usedBefore) / reads };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 }

@@ -159,7 +159,8 @@ it(
         expect(detail.error.code).toBe("process_restart");
         continue;
       }
-      expect([detail.status, detail.finalOutputs.each, detail.finalOutputs.sub]).toEqual(["completed", [200, 200, 200], 200]);
+      expect([detail.status, detail.error]).toEqual(["completed", undefined]);
+      expect([detail.finalOutputs.each, detail.finalOutputs.sub]).toEqual([[200, 200, 200], 200]);
       expect(Object.values(detail.nodeResults).filter(({ status }: any) => status === "running" || status === "waiting")).toEqual(
         [],
       );

@@ -178,6 +178,12 @@ describe("blobs/files", () => {
     for await (const _ of (await blobs.open("a"))!.stream) break;
     await expect(blobs.open("a", { start: 5 * 1024 * 1024 })).rejects.toThrow(RangeError);
     await put("a", "too large", { maxBytes: 1 }).catch(() => {});
+    expect(await blobs.open("folder")).toBeUndefined();
+    await put("gone", "x");
+    const { stream: last } = (await blobs.open("gone"))!;
+    await blobs.remove("gone");
+    expect(held()).toHaveLength(1);
+    await buffer(last);
     expect(held()).toEqual([]);
 
     const reading = blobs.keys("folder/")[Symbol.asyncIterator]();

@@ -7,8 +7,11 @@ export interface BlobPlace {
   /** Begin a blob that nobody sees yet. The signal ends its writing, and neither its placing nor its discarding. */
   draft(key: string, signal: AbortSignal): Promise<BlobDraft>;
   find(key: string, signal: AbortSignal): Promise<{ readonly size: number; readonly modifiedAt: number } | undefined>;
-  /** What is wanted was not checked: where it is within the blob, it is all that will be read, and from its beginning to its end. */
-  open(key: string, wanted: WantedBytes, signal: AbortSignal): Promise<BlobBytes | undefined>;
+  /**
+   * What is wanted was not checked: where it is within the blob, it is all that will be read, and from its beginning to its end. Any of
+   * the signals ends the wait: making one of them costs more than a place needs that does not wait.
+   */
+  open(key: string, wanted: WantedBytes, signals: readonly AbortSignal[]): Promise<BlobBytes | undefined>;
   remove(key: string, signal: AbortSignal): Promise<boolean>;
   /** Keys that begin with the prefix; also names that are no key. Whoever stops early returns. */
   keys(prefix: string, signal: AbortSignal): AsyncGenerator<string, void>;

@@ -71,8 +71,8 @@ export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
     open: (key, { start, end, signal } = {}) =>
       begin(key, async () => {
         signal?.throwIfAborted();
-        const either = orClosing(signal);
-        const bytes = await orUnavailable(place.open(key, { start, end }, either), either);
+        const signals = signal ? [signal, closing.signal] : [closing.signal];
+        const bytes = await orUnavailable(place.open(key, { start, end }, signals), ...signals);
         if (bytes === undefined) return undefined;
         try {
           const [first, past] = toRange(bytes.size, start, end);

@@ -1,11 +1,11 @@
 import { ports } from "@portico/core";
 
-/** Await the place's work. Throws the port's own errors and the signal's reason as they are, and anything else as BlobsUnavailable. */
-export async function orUnavailable<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+/** Await the place's work. Throws the port's own errors and the signals' reasons as they are, and anything else as BlobsUnavailable. */
+export async function orUnavailable<T>(work: Promise<T>, ...signals: readonly AbortSignal[]): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw signal?.aborted && error === signal.reason ? error : toUnavailable(error);
+    throw signals.some((signal) => signal.aborted && error === signal.reason) ? error : toUnavailable(error);
   }
 }
 

@@ -3,7 +3,10 @@ import { type LoopbackClient, LoopbackPath } from "./loopback/loopback-path.ts";
 
 export type { LoopbackClient } from "./loopback/loopback-path.ts";
 
-/** Realtime without a network: the service's side is the port, the clients' side is `connect`. For tests. */
+/**
+ * Realtime without a network: the service's side is the port, the clients' side is `connect`. For tests, and for turns of agents that no
+ * client watches.
+ */
 export interface Loopback extends ports.Realtime {
   /**
    * Connect as a client does, with its authentication object. Rejects with ConnectionRefused when the service refuses, also with code

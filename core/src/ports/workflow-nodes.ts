@@ -4,6 +4,9 @@ import { defineManyPort, type ManyPort } from "../port.ts";
 /**
  * A kind of node that workflow definitions can use, beside those that give a definition its shape (`branch`, `map`, `human_gate`, …), which
  * every workflow service has. Two of one type, or of a type that the service has itself, stop the start.
+ *
+ * One is written as any adapter: `defineAdapter({ port: ports.workflowNodes, needs, open })`. `needs` is what its work needs (`models`, `records`,
+ * …); what a type needs and an instance lacks is a fault that `check` tells, so that the type is there and definitions are refused in words.
  */
 export interface WorkflowNode<I = any> extends NodeRules<I> {
   /**

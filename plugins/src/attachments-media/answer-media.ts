@@ -9,6 +9,7 @@ import {
   type RequestHead,
   sendStream,
   ServiceError,
+  type Validators,
 } from "@portico/core";
 import { fileErrors } from "./errors.ts";
 import { type Media, mediaKey } from "./media.ts";
@@ -29,30 +30,13 @@ export async function answerMedia(given: {
   const { exchange, head, media, secondsLeft, blobs, signal } = given;
   const key = mediaKey(media.mediaId);
   const { size } = media;
-  const modifiedAt = Date.parse(media.createdAt);
-  // Without a digest the time stands in: the bytes under an ID never change.
-  const etag = `"${media.sha256 ?? `${size.toString(16)}-${modifiedAt.toString(16)}`}"`;
-  const always = {
-    "accept-ranges": "bytes",
-    "x-content-type-options": "nosniff",
-    "cache-control": `private, max-age=${secondsLeft}`,
-    // What `<img>` has left in a browser's cache, without a word of origins, is no answer to a script of an allowed one (RFC 9110, 12.5.5).
-    vary: "origin",
-    etag,
-    "last-modified": httpDate(modifiedAt),
-  };
-  const headers = {
-    ...always,
-    "content-type": media.mimeType,
-    "content-disposition": contentDisposition("inline", media.name),
-    "content-security-policy": "sandbox",
-  };
-  const validators = { etag, lastModified: modifiedAt };
+  const { validators, always, described } = aboutMedia(media);
+  const unchanging = { ...always, "cache-control": `private, max-age=${secondsLeft}` };
   const outcome = checkConditions(head, validators);
   // What is sent is looked for where it is opened; only an answer without it has to ask.
   const isUnopened = head.method === "HEAD" || outcome !== "proceed";
   if (isUnopened) expectSize(await blobs.stat(key), size);
-  if (outcome === "not_modified") return void exchange.respond(304, always).end();
+  if (outcome === "not_modified") return void exchange.respond(304, unchanging).end();
   if (outcome === "precondition_failed") return void exchange.respond(412, { "content-length": "0" }).end();
   const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";
   if (range === "unsatisfiable")
@@ -60,7 +44,8 @@ export async function answerMedia(given: {
   const [status, part] = range === "whole" ? ([200, {}] as const) : ([206, range] as const);
   const length = range === "whole" ? size : range.end - range.start + 1;
   const sized = {
-    ...headers,
+    ...unchanging,
+    ...described,
     "content-length": `${length}`,
     ...(range !== "whole" && { "content-range": `bytes ${range.start}-${range.end}/${size}` }),
   };
@@ -84,4 +69,41 @@ export async function answerMedia(given: {
 function expectSize<T extends { readonly size: number }>(found: T | undefined, size: number): asserts found is T {
   if (!found) throw fileErrors.media_not_found();
   if (found.size !== size) throw new Error("The file is not as long as it was when it was stored");
+}
+
+/** What is the same in every answer with one media. */
+interface AboutMedia {
+  readonly validators: Validators;
+  readonly always: Readonly<Record<string, string>>;
+  /** Of answers with its bytes. */
+  readonly described: Readonly<Record<string, string>>;
+}
+
+/** For as long as the media's record is held: making it takes longer than most of what a range costs here. */
+const known = new WeakMap<Media, AboutMedia>();
+
+function aboutMedia(media: Media): AboutMedia {
+  const before = known.get(media);
+  if (before) return before;
+  const lastModified = Date.parse(media.createdAt);
+  // Without a digest the time stands in: the bytes under an ID never change.
+  const etag = `"${media.sha256 ?? `${media.size.toString(16)}-${lastModified.toString(16)}`}"`;
+  const about: AboutMedia = {
+    validators: { etag, lastModified },
+    always: {
+      "accept-ranges": "bytes",
+      "x-content-type-options": "nosniff",
+      // What `<img>` has left in a browser's cache, without a word of origins, is no answer to a script of an allowed one (RFC 9110, 12.5.5).
+      vary: "origin",
+      etag,
+      "last-modified": httpDate(lastModified),
+    },
+    described: {
+      "content-type": media.mimeType,
+      "content-disposition": contentDisposition("inline", media.name),
+      "content-security-policy": "sandbox",
+    },
+  };
+  known.set(media, about);
+  return about;
 }

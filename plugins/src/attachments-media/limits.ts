@@ -16,6 +16,9 @@ export const UPLOAD_ENVELOPE_BYTES = 64 * 1024;
 /** Media of one request for links (specification 4.5). */
 export const LINKED_MEDIA = 100;
 
+/** Records of media that are held in memory, which is less than a megabyte of them. */
+export const HELD_MEDIA = 1000;
+
 /** How long a signed link is valid (specification 4.5). */
 export const LINK_SECONDS = 5 * 60;
 

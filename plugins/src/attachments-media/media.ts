@@ -1,4 +1,6 @@
 import type { ports } from "@portico/core";
+import { LRUCache } from "lru-cache";
+import { HELD_MEDIA } from "./limits.ts";
 import { mediaTypeOfExtension } from "./media-type.ts";
 
 /** What is kept of a media file beside its bytes. */
@@ -34,10 +36,17 @@ export function isMediaId(text: string): boolean {
 /** The media of an instance. Functions throw RecordsUnavailable and BlobsUnavailable. */
 export function createMedia({ records, blobs }: { readonly records: ports.Records; readonly blobs: ports.Blobs }) {
   const owned = records.collection<Media>({ name: "media" });
+  // Nothing changes a record of media once it is there: whoever reads one range after another asks the store once.
+  const held = new LRUCache<string, Media>({ max: HELD_MEDIA });
 
   const find = async (mediaId: string): Promise<Media | undefined> => {
-    const known = (await owned.get(mediaId))?.value;
+    const known = held.get(mediaId);
     if (known) return known;
+    const stored = (await owned.get(mediaId))?.value;
+    if (stored) {
+      held.set(mediaId, stored);
+      return stored;
+    }
     // Open points 6: a file without a record of its owner is from before there were any.
     const legacy = await blobs.stat(mediaKey(mediaId));
     const type = mediaTypeOfExtension(mediaId.slice(mediaId.indexOf(".") + 1));

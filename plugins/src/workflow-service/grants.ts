@@ -1,4 +1,4 @@
-import { ports, type ports as Ports } from "@portico/core";
+import type { ports } from "@portico/core";
 import * as v from "valibot";
 import { GRANT_MS } from "./limits.ts";
 
@@ -39,9 +39,9 @@ export function createGrants({
   clock,
   ids,
 }: {
-  readonly signing: Ports.Signing;
-  readonly clock: Ports.Clock;
-  readonly ids: Ports.Ids;
+  readonly signing: ports.Signing;
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
 }) {
   return {
     /** Answers the grant as it is handed out: whoever has the text has the grant. */

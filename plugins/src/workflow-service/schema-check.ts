@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { JsonSchema } from "./definition/definition.ts";
+import { JSON_SCHEMA_OPTIONS } from "./definition/json-schema-options.ts";
 
 /** One place that breaks a schema, without its value: a JSON pointer, and what is wrong there. */
 export interface SchemaFault {
@@ -19,7 +20,7 @@ export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, u
   let validate = known.get(schema);
   if (!validate) {
     // One for each schema: a shared one would keep every schema that it ever saw.
-    const ajv = new Ajv2020({ strict: false, allErrors: true, useDefaults: true, validateFormats: false, logger: false });
+    const ajv = new Ajv2020({ ...JSON_SCHEMA_OPTIONS, allErrors: true, useDefaults: true });
     const { $schema: _dialect, ...rest } = schema;
     validate = ajv.compile(rest);
     known.set(schema, validate);

@@ -23,7 +23,7 @@ export function welcome(service: Service, version: string): string {
     ...surfaces,
     "",
     ...providers.map(providerLine),
-    ...(providers.length === 0 ? ["No provider is enabled: the model proxy has nothing to serve."] : []),
+    ...(providers.length === 0 ? ["No provider is enabled: no model answers here."] : []),
     ...(first && urls["proxy"] ? ["", ...tryLines(first, urls["proxy"], dataFlag(directory.path))] : []),
     "",
     `Data directory: ${directory.path}. Stop with Ctrl-C.`,

@@ -32,6 +32,7 @@ export async function startChild(command: string, args: readonly string[], stder
 
 /** A process that takes one job after another. */
 export interface Worker<Job, Result> {
+  readonly pid: number;
   run(job: Job): Promise<Result>;
   /** Ends the job before its time; its result comes as ever. */
   cut(): void;
@@ -42,6 +43,7 @@ export function startWorker<Job extends object, Result>(file: URL): Worker<Job, 
   const child = fork(file);
   endsWithThis(child);
   return {
+    pid: child.pid!,
     run: (job) =>
       new Promise((resolve, reject) => {
         const onExit = () => reject(new Error("A worker of the benchmark ended early"));
@@ -85,7 +87,9 @@ function readProc(pid: number, name: string): string | undefined {
 
 /** A benchmark that fails half way leaves nothing running. */
 export function endsWithThis(child: ChildProcess): void {
-  process.once("exit", () => child.kill("SIGKILL"));
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
 }
 
 async function stopChild(child: ChildProcess): Promise<void> {

@@ -26,7 +26,6 @@ const mark = functionTools({
       inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
       riskLevel: "low",
       requiresConfirmation: false,
-      idempotent: false,
       async run(args) {
         writeSync(file, `tool ${(args as { text: string }).text}\n`);
         await sleep(Math.random() * 5);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
@@ -329,12 +329,16 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect([answer.status, ((await answer.json()) as any).error]).toEqual([401, "invalid_media_signature"]);
   });
 
-  it("404 media_not_found where the file is gone", async () => {
+  it("404 media_not_found where the file is gone, also for whoever just read it", async () => {
     const { mediaId } = await image();
     const url = await service.link("owner", mediaId);
-    await service.app.port(ports.blobs).remove(`media/${mediaId}`);
-    const answer = await read(url);
-    expect([answer.status, ((await answer.json()) as any).error]).toEqual([404, "media_not_found"]);
+    expect(await (await read(url)).bytes()).toEqual(new Uint8Array(png()));
+    rmSync(join(service.filesDir, "media", mediaId));
+    for (const range of ["bytes=0-", "bytes=0-3"]) {
+      const answer = await read(url, { range });
+      expect([answer.status, ((await answer.json()) as any).error]).toEqual([404, "media_not_found"]);
+    }
+    expect([(await read(url)).status, (await read(url, {}, "HEAD")).status]).toEqual([404, 404]);
   });
 
   it.each([

@@ -72,4 +72,17 @@ describe("the portico command line", () => {
     expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(["/api/safe-tokens", "/healthz", "/readyz"]));
     expect(Object.keys(document.paths)).not.toContain("/v1/messages");
   });
+
+  it("openapi of the workflow service says how its token is presented", async () => {
+    const { code, stdout } = await runPortico(["openapi", "workflow"]);
+
+    const document = JSON.parse(stdout) as any;
+    expect(code).toBe(0);
+    expect(Object.keys(document.paths)).toEqual(
+      expect.arrayContaining(["/api/workflows", "/api/workflow/run", "/metrics", "/healthz", "/readyz"]),
+    );
+    expect(Object.values(document.components.securitySchemes)).toMatchObject([
+      { in: "header", name: "X-Workflow-Service-Token" },
+    ]);
+  });
 });

@@ -6,6 +6,7 @@ import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { type Adapter, createApp, loadConfig, ports, Secret } from "@portico/core";
 import { agent, agentSchema } from "portico/agent";
 import { local } from "portico/local";
+import { workflow } from "portico/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { instanceIdentity } from "../../../presets/src/platform/instance-identity.ts";
 import { instanceSigning } from "../../../presets/src/platform/instance-signing.ts";
@@ -81,9 +82,11 @@ describe("signatures of an instance (4.5, rule 10)", () => {
 it.each([
   ["agent", agent],
   ["local", local],
+  ["workflow", workflow],
 ])("preset %s signs with what derives from its instance access token", async (_name, preset) => {
   const env = { PORTICO_DATA_DIR: folder.path, PORTICO_AUTO_PROVIDERS: "false", PORTICO_LOG_LEVEL: "error" };
   const made: Secret[] = [];
+  const onTokenMade = (token: Secret, of: string) => void (of === "agent" && made.push(token));
   const signatureOf = async (key: Secret): Promise<string> => {
     const { port, close } = await openAdapter(hmacSigning({ key }));
     const signature = await port.sign("link", "message");
@@ -93,7 +96,7 @@ it.each([
   const started = async (tokens: readonly TokenHolder[]): Promise<string> => {
     const { value: settings } = loadConfig(agentSchema, { env });
     const agent = { ...settings.agent, tokens: [...tokens] as typeof settings.agent.tokens };
-    const options = { settings: { ...settings, agent }, providers: [], onTokenMade: (token: Secret) => void made.push(token) };
+    const options = { settings: { ...settings, agent }, providers: [], onTokenMade };
     await using app = await createApp(preset(options));
     return app.port(ports.signing).sign("link", "message");
   };

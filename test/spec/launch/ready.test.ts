@@ -130,7 +130,7 @@ describe("portico start local --json (open points 1)", () => {
 });
 
 describe("portico start, for a person", () => {
-  it("a token that was made is shown once, on a terminal, and the start says where things are", async () => {
+  it("the tokens that were made are shown once, on a terminal, and the start says where things are", async () => {
     const terminal = "process.stderr.isTTY = true;";
     // It asks itself to stop once it has said that it runs.
     const untilReady = `const write = process.stdout.write;
@@ -144,12 +144,18 @@ describe("portico start, for a person", () => {
       const second = await runPortico(["start"], { cwd: folder.path, before: terminal + untilReady });
 
       const credentials = readFileSync(join(folder.path, ".portico/credentials.json"), "utf8");
-      const { agentServiceToken } = JSON.parse(credentials) as { agentServiceToken: string };
+      const tokens = JSON.parse(credentials) as { agentServiceToken: string; workflowServiceToken: string };
       expect([first.code, second.code]).toEqual([0, 0]);
-      expect(first.stderr.split(agentServiceToken)).toHaveLength(2);
-      expect(second.stderr).not.toContain(agentServiceToken);
-      expect(first.stdout).not.toContain(agentServiceToken);
-      expect(first.stdout).toMatch(/proxy {2}http:\/\/127\.0\.0\.1:\d+\/v1/);
+      for (const [name, token] of [
+        ["Agent service token", tokens.agentServiceToken],
+        ["Workflow service token", tokens.workflowServiceToken],
+      ] as const) {
+        expect(first.stderr.split(token)).toHaveLength(2);
+        expect(first.stderr).toMatch(new RegExp(`^${name}, shown this once .*: ${token}$`, "m"));
+        expect(second.stderr).not.toContain(token);
+        expect(first.stdout).not.toContain(token);
+      }
+      expect(first.stdout).toMatch(/proxy {5}http:\/\/127\.0\.0\.1:\d+\/v1/);
       expect(first.stdout).toContain('the offline demo model "demo" is there');
       expect(first.stdout).toContain("portico token issue --provider demo");
     } finally {

@@ -76,6 +76,23 @@ describe("portico workflow check", () => {
     });
   });
 
+  it("knows providers, models and tools of the settings by name, and asks nobody", async () => {
+    const providers = [{ id: "main", protocol: "messages", baseUrl: "http://127.0.0.1:9/v1", models: ["m-large"] }];
+    writeFileSync(join(folder.path, "portico.config.json"), JSON.stringify({ providers }));
+    const model = (provider: string, name: string) => ({ type: "model", with: { provider, model: name, prompt: "x" } });
+    folder.deploy("models.json", {
+      nodes: { right: model("main", "m-large"), wrong: model("main", "m-tiny"), none: model("demo", "demo") },
+    });
+    folder.deploy("tools.json", { nodes: { no: { type: "tool", with: { tool: "files/read" } } } });
+    const { code, stdout } = await run("workflow", "check", "workflows/models.json", "workflows/tools.json");
+    expect(code).toBe(1);
+    expect(stdout.trimEnd().split("\n")).toEqual([
+      expect.stringContaining('serves no model "m-tiny"'),
+      expect.stringContaining('There is no provider "demo"'),
+      expect.stringContaining('There is no tool "files/read"'),
+    ]);
+  });
+
   it("ends with 66 for a file that is not there, and 64 without one", async () => {
     expect(await run("workflow", "check", "nope.yaml")).toMatchObject({
       code: 66,

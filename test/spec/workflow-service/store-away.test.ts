@@ -48,6 +48,16 @@ describe("a store that is away for a moment fails no run (open points 9)", () =>
     expect((await service.ended("gated", runId)).status).toBe("completed");
   });
 
+  it("and one that fails as nobody expected ends the run, and not only the work", async () => {
+    const gated = { nodes: { ok: { type: "human_gate", with: { title: "Go on?" } } } };
+    await using service = await startWorkflowService({ definitions: { "gated.json": gated } });
+    vi.spyOn(service.app.port(ports.log), "read").mockImplementationOnce(() => {
+      throw new Error("odd");
+    });
+    const runId = await service.trigger("gated");
+    expect(await service.ended("gated", runId)).toMatchObject({ status: "failed", error: { code: "run_failed" } });
+  });
+
   it("where a long history is written down", async () => {
     const long = { nodes: { a: { type: "transform", with: { value: "x".repeat(300_000) } } } };
     await using service = await startWorkflowService({ definitions: { "long.json": long } });
@@ -92,11 +102,12 @@ describe("a store that is away for a moment fails no run (open points 9)", () =>
 });
 
 describe("a kill between two lines (open points 9)", () => {
-  it("between a run's end and its telling loses nothing of what it came to", async () => {
+  it("between a run's end and its parent's loses nothing of what it came to", async () => {
     const first = await startWorkflowService({ definitions, runtime });
-    vi.spyOn(first.app.port(ports.engine), "signal").mockImplementation(() => new Promise(() => {}));
+    const engine = first.app.port(ports.engine);
+    const signal = vi.spyOn(engine, "signal").mockImplementation(() => new Promise(() => {}));
     const runId = await first.trigger("parent");
-    await expect.poll(async () => (await first.call("GET", "/api/workflow/child/runs")).body.runs[0]?.status).toBe("completed");
+    await expect.poll(() => signal.mock.calls.length).toBe(1);
     await using second = await startWorkflowService({ dataDir: first.dataDir, runtime });
     expect(await second.ended("parent", runId)).toMatchObject({ finalOutputs: { n: 2, length: 8 } });
     await first.close().catch(() => {});

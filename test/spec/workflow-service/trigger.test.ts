@@ -116,6 +116,14 @@ describe("a trigger (4.2)", () => {
     expect((await service.call("GET", "/api/workflow/greet/runs")).body.runs).toEqual([]);
   });
 
+  it("is checked in bounded time, whatever pattern the schema has", async () => {
+    const slow = { ...free, parameters: { type: "object", properties: { text: { type: "string", pattern: "^(a+)+$" } } } };
+    await using service = await startWorkflowService({ definitions: { "slow.json": slow } });
+    const answer = await service.call("POST", "/api/workflow/webhook?id=slow", { text: `${"a".repeat(10_000)}b` });
+    expect(answer).toMatchObject({ status: 400, body: { details: { parameters: [{ path: "/text" }] } } });
+    await service.trigger("slow", { text: "aaa" });
+  });
+
   it("is durable before it is answered: another process on the same stores has the run", async () => {
     await using service = await startWorkflowService({
       definitions: { "hold.json": { nodes: { a: { type: "repeatable", with: { gate: "never" } } } } },

@@ -1,4 +1,4 @@
-import { close, constants, fstatSync, open, read } from "node:fs";
+import { close, closeSync, constants, fstatSync, openSync, read } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
 import { promisify } from "node:util";
 import type { BlobBytes, BlobPlace } from "../blob-place.ts";
@@ -40,17 +40,22 @@ export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
   };
 }
 
-async function openFile(path: string): Promise<BlobBytes | undefined> {
-  const file = await openDescriptor(path, READ).catch(orAbsent);
-  if (file === undefined) return undefined;
+/** Waits for the disk to find the file, as `findPath` does, and not for its bytes: three threads of the pool cost more than a small answer. */
+function openFile(path: string): BlobBytes | undefined {
+  let file: number;
+  try {
+    file = openSync(path, READ);
+  } catch (error) {
+    return orAbsent(error);
+  }
   try {
     const stat = fstatSync(file);
     if (stat.isFile()) return toBytes(file, stat.size);
   } catch (error) {
-    await closeDescriptor(file);
+    closeSync(file);
     throw error;
   }
-  return void (await closeDescriptor(file));
+  return void closeSync(file);
 }
 
 function toBytes(file: number, size: number): BlobBytes {
@@ -60,11 +65,16 @@ function toBytes(file: number, size: number): BlobBytes {
       const { bytesRead, buffer } = await readDescriptor(file, Buffer.allocUnsafeSlow(length), 0, length, position);
       return buffer.subarray(0, bytesRead);
     },
-    close: () => closeDescriptor(file),
+    close: () => closeFile(file),
   };
 }
 
+/** In a thread of the pool only where the bytes go with this reader, their last: that may take the disk a while. */
+async function closeFile(file: number): Promise<void> {
+  if (fstatSync(file).nlink === 0) await closeDescriptor(file);
+  else closeSync(file);
+}
+
 // Descriptors, since a FileHandle costs a small read half as much again.
-const openDescriptor = promisify(open);
 const readDescriptor = promisify(read);
 const closeDescriptor = promisify(close);

@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { lstat, mkdir, open, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ports } from "@portico/core";
@@ -20,14 +20,10 @@ export async function makeRoot(path: string): Promise<string> {
 
 /** The path of a key, if there is a way to it that is of folders alone. Waits for the answer, which takes less than a thread of the pool. */
 export function findPath(root: string, key: string): string | undefined {
-  const path = join(root, key);
-  const folder = dirname(path);
-  if (folder === root) return path;
-  try {
-    return realpathSync.native(folder) === folder ? path : undefined;
-  } catch (error) {
-    return orAbsent(error);
+  for (let end = key.indexOf("/"); end >= 0; end = key.indexOf("/", end + 1)) {
+    if (!isFolder(join(root, key.slice(0, end)))) return undefined;
   }
+  return join(root, key);
 }
 
 /** The path of a key, with all folders on the way to it. Throws BlobsUnavailable where one of them is a link or a file. */
@@ -55,6 +51,14 @@ async function syncFolder(path: string): Promise<void> {
     await folder.sync();
   } finally {
     await folder.close();
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  } catch (error) {
+    return orAbsent(error) ?? false;
   }
 }
 

@@ -16,7 +16,7 @@ export function s3Place(client: StoreClient, partBytes: number, clock: ports.Clo
       const found = await findObject(client, key, signal);
       return found && { size: found.size, modifiedAt: found.modifiedAt };
     },
-    open: (key, wanted, signal) => openObject(client, key, wanted, signal),
+    open: (key, wanted, signals) => openObject(client, key, wanted, AbortSignal.any([...signals])),
     async remove(key, signal) {
       // One after another, for stores that delete whatever the condition is: of this process, then, no two are told that there was one.
       const before = removals.get(key)?.catch(() => {});

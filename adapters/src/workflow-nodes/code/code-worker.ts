@@ -1,5 +1,5 @@
-import { parentPort, workerData } from "node:worker_threads";
-import { READY } from "../sandbox/job-thread.ts";
+import { workerData } from "node:worker_threads";
+import { listenForJobs } from "../sandbox/listen-for-jobs.ts";
 import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
 import { type CodeJob, scriptOf } from "./script.ts";
 
@@ -14,8 +14,7 @@ const CALLER = `(() => {
 const limits = workerData as SandboxLimits;
 const engine = await loadSandboxEngine(limits);
 
-parentPort?.on("message", (job: CodeJob) => parentPort?.postMessage(run(job)));
-parentPort?.postMessage(READY);
+listenForJobs(run);
 
 /** In a sandbox of its own: one script finds nothing of another. */
 function run({ source, input }: CodeJob): SandboxAnswer {

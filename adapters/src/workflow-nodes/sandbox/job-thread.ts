@@ -78,7 +78,7 @@ export class JobThread<Job, Answer> {
       worker.ref();
       if (!this.#isReady) await said(worker, stop);
       this.#isReady = true;
-      worker.postMessage(job);
+      worker.postMessage(job, []);
       const answer = (await this.#inTime(said(worker, stop))) as Answer;
       if (this.#options.spoils(answer)) await this.#end();
       return answer;

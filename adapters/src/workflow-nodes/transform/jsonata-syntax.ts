@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import type { ports } from "@portico/core";
-import type { ExprNode } from "jsonata";
+import type { Expression, ExprNode } from "jsonata";
 import { IMPURE, impureSentence } from "./impure-functions.ts";
 
 interface SyntaxError {
@@ -13,7 +13,7 @@ const load = createRequire(import.meta.url);
 /** What is wrong with a JSONata expression that can be told without evaluating it. */
 export function jsonataFaults(source: string): ports.NodeFault[] {
   // It takes its time to load: services without JSONata do not wait for it.
-  const jsonata = load("jsonata") as typeof import("jsonata");
+  const jsonata = load("jsonata") as (source: string) => Expression;
   try {
     const name = findImpure(jsonata(source).ast());
     return name === undefined ? [] : [{ path: ["jsonata"], message: impureSentence(name) }];

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { parentPort, workerData } from "node:worker_threads";
-import { READY } from "../sandbox/job-thread.ts";
-import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
+import { workerData } from "node:worker_threads";
+import { listenForJobs } from "../sandbox/listen-for-jobs.ts";
+import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxLimits } from "../sandbox/sandbox.ts";
 import { EVALUATOR } from "./evaluator.ts";
 import type { TransformJob } from "./transform-limits.ts";
 
@@ -14,8 +14,7 @@ const sandbox = new Sandbox(await loadSandboxEngine(limits), limits);
 sandbox.define(source, "jsonata").dispose();
 const evaluate = sandbox.define(EVALUATOR, "evaluator");
 
-parentPort?.on("message", ({ jsonata, input }: TransformJob) => {
+listenForJobs(({ jsonata, input }: TransformJob) => {
   const outcome = sandbox.call(evaluate, [jsonata, input]);
-  parentPort?.postMessage({ outcome, isSpoilt: isSpoiltBy(outcome) } satisfies SandboxAnswer);
+  return { outcome, isSpoilt: isSpoiltBy(outcome) };
 });
-parentPort?.postMessage(READY);

@@ -11,7 +11,7 @@ import { createMask } from "./mask.ts";
 import { mayWait } from "./may-wait.ts";
 import { playGraph } from "./play-graph.ts";
 import { type Frame, type GraphOutcome, NodeInterrupted, type Running, scopeOf, type World } from "./running.ts";
-import { tellParentOf } from "./shapes/workflow.ts";
+import { tellParent } from "./tell-parent.ts";
 
 /** What the engine keeps of an accepted run; all else stands in its record. */
 export interface RunInput {
@@ -36,6 +36,11 @@ interface Outcome {
   readonly outputs?: unknown;
 }
 
+const UNEXPECTED: Outcome = {
+  status: "failed",
+  error: { code: "run_failed", message: "The run failed unexpectedly; the service's log says why" },
+};
+
 const UNUSABLE: Outcome = {
   status: "interrupted",
   error: { code: "definition_unusable", message: "The definition that the run started with cannot be used here any more" },
@@ -49,13 +54,9 @@ export function createRunWork(given: RunWorkGiven) {
 
   return async (context: ports.WorkContext, { runId, parameters }: RunInput): Promise<void> => {
     const stored = await insist({ context, world }, () => runs.find(runId));
-    // Ended, and the process died before the engine was told.
-    if (!stored) return;
+    // Ended, and told, and the process died before the engine knew.
+    if (!stored || isTerminal(stored.value.status)) return;
     const record = stored.value;
-    if (isTerminal(record.status)) {
-      const isTold = record.parent && record.status === "completed";
-      return tellParent(context, record, isTold ? await rememberOutputs(context, undefined) : undefined);
-    }
     const live = liveRuns.enter(runId);
     let isOver = false;
     try {
@@ -72,6 +73,12 @@ export function createRunWork(given: RunWorkGiven) {
       } finally {
         held.release();
       }
+      isOver = true;
+    } catch (error) {
+      // Otherwise the engine would know of its end, and nobody else.
+      if (context.signal.aborted) throw error;
+      world.log.error("A run failed as nobody expected", { runId }, error);
+      await end(context, record, { outcome: UNEXPECTED, live, decided: [] });
       isOver = true;
     } finally {
       // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back. Where it cannot be written
@@ -139,7 +146,8 @@ export function createRunWork(given: RunWorkGiven) {
   ): Promise<void> {
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
-    const told = record.parent && status === "completed" ? await rememberOutputs(context, outputs) : undefined;
+    // First: a secret that is masked in what is kept is none in what is told. After a crash in between it is told again, and the same.
+    await insist({ context, world }, () => tellParent(engine, record, { status, outputs, message: error?.message }));
     await insist({ context, world }, async () => {
       const read = await runs.find(record.runId);
       // Written before, by a try whose answer was lost.
@@ -151,25 +159,5 @@ export function createRunWork(given: RunWorkGiven) {
       ];
       await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
     });
-    await tellParent(context, { ...record, status, error }, told);
-  }
-
-  async function tellParent(context: ports.WorkContext, run: RunRecord, outputs: unknown): Promise<void> {
-    await insist({ context, world }, () => tellParentOf(engine, run, outputs));
-  }
-}
-
-/**
- * What a completed run came to, as it was first told: not masked, for the run that started it. It stands with the engine before the run has ended,
- * so that a kill behind that loses nothing.
- */
-async function rememberOutputs(context: ports.WorkContext, outputs: unknown): Promise<unknown> {
-  if (context.signal.reason instanceof ports.WorkCancelled) return outputs;
-  try {
-    return await context.step("outputs", async () => outputs ?? null, { repeatable: true });
-  } catch (error) {
-    // Cancelled, and too late.
-    if (context.signal.reason instanceof ports.WorkCancelled) return outputs;
-    throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import type { ports } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 
 interface StoredDefinition {

@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import type { World } from "../runner/running.ts";
 import type { LiveRuns } from "../runs/live-runs.ts";
-import { tellParentOf } from "../runner/shapes/workflow.ts";
+import { tellParent } from "../runner/tell-parent.ts";
 import { endedRun, type RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 
@@ -39,7 +39,7 @@ export async function settleRun({ engine, runs, live, clock }: Settling, runId: 
     : { code: "lost", message: "The engine does not know the run any more" };
   const end = { status, at: clock.now(), error };
   // Before its end is written, which is not done again: told twice does no harm.
-  await tellParentOf(engine, { ...stored.value, status, error });
+  await tellParent(engine, stored.value, { status, message: error.message });
   await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
   // Nobody else will tell those who follow it.
   live.find(runId)?.ledger.close();

@@ -28,7 +28,8 @@ const schemaCommand = defineCommand({
       import("@portico/plugins/workflow-service/definition-json-schema"),
       import("../preset-table.ts"),
     ]);
-    const { types } = await readNodeRules((await readSettings(args)).settings, DEFAULT_PRESET);
+    const { settings } = await readSettings(args);
+    const { types } = await readNodeRules({ settings, preset: DEFAULT_PRESET });
     console.log(JSON.stringify(definitionJsonSchema(types, { isClosed: true }), null, 2));
   },
 });

@@ -25,7 +25,7 @@ export async function checkFiles(
 ): Promise<readonly FileProblem[]> {
   await loadPreset(preset);
   const { settings } = await readSettings(flags);
-  const rules = await readNodeRules(settings, preset);
+  const rules = await readNodeRules({ settings, preset });
   const problems: FileProblem[] = [];
   const holders = new Map<string, string>();
   for (const file of files) {

@@ -4,7 +4,7 @@ import { type Catalogue, openCatalogue } from "@portico/plugins/workflow-service
 import { DEFINITION_DEPTH } from "../../platform/workflow-service.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { DEFAULT_PRESET } from "../preset-table.ts";
-import { ruleAdapters, toNodeRules } from "./node-rules.ts";
+import { ruleAdapters, type ServiceKind, toNodeRules } from "./node-rules.ts";
 
 /** What stands in the folder of definitions. */
 export interface Definitions {
@@ -22,8 +22,8 @@ const openDefinitions = defineAdapter({
   name: "cli/definitions",
   port: definitions,
   needs: { documents: ports.documents, nodes: ports.workflowNodes },
-  async open({ documents, nodes }, settings: PlatformSettings, scope): Promise<Catalogue> {
-    const rules = toNodeRules(nodes, settings, DEFAULT_PRESET);
+  async open({ documents, nodes }, service: ServiceKind, scope): Promise<Catalogue> {
+    const rules = toNodeRules(nodes, service);
     return openCatalogue({ documents: documents[0]!, ...rules, log: SILENT }, scope);
   },
 });
@@ -31,12 +31,13 @@ const openDefinitions = defineAdapter({
 /** Read them as the service does. Throws DocumentsUnavailable. */
 export async function readDefinitions(settings: PlatformSettings): Promise<Definitions> {
   const { definitionsDir: dir } = settings.workflow;
+  const service = { settings, preset: DEFAULT_PRESET };
   const app = await createApp({
     name: "definitions",
     adapters: [
-      ...ruleAdapters(settings),
+      ...(await ruleAdapters(service)),
       unstorageDocuments({ id: "workflows", dir, depth: DEFINITION_DEPTH }),
-      openDefinitions(settings),
+      openDefinitions(service),
     ],
   });
   try {

@@ -100,7 +100,7 @@ describe("code: the sandbox", () => {
       "code_timeout",
     ],
     ["a regular expression", "return /^(a+)+$/.test('a'.repeat(40) + '!')", "code_timeout"],
-    ["one long step of the engine's own", "return [1].concat(Array(1e8)).sort().length", "code_timeout"],
+    ["one long step of the engine's own", "return [1].concat(Array(4e9)).indexOf(2)", "code_timeout"],
     ["a getter of what it throws", "throw { get message() { for (;;); } }", "code_timeout"],
     ["a result that is computed while it is read", "return { toJSON() { for (;;); } }", "code_timeout"],
     ["a lot of memory", "const all = []; for (;;) all.push(new Uint8Array(1e6))", "code_memory"],

@@ -1,39 +1,15 @@
 import { createHash } from "node:crypto";
 import { ports } from "@portico/core";
-import type { RunRecord } from "../../runs/run-records.ts";
 import { workName } from "../../runs/work-name.ts";
 import { insist } from "../insist.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
 import { isNodeFailed, type NodeResult } from "../play-node.ts";
+import { type ChildEnd, childSignal } from "../tell-parent.ts";
 import { toldInTime } from "../told-in-time.ts";
 
 interface ChildInput {
   readonly workflow: string;
   readonly parameters?: unknown;
-}
-
-/** What a run tells the one that started it, with the signal that was agreed on. */
-export interface ChildEnd {
-  readonly status: "completed" | "failed" | "cancelled" | "interrupted";
-  /** As they are: a secret in them is masked where they are shown. */
-  readonly outputs?: unknown;
-  readonly message?: string | undefined;
-}
-
-/** The signal by which a child tells its end. */
-function childSignal(nodeId: string, runId: string): string {
-  return workName(nodeId, `run ${runId}`);
-}
-
-/** Tells the run that started another how that one ended. Throws what the engine throws. */
-export async function tellParentOf(
-  engine: Pick<ports.Engine, "signal">,
-  { runId, parent, status, error }: Pick<RunRecord, "runId" | "parent" | "status" | "error">,
-  outputs?: unknown,
-): Promise<void> {
-  if (!parent) return;
-  const ended: ChildEnd = { status: status as ChildEnd["status"], outputs, message: error?.message };
-  await engine.signal(parent.runId, childSignal(parent.nodeId, runId), ended);
 }
 
 /** Runs another workflow and waits for its end. A run that is cancelled, or over, takes those with it that it started. */
