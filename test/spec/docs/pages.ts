@@ -17,13 +17,13 @@ export interface Block {
 
 export async function readPages(): Promise<Page[]> {
   const files = (await repositoryFiles()).filter((file) =>
-    /^(?:README\.md|CONTRIBUTING\.md|docs\/.*\.md|plugins\/.*README\.md)$/.test(file),
+    /^(?:README\.md|CONTRIBUTING\.md|docs\/.*\.md|(?:plugins|playground)\/.*README\.md)$/.test(file),
   );
   return Promise.all(files.map(async (file) => ({ file, text: await readText(file) })));
 }
 
 export function blocksOf({ file, text }: Page): Block[] {
-  const fences = text.matchAll(/(?:^<!-- (from )?(\S+\.ts) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm);
+  const fences = text.matchAll(/(?:^<!-- (from )?(\S+\.(?:ts|yaml)) -->\n)?^```(\w*)\n([\s\S]*?)^```$/gm);
   return [...fences].map(([, piece, quoted, language = "", code = ""]) => ({
     file,
     language,

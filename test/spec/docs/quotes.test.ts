@@ -35,6 +35,9 @@ describe("code in the pages", () => {
     );
     expect(stories.length).toBeGreaterThan(5);
     expect(stories.filter((story) => !shown.has(`playground/${story}`))).toEqual([]);
+    const workflows = readdirSync(resolve(root, "playground/workflows")).filter((file) => file.endsWith(".yaml"));
+    expect(workflows.length).toBeGreaterThan(5);
+    expect(workflows.filter((file) => !shown.has(`playground/workflows/${file}`))).toEqual([]);
   });
 });
 

@@ -13,6 +13,7 @@ const stories: Readonly<Record<string, string>> = {
     "clerk: Tell me to run a tool.\nclerk: 42\nclerk: The arguments do not fit the tool's schema: (arguments) must have required property 'b'\n",
   "own-workflow-node": "run_1 { count: 1 }\nrun_1 { count: 1 }\nrun_2 { count: 2 }\n",
   "own-preset": 'proxy: 200\nnotebook: {"status":"ready"}\n',
+  "own-workflows": "completed { greeting: 'HELLO ADA!' }\n",
   "forward-github":
     'ping: 204\nagent: github.push {"repository":"ada/tea","title":"Add milk","ref":"refs/heads/main"}\npush: 200\n',
   "forward-stripe":
