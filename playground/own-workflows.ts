@@ -50,7 +50,7 @@ export function openWorkflows(): Promise<App> {
     adapters: [
       systemClock(),
       randomIds(),
-      memoryTelemetry(),
+      memoryTelemetry({}),
       memoryRecords(),
       memoryLog(),
       memoryEngine({}),

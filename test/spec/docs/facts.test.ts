@@ -10,6 +10,9 @@ import { DEFAULT_MAX_TOKENS, DEFAULT_MAX_TOKENS_THINKING } from "../../../plugin
 import { TOOL_ERROR_MARK } from "../../../plugins/src/model-proxy/convert/turns/tool-results.ts";
 import { EMPTY_PLACEHOLDER, START_PLACEHOLDER } from "../../../plugins/src/model-proxy/convert/turns/turns-to-messages.ts";
 import * as limits from "../../../plugins/src/model-proxy/limits.ts";
+import { workflowServiceContract } from "../../../plugins/src/workflow-service/contract.ts";
+import { workflowErrors } from "../../../plugins/src/workflow-service/errors.ts";
+import * as workflowLimits from "../../../plugins/src/workflow-service/limits.ts";
 import { readText, repositoryFiles, root } from "../../rooms/repository.ts";
 import { type Page, readPages } from "./pages.ts";
 
@@ -45,6 +48,30 @@ describe("docs/areas/model-proxy.md", () => {
     ...Object.entries(DEFAULT_TIMEOUTS).map(([name, ms]) => [name, `\`${name}\` (${ms / 1000} s`]),
   ])("says the number that the code has: %s", (_what, words) => {
     expect(textOf("docs/areas/model-proxy.md").replaceAll(/\s+/g, " ")).toContain(words);
+  });
+});
+
+describe("docs/areas/workflow-service.md", () => {
+  const page = () => textOf("docs/areas/workflow-service.md").replaceAll(/\s+/g, " ");
+  const characters = (count: number) => `${count.toLocaleString("en")} characters`;
+
+  it.each<string[]>([
+    ["a body", `any other call | ${kibibytes(workflowLimits.TRIGGER_BYTES)} |`],
+    ["a key", `\`idempotencyKey\` | ${characters(workflowLimits.IDEMPOTENCY_KEY_LENGTH)} |`],
+    ["a comment", `comment | ${characters(workflowLimits.COMMENT_LENGTH)} |`],
+    ["an error", `history | ${characters(workflowLimits.ERROR_CHARACTERS)} |`],
+    ["depth", `| ${workflowLimits.WORKFLOW_DEPTH} deep |`],
+    ["runs", `| ${workflowLimits.RUN_CONCURRENCY.toLocaleString("en")} |`],
+    ["a grant", `(${workflowLimits.GRANT_MS.usual / 60_000} minutes, up to ${workflowLimits.GRANT_MS.most / 86_400_000} days)`],
+  ])("says the number that the code has: %s", (_what, words) => {
+    expect(page()).toContain(words);
+  });
+
+  it("names every call, and every error that calls can have", () => {
+    const routes = Object.values(workflowServiceContract).map(({ method, path }) => `${method} ${path}`);
+    expect(routes.length).toBeGreaterThan(9);
+    expect(routes.filter((route) => !page().includes(route))).toEqual([]);
+    expect(Object.keys(workflowErrors).filter((code) => !page().includes(`\`${code}\``))).toEqual([]);
   });
 });
 
