@@ -16,6 +16,9 @@ export class GateBoard {
     for (const gate of gates) this.#open.set(gate.nodeId, gate);
   }
 
+  /** Whether the record is not what it was any more. */
+  hasWritten = false;
+
   /** Ids of the gates whose decisions are kept until the run ends. */
   get decided(): readonly string[] {
     return [...this.#decided];
@@ -36,6 +39,7 @@ export class GateBoard {
 
   /** One behind the other, each with what is open then. */
   #write(): Promise<void> {
+    this.hasWritten = true;
     const written = this.#writing.then(async () => {
       const gates = [...this.#open.values()].sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
       await this.#runs.change(this.#runId, (run) => withGates(run, gates));

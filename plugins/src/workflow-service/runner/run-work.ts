@@ -35,6 +35,16 @@ interface Outcome {
   readonly outputs?: unknown;
 }
 
+interface EndGiven {
+  readonly record: RunRecord;
+  /** The record as it still is; undefined where something of the run has written it since. */
+  readonly stored: ports.Stored<RunRecord> | undefined;
+  readonly outcome: Outcome;
+  readonly live: LiveRun;
+  /** Gates whose decisions nobody asks for any more. */
+  readonly decided: readonly string[];
+}
+
 const UNUSABLE: Outcome = {
   status: "interrupted",
   error: { code: "definition_unusable", message: "The definition that the run started with cannot be used here any more" },
@@ -60,7 +70,7 @@ export function createRunWork(given: RunWorkGiven) {
         const isFirst = context.attempt === 1 && definition !== undefined && !mayWait(definition);
         if (isFirst) live.ledger.begin();
         else await insist({ context, world }, () => live.ledger.recall());
-        if (!definition) return end(context, record, { outcome: UNUSABLE, live, decided: [] });
+        if (!definition) return end(context, { record, stored, outcome: UNUSABLE, live, decided: [] });
         const deadline = new Deadline(clock, Date.parse(record.startedAt) + definition.timeoutMs);
         const board = new GateBoard(runs, record);
         const running: Running = {
@@ -69,7 +79,7 @@ export function createRunWork(given: RunWorkGiven) {
         };
         try {
           const outcome = await play(running);
-          await end(context, record, { outcome, live, decided: board.decided });
+          await end(context, { record, stored: board.hasWritten ? undefined : stored, outcome, live, decided: board.decided });
         } finally {
           deadline.stop();
         }
@@ -118,24 +128,20 @@ export function createRunWork(given: RunWorkGiven) {
   }
 
   /** Write the end down, and tell it to whoever waits for it. */
-  async function end(
-    context: ports.WorkContext,
-    record: RunRecord,
-    { outcome, live, decided }: { readonly outcome: Outcome; readonly live: LiveRun; readonly decided: readonly string[] },
-  ): Promise<void> {
+  async function end(context: ports.WorkContext, { record, stored, outcome, live, decided }: EndGiven): Promise<void> {
+    const { runId } = record;
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
     // First: a secret that is masked in what is kept is none in what is told. After a crash in between it is told again, and the same.
     await insist({ context, world }, () => tellParent(engine, record, { status, outputs, message: error?.message }));
+    let known: ports.Stored<RunRecord> | undefined = stored;
     await insist({ context, world }, async () => {
-      const read = await runs.find(record.runId);
+      const read = known ?? (await runs.find(runId));
+      known = undefined;
       // Written before, by a try whose answer was lost.
       if (!read || isTerminal(read.value.status)) return live.ledger.close();
       const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount });
-      const writes = [
-        runs.write.put(record.runId, ended, read.version),
-        ...decided.map((nodeId) => world.gates.forget(record.runId, nodeId)),
-      ];
+      const writes = [runs.write.put(runId, ended, read.version), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
     });
   }
