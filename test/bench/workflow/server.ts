@@ -85,7 +85,11 @@ async function finish(
 async function ended(runtime: WorkflowRuntime, runId: string): Promise<void> {
   for (;;) {
     const live = runtime.live.find(runId);
-    if (live) for await (const _entry of live.ledger.read({ follow: true }));
+    // It ends when the run's end is on the disk.
+    if (live) {
+      for await (const _entry of live.ledger.read({ follow: true }));
+      return;
+    }
     const status = (await runtime.runs.find(runId))?.value.status;
     if (status === "completed") return;
     if (status !== "running") throw new Error(`A run ended as ${status}`);

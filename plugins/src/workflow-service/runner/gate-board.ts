@@ -22,6 +22,9 @@ export class GateBoard {
     this.#shown = new Set(this.#open.keys());
   }
 
+  /** Whether the record is not what it was any more. */
+  hasWritten = false;
+
   /** Ids of the gates whose decisions are kept until the run ends. */
   get decided(): readonly string[] {
     return [...this.#decided];
@@ -47,6 +50,7 @@ export class GateBoard {
 
   /** One behind the other, each with what is open then. */
   #write(): Promise<void> {
+    this.hasWritten = true;
     const written = this.#writing.then(async () => {
       const gates = [...this.#open.values()].sort((a, b) => (a.requestedAt < b.requestedAt ? -1 : 1));
       const { standstill } = this.#deadline;

@@ -36,6 +36,16 @@ interface Outcome {
   readonly outputs?: unknown;
 }
 
+interface EndGiven {
+  readonly record: RunRecord;
+  /** The record as it still is; undefined where something of the run has written it since. */
+  readonly stored: ports.Stored<RunRecord> | undefined;
+  readonly outcome: Outcome;
+  readonly live: LiveRun;
+  /** Gates whose decisions nobody asks for any more. */
+  readonly decided: readonly string[];
+}
+
 const UNEXPECTED: Outcome = {
   status: "failed",
   error: { code: "run_failed", message: "The run failed unexpectedly; the service's log says why" },
@@ -69,7 +79,7 @@ export function createRunWork(given: RunWorkGiven) {
         if (isFirst) live.ledger.begin();
         else await insist({ context, world }, () => live.ledger.recall());
         if (definition) await execute(definition);
-        else await end(context, record, { outcome: UNUSABLE, live, decided: [] });
+        else await end(context, { record, stored, outcome: UNUSABLE, live, decided: [] });
       } finally {
         held.release();
       }
@@ -78,7 +88,7 @@ export function createRunWork(given: RunWorkGiven) {
       // Otherwise the engine would know of its end, and nobody else.
       if (context.signal.aborted) throw error;
       world.log.error("A run failed as nobody expected", { runId }, error);
-      await end(context, record, { outcome: UNEXPECTED, live, decided: [] });
+      await end(context, { record, stored: undefined, outcome: UNEXPECTED, live, decided: [] });
       isOver = true;
     } finally {
       // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back. Where it cannot be written
@@ -97,7 +107,7 @@ export function createRunWork(given: RunWorkGiven) {
       };
       try {
         const outcome = await play(running);
-        await end(context, record, { outcome, live, decided: board.decided });
+        await end(context, { record, stored: board.hasWritten ? undefined : stored, outcome, live, decided: board.decided });
       } finally {
         deadline.stop();
       }
@@ -139,24 +149,20 @@ export function createRunWork(given: RunWorkGiven) {
   }
 
   /** Write the end down, and tell it to whoever waits for it. */
-  async function end(
-    context: ports.WorkContext,
-    record: RunRecord,
-    { outcome, live, decided }: { readonly outcome: Outcome; readonly live: LiveRun; readonly decided: readonly string[] },
-  ): Promise<void> {
+  async function end(context: ports.WorkContext, { record, stored, outcome, live, decided }: EndGiven): Promise<void> {
+    const { runId } = record;
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
     // First: a secret that is masked in what is kept is none in what is told. After a crash in between it is told again, and the same.
     await insist({ context, world }, () => tellParent(engine, record, { status, outputs, message: error?.message }));
+    let known: ports.Stored<RunRecord> | undefined = stored;
     await insist({ context, world }, async () => {
-      const read = await runs.find(record.runId);
+      const read = known ?? (await runs.find(runId));
+      known = undefined;
       // Written before, by a try whose answer was lost.
       if (!read || isTerminal(read.value.status)) return live.ledger.close();
       const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount });
-      const writes = [
-        runs.write.put(record.runId, ended, read.version),
-        ...decided.map((nodeId) => world.gates.forget(record.runId, nodeId)),
-      ];
+      const writes = [runs.write.put(runId, ended, read.version), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
     });
   }
