@@ -61,7 +61,8 @@ const TOPIC = { type: "string", pattern: "^[a-z0-9-]{1,64}$" };
 
 function definition(id: string, description: string, properties: Readonly<Record<string, object>>): ports.ToolDefinition {
   const inputSchema = { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
-  return { id, name: id, description, inputSchema, riskLevel: "low", requiresConfirmation: false };
+  // Keeping the same text again leaves it as it is.
+  return { id, name: id, description, inputSchema, riskLevel: "low", requiresConfirmation: false, idempotent: true };
 }
 
 /** Arguments come from a model: the error names the paths that do not fit and repeats no value. */

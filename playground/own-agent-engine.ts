@@ -79,6 +79,7 @@ const tally = functionTools({
       inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
       riskLevel: "low",
       requiresConfirmation: false,
+      idempotent: true,
       run: async (args) => `${(args as { a: number }).a + (args as { b: number }).b}`,
     },
   ],

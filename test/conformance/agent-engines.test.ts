@@ -50,6 +50,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     inputSchema: { type: "object", properties: { of: { type: "string" } }, required: ["of"] },
     riskLevel: "low",
     requiresConfirmation: false,
+    idempotent: false,
   });
   const open = async (options: LoopOptions = {}) => openAdapter(loopAgentEngine(options), [provider(protocol), systemClock()]);
   const turnOf = (text: string, more: Partial<ports.AgentTurn> = {}): ports.AgentTurn => ({
@@ -265,6 +266,7 @@ describe("the loop and thinking", () => {
       inputSchema: { type: "object" },
       riskLevel: "low",
       requiresConfirmation: false,
+      idempotent: true,
     } as const;
     const { context, said } = rememberedContext(new Map(), {
       callTool: async () => ({ content: [{ type: "text", text: "seen" }], isError: false }),

@@ -59,6 +59,22 @@ describe("what an MCP server lists", () => {
     }
   });
 
+  it.each([
+    { annotations: undefined, idempotent: false },
+    { annotations: "none", idempotent: false },
+    { annotations: { idempotentHint: true }, idempotent: true },
+    { annotations: { idempotentHint: true, destructiveHint: true }, idempotent: true },
+    { annotations: { readOnlyHint: true }, idempotent: true },
+    { annotations: { readOnlyHint: true, idempotentHint: false }, idempotent: true },
+    { annotations: { readOnlyHint: false, idempotentHint: false }, idempotent: false },
+    { annotations: { idempotentHint: "true", readOnlyHint: 1 }, idempotent: false },
+  ])("$annotations: idempotent is $idempotent, trusted or not", async ({ annotations, idempotent }) => {
+    for (const trusted of [true, false]) {
+      const { source } = await open([tool("a", { annotations })], undefined, undefined, { trusted });
+      expect(await source.list()).toMatchObject([{ idempotent }]);
+    }
+  });
+
   it("is not trusted unless somebody says so", async () => {
     const { source } = await open([tool("a", { annotations: { readOnlyHint: true } })]);
     expect((await source.list())[0]?.riskLevel).toBe("medium");
@@ -78,6 +94,7 @@ describe("what an MCP server lists", () => {
       inputSchema: object,
       riskLevel: "medium",
       requiresConfirmation: false,
+      idempotent: false,
     });
     const names = [...tools.values()].map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);

@@ -93,6 +93,13 @@ describe("an MCP server over HTTP", () => {
   afterAll(() => server.close());
 
   toolsConformance("mcp, over streamable HTTP", () => throughMcp({ url: server.url })(), aroundMcp);
+
+  it("has tools that are idempotent where it says so, or that they only read", async () => {
+    const { port, close } = await openAdapter(mcpTools({ id: "shop", url: server.url }), aroundMcp.others);
+    const idempotent = (await port.list()).filter(({ idempotent }) => idempotent).map(({ id }) => id);
+    await close();
+    expect(idempotent).toEqual(["shop/greet", "shop/knock"]);
+  });
 });
 
 describe("tools/functions", () => {
@@ -121,10 +128,10 @@ describe("tools/functions", () => {
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 
-  it("lists a tool under its id, which is its name unless it has one, and without its function", async () => {
+  it("lists a tool under its id, which is its name unless it has one, as not idempotent unless it says so, and without its function", async () => {
     const source = await open(
       tool("plain", never),
-      tool("named", never, { id: "server/named", riskLevel: "high", requiresConfirmation: true }),
+      tool("named", never, { id: "server/named", riskLevel: "high", requiresConfirmation: true, idempotent: true }),
     );
     expect(await source.list()).toEqual([
       {
@@ -134,6 +141,7 @@ describe("tools/functions", () => {
         inputSchema: { type: "object" },
         riskLevel: "low",
         requiresConfirmation: false,
+        idempotent: false,
       },
       {
         id: "server/named",
@@ -142,6 +150,7 @@ describe("tools/functions", () => {
         inputSchema: { type: "object" },
         riskLevel: "high",
         requiresConfirmation: true,
+        idempotent: true,
       },
     ]);
     await expect(source.call({ toolId: "named", arguments: {}, caller }, quiet())).rejects.toThrow(ports.ToolNotFound);

@@ -63,12 +63,13 @@ export function toolsConformance(
         expect(tools.map(({ id }) => id)).toContain(made.works.toolId);
       });
 
-      it("gives an object's JSON Schema, a risk level, and whether a person must agree (open points 3)", async () => {
+      it("gives an object's JSON Schema, a risk level, whether a person must agree (open points 3), and whether it is idempotent", async () => {
         for (const tool of await source.list(quiet())) {
           expect(tool.inputSchema["type"]).toBe("object");
           expect(JSON.parse(JSON.stringify(tool.inputSchema))).toEqual(tool.inputSchema);
           expect(RISK_LEVELS).toContain(tool.riskLevel);
           expect(tool.requiresConfirmation).toBeTypeOf("boolean");
+          expect(tool.idempotent).toBeTypeOf("boolean");
         }
       });
 

@@ -33,7 +33,12 @@ export function createToolsServer(calls: HangingCalls = { begun: 0, cancelled: 0
       description: `Does ${name}`,
       inputSchema: nothing,
     })),
-    { name: "knock", description: "Knocks", inputSchema: { type: "object", properties: { times: { type: "integer" } } } },
+    {
+      name: "knock",
+      description: "Knocks",
+      inputSchema: { type: "object", properties: { times: { type: "integer" } } },
+      annotations: { idempotentHint: true },
+    },
   ];
 
   server.setRequestHandler("tools/list", () => ({ tools: tools as never }));

@@ -22,6 +22,7 @@ const sendUserMessage: ports.ToolDefinition = {
   inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
   riskLevel: "low",
   requiresConfirmation: false,
+  idempotent: false,
 };
 
 /** Background turns that a program plays, without agents and models: for tests. Nothing is durable, and all are played in their order. */

@@ -1,9 +1,11 @@
 import { defineAdapter, ports } from "@portico/core";
 
 /** A tool that is a function of this process. */
-export interface FunctionTool extends Omit<ports.ToolDefinition, "id"> {
+export interface FunctionTool extends Omit<ports.ToolDefinition, "id" | "idempotent"> {
   /** Default: the name. */
   readonly id?: string;
+  /** Whether calling it again with the same arguments changes nothing more than calling it once; default: false. */
+  readonly idempotent?: boolean;
   /**
    * Checks its own arguments: throws ToolArgumentsInvalid for those that break the schema. May throw ToolsUnavailable, too; any
    * other error becomes an error result. When the signal aborts, nobody waits for it any longer.
@@ -36,7 +38,11 @@ export const functionTools = defineAdapter({
       tools.set(id, tool);
       names.add(tool.name);
     }
-    const definitions = [...tools].map(([id, { run: _run, ...definition }]) => ({ ...definition, id }));
+    const definitions = [...tools].map(([id, { run: _run, idempotent = false, ...definition }]) => ({
+      ...definition,
+      id,
+      idempotent,
+    }));
     return {
       id: options.id ?? "functions",
       list: async () => definitions,

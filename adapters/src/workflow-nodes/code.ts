@@ -12,10 +12,14 @@ export interface CodeNodeOptions {
 const SOURCE_CHARACTERS = 256 * 1024;
 
 const input = v.strictObject({
-  language: v.optional(v.literal("javascript"), "javascript"),
-  /** Body of a function: `input` is in scope, and what it returns is the output. */
-  source: v.pipe(v.string(), v.minLength(1), v.maxLength(SOURCE_CHARACTERS)),
-  input: v.optional(v.unknown()),
+  language: v.optional(v.pipe(v.literal("javascript"), v.description("There is no other.")), "javascript"),
+  source: v.pipe(
+    v.string(),
+    v.minLength(1),
+    v.maxLength(SOURCE_CHARACTERS),
+    v.description("Body of a function: `input` is in scope, and what it returns is the output."),
+  ),
+  input: v.optional(v.pipe(v.unknown(), v.description("What `source` works on."))),
 });
 
 type CodeInput = v.InferOutput<typeof input>;

@@ -2,9 +2,16 @@ import { defineAdapter, ports } from "@portico/core";
 import * as v from "valibot";
 
 const input = v.strictObject({
-  /** Id of the tool. */
-  tool: v.string(),
-  arguments: v.optional(v.record(v.string(), v.unknown()), {}),
+  tool: v.pipe(
+    v.string(),
+    v.description(
+      "Id of the tool, `server/tool` for one of an MCP server. The node is repeatable where the tool says that it is idempotent.",
+    ),
+  ),
+  arguments: v.optional(
+    v.pipe(v.record(v.string(), v.unknown()), v.description("What it is called with, by its own schema; default: nothing.")),
+    {},
+  ),
 });
 
 type ToolInput = v.InferOutput<typeof input>;
@@ -14,7 +21,8 @@ const LONGEST_TEXT = 1_000;
 
 /**
  * Nodes that run a tool. A single text that is JSON gives that JSON, other texts give `{ text }`, and a result with images gives `{ content }`
- * as the tool gave it. Tools that need a person's consent are refused: nobody is asked here.
+ * as the tool gave it. Tools that need a person's consent are refused: nobody is asked here. A call is repeatable where the tool was last
+ * listed as idempotent.
  */
 export const toolNode = defineAdapter({
   name: "workflow-nodes/tool",
@@ -33,6 +41,8 @@ export const toolNode = defineAdapter({
       for (const source of tools) void list(source).catch(() => undefined);
     };
     refresh();
+    const lastListed = (id: string): ports.ToolDefinition | undefined =>
+      [...known.values()].flat().find((each) => each.id === id);
 
     /** Throws ToolsUnavailable where the tool was not found and not every source could be asked. */
     const find = async (id: string, signal: AbortSignal) => {
@@ -53,12 +63,12 @@ export const toolNode = defineAdapter({
     return {
       type: "tool",
       input,
-      repeatable: false,
+      repeatable: ({ tool: id }) => lastListed(id)?.idempotent ?? false,
       check({ tool: id }) {
         if (tools.length === 0) return [{ path: [], message: NO_TOOLS }];
         refresh();
         if (typeof id !== "string" || id.includes("${{")) return [];
-        const definition = [...known.values()].flat().find((each) => each.id === id);
+        const definition = lastListed(id);
         if (definition?.requiresConfirmation) return [{ path: ["tool"], message: needsConfirmation(id) }];
         // Only where every source has told what it offers is a tool unknown.
         return definition || known.size < tools.length ? [] : [{ path: ["tool"], message: unknownTool(id) }];

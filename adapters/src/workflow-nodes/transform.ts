@@ -7,14 +7,16 @@ import { JSONATA_CHARACTERS, TRANSFORM_CPU_MS, TRANSFORM_MEMORY_MB, type Transfo
 
 const input = v.union([
   v.strictObject({
-    /** Any JSON, with expressions in it. */
-    value: v.unknown(),
+    value: v.pipe(v.unknown(), v.description("Any JSON with expressions in it, which is the output: this, or `jsonata`.")),
   }),
   v.strictObject({
-    /** A JSONata expression. */
-    jsonata: v.pipe(v.string(), v.minLength(1), v.maxLength(JSONATA_CHARACTERS)),
-    /** What it is evaluated on. */
-    input: v.optional(v.unknown()),
+    jsonata: v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.maxLength(JSONATA_CHARACTERS),
+      v.description("A [JSONata](https://jsonata.org) expression, in place of `value`: what it gives is the output."),
+    ),
+    input: v.optional(v.pipe(v.unknown(), v.description("What `jsonata` is evaluated on."))),
   }),
 ]);
 

@@ -24,6 +24,8 @@ export interface ToolDefinition {
   readonly riskLevel: RiskLevel;
   /** Never run without a person's consent (open points 3). */
   readonly requiresConfirmation: boolean;
+  /** Calling it again with the same arguments changes nothing more than calling it once; what only reads is idempotent, too. */
+  readonly idempotent: boolean;
 }
 
 export type RiskLevel = "low" | "medium" | "high" | "critical";

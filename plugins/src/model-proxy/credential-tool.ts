@@ -27,6 +27,7 @@ const definition: ports.ToolDefinition = {
   },
   riskLevel: "critical",
   requiresConfirmation: true,
+  idempotent: false,
 };
 
 const credentialArguments = v.strictObject({

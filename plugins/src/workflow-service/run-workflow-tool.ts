@@ -22,6 +22,7 @@ const tool: ports.ToolDefinition = {
   // What a workflow does is the administrator's: it may do anything.
   riskLevel: "high",
   requiresConfirmation: false,
+  idempotent: false,
 };
 
 const toolArguments = v.strictObject({

@@ -3,5 +3,5 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { publishedSchema, withNodeReference } from "./workflow-reference.ts";
 
 const page = new URL("../../../docs/workflow-definitions.md", import.meta.url);
-writeFileSync(page, withNodeReference(readFileSync(page, "utf8")));
-writeFileSync(new URL("../../../docs/workflow-definition.schema.json", import.meta.url), publishedSchema());
+writeFileSync(page, await withNodeReference(readFileSync(page, "utf8")));
+writeFileSync(new URL("../../../docs/workflow-definition.schema.json", import.meta.url), await publishedSchema());

@@ -18,6 +18,7 @@ describe("an agent engine of one's own", () => {
       inputSchema: {},
       riskLevel: "low" as const,
       requiresConfirmation: false,
+      idempotent: true,
     };
     const turn = {
       agentId: "a",

@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import type { ArgumentCheck, ArgumentChecks } from "./argument-checks.ts";
 import { nameTools } from "./tool-names.ts";
+import { isIdempotent } from "./tool-idempotence.ts";
 import { needsConfirmation, riskOf } from "./tool-risk.ts";
 
 /** A tool that a server offers, ready to be called. */
@@ -54,6 +55,7 @@ export function createToolTable(
         inputSchema: tool.inputSchema,
         riskLevel,
         requiresConfirmation: needsConfirmation(riskLevel),
+        idempotent: isIdempotent(tool.annotations),
       };
       return [id, { name: tool.name, definition, check }];
     }),

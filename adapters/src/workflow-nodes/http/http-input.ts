@@ -9,17 +9,36 @@ const status = v.pipe(v.number(), v.integer(), v.minValue(100), v.maxValue(599))
 const statusRange = v.pipe(v.string(), v.regex(/^[1-5]\d\d(?:-[1-5]\d\d)?$/));
 
 export const httpInput = v.strictObject({
-  method: v.optional(v.picklist(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]), "GET"),
-  url: v.string(),
-  headers: v.optional(v.record(v.string(), scalar)),
-  /** Added to the URL's own; a list gives its name several values. */
-  query: v.optional(v.record(v.string(), v.union([scalar, v.array(scalar)]))),
-  /** A text is sent as it is; any other JSON as JSON. */
-  body: v.optional(v.unknown()),
-  /** Statuses (204) and ranges ("200-299") that are no failure. */
-  expect: v.optional(v.array(v.union([status, statusRange]))),
-  /** Sends `Idempotency-Key`. */
-  key: v.optional(v.boolean(), false),
+  method: v.optional(
+    v.pipe(v.picklist(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]), v.description("Default `GET`.")),
+    "GET",
+  ),
+  url: v.pipe(v.string(), v.description("Of http or https: the public internet's, or what the configuration allows.")),
+  headers: v.optional(v.pipe(v.record(v.string(), scalar), v.description("By name; those of the connection are not to be set."))),
+  query: v.optional(
+    v.pipe(
+      v.record(v.string(), v.union([scalar, v.array(scalar)])),
+      v.description("Added to the URL's own, by name; a list gives its name several values."),
+    ),
+  ),
+  body: v.optional(
+    v.pipe(v.unknown(), v.description("A text is sent as it is, anything else as JSON. `GET` and `HEAD` have none.")),
+  ),
+  expect: v.optional(
+    v.pipe(
+      v.array(v.union([status, statusRange])),
+      v.description('Statuses (`204`) and ranges (`"200-299"`, the default) that are no failure.'),
+    ),
+  ),
+  key: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        "Sends `Idempotency-Key`, the same one again after a crash; default false. With it the node is repeatable, as with `GET` and `HEAD`.",
+      ),
+    ),
+    false,
+  ),
 });
 
 export type HttpInput = v.InferOutput<typeof httpInput>;

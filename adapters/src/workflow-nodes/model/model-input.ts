@@ -2,21 +2,39 @@ import type { ports } from "@portico/core";
 import * as v from "valibot";
 import type { Prompt } from "../../agent-engines/loop/language-model.ts";
 
+const message = v.strictObject({ role: v.picklist(["system", "user", "assistant"]), content: v.string() });
+
 export const modelInput = v.strictObject({
-  /** Id of a configured provider; may be left out where there is exactly one. */
-  provider: v.optional(v.string()),
-  /** Default: the provider's first. */
-  model: v.optional(v.string()),
-  /** What the user says: this, or `messages`. */
-  prompt: v.optional(v.string()),
-  messages: v.optional(
-    v.pipe(v.array(v.strictObject({ role: v.picklist(["system", "user", "assistant"]), content: v.string() })), v.minLength(1)),
+  provider: v.optional(
+    v.pipe(v.string(), v.description("Id of a configured provider; may be left out where there is exactly one.")),
   ),
-  system: v.optional(v.string()),
-  maxTokens: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
-  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2))),
-  /** JSON Schema of the output, in place of a text. */
-  output: v.optional(v.record(v.string(), v.unknown())),
+  model: v.optional(v.pipe(v.string(), v.description("Default: the provider's first."))),
+  prompt: v.optional(v.pipe(v.string(), v.description("What the user says: this, or `messages`."))),
+  messages: v.optional(
+    v.pipe(
+      v.array(message),
+      v.minLength(1),
+      v.description("What was said so far, in place of `prompt`: `role` (`system`, `user`, `assistant`) and `content`."),
+    ),
+  ),
+  system: v.optional(v.pipe(v.string(), v.description("What the model is told before all else."))),
+  maxTokens: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.description("How many tokens the answer may have; default: as the provider has it."),
+    ),
+  ),
+  temperature: v.optional(
+    v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description("0 to 2; default: as the provider has it.")),
+  ),
+  output: v.optional(
+    v.pipe(
+      v.record(v.string(), v.unknown()),
+      v.description("JSON Schema of the output, which is then that value in place of a text."),
+    ),
+  ),
 });
 
 export type ModelInput = v.InferOutput<typeof modelInput>;

@@ -27,6 +27,7 @@ export const builtInDefinitions: readonly ports.ToolDefinition[] = [
     inputSchema: userMessageArguments,
     riskLevel: "low",
     requiresConfirmation: false,
+    idempotent: false,
   },
   {
     id: "DelegateToAgent",
@@ -44,6 +45,7 @@ export const builtInDefinitions: readonly ports.ToolDefinition[] = [
     },
     riskLevel: "medium",
     requiresConfirmation: false,
+    idempotent: false,
   },
   readAttachmentDefinition,
 ];

@@ -24,6 +24,7 @@ export const readAttachmentDefinition: ports.ToolDefinition = {
   },
   riskLevel: "low",
   requiresConfirmation: false,
+  idempotent: true,
 };
 
 /** Of a character of two, which goes whole into the next piece. */

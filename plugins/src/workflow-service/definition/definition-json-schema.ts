@@ -55,15 +55,21 @@ export function definitionJsonSchema(
 
 /** What nodes of one type owe under `with`. */
 function conditionOf(rules: ports.NodeRules, book: SchemaBook): Schema {
-  const needsAny = book.of(`with.${rules.type}`, rules.input).required;
+  const schema = book.of(`with.${rules.type}`, rules.input);
   return {
     if: { properties: { type: { const: rules.type } }, required: ["type"] },
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
     then: {
       properties: { with: { $ref: `#/$defs/with.${rules.type}` } },
-      ...(needsAny && needsAny.length > 0 && { required: ["with"] }),
+      ...(needsKeys(schema) && { required: ["with"] }),
     },
   };
+}
+
+/** Whether there is no `with` without keys, whichever of its shapes it has. */
+function needsKeys({ anyOf, oneOf, required = [] }: JsonSchema): boolean {
+  const options = anyOf ?? oneOf;
+  return required.length > 0 || (Array.isArray(options) && options.every((each) => needsKeys(each as JsonSchema)));
 }
 
 /** The schema of `with` as it is written: what it says of values, or a template in their place. */

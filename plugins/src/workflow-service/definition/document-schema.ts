@@ -27,7 +27,7 @@ const retry = v.strictObject({
     v.maxValue(RETRY_ATTEMPTS, `There are at most ${RETRY_ATTEMPTS} attempts`),
     v.description("How often it is tried in all."),
   ),
-  delay: v.optional(v.pipe(duration, v.description("Before the second attempt; default `1s`."))),
+  delay: v.optional(duration("Before the second attempt; default `1s`.")),
   factor: v.optional(
     v.pipe(
       v.number(),
@@ -36,7 +36,7 @@ const retry = v.strictObject({
       v.description("Each delay is this many times the one before; default 2."),
     ),
   ),
-  maxDelay: v.optional(v.pipe(duration, v.description("No delay is longer; default `1h`."))),
+  maxDelay: v.optional(duration("No delay is longer; default `1h`.")),
 });
 
 /** A node as it is written, but for what its type says of `with`. */
@@ -62,7 +62,7 @@ export const writtenNode = v.strictObject({
   ),
   with: v.optional(v.pipe(anyObject, v.description("What the node is given, by its type."))),
   retry: v.optional(v.pipe(retry, v.description("What happens after an attempt that failed; default: no retry."))),
-  timeout: v.optional(v.pipe(duration, v.description("Of one attempt."))),
+  timeout: v.optional(duration("Of one attempt.")),
   onError: v.optional(
     v.pipe(v.picklist(["fail", "continue"]), v.description("Whether the run fails with the node (default), or goes on.")),
   ),
@@ -86,7 +86,7 @@ export const writtenDocument = v.strictObject({
   ),
   settings: v.optional(
     v.strictObject({
-      timeout: v.optional(v.pipe(duration, v.description("Of a whole run, waiting for a person not counted; default `24h`."))),
+      timeout: v.optional(duration("Of a whole run, waiting for a person not counted; default `24h`.")),
     }),
   ),
   nodes: writtenGraph,

@@ -37,7 +37,7 @@ function takes(schema: JsonSchema, law: string | undefined): string {
   if (law === "expression") return "expression";
   if (law === "expressions") return "expressions by name";
   if (law === "graph") return "nodes";
-  const values = schema["enum"] as readonly unknown[] | undefined;
+  const values = "const" in schema ? [schema["const"]] : (schema["enum"] as readonly unknown[] | undefined);
   if (values) return values.map((each) => `\`${String(each)}\``).join(", ");
   const words: Readonly<Record<string, string>> = {
     string: "text",

@@ -18,13 +18,16 @@ export function parseDuration(text: string): number | undefined {
   return (weeks * 7 + days) * UNITS.d + hours * UNITS.h + minutes * UNITS.m + Math.round(seconds * UNITS.s);
 }
 
-/** Schema of a duration in a definition: a text in, milliseconds out, more than 0 and at most 366 days. */
-export const duration = v.pipe(
-  v.string(),
-  v.regex(
-    new RegExp(`${SHORT.source}|${ISO.source}`),
-    "This is no duration: write `500ms`, `10s`, `5m`, `2h`, `1d`, or ISO 8601 without years and months, such as `PT5M`",
-  ),
-  v.transform((text) => parseDuration(text) ?? 0),
-  v.check((ms) => ms > 0 && ms <= LONGEST_DURATION_MS, "A duration is more than 0 and at most 366 days"),
-);
+/** Schema of a duration in a definition: a text in, milliseconds out, more than 0 and at most 366 days. `says` describes it to authors. */
+export const duration = (says: string) =>
+  v.pipe(
+    v.string(),
+    v.regex(
+      new RegExp(`${SHORT.source}|${ISO.source}`),
+      "This is no duration: write `500ms`, `10s`, `5m`, `2h`, `1d`, or ISO 8601 without years and months, such as `PT5M`",
+    ),
+    // Before the transformation: what stands behind it is no part of the JSON Schema.
+    v.description(says),
+    v.transform((text) => parseDuration(text) ?? 0),
+    v.check((ms) => ms > 0 && ms <= LONGEST_DURATION_MS, "A duration is more than 0 and at most 366 days"),
+  );

@@ -9,7 +9,7 @@ export const humanGateNode: ports.NodeRules = {
     title: v.pipe(v.string(), v.minLength(1, "A gate has a title"), v.description("What a person is asked to decide.")),
     message: v.optional(v.pipe(v.string(), v.description("What helps to decide it.")), ""),
     form: v.optional(v.pipe(jsonSchema, v.description("JSON Schema of the `values` that come with the decision."))),
-    timeout: v.optional(v.pipe(duration, v.description("How long the gate waits: a duration; default: for ever."))),
+    timeout: v.optional(duration("How long the gate waits: a duration; default: for ever.")),
     onTimeout: v.optional(
       v.pipe(v.picklist(["approve", "reject"]), v.description("What is decided when the time is over; default `reject`.")),
       "reject",

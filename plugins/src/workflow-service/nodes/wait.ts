@@ -15,7 +15,7 @@ const time = v.pipe(
 export const waitNode: ports.NodeRules = {
   type: "wait",
   input: v.strictObject({
-    for: v.optional(v.pipe(duration, v.description("How long: a duration."))),
+    for: v.optional(duration("How long: a duration.")),
     until: v.optional(v.pipe(time, v.description("Till when: a time of ISO 8601. One that is over is not waited for."))),
   }),
   check: (written) =>

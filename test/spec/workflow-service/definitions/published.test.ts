@@ -19,21 +19,46 @@ describe("docs/workflow-definitions.md", () => {
     for (const text of examples) expect(load(text).problems ?? []).toEqual([]);
   });
 
-  it("describes the kinds of nodes as they are now (npm run docs:workflow)", () => {
-    expect(withNodeReference(page)).toBe(page);
+  it("describes the kinds of nodes as they are now (npm run docs:workflow)", async () => {
+    expect(await withNodeReference(page)).toBe(page);
+  });
+
+  it("describes every kind that a service has, and each field of its `with`", () => {
+    const sections = page.split(/^### /m).slice(1);
+    expect(sections.map((text) => /^`(\w+)`/.exec(text)?.[1])).toEqual([
+      ...[
+        "agent",
+        "branch",
+        "code",
+        "fail",
+        "http",
+        "human_gate",
+        "loop",
+        "map",
+        "model",
+        "tool",
+        "transform",
+        "wait",
+        "workflow",
+      ],
+    ]);
+    const rows = sections.flatMap((text) => text.match(/^\| `(?!with`).*$/gm) ?? []);
+    expect(rows.filter((row) => !/ \| [^|]*\w[^|]* \|$/.test(row.replaceAll("**Required.**", "")))).toEqual([]);
   });
 });
 
 describe("the JSON Schema of definitions", () => {
-  it("is published as it is now (npm run docs:workflow)", () => {
-    expect(readFileSync(join(docs, "workflow-definition.schema.json"), "utf8")).toBe(publishedSchema());
+  const published = async () => JSON.parse(await publishedSchema()) as object;
+
+  it("is published as it is now (npm run docs:workflow)", async () => {
+    expect(readFileSync(join(docs, "workflow-definition.schema.json"), "utf8")).toBe(await publishedSchema());
   });
 
   it.each([
-    ["published", () => JSON.parse(publishedSchema()) as object],
-    ["of an instance", () => definitionJsonSchema(types, { isClosed: true })],
-  ])("%s, accepts every example", (_which, schema) => {
-    const check = ajv().compile(schema());
+    ["published", published],
+    ["of an instance", async () => definitionJsonSchema(types, { isClosed: true })],
+  ])("%s, accepts every example", async (_which, schema) => {
+    const check = ajv().compile(await schema());
     for (const text of examples) {
       check(parse(text));
       expect(check.errors ?? []).toEqual([]);
@@ -60,9 +85,19 @@ nodes:
     expect(check.errors ?? []).toEqual([]);
   });
 
-  it("refuses kinds of nodes that there are not, where it is of one instance; plugins bring more", () => {
+  it.each([
+    ["a tool without an id", { type: "tool", with: { arguments: {} } }],
+    ["a method that there is not", { type: "http", with: { url: "https://example.com", method: "FETCH" } }],
+    ["a key that there is not", { type: "model", with: { prompt: "x", tokens: 5 } }],
+    ["nothing to compute", { type: "transform" }],
+    ["another language", { type: "code", with: { language: "python", source: "1" } }],
+  ])("as published, refuses %s", async (_what, node) => {
+    expect(ajv().compile(await published())({ nodes: { a: node } })).toBe(false);
+  });
+
+  it("refuses kinds of nodes that there are not, where it is of one instance; plugins bring more", async () => {
     const strange = { nodes: { a: { type: "of-a-plugin", with: { any: "thing" } } } };
     expect(check(strange)).toBe(false);
-    expect(ajv().compile(JSON.parse(publishedSchema()) as object)(strange)).toBe(true);
+    expect(ajv().compile(await published())(strange)).toBe(true);
   });
 });

@@ -3,10 +3,10 @@ import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type FunctionTool, functionTools } from "@portico/adapters/tools/functions";
 import { mcpTools } from "@portico/adapters/tools/mcp";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
-import { ports } from "@portico/core";
-import { describe, expect, it } from "vitest";
+import { defineAdapter, ports } from "@portico/core";
+import { describe, expect, it, vi } from "vitest";
 import { startMcpHttpServer } from "../../../harness/mcp-http-server.ts";
-import { openNode } from "../../../harness/run-node.ts";
+import { openNode, type OpenNode } from "../../../harness/run-node.ts";
 
 const tool = (name: string, run: FunctionTool["run"], more: Partial<FunctionTool> = {}): FunctionTool => ({
   name,
@@ -18,6 +18,12 @@ const tool = (name: string, run: FunctionTool["run"], more: Partial<FunctionTool
   ...more,
 });
 const open = (...tools: FunctionTool[]) => openNode(toolNode(), [functionTools({ tools })]);
+const sourceOf = defineAdapter({
+  name: "tools/given",
+  port: ports.tools,
+  needs: {},
+  open: (_given, source: ports.ToolSource) => source,
+});
 const gives = async (result: string | ports.ToolResult) => {
   await using node = await open(tool("give", async () => result));
   return node.run({ tool: "give" });
@@ -58,10 +64,44 @@ describe("tool: on whose behalf", () => {
     expect(ran).toBe(false);
     expect(node.check({ tool: "erase" })).toEqual([{ path: ["tool"], message: expect.stringContaining("consent") as string }]);
   });
+});
 
-  it("is not done again after a crash", async () => {
-    await using node = await open();
-    expect(node.node.repeatable).toBe(false);
+describe("tool: done again after a crash", () => {
+  const isRepeatable = ({ node }: OpenNode, id: string) =>
+    (node.repeatable as (input: unknown) => boolean)({ tool: id, arguments: {} });
+
+  it("is where the tool says that it is idempotent, and nowhere else", async () => {
+    const silent = tool("add", async () => "");
+    await using node = await open(
+      tool("set", async () => "", { idempotent: true }),
+      silent,
+      tool("send", async () => "", { idempotent: false }),
+    );
+    expect(["set", "add", "send", "no-such"].map((id) => isRepeatable(node, id))).toEqual([true, false, false, false]);
+  });
+
+  it("goes by what the tool said last", async () => {
+    const definition = { ...tool("set", async () => ""), id: "set" };
+    let idempotent = true;
+    const source: ports.ToolSource = {
+      id: "changing",
+      list: async () => [{ ...definition, idempotent }],
+      call: async () => ({ content: [], isError: false }),
+    };
+    await using node = await openNode(toolNode(), [sourceOf(source)]);
+    expect(isRepeatable(node, "set")).toBe(true);
+    idempotent = false;
+    await node.run({ tool: "set" });
+    expect(isRepeatable(node, "set")).toBe(false);
+  });
+
+  it("is not while nobody knows what the tool says", async () => {
+    const { promise: later, resolve } = Promise.withResolvers<readonly ports.ToolDefinition[]>();
+    const source: ports.ToolSource = { id: "slow", list: () => later, call: async () => ({ content: [], isError: false }) };
+    await using node = await openNode(toolNode(), [sourceOf(source)]);
+    expect(isRepeatable(node, "set")).toBe(false);
+    resolve([{ ...tool("set", async () => ""), id: "set", idempotent: true }]);
+    await vi.waitFor(() => expect(isRepeatable(node, "set")).toBe(true));
   });
 });
 
@@ -105,6 +145,9 @@ describe("tool: of an MCP server", () => {
     const around = [systemClock(), memoryTelemetry({})];
     await using node = await openNode(toolNode(), [mcpTools({ id: "shop", url: server.url }), ...around]);
     expect(await node.run({ tool: "shop/greet", arguments: { name: "Ada" } })).toEqual({ text: "Hello Ada" });
+    // By its annotations: greeting only reads, and of the other nobody said anything.
+    const repeatable = node.node.repeatable as (input: unknown) => boolean;
+    expect(["shop/greet", "shop/break"].map((id) => repeatable({ tool: id, arguments: {} }))).toEqual([true, false]);
     expect(await node.failure({ tool: "shop/greet", arguments: { name: 5 } })).toMatchObject({ code: "tool_arguments_invalid" });
     const broken = await node.failure({ tool: "shop/break" });
     expect([broken.code, broken.message]).toEqual(["tool_failed", expect.not.stringContaining("hidden-word")]);
