@@ -123,7 +123,7 @@ export const workflowService = definePlugin({
         const canRead = await reader(signal);
         const scoped = readTaskScope(query, { workflowId: id, bindings, canRead });
         if (!catalogue.find(id) && !(await runs.last(id).catch(toStoreError))) throw fail.workflow_not_found();
-        const pages = scoped ? runs.newest({ bindingId: scoped.bindingId }) : runs.newest({ workflowId: id });
+        const pages = scoped ? runs.newestBound(scoped.bindingId) : runs.newest(id);
         return runList(
           (async function* () {
             for await (const page of orStoreError(pages)) {

@@ -13,19 +13,26 @@ export type Checked = { readonly value: Readonly<Record<string, unknown>> } | { 
 const MOST_FAULTS = 20;
 
 /** Schemas are kept as long as what they stand in. */
-const known = new WeakMap<JsonSchema, ValidateFunction>();
+const known = new WeakMap<JsonSchema, Check>();
+
+interface Check {
+  readonly validate: ValidateFunction;
+  /** Whether it puts anything into what it looks at. */
+  readonly fills: boolean;
+}
 
 /** A value with the schema's defaults applied, or all that is wrong with it. The value itself is not changed. */
 export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, unknown>>): Checked {
-  let validate = known.get(schema);
-  if (!validate) {
+  let check = known.get(schema);
+  if (!check) {
     // One for each schema: a shared one would keep every schema that it ever saw.
     const ajv = new Ajv2020({ ...JSON_SCHEMA_OPTIONS, allErrors: true, useDefaults: true });
     const { $schema: _dialect, ...rest } = schema;
-    validate = ajv.compile(rest);
-    known.set(schema, validate);
+    check = { validate: ajv.compile(rest), fills: JSON.stringify(rest).includes('"default":') };
+    known.set(schema, check);
   }
-  const copy = structuredClone(value) as Readonly<Record<string, unknown>>;
+  const { validate, fills } = check;
+  const copy = fills ? (structuredClone(value) as Readonly<Record<string, unknown>>) : value;
   if (validate(copy)) return { value: copy };
   const faults = (validate.errors ?? []).slice(0, MOST_FAULTS).map(({ instancePath, message, params }) => {
     const missing = (params as { missingProperty?: string }).missingProperty;

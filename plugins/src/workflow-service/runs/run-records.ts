@@ -40,7 +40,14 @@ export interface RunError extends NodeError {
   readonly nodeId?: string | undefined;
 }
 
+/** What the runs of a binding are found by. */
+interface BoundRun {
+  readonly bindingId: string;
+  readonly startedAt: string;
+}
+
 const PAGE = 200;
+const NEWEST = { by: "startedAt", direction: "descending" } as const;
 
 export type RunRecords = ReturnType<typeof createRunRecords>;
 
@@ -50,9 +57,14 @@ export function createRunRecords(records: ports.Records) {
     name: "workflow-runs",
     indexes: {
       by_workflow: ["workflowId", "startedAt"],
-      by_binding: ["bindingId", "startedAt"],
       by_activity: ["active"],
     },
+  });
+
+  // Apart, since most runs belong to nobody's task, and every index costs each of them.
+  const bound = records.collection<BoundRun>({
+    name: "workflow-bound-runs",
+    indexes: { by_binding: ["bindingId", "startedAt"] },
   });
 
   async function* pages(query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
@@ -72,16 +84,30 @@ export function createRunRecords(records: ports.Records) {
       const found = await runs.get(runId);
       return found?.value.workflowId === workflowId ? found.value : undefined;
     },
+    /** The writes that begin a run. */
+    begin: (run: RunRecord): readonly ports.Write[] => [
+      runs.write.put(run.runId, run, "absent"),
+      ...(run.bindingId === undefined
+        ? []
+        : [bound.write.put(run.runId, { bindingId: run.bindingId, startedAt: run.startedAt }, "absent")]),
+    ],
     /** Newest first, in pages. */
-    newest(where: { readonly workflowId: string } | { readonly bindingId: string }) {
-      return pages({ where: { ...where }, order: { by: "startedAt", direction: "descending" } });
+    newest: (workflowId: string) => pages({ where: { workflowId }, order: NEWEST }),
+    /** Those of a binding, likewise. */
+    async *newestBound(bindingId: string): AsyncGenerator<readonly RunRecord[], void> {
+      let after: string | undefined;
+      do {
+        const page: ports.Page<BoundRun> = await bound.query({
+          ...{ where: { bindingId }, order: NEWEST, limit: PAGE },
+          ...(after !== undefined && { after }),
+        });
+        const found = await Promise.all(page.items.map(({ id }) => runs.get(id)));
+        yield found.flatMap((run) => (run ? [run.value] : []));
+        after = page.next;
+      } while (after !== undefined);
     },
     async last(workflowId: string): Promise<RunRecord | undefined> {
-      const { items } = await runs.query({
-        where: { workflowId },
-        order: { by: "startedAt", direction: "descending" },
-        limit: 1,
-      });
+      const { items } = await runs.query({ where: { workflowId }, order: NEWEST, limit: 1 });
       return items[0]?.value;
     },
     /** What has not ended, in pages. */

@@ -58,7 +58,7 @@ export function createStartRun(given: {
       ...(parent && { parent }),
     };
     const input: RunInput = { runId, parameters: checked.value };
-    await engine.start(RUN_KIND, runId, input, { records: [runs.write.put(runId, record, "absent"), ...writes] });
+    await engine.start(RUN_KIND, runId, input, { records: [...runs.begin(record), ...writes] });
     return { runId, workflowId: definition.id };
   };
 }
