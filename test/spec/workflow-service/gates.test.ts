@@ -166,19 +166,19 @@ describe("a gate (open points 8; workflow.md)", () => {
   it("that nobody decides ends as onTimeout says, and the run's own time stands still meanwhile", async () => {
     const clock = createManualClock();
     const timed = {
-      settings: { timeout: "1h" },
+      settings: { timeout: "10m" },
       nodes: {
-        ok: { type: "human_gate", with: { title: "Go on?", timeout: "2d", onTimeout: "approve" } },
+        ok: { type: "human_gate", with: { title: "Go on?", timeout: "1h", onTimeout: "approve" } },
         done: { type: "transform", needs: ["ok"], with: { value: "${{ nodes.ok.output.decision }}" } },
       },
       outputs: { decision: "${{ nodes.done.output }}" },
     };
     await using service = await startWorkflowService({ definitions: { "gated.json": timed }, clock });
     const { runId, detail } = await waiting(service, {});
-    expect(Date.parse(detail.humanGate.expiresAt) - Date.parse(detail.humanGate.requestedAt)).toBe(2 * 24 * 3600_000);
-    await clock.advance(24 * 3600_000);
+    expect(Date.parse(detail.humanGate.expiresAt) - Date.parse(detail.humanGate.requestedAt)).toBe(3600_000);
+    await clock.advance(1800_000);
     expect((await service.detail("gated", runId)).status).toBe("waiting_human");
-    await clock.advance(24 * 3600_000);
+    await clock.advance(1800_000);
     expect(await service.ended("gated", runId)).toMatchObject({ status: "completed", finalOutputs: { decision: "approve" } });
   });
 

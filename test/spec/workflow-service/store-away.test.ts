@@ -6,11 +6,7 @@ import { startWorkflowService, type WorkflowService } from "../../harness/workfl
 const runsOf = ({ app }: WorkflowService) =>
   app.port(ports.records).collection({
     name: "workflow-runs",
-    indexes: {
-      by_workflow: ["workflowId", "startedAt"],
-      by_binding: ["bindingId", "startedAt"],
-      by_activity: ["active"],
-    },
+    indexes: { by_workflow: ["workflowId", "startedAt"], by_activity: ["active"] },
   });
 
 const away = () => Promise.reject(new ports.RecordsUnavailable("The store is away"));

@@ -94,11 +94,7 @@ describe("code: the sandbox", () => {
   it.each<readonly [string, string, string]>([
     ["a loop", "for (;;);", "code_timeout"],
     ["a loop of promises", "for (;;) await null;", "code_timeout"],
-    [
-      "promises that follow each other",
-      "const f = () => Promise.resolve().then(f); f(); await new Promise(() => {})",
-      "code_timeout",
-    ],
+    ["promises that follow each other", "const f = () => Promise.resolve().then(f); f(); await new Promise(() => {})", "either"],
     ["a regular expression", "return /^(a+)+$/.test('a'.repeat(40) + '!')", "code_timeout"],
     ["one long step of the engine's own", "return [1].concat(Array(4e9)).indexOf(2)", "code_timeout"],
     ["a getter of what it throws", "throw { get message() { for (;;); } }", "code_timeout"],
@@ -110,13 +106,17 @@ describe("code: the sandbox", () => {
     ["deep nesting", "return JSON.parse('['.repeat(1e5))", "code_failed"],
     ["deep source", `return ${"(".repeat(50_000)}`, "code_failed"],
   ])("ends %s, and the event loop goes on meanwhile", async (_name, source, code) => {
-    const { turns, outcome } = await turnsDuring(() => (code === "code_timeout" ? hasty : node).failure({ source }));
+    const isSlow = code === "code_timeout" || code === "either";
+    const { turns, outcome } = await turnsDuring(() => (isSlow ? hasty : node).failure({ source }));
     // A loop that holds the event loop up would let it round once at most.
-    if (code === "code_timeout") expect(turns).toBeGreaterThan(5);
-    expect([outcome.code, outcome.retryable]).toEqual([code, false]);
+    if (isSlow) expect(turns).toBeGreaterThan(5);
+    // Promises take memory, too: on a busy machine that is reached before the time is over.
+    const codes = code === "either" ? ["code_timeout", "code_memory"] : [code];
+    expect(codes).toContain(outcome.code);
+    expect(outcome.retryable).toBe(false);
     expect(outcome.message).not.toContain("xxxxxxxx");
     // What came to an end holds nobody up.
-    expect(await (code === "code_timeout" ? hasty : node).run({ source: "return input", input: 1 })).toBe(1);
+    expect(await (isSlow ? hasty : node).run({ source: "return input", input: 1 })).toBe(1);
   });
 
   it("gives as much as an output may have", async () => {
