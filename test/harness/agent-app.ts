@@ -51,6 +51,8 @@ export interface AgentServiceOptions {
   /** Tools, further engines. */
   readonly adapters?: readonly Adapter[];
   readonly engine?: ScriptedEngine;
+  /** Of the engine that carries durable work. */
+  readonly durable?: Parameters<typeof embeddedEngine>[0];
   /** In place of the one in memory, which keeps everything: `service.telemetry` then stays empty. */
   readonly telemetry?: Adapter;
   readonly runtime?: Parameters<typeof agentRuntime>[0];
@@ -127,7 +129,7 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
     adapters: [
       sqliteRecords({ path: join(dataDir, "records.sqlite") }),
       sqliteLog({}),
-      embeddedEngine({}),
+      embeddedEngine({ ...options.durable }),
       fileSecrets({ path: join(dataDir, "credentials.json") }),
       options.clock ? manualClock({ clock: options.clock }) : systemClock(),
       randomIds(),

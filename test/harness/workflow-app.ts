@@ -112,7 +112,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     tokenAccess({ token: token === undefined ? undefined : new Secret(token) }),
     ...(options.adapters ?? []),
   ];
-  const agents = options.agents && (await startBesideAgents({ ...options.agents, dataDir }, own));
+  const agents = options.agents && (await startBesideAgents({ ...options.agents, dataDir, durable: options.engine ?? {} }, own));
   const app =
     agents?.app ??
     (await createApp({
