@@ -82,17 +82,11 @@ async function finish(
   return { perSecond, cpuMicroseconds: (user + system) / runs, p50: times[Math.floor(times.length / 2)] ?? Number.NaN };
 }
 
-async function ended(runtime: WorkflowRuntime, runId: string): Promise<void> {
-  for (;;) {
-    const live = runtime.live.find(runId);
-    // It ends when the run's end is on the disk.
-    if (live) {
-      for await (const _entry of live.ledger.read({ follow: true }));
-      return;
-    }
-    const status = (await runtime.runs.find(runId))?.value.status;
-    if (status === "completed") return;
-    if (status !== "running") throw new Error(`A run ended as ${status}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+/** Resolves when the run's end is on the disk. To be called in the turn in which the run was accepted, before it can have begun. */
+async function ended({ live: liveRuns, runs }: WorkflowRuntime, runId: string): Promise<void> {
+  const live = liveRuns.enter(runId);
+  for await (const _entry of live.ledger.read({ follow: true }));
+  liveRuns.leave(live);
+  const status = (await runs.find(runId))?.value.status;
+  if (status !== "completed") throw new Error(`A run ended as ${status}`);
 }

@@ -6,7 +6,6 @@ import { startWorkflowService, type WorkflowService } from "../../harness/workfl
 const runsOf = ({ app }: WorkflowService) =>
   app.port(ports.records).collection({
     name: "workflow-runs",
-    indexes: { by_workflow: ["workflowId", "startedAt"], by_activity: ["active"] },
   });
 
 const away = () => Promise.reject(new ports.RecordsUnavailable("The store is away"));
@@ -92,7 +91,7 @@ describe("a store that is away for a moment fails no run (open points 9)", () =>
     });
     const answer = await service.call("GET", `/api/workflow/child/runs/${runId}`);
     expect(answer).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
-    vi.spyOn(runsOf(service), "query").mockImplementation(away);
+    vi.spyOn(runsOf(service), "get").mockImplementation(away);
     expect((await service.call("GET", "/api/workflow/child/runs")).status).toBe(503);
   });
 });

@@ -162,7 +162,7 @@ export function createRunWork(given: RunWorkGiven) {
       // Written before, by a try whose answer was lost.
       if (!read || isTerminal(read.value.status)) return live.ledger.close();
       const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount });
-      const writes = [runs.write.put(runId, ended, read.version), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
+      const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
     });
   }

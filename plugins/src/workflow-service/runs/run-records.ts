@@ -17,8 +17,6 @@ export interface RunRecord {
   readonly totalDurationMs?: number | undefined;
   readonly completedNodeCount: number;
   readonly error?: RunError | undefined;
-  /** Set until the run has ended: what the service looks for when it starts. */
-  readonly active?: true | undefined;
   /** Gates that wait for a person, the one that has waited longest first. */
   readonly gates?: readonly Gate[] | undefined;
   /** For how long its time stood still because of them, and since when it does: milliseconds, and milliseconds since 1970. */
@@ -40,9 +38,10 @@ export interface RunError extends NodeError {
   readonly nodeId?: string | undefined;
 }
 
-/** What the runs of a binding are found by. */
-interface BoundRun {
-  readonly bindingId: string;
+/** What runs are found by. */
+interface RunKey {
+  readonly workflowId: string;
+  readonly bindingId?: string | undefined;
   readonly startedAt: string;
 }
 
@@ -51,33 +50,28 @@ const NEWEST = { by: "startedAt", direction: "descending" } as const;
 
 export type RunRecords = ReturnType<typeof createRunRecords>;
 
-/** All runs of the instance. Functions throw RecordsUnavailable. */
+/**
+ * All runs of the instance. What they are found by stands apart and is written when they begin, so that nothing that happens to them touches an
+ * index. Functions throw RecordsUnavailable.
+ */
 export function createRunRecords(records: ports.Records) {
-  const runs = records.collection<RunRecord>({
-    name: "workflow-runs",
-    indexes: {
-      by_workflow: ["workflowId", "startedAt"],
-      by_activity: ["active"],
-    },
-  });
+  const runs = records.collection<RunRecord>({ name: "workflow-runs" });
+  const open = records.collection<object>({ name: "workflow-open-runs" });
+  const list = records.collection<RunKey>({ name: "workflow-run-list", indexes: { by_workflow: ["workflowId", "startedAt"] } });
+  // Most runs belong to nobody's task.
+  const bound = records.collection<RunKey>({ name: "workflow-bound-runs", indexes: { by_binding: ["bindingId", "startedAt"] } });
 
-  // Apart, since most runs belong to nobody's task, and every index costs each of them.
-  const bound = records.collection<BoundRun>({
-    name: "workflow-bound-runs",
-    indexes: { by_binding: ["bindingId", "startedAt"] },
-  });
-
-  async function* pages(query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
+  async function* pages(keys: ports.Collection<object>, query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
     let after: string | undefined;
     do {
-      const page: ports.Page<RunRecord> = await runs.query({ ...query, limit: PAGE, ...(after !== undefined && { after }) });
-      yield page.items.map(({ value }) => value);
+      const page: ports.Page<object> = await keys.query({ ...query, limit: PAGE, ...(after !== undefined && { after }) });
+      const found = await Promise.all(page.items.map(({ id }) => runs.get(id)));
+      yield found.flatMap((run) => (run ? [run.value] : []));
       after = page.next;
     } while (after !== undefined);
   }
 
   return {
-    write: runs.write,
     find: (runId: string): Promise<ports.Stored<RunRecord> | undefined> => runs.get(runId),
     /** A run of this workflow; undefined for another's, too. */
     async findOf(workflowId: string, runId: string): Promise<RunRecord | undefined> {
@@ -85,39 +79,39 @@ export function createRunRecords(records: ports.Records) {
       return found?.value.workflowId === workflowId ? found.value : undefined;
     },
     /** The writes that begin a run. */
-    begin: (run: RunRecord): readonly ports.Write[] => [
-      runs.write.put(run.runId, run, "absent"),
-      ...(run.bindingId === undefined
-        ? []
-        : [bound.write.put(run.runId, { bindingId: run.bindingId, startedAt: run.startedAt }, "absent")]),
+    begin(run: RunRecord): readonly ports.Write[] {
+      const { runId, workflowId, bindingId, startedAt } = run;
+      return [
+        runs.write.put(runId, run, "absent"),
+        open.write.put(runId, {}),
+        list.write.put(runId, { workflowId, startedAt }),
+        ...(bindingId === undefined ? [] : [bound.write.put(runId, { workflowId, bindingId, startedAt })]),
+      ];
+    },
+    /** The writes that end one, in place of what was read. */
+    end: (read: ports.Stored<RunRecord>, ended: RunRecord): readonly ports.Write[] => [
+      runs.write.put(read.id, ended, read.version),
+      open.write.remove(read.id),
     ],
     /** Newest first, in pages. */
-    newest: (workflowId: string) => pages({ where: { workflowId }, order: NEWEST }),
+    newest: (workflowId: string) => pages(list, { where: { workflowId }, order: NEWEST }),
     /** Those of a binding, likewise. */
-    async *newestBound(bindingId: string): AsyncGenerator<readonly RunRecord[], void> {
-      let after: string | undefined;
-      do {
-        const page: ports.Page<BoundRun> = await bound.query({
-          ...{ where: { bindingId }, order: NEWEST, limit: PAGE },
-          ...(after !== undefined && { after }),
-        });
-        const found = await Promise.all(page.items.map(({ id }) => runs.get(id)));
-        yield found.flatMap((run) => (run ? [run.value] : []));
-        after = page.next;
-      } while (after !== undefined);
-    },
+    newestBound: (bindingId: string) => pages(bound, { where: { bindingId }, order: NEWEST }),
     async last(workflowId: string): Promise<RunRecord | undefined> {
-      const { items } = await runs.query({ where: { workflowId }, order: NEWEST, limit: 1 });
-      return items[0]?.value;
+      const [newest] = (await list.query({ where: { workflowId }, order: NEWEST, limit: 1 })).items;
+      return newest && (await runs.get(newest.id))?.value;
     },
     /** What has not ended, in pages. */
-    active: () => pages({ where: { active: true } }),
+    active: () => pages(open, {}),
     /** Change a run that has not ended, whoever else writes at the same time. Undefined where it has, or never was. */
     change(runId: string, change: (run: RunRecord) => RunRecord): Promise<RunRecord | undefined> {
       return writeAgain(async () => {
         const read = await runs.get(runId);
         if (!read || isTerminal(read.value.status)) return undefined;
-        return (await runs.put(runId, change(read.value), read.version)).value;
+        const changed = change(read.value);
+        if (!isTerminal(changed.status)) return (await runs.put(runId, changed, read.version)).value;
+        await records.batch([runs.write.put(runId, changed, read.version), open.write.remove(runId)]);
+        return changed;
       });
     },
   };
@@ -133,7 +127,7 @@ export interface RunEnd {
 
 /** A run that has ended. */
 export function endedRun(run: RunRecord, { status, at, error, completedNodeCount }: RunEnd): RunRecord {
-  const { active: _active, gates: _gates, standstill: _standstill, ...rest } = run;
+  const { gates: _gates, standstill: _standstill, ...rest } = run;
   return {
     ...rest,
     status,

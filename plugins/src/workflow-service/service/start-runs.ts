@@ -51,7 +51,7 @@ export function createStartRun(given: {
     const runId = order.runId ?? newRunId(ids, now);
     const record: RunRecord = {
       ...{ runId, workflowId: definition.id, definition: definition.hash, name: definition.name },
-      ...{ nodeCount: definition.graph.nodes.size, completedNodeCount: 0, status: "running", active: true, instance },
+      ...{ nodeCount: definition.graph.nodes.size, completedNodeCount: 0, status: "running", instance },
       startedAt: new Date(now).toISOString(),
       ...(userId !== undefined && { userId }),
       ...(binding && { bindingId: binding.id, boardId: binding.boardId, taskId: binding.taskId }),
