@@ -37,6 +37,7 @@ export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Val
 export { contentDisposition } from "./http/content-disposition.ts";
 export { bearerToken, callerOf } from "./http/credential.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
+export { jsonList } from "./http/json-list.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
 export { parseJsonBody } from "./http/parse-json-body.ts";
 export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
@@ -47,6 +48,7 @@ export type { StreamedBody } from "./http/streamed-body.ts";
 // Writing a plugin
 export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
 export { defineManyPort, definePort, type Filling, type Given, type ManyPort, type Needs, type Port } from "./port.ts";
+export { orAborted } from "./or-aborted.ts";
 export * as ports from "./ports/index.ts";
 export type { RequestTrace } from "./ports/telemetry.ts";
 export { definePreset, flattenPreset, type Preset } from "./preset.ts";
@@ -71,4 +73,5 @@ export {
 export type { Scope } from "./scope.ts";
 export { Secret } from "./secret.ts";
 export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";
+export { isStoreAway } from "./store-away.ts";
 export { writeAgain } from "./write-again.ts";

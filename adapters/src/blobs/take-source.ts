@@ -1,5 +1,4 @@
-import type { ports } from "@portico/core";
-import { orAbort } from "./or-abort.ts";
+import { orAborted, type ports } from "@portico/core";
 
 /** A source that is read by whoever took it. */
 export interface TakenSource {
@@ -15,7 +14,8 @@ export function takeSource(source: ports.BlobSource): TakenSource {
   if ("destroy" in source) source.on("error", () => {});
   return {
     async next(signal) {
-      const { done, value } = await orAbort(() => iterator.next(), signal);
+      signal.throwIfAborted();
+      const { done, value } = await orAborted(iterator.next(), signal);
       if (done) return undefined;
       if (!(value instanceof Uint8Array)) throw new TypeError("The source of a blob must give bytes");
       return value;

@@ -1,4 +1,4 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineAdapter, orAborted, ports } from "@portico/core";
 
 /** A tool that is a function of this process. */
 export interface FunctionTool extends Omit<ports.ToolDefinition, "id" | "idempotent"> {
@@ -51,7 +51,9 @@ export const functionTools = defineAdapter({
         const tool = tools.get(toolId);
         if (!tool) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
         try {
-          const result = await untilAborted(() => tool.run(args, caller, signal), signal);
+          // A tool that does not listen to its signal must not hold a turn that was stopped.
+          const running = (async () => tool.run(args, caller, signal))();
+          const result = await orAborted(running, signal);
           return typeof result === "string" ? { content: [{ type: "text", text: result }], isError: false } : result;
         } catch (error) {
           signal.throwIfAborted();
@@ -63,13 +65,3 @@ export const functionTools = defineAdapter({
     };
   },
 });
-
-/** A tool that does not listen to its signal must not hold a turn that was stopped. */
-function untilAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-    const forget = () => signal.removeEventListener("abort", onAbort);
-    new Promise<T>((begun) => begun(work())).then(resolve, reject).finally(forget);
-  });
-}

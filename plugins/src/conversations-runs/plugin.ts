@@ -1,4 +1,4 @@
-import { definePlugin, ports } from "@portico/core";
+import { definePlugin, jsonList, ports } from "@portico/core";
 import { turnRuntime } from "./agent-runtime.ts";
 import { toAgentSummary } from "./agent-summary.ts";
 import { conversationsRunsConfig } from "./config.ts";
@@ -8,7 +8,6 @@ import { agentErrors } from "./errors.ts";
 import { instanceGuard } from "./guards.ts";
 import { MAX_TURNS, PAGE_LIMIT, PAGE_LIMIT_MAXIMUM, RUNS_LIMIT } from "./limits.ts";
 import { readFilter, readPositive } from "./pagination.ts";
-import { jsonList } from "./json-list.ts";
 import { requestDigest } from "./requests/request-digest.ts";
 import type { TurnFile } from "./turns/turn.ts";
 import { allReceipts, readReceiptPage } from "./runs/receipts.ts";

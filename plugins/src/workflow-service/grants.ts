@@ -77,15 +77,14 @@ export type UsedGrants = ReturnType<typeof createUsedGrants>;
 
 /** Which grants have started their run. Functions throw RecordsUnavailable. */
 export function createUsedGrants(records: ports.Records) {
-  const used = records.collection<UsedGrant>({ name: "workflow-grants", indexes: { by_end: ["ends", "expiresAt"] } });
+  const used = records.collection<UsedGrant>({ name: "workflow-grants", indexes: { by_end: ["expiresAt"] } });
   return {
     find: async (grantId: string): Promise<UsedGrant | undefined> => (await used.get(grantId))?.value,
     /** The write that uses it up, in one commit with the run; a second one is a RecordConflict. */
-    use: (grantId: string, use: UsedGrant): ports.Write => used.write.put(grantId, { ...use, ends: true } as UsedGrant, "absent"),
+    use: (grantId: string, use: UsedGrant): ports.Write => used.write.put(grantId, use, "absent"),
     /** Forget those that have expired before; answers whether there may be more. */
     async sweep(before: number): Promise<boolean> {
       const { items } = await used.query({
-        where: { ends: true },
         order: { by: "expiresAt", direction: "ascending" },
         limit: SWEPT_AT_ONCE,
       });

@@ -8,8 +8,13 @@ export const COMMENT_LENGTH = 4096;
 export const WORKFLOW_DEPTH = 8;
 /** Runs that execute at once; those that only wait are not among them. */
 export const RUN_CONCURRENCY = 1024;
-/** Entries of a run's ledger are written down when they have become so large together, and held until then. */
-export const LEDGER_CHARACTERS = 256 * 1024;
+/** Entries of a run's ledger are written down when they have become so many bytes together, and held until then. */
+export const LEDGER_BYTES = 256 * 1024;
+/**
+ * One place in the log has entries of at most so many bytes, and an entry over that leaves its inputs out: with the final outputs, which are no
+ * larger than a node's, it stays below what the log takes.
+ */
+export const LEDGER_CHUNK_BYTES = 8 * 1024 * 1024;
 /** An error's message is kept up to here. */
 export const ERROR_CHARACTERS = 4096;
 /** Execution grants: the shortest, the usual and the longest life. */

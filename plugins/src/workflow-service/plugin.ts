@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { definePlugin, parseJsonBody, ports } from "@portico/core";
+import { definePlugin, jsonList, parseJsonBody, ports } from "@portico/core";
 import type { Definition } from "./definition/definition.ts";
 import { workflowServiceConfig } from "./config.ts";
 import { workflowServiceContract } from "./contract.ts";
@@ -7,9 +7,10 @@ import { workflowErrors } from "./errors.ts";
 import { followRun, readFinalOutputs } from "./follow-run.ts";
 import { createGrants, type ExecutionGrant } from "./grants.ts";
 import { serviceGuard } from "./guards.ts";
-import { isBound, runDetail, runList, runSummary } from "./run-pages.ts";
+import { isBound, runDetail, runSummary } from "./run-pages.ts";
 import { type GateDecision, gateSignal } from "./runs/gates.ts";
 import { readEntries } from "./runs/ledger.ts";
+import { newRunId } from "./runs/run-id.ts";
 import type { RunRecord } from "./runs/run-records.ts";
 import { isTerminal } from "./runs/run-state.ts";
 import { checkSchema } from "./schema-check.ts";
@@ -70,7 +71,7 @@ export const workflowService = definePlugin({
       const { grantId, userId, bindingId, expiresAt } = grant;
       const binding = bindings.find(({ id }) => id === bindingId);
       if (bindingId !== undefined && binding?.workflowId !== grant.workflowId) throw workflowErrors.execution_grant_invalid();
-      const runId = given.ids.id(`wrun_${clock.now().toString(36).padStart(9, "0")}`);
+      const runId = newRunId(given.ids, clock.now());
       const use = usedGrants.use(grantId, { runId, idempotencyKey: body.idempotencyKey, expiresAt });
       await startRun({ definition, parameters: body.parameters, runId, userId, binding, writes: [use] });
       return { runId, workflowId: grant.workflowId, status: "started" as const };
@@ -124,7 +125,8 @@ export const workflowService = definePlugin({
         const scoped = readTaskScope(query, { workflowId: id, bindings, canRead });
         if (!catalogue.find(id) && !(await runs.last(id).catch(toStoreError))) throw fail.workflow_not_found();
         const pages = scoped ? runs.newestBound(scoped.bindingId) : runs.newest(id);
-        return runList(
+        return jsonList(
+          "runs",
           (async function* () {
             for await (const page of orStoreError(pages)) {
               yield page

@@ -15,25 +15,6 @@ export function runSummary(run: RunRecord, completedNodeCount: number | undefine
   };
 }
 
-/** `{"runs":[…]}`, page by page: a list of any length is never held. */
-export function runList(pages: AsyncIterable<readonly object[]>): JsonPieces {
-  return new JsonPieces(
-    (async function* () {
-      let [piece, separator] = ['{"runs":[', ""];
-      for await (const page of pages) {
-        for (const item of page) {
-          piece += separator + JSON.stringify(item);
-          separator = ",";
-        }
-        if (piece.length < PIECE_CHARACTERS) continue;
-        yield piece;
-        piece = "";
-      }
-      yield `${piece}]}`;
-    })(),
-  );
-}
-
 /**
  * A run with the results of all its nodes (specification 2.4; workflow.md, "What is recorded"), piece by piece: neither their number nor their
  * size is held. What has begun and not ended comes last, as `running`, or `waiting` at a gate.

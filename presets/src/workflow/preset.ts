@@ -1,16 +1,12 @@
 import { readdirSync } from "node:fs";
 import { loopbackRealtime } from "@portico/adapters/realtime/loopback";
-import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Adapter, definePreset } from "@portico/core";
 import { agentsForWorkflows } from "@portico/plugins/workflow-service/agents";
 import { runWorkflowTool } from "@portico/plugins/workflow-service/run-workflow-tool";
 import { agentTurns } from "../platform/agent-turns.ts";
-import { instanceAdapters } from "../platform/instance-adapters.ts";
-import { logFormat } from "../platform/log-format.ts";
-import { mcpToolSources } from "../platform/mcp-tools.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
-import { storageAdapters } from "../platform/storage-adapters.ts";
+import { standaloneAdapters } from "../platform/standalone-adapters.ts";
 import { workflowService } from "../platform/workflow-service.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 
@@ -19,18 +15,14 @@ export { type WorkflowConfig, workflowSchema } from "./config.ts";
 
 /** The workflow service alone: surface `workflow`. Where there are agents, its nodes can give them turns; nobody else can. */
 export const workflow = definePreset((options: PlatformOptions) => {
-  const { settings, providers } = options;
+  const { settings } = options;
   const prometheus = createPrometheusMetrics();
   const service = workflowService(options, prometheus);
   return {
     ...service,
     name: "workflow",
     adapters: [
-      openTelemetry({ level: settings.log.level, format: logFormat(settings.log.format), prometheus }),
-      ...storageAdapters(settings.dataDir),
-      ...providers.map((provider) => provider.adapter),
-      ...instanceAdapters(options),
-      ...mcpToolSources(settings),
+      ...standaloneAdapters(options, prometheus),
       ...service.adapters,
       ...(hasAgents(settings) ? agentsAlone(settings) : []),
     ],

@@ -68,7 +68,7 @@ describe("a run whose process went (open points 9; workflow.md)", () => {
         },
       },
       outputs: { m: "${{ nodes.m.output }}" },
-    }).catch((error: unknown) => Promise.reject(error));
+    });
     expect(detail.finalOutputs).toEqual({ m: ["x", "y", "held"] });
     expect([first.length, second.length]).toEqual([3, 1]);
   });

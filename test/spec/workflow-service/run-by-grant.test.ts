@@ -61,6 +61,19 @@ describe("starting a run by execution grant (4.2; open points 8)", () => {
     expect((await service.call("GET", "/api/workflow/one/runs")).body.runs).toHaveLength(1);
   });
 
+  it("a day after the grant's end its key is forgotten, and starts nothing", async () => {
+    const clock = createManualClock();
+    await using service = await startWorkflowService({ definitions, clock, engine: { leaseMs: 7_200_000 } });
+    const executionGrantId = await service.grant({ workflowId: "one" });
+    const ask = () => service.call("POST", "/api/workflow/run", { executionGrantId, idempotencyKey: "k", workflowId: "one" });
+    expect((await ask()).status).toBe(200);
+    await clock.advance(24 * 3_600_000);
+    expect((await ask()).body.duplicate).toBe(true);
+    await clock.advance(2 * 3_600_000);
+    await expect.poll(async () => (await ask()).status).toBe(403);
+    expect((await service.call("GET", "/api/workflow/one/runs")).body.runs).toHaveLength(1);
+  });
+
   it("is refused with 403 execution_grant_invalid without a grant that is good", async () => {
     const clock = createManualClock();
     await using service = await startWorkflowService({

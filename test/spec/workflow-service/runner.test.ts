@@ -34,8 +34,8 @@ describe("a run (workflow.md)", () => {
       a: { type: "transform", name: "First", status: "completed", inputs: { value: { n: 1 } }, outputs: { n: 1 }, attempts: 1 },
       b: { type: "transform", status: "completed", inputs: { value: 2 }, outputs: 2 },
     });
-    expect(detail.nodeResults.a.durationMs).toBeGreaterThanOrEqual(0);
-    expect(Date.parse(detail.nodeResults.a.completedAt)).toBeGreaterThanOrEqual(Date.parse(detail.nodeResults.a.startedAt));
+    const { durationMs, startedAt, completedAt } = detail.nodeResults.a;
+    expect(durationMs).toBe(Date.parse(completedAt) - Date.parse(startedAt));
   });
 
   it("takes the case of a branch that holds first, else the other, and skips what needs another", async () => {
@@ -123,6 +123,29 @@ describe("a run (workflow.md)", () => {
       { what: "bread" },
     );
     expect(detail).toMatchObject({ status: "failed", error: { code: "failed", message: "No bread" } });
+  });
+
+  it("holds outputs to their limit, of whatever node, and its own, and keeps what it can of what was given", async () => {
+    const double = { n: value("${{ previous == null ? parameters.text : previous + previous }}") };
+    const large = (turns: number) => ({
+      type: "loop",
+      with: { maxIterations: turns, nodes: double, result: "${{ nodes.n.output }}" },
+    });
+    const parameters = { text: "x".repeat(500_000) };
+    const over = await play({ nodes: { l: large(5) } }, parameters);
+    expect(over.detail).toMatchObject({ status: "failed", error: { code: "output_too_large" } });
+    // Four megabytes each, and three of them given to one.
+    const inputs = ["${{ nodes.l.output }}", "${{ nodes.l.output }}", "${{ nodes.l.output }}"];
+    const size = { type: "transform", needs: ["l"], with: { value: "${{ size(nodes.l.output) }}" } };
+    const many = await play({ nodes: { l: large(4), size, given: value(inputs, ["l"]) } }, parameters);
+    expect(many.detail).toMatchObject({ status: "failed", error: { code: "output_too_large", nodeId: "given" } });
+    expect(many.detail.nodeResults.given.inputs).toMatch(/^\(left out/);
+    expect(many.detail.nodeResults.size).toMatchObject({ status: "completed", outputs: 4_000_000 });
+    const outputs = await play(
+      { nodes: { l: large(4) }, outputs: { a: "${{ nodes.l.output }}", b: "${{ nodes.l.output }}" } },
+      parameters,
+    );
+    expect(outputs.detail).toMatchObject({ status: "failed", error: { code: "outputs_failed" } });
   });
 
   it("masks secrets in inputs, outputs, errors and final outputs, and gives nodes the real ones", async () => {

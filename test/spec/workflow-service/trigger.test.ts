@@ -1,4 +1,3 @@
-import { ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
 import { startWorkflowService } from "../../harness/workflow-app.ts";
 
@@ -129,8 +128,9 @@ describe("a trigger (4.2)", () => {
       definitions: { "hold.json": { nodes: { a: { type: "repeatable", with: { gate: "never" } } } } },
     });
     const runId = await service.trigger("hold");
-    const status = await service.app.port(ports.engine).status(runId);
-    expect(["waiting", "executing"]).toContain(status?.state);
+    await using other = await startWorkflowService({ dataDir: service.dataDir });
+    expect((await other.call("GET", "/api/workflow/hold/runs")).body.runs).toMatchObject([{ runId, status: "running" }]);
+    await expect.poll(() => other.nodes.played).toMatchObject([{ runId, nodeId: "a" }]);
   });
 
   it("of a service that lost its work to another is 503 WORKFLOW_OWNER_FENCED, and nothing starts (7.2)", async () => {

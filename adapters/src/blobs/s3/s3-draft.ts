@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { ports } from "@portico/core";
+import { orAborted, ports } from "@portico/core";
 import type { BlobDraft } from "../blob-place.ts";
-import { orAbort } from "../or-abort.ts";
 import { findObject } from "./find-object.ts";
 import { beginUpload, type MultipartUpload } from "./multipart-upload.ts";
 import { createPart } from "./part.ts";
@@ -35,7 +34,7 @@ export function createS3Draft(
     const spare = await sending;
     // Not ended by the signal: an upload whose name was never heard could not be aborted.
     upload ??= beginUpload(client, key, headers, cleared.signal);
-    const begun = await orAbort(() => upload!, writing);
+    const begun = await orAborted(upload, writing);
     const body = part.seal();
     sending = begun.send(body, writing).then(() => body.chunks);
     // It is awaited with the next part, which may be long in coming.

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { ports } from "@portico/core";
+import { orAborted, ports } from "@portico/core";
 import type { Upstream } from "./upstream.ts";
 
 /** How long a discovered list is believed. */
@@ -69,7 +69,8 @@ export function createDiscovery(
     signal?.throwIfAborted();
     if (known && clock.now() < known.until) return known.models;
     reading ??= renew();
-    return untilAborted(reading, signal);
+    // One caller leaving does not end a reading that others wait for.
+    return orAborted(reading, signal);
   };
 }
 
@@ -107,14 +108,4 @@ async function readText(body: Readable): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-/** One caller leaving does not end a reading that others wait for. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work;
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

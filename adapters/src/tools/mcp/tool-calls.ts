@@ -1,11 +1,10 @@
-import { ports } from "@portico/core";
+import { orAborted, ports } from "@portico/core";
 import type { McpConnection } from "./connection.ts";
 import { faultCode, readFault } from "./server-fault.ts";
 import type { McpServer } from "./server-options.ts";
 import type { McpSession } from "./session.ts";
 import { errorResult, toToolResult } from "./tool-result.ts";
 import type { ToolTable } from "./tool-table.ts";
-import { untilAborted } from "./with-deadline.ts";
 
 /** Lists and runs the tools of one server, and makes of every outcome what the port's law says. */
 export class ToolCalls {
@@ -61,7 +60,7 @@ export class ToolCalls {
     const timer = this.#clock.after(callTimeoutMs, () => late.abort());
     try {
       const answer = session.call(name, args, { signal: cancelling.signal, onprogress: () => timer.refresh() });
-      return toToolResult(await untilAborted(answer, stop));
+      return toToolResult(await orAborted(answer, stop));
     } catch (error) {
       if (stop.reason !== late.signal.reason || !late.signal.aborted) throw error;
       return errorResult(`The tool did not answer within ${callTimeoutMs / 1000} seconds and was cancelled`);
@@ -73,9 +72,9 @@ export class ToolCalls {
 
   /** The session that stands, with its tools; once more where it turns out to be gone while it reads a list that changed. */
   async #read(signal: AbortSignal | undefined, isLast = false): Promise<ToolTable & { readonly session: McpSession }> {
-    const session = await untilAborted(this.#connection.session(), signal);
+    const session = await orAborted(this.#connection.session(), signal);
     try {
-      return { session, ...(await untilAborted(session.tools(), signal)) };
+      return { session, ...(await orAborted(session.tools(), signal)) };
     } catch (error) {
       signal?.throwIfAborted();
       this.#connection.closing.throwIfAborted();

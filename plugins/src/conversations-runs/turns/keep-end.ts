@@ -1,5 +1,5 @@
-import { ports } from "@portico/core";
-import { isStoreAway, persistently } from "./persistently.ts";
+import { isStoreAway, ports } from "@portico/core";
+import { persistently } from "./persistently.ts";
 import { Produced } from "./produced.ts";
 import { readTranscript } from "./transcript.ts";
 import type { PlayedTurn } from "./turn.ts";

@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import { isStoreAway, type ports } from "@portico/core";
 
 const PAUSES_MS = [100, 1000];
 const LONGEST_PAUSE_MS = 5000;
@@ -16,14 +16,4 @@ export async function persistently<T>(clock: ports.Clock, signal: AbortSignal, w
       await clock.sleep(PAUSES_MS[attempt] ?? LONGEST_PAUSE_MS, signal).catch(() => {});
     }
   }
-}
-
-/** Whether it may go better a little later. */
-export function isStoreAway(error: unknown): boolean {
-  return (
-    error instanceof ports.LogUnavailable ||
-    error instanceof ports.RecordsUnavailable ||
-    error instanceof ports.EngineUnavailable ||
-    error instanceof ports.RecordConflict
-  );
 }

@@ -6,8 +6,20 @@ import { duration } from "../definition/parse-duration.ts";
 export const humanGateNode: ports.NodeRules = {
   type: "human_gate",
   input: v.strictObject({
-    title: v.pipe(v.string(), v.minLength(1, "A gate has a title"), v.description("What a person is asked to decide.")),
-    message: v.optional(v.pipe(v.string(), v.description("What helps to decide it.")), ""),
+    title: v.pipe(
+      v.string(),
+      v.minLength(1, "A gate has a title"),
+      v.maxLength(500, "A title has at most 500 characters"),
+      v.description("What a person is asked to decide."),
+    ),
+    message: v.optional(
+      v.pipe(
+        v.string(),
+        v.maxLength(65_536, "A message has at most 65,536 characters"),
+        v.description("What helps to decide it."),
+      ),
+      "",
+    ),
     form: v.optional(v.pipe(jsonSchema, v.description("JSON Schema of the `values` that come with the decision."))),
     timeout: v.optional(duration("How long the gate waits: a duration; default: for ever.")),
     onTimeout: v.optional(

@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import { isStoreAway, ports } from "@portico/core";
 import type { Running } from "./running.ts";
 
 const PAUSES_MS = [100, 1000];
@@ -23,13 +23,4 @@ export async function insist<T>({ context, world }: Pick<Running, "context" | "w
       else await world.clock.sleep(pause, signal).catch(() => {});
     }
   }
-}
-
-function isStoreAway(error: unknown): boolean {
-  return (
-    error instanceof ports.LogUnavailable ||
-    error instanceof ports.RecordsUnavailable ||
-    error instanceof ports.EngineUnavailable ||
-    error instanceof ports.RecordConflict
-  );
 }

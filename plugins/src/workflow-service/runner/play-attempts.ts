@@ -1,8 +1,7 @@
-import { ports } from "@portico/core";
+import { orAborted, ports } from "@portico/core";
 import * as v from "valibot";
 import type { GraphNode } from "../definition/definition.ts";
 import { workName } from "../runs/work-name.ts";
-import { orAborted } from "./or-aborted.ts";
 import { AttemptsFailed, isNodeFailed, type NodeResult } from "./play-node.ts";
 import type { Frame, Running } from "./running.ts";
 
@@ -88,7 +87,7 @@ async function attemptOnce(
     const working = type.run({ input, step: { runId, workflowId, nodeId, attempt, userId }, signal: stopped });
     // A node that does not listen holds up neither its run nor the process.
     const output = await orAborted(working, stopped);
-    if (!isPure) assertSize(output);
+    assertSize(output);
     return { isOk: true, output: output ?? null, startedAt, endedAt: clock.now() };
   } catch (thrown) {
     // Of the run's own making: no outcome of the attempt.
@@ -107,7 +106,8 @@ async function attemptOnce(
   }
 }
 
-function assertSize(output: unknown): void {
+/** Throws NodeFailed for what is no node's output any more. */
+export function assertSize(output: unknown): void {
   if (Buffer.byteLength(JSON.stringify(output) ?? "") <= ports.NODE_OUTPUT_BYTES) return;
   throw new ports.NodeFailed("output_too_large", `The output is over ${ports.NODE_OUTPUT_BYTES} bytes`, { retryable: false });
 }

@@ -4,7 +4,7 @@ import type { GraphNode } from "../definition/definition.ts";
 import { ERROR_CHARACTERS } from "../limits.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
 import { insist } from "./insist.ts";
-import { type NodePlay, playAttempts } from "./play-attempts.ts";
+import { assertSize, type NodePlay, playAttempts } from "./play-attempts.ts";
 import { type Frame, type NodeOutcome, NodeInterrupted, type Running, scopeOf } from "./running.ts";
 import { shapes } from "./shapes.ts";
 
@@ -62,7 +62,7 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame):
     const shape = shapes[node.rules.type];
     inputs = fill(node, scope, shape?.later);
     const result = shape
-      ? await withinTime(running, { node, nodeId, frame, inputs, begun }, shape.play)
+      ? await sized(withinTime(running, { node, nodeId, frame, inputs, begun }, shape.play))
       : await playAttempts({ running, node, nodeId, frame, inputs, left: () => running.deadline.left() });
     end("completed", result);
     // Where the run is stopped meanwhile, what is held is written, or comes again.
@@ -114,6 +114,13 @@ async function withinTime(
     timer.cancel();
     signal.removeEventListener("abort", abort);
   }
+}
+
+/** What a shape comes to is made of what its nodes came to, and may be larger than they may. */
+async function sized(playing: Promise<NodeResult>): Promise<NodeResult> {
+  const result = await playing;
+  assertSize(result.output);
+  return result;
 }
 
 /** The node's values filled in, but those that are looked at later. */

@@ -9,6 +9,7 @@ import { GateBoard } from "./gate-board.ts";
 import { insist } from "./insist.ts";
 import { createMask } from "./mask.ts";
 import { mayWait } from "./may-wait.ts";
+import { assertSize } from "./play-attempts.ts";
 import { playGraph } from "./play-graph.ts";
 import { type Frame, type GraphOutcome, NodeInterrupted, type Running, scopeOf, type World } from "./running.ts";
 import { tellParent } from "./tell-parent.ts";
@@ -140,7 +141,9 @@ export function createRunWork(given: RunWorkGiven) {
         return { status: "failed", error: { code: "timeout", message: "The run took too long" } };
       case "completed":
         try {
-          return { status: "completed", ...(outputs && { outputs: outputs.fill(scopeOf(running, frame)) }) };
+          const filled = outputs?.fill(scopeOf(running, frame));
+          assertSize(filled);
+          return { status: "completed", outputs: filled };
         } catch (error) {
           const message = mask(error instanceof Error ? error.message : "The outputs cannot be evaluated");
           return { status: "failed", error: { code: "outputs_failed", message } };

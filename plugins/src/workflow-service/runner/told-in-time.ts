@@ -1,4 +1,4 @@
-import { orAborted } from "./or-aborted.ts";
+import { orAborted } from "@portico/core";
 import type { NodePlay } from "./play-attempts.ts";
 
 /** What a node is told by a signal; undefined when its time, or the run's, is over first. A gate beside it may prolong that while it waits. */

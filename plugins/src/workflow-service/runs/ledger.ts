@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { LEDGER_CHARACTERS } from "../limits.ts";
+import { LEDGER_BYTES, LEDGER_CHUNK_BYTES } from "../limits.ts";
 import { type LedgerChunk, type LedgerEntry, ledgerStream, type NodeStarted } from "./ledger-entry.ts";
 
 /**
@@ -12,8 +12,8 @@ export class Ledger {
   readonly #log: ports.EventLog;
   /** How many entries the log has. */
   #written = 0;
-  #tail: LedgerEntry[] = [];
-  #tailCharacters = 0;
+  #tail: { readonly entry: LedgerEntry; readonly bytes: number }[] = [];
+  #tailBytes = 0;
   /** What reads or writes its state in the log: one behind the other. */
   #turns: Promise<unknown> = Promise.resolve();
   #isEnded = false;
@@ -53,33 +53,32 @@ export class Ledger {
   add(entry: LedgerEntry): void {
     if (this.#known?.has(keyOf(entry))) return;
     this.#known?.set(keyOf(entry), startOf(entry));
-    this.#tail.push(entry);
-    this.#tailCharacters += JSON.stringify(entry).length;
+    const held = fitted(entry);
+    this.#tail.push(held);
+    this.#tailBytes += held.bytes;
     this.#wake();
   }
 
   /** Resolves when there is room for more: what is not written yet is bounded. Throws LogUnavailable. */
   async room(): Promise<void> {
-    if (this.#tailCharacters >= LEDGER_CHARACTERS) await this.write();
+    if (this.#tailBytes >= LEDGER_BYTES) await this.write();
   }
 
   /** Write down what is not written yet. Throws LogUnavailable. */
   write(): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#tail.length === 0) return;
-      const { entries, chunk } = this.#chunk();
-      await this.#log.append(ledgerStream(this.runId), chunk);
-      this.#forget(entries);
+      while (this.#tail.length > 0) await this.#writeChunk();
     });
   }
 
   /** Write the last entries and the run's end, in one commit. Throws LogUnavailable, RecordsUnavailable and RecordConflict. */
   end(records: readonly ports.Write[], finalOutputs: unknown): Promise<void> {
     return this.#inTurn(async () => {
-      const { entries, chunk } = this.#chunk();
+      while (this.#tailBytes > LEDGER_CHUNK_BYTES) await this.#writeChunk();
+      const chunk = this.#chunk();
       const last: LedgerChunk = { ...chunk, ...(finalOutputs !== undefined && { finalOutputs }) };
       await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: last }], { records });
-      this.#forget(entries);
+      this.#forget(chunk.entries.length);
       this.close();
     });
   }
@@ -113,10 +112,10 @@ export class Ledger {
         next = Math.max(next, written);
         continue;
       }
-      const entry = this.#tail[next - this.#written];
-      if (entry) {
+      const held = this.#tail[next - this.#written];
+      if (held) {
         next++;
-        yield entry;
+        yield held.entry;
       } else if (!follow || this.#isEnded) return;
       else await this.#change(signal);
     }
@@ -130,21 +129,28 @@ export class Ledger {
       written = from + entries.length;
     }
     // Somebody may look at it while it is written: what is not in the log yet is known, too.
-    for (const entry of this.#tail) known.set(keyOf(entry), startOf(entry));
+    for (const { entry } of this.#tail) known.set(keyOf(entry), startOf(entry));
     this.#known = known;
     this.#written = written;
   }
 
-  #chunk() {
-    const entries = this.#tail.length;
-    const chunk: LedgerChunk = { from: this.#written, entries: this.#tail.slice() };
-    return { entries, chunk };
+  async #writeChunk(): Promise<void> {
+    const chunk = this.#chunk();
+    await this.#log.append(ledgerStream(this.runId), chunk);
+    this.#forget(chunk.entries.length);
+  }
+
+  /** As many of the entries that are held as go together: one at least, where there is one. */
+  #chunk(): LedgerChunk {
+    let bytes = 0;
+    const end = this.#tail.findIndex((held, at) => (bytes += held.bytes) > LEDGER_CHUNK_BYTES && at > 0);
+    const held = end < 0 ? this.#tail : this.#tail.slice(0, end);
+    return { from: this.#written, entries: held.map(({ entry }) => entry) };
   }
 
   #forget(entries: number): void {
-    this.#tail.splice(0, entries);
+    for (const { bytes } of this.#tail.splice(0, entries)) this.#tailBytes -= bytes;
     this.#written += entries;
-    this.#tailCharacters = this.#tail.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0);
     this.#wake();
   }
 
@@ -194,6 +200,14 @@ export async function* readEntries(log: ports.EventLog, runId: string, signal: A
     yield* entries.slice(Math.max(0, next - from));
     next = Math.max(next, from + entries.length);
   }
+}
+
+/** An entry as it is kept. What a node was given may be of any size: it is made of what others gave. */
+function fitted(entry: LedgerEntry): { readonly entry: LedgerEntry; readonly bytes: number } {
+  const bytes = Buffer.byteLength(JSON.stringify(entry));
+  if (bytes <= LEDGER_CHUNK_BYTES || entry.kind !== "end") return { entry, bytes };
+  const shown = { ...entry, inputs: `(left out: over ${LEDGER_CHUNK_BYTES} bytes)` };
+  return { entry: shown, bytes: Buffer.byteLength(JSON.stringify(shown)) };
 }
 
 function startOf(entry: LedgerEntry): string | undefined {

@@ -2,6 +2,7 @@ import { ports } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../errors.ts";
 import type { RunInput } from "../runner/run-work.ts";
+import { newRunId } from "../runs/run-id.ts";
 import type { RunRecord, RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import { checkSchema } from "../schema-check.ts";
@@ -61,11 +62,6 @@ export function createStartRun(given: {
     await engine.start(RUN_KIND, runId, input, { records: [...runs.begin(record), ...writes] });
     return { runId, workflowId: definition.id };
   };
-}
-
-/** Runs that begin at about the same time stand together in the stores, which have less to write then. */
-function newRunId(ids: ports.Ids, at: number): string {
-  return ids.id(`wrun_${at.toString(36).padStart(9, "0")}`);
 }
 
 /** Stores that do not answer leave it open whether something was accepted (specification 7.2). */

@@ -1,11 +1,11 @@
 import { ports } from "@portico/core";
 import { workName } from "../../runs/work-name.ts";
 import { insist } from "../insist.ts";
+import { isGivenUp } from "../is-given-up.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
 import { toldInTime } from "../told-in-time.ts";
 import { NodeInterrupted } from "../running.ts";
-import { isGivenUp } from "./workflow.ts";
 
 interface AgentInput {
   readonly agent: string;

@@ -1,9 +1,8 @@
-import { ports } from "@portico/core";
+import { orAborted, ports } from "@portico/core";
 import { type GateDecision, gateSignal } from "../../runs/gates.ts";
 import type { Gate } from "../../runs/ledger-entry.ts";
 import { workName } from "../../runs/work-name.ts";
 import { insist } from "../insist.ts";
-import { orAborted } from "../or-aborted.ts";
 import { type NodePlay, parseInput } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
 

@@ -1,5 +1,5 @@
+import { orAborted } from "@portico/core";
 import { workName } from "../../runs/work-name.ts";
-import { orAborted } from "../or-aborted.ts";
 import { type NodePlay, parseInput } from "../play-attempts.ts";
 import type { NodeResult } from "../play-node.ts";
 

@@ -1,7 +1,8 @@
-import { createHash } from "node:crypto";
 import { ports } from "@portico/core";
+import { childRunId } from "../../runs/run-id.ts";
 import { workName } from "../../runs/work-name.ts";
 import { insist } from "../insist.ts";
+import { isGivenUp } from "../is-given-up.ts";
 import { type Attempt, type NodePlay, parseInput, withRetries } from "../play-attempts.ts";
 import { isNodeFailed, type NodeResult } from "../play-node.ts";
 import { type ChildEnd, childSignal } from "../tell-parent.ts";
@@ -18,13 +19,7 @@ export function playChild(play: NodePlay): Promise<NodeResult> {
   const { context, world, record } = running;
   const { workflow, parameters = {} } = parseInput(node.rules, play.inputs) as ChildInput;
   return withRetries(play, async (attempt): Promise<Attempt> => {
-    // The same after a crash, so that nothing is started twice.
-    const end = createHash("sha256")
-      .update(`${record.runId} ${nodeId} ${attempt}`)
-      .digest("base64url")
-      .replace(/[-_]/g, "")
-      .slice(0, 24);
-    const runId = `${record.runId.slice(0, "wrun_".length + 9)}${end}`;
+    const runId = childRunId(record.runId, nodeId, attempt);
     const start = () =>
       refusalOf(() =>
         insist(running, () => world.startChild({ runId, workflowId: workflow, parameters, parent: record, nodeId })),
@@ -57,11 +52,4 @@ async function refusalOf(start: () => Promise<void>): Promise<Attempt | null> {
     if (!isNodeFailed(error)) throw error;
     return { isOk: false, code: error.code, message: error.message, isFinal: !error.retryable };
   }
-}
-
-/** Whether a node's own end is why it waits no more, and not that its process stops or gives memory back. */
-export function isGivenUp({ running, frame }: NodePlay, error: unknown): boolean {
-  const { signal } = running.context;
-  if (signal.aborted) return signal.reason instanceof ports.WorkCancelled;
-  return frame.signal.aborted || (error instanceof ports.NodeFailed && error.code === "timeout");
 }
