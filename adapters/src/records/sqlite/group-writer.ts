@@ -13,7 +13,8 @@ export interface GroupWriter {
   commit(writes: readonly CheckedWrite[]): Promise<readonly number[]>;
   /**
    * Do `work`, with statements of its own, in the transaction that this turn's writers share: whole or not at all, whatever becomes of
-   * theirs. The given record writes are done where `work` calls `write`. Rejects as `commit` does.
+   * theirs. The given record writes are done where `work` calls `write`. It may be run a second time, when nothing of the first is left.
+   * Rejects as `commit` does.
    */
   transact<T>(work: (write: () => void) => T, writes: readonly CheckedWrite[]): Promise<T>;
   /** Counts the transactions that began. */
@@ -51,6 +52,9 @@ interface Task {
 /** How a task ended, told only when the group's commit is known. */
 type Outcome = Done | { readonly error: unknown };
 
+/** Does a task inside the transaction; `nextVersion` counts. Throws where the transaction is gone. */
+type Attempt = (task: Task, nextVersion: () => number) => Outcome | undefined;
+
 /**
  * Collects the writes of one event-loop turn into one transaction: a disk sync costs far more than a row, so fifty writers that
  * share one write fifty times as fast. Every task has its own outcome; all are told when the commit is on the disk. While it is on its way
@@ -73,9 +77,10 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
   let lastGroup = 0;
   let transactions = 0;
   let isSyncing = false;
+  let isCareful = false;
   const unsynced: ((error?: unknown) => void)[] = [];
 
-  /** Write one group. False when another process holds the lock, and the group waits on. */
+  /** Write one group. False when it waits on: another process holds the lock, or one of it has to be undone alone. */
   const writeGroup = (): boolean => {
     try {
       begin.run();
@@ -90,7 +95,12 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     transactions++;
     const group = takeGroup(waiting);
     lastGroup = group.length;
-    const { outcomes, isCommitted } = runGroup(group);
+    const done = runGroup(group);
+    if (!done) {
+      waiting.unshift(...group);
+      return false;
+    }
+    const { outcomes, isCommitted } = done;
     const tell = (error?: unknown) => settle(group, error === undefined ? outcomes : group.map(() => ({ error })));
     // What changed nothing has nothing to be synced, though it may rest on what is on its way to the disk.
     if (!disk || (!isCommitted && !isSyncing)) tell();
@@ -113,16 +123,16 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     });
   };
 
-  const runGroup = (group: readonly Task[]): { readonly outcomes: readonly Outcome[]; readonly isCommitted: boolean } => {
+  /** Undefined where it has to be tried again with care; nothing of it was done then. */
+  const runGroup = (
+    group: readonly Task[],
+  ): { readonly outcomes: readonly Outcome[]; readonly isCommitted: boolean } | undefined => {
     try {
-      const count = group.reduce((sum, task) => sum + task.writes.length, 0);
-      // Taken from the store itself, under the lock: other processes count on from here.
-      let version = count > 0 ? Number(reserve.get(count)?.version) - count : 0;
-      const outcomes = group.map((task) => attempt(task, () => ++version));
-      // What changed nothing needs no sync.
-      const changed = outcomes.some((outcome) => "changed" in outcome && outcome.changed);
-      (changed ? commit : rollback).run();
-      return { outcomes, isCommitted: changed };
+      // Nearly all succeed, and what undoes one of them alone costs a tenth of a group: it is had where one has failed half-way.
+      const done = tryGroup(group, isCareful ? undoably : plainly);
+      isCareful = !done;
+      if (!done) rollback.run();
+      return done;
     } catch (cause) {
       if (database.isTransaction) rollback.run();
       const error = toUnavailable("written", cause);
@@ -130,22 +140,46 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     }
   };
 
-  const attempt = ({ writes, work, nested }: Task, nextVersion: () => number): Outcome => {
-    // SQLite itself undoes a single statement that fails.
-    if (nested) savepoint.run();
+  /** Undefined where what a task left half-done cannot be undone alone. */
+  const tryGroup = (group: readonly Task[], attempt: Attempt) => {
+    const count = group.reduce((sum, task) => sum + task.writes.length, 0);
+    // Taken from the store itself, under the lock: other processes count on from here.
+    let version = count > 0 ? Number(reserve.get(count)?.version) - count : 0;
+    const outcomes: Outcome[] = [];
+    for (const task of group) {
+      const outcome = attempt(task, () => ++version);
+      if (!outcome) return undefined;
+      outcomes.push(outcome);
+    }
+    // What changed nothing needs no sync.
+    const isCommitted = outcomes.some((outcome) => "changed" in outcome && outcome.changed);
+    (isCommitted ? commit : rollback).run();
+    return { outcomes, isCommitted };
+  };
+
+  const perform = ({ writes, work }: Task, nextVersion: () => number): Outcome => {
     try {
-      const done = work(() => writes.map((write) => apply(write, nextVersion())));
-      if (nested) release.run();
-      return done;
+      return work(() => writes.map((write) => apply(write, nextVersion())));
     } catch (cause) {
       // A full or broken disk may have ended the transaction, and with it everybody's writes.
       if (!database.isTransaction) throw cause;
-      if (nested) {
-        rollbackBatch.run();
-        release.run();
-      }
       return { error: cause instanceof ports.RecordConflict ? cause : toUnavailable("written", cause) };
     }
+  };
+
+  const plainly: Attempt = (task, nextVersion) => {
+    const outcome = perform(task, nextVersion);
+    // SQLite itself undoes a single statement that fails.
+    return task.nested && "error" in outcome ? undefined : outcome;
+  };
+
+  const undoably: Attempt = (task, nextVersion) => {
+    if (!task.nested) return perform(task, nextVersion);
+    savepoint.run();
+    const outcome = perform(task, nextVersion);
+    if ("error" in outcome) rollbackBatch.run();
+    release.run();
+    return outcome;
   };
 
   const schedule = (): void => {

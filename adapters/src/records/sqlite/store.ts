@@ -11,8 +11,9 @@ export interface SqliteStore {
   read<T>(read: () => T): T;
   /**
    * Do `work`, with statements of its own, in the transaction that this turn's writers share: whole or not at all, whatever becomes of
-   * theirs, in the order of the calls. The given records are written where `work` calls `write`, which throws RecordConflict. Rejects
-   * with that, RecordsUnavailable, or TypeError for what cannot be stored.
+   * theirs, in the order of the calls. The given records are written where `work` calls `write`, which throws RecordConflict. It may be run
+   * a second time, when nothing of the first is left in the store. Rejects with that, RecordsUnavailable, or TypeError for what cannot be
+   * stored.
    */
   transact<T>(work: (write: () => void) => T, writes?: readonly ports.Write[]): Promise<T>;
   /** Which transaction this is, while one goes on: what was read in it stays so until the next. */
