@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DurableEngine, engineDurability } from "./engine-durable.ts";
@@ -570,6 +571,22 @@ export function engineConformance(
         expect((await opened.ended("one")).output).toEqual(words);
       });
 
+      it("that come while the work is being accepted are told once", async () => {
+        await ready(async (context) => {
+          const words: unknown[] = [];
+          for (;;) {
+            const word = await context.waitFor("word");
+            if (word === "last") return words;
+            words.push(word);
+          }
+        });
+        const accepted = start("one");
+        const sent = await during(accepted, (time) => engine.signal("one", "word", time));
+        const kept = (await Promise.all(sent)).flatMap((isKept, time) => (isKept ? [time] : []));
+        await engine.signal("one", "word", "last");
+        expect((await opened.ended("one")).output).toEqual(kept);
+      });
+
       it("come to each of several waits in their order, told at once or one by one", async () => {
         await waiting();
         await engine.start("kind", "one", { times: 4 });
@@ -645,6 +662,25 @@ export function engineConformance(
         await start("one");
         expect(await engine.cancel("one", "at once")).toBe(true);
         expect(await opened.ended("one")).toMatchObject({ state: "cancelled", error: "at once" });
+      });
+
+      it("while the work is being accepted: it does not begin, or its signal aborts", async () => {
+        await ready(async (context) => untilAborted(context.signal));
+        // Asked for once, at each of the moments that there are between two turns of the event loop, before the acceptance and around it.
+        const cancelled = await Promise.all(
+          Array.from({ length: 60 }, async (_, hops) => {
+            const id = `work-${hops}`;
+            const accepted = start(id);
+            if (hops >= 30) await nextTurn();
+            for (let hop = 0; hop < hops % 30; hop++) await undefined;
+            const isOpen = await engine.cancel(id, "at once");
+            await accepted;
+            // It was not there yet.
+            if (!isOpen) await engine.cancel(id, "at once");
+            return opened.ended(id);
+          }),
+        );
+        expect(new Set(cancelled.map(({ state }) => state))).toEqual(new Set(["cancelled"]));
       });
 
       it.each<[string, (context: ports.WorkContext) => Promise<unknown>]>([
@@ -795,4 +831,19 @@ export function engineConformance(
     if (parkAfterMs !== undefined) engineParking(make, parkAfterMs);
     if (durable) engineDurability(make, durable, parkAfterMs);
   });
+}
+
+/** What `ask` answered, asked again and again while something is under way: many times between two turns of the event loop. */
+async function during<T>(underWay: Promise<unknown>, ask: (time: number) => T): Promise<readonly T[]> {
+  let isOver = false;
+  void underWay.then(() => (isOver = true));
+  const answers: T[] = [];
+  while (!isOver) {
+    for (let hop = 0; hop < 20 && !isOver; hop++) {
+      answers.push(ask(answers.length));
+      await undefined;
+    }
+    await nextTurn();
+  }
+  return answers;
 }

@@ -3,9 +3,9 @@ import { ports } from "@portico/core";
 import { checkDuration } from "../clock/duration.ts";
 import { DueWork } from "./due-work.ts";
 import { Execution, type Parking } from "./execution.ts";
-import type { Ending, Journal, Note, OpenWork, Place, Rest, WorkState } from "./journal.ts";
+import type { Ending, Journal, NewWork, Note, OpenWork, Place, Rest, WorkState } from "./journal.ts";
 import { createKind, type Kind } from "./kind.ts";
-import { KindLine, type Seat } from "./kind-line.ts";
+import { KindLine, type Reservation, type Seat } from "./kind-line.ts";
 import { Ownership } from "./ownership.ts";
 import { WakeUps } from "./wake-ups.ts";
 import { checkName, describeThrown, fromJsonText, toInputText, toJsonText } from "./work-text.ts";
@@ -54,6 +54,12 @@ interface Running {
   again?: Place;
 }
 
+/** What came for work while it was being accepted, which is executed as soon as it is. */
+interface Early {
+  readonly notes: Note[];
+  reason?: string;
+}
+
 /** The engine port over a journal. `close` stops what executes and gives the ownership back. */
 export function createEngine(settings: EngineSettings): ports.Engine & { close(): Promise<void> } {
   return new JournalEngine(settings);
@@ -72,6 +78,8 @@ class JournalEngine implements ports.Engine {
   readonly #lines = new Map<string, KindLine>();
   /** By the journal's number. */
   readonly #running = new Map<number, Running>();
+  /** By the id: work that is begun in the commit that accepts it. */
+  readonly #accepting = new Map<string, Early>();
   readonly #closing = new AbortController();
   #stopped: Error | undefined;
   #readied = false;
@@ -134,14 +142,39 @@ class JournalEngine implements ports.Engine {
     input: object,
     options: ports.StartOptions = {},
   ): Promise<{ readonly duplicate: boolean }> {
-    if (!this.#kinds.has(kind)) throw new TypeError(`The kind ${kind} is not defined`);
+    const found = this.#kinds.get(kind);
+    if (!found) throw new TypeError(`The kind ${kind} is not defined`);
     checkName("The id of work", id);
     const key = checkName("The key of work", options.key ?? id);
     const work = { kind, id, key, input: toInputText(input), acceptedAt: this.#clock.now() };
     this.#ownership.assert();
-    const { duplicate, places } = await this.#write(this.#journal.accept(work, options.records ?? []));
+    const records = options.records ?? [];
+    // What is closed after a crash has to wait for its turn: it could not be told from what had been executing.
+    const reserved = found.onInterrupted === "resume" && !this.#accepting.has(id) && this.#lines.get(kind)?.reserve();
+    if (reserved) return { duplicate: await this.#acceptAtOnce(found, work, records, reserved) };
+    const { duplicate, places } = await this.#write(this.#journal.accept({ ...work, atOnce: false }, records));
     this.#add(places);
     return { duplicate };
+  }
+
+  /** Accept work that may begin, and begin it in the same commit. */
+  async #acceptAtOnce(kind: Kind, work: Omit<NewWork, "atOnce">, records: readonly ports.Write[], seat: Reservation) {
+    const early: Early = { notes: [] };
+    this.#accepting.set(work.id, early);
+    let isBegun = false;
+    try {
+      const { duplicate, places, begun } = await this.#write(this.#journal.accept({ ...work, atOnce: true }, records));
+      this.#add(places);
+      if (begun) {
+        isBegun = true;
+        const notes = [{ kind: "input", name: "", number: 0, state: "done", value: work.input } as const, ...early.notes];
+        seat.begin((taken) => this.#executeAccepted(kind, { ...begun, reason: early.reason }, notes, taken));
+      }
+      return duplicate;
+    } finally {
+      this.#accepting.delete(work.id);
+      if (!isBegun) seat.release();
+    }
   }
 
   async signal(id: string, name: string, payload: unknown): Promise<boolean> {
@@ -150,7 +183,9 @@ class JournalEngine implements ports.Engine {
     this.#ownership.assert();
     const signal = await this.#write(this.#journal.signal(id, name, text));
     if (!signal) return false;
-    this.#running.get(signal.work)?.execution?.tell(signal.note);
+    const running = this.#running.get(signal.work);
+    if (running) running.execution?.tell(signal.note);
+    else this.#accepting.get(id)?.notes.push(signal.note);
     this.#add(signal.places);
     return true;
   }
@@ -158,9 +193,12 @@ class JournalEngine implements ports.Engine {
   async cancel(id: string, reason: string): Promise<boolean> {
     this.#ownership.assert();
     const { work, places } = await this.#write(this.#journal.cancel(id, reason, this.#clock.now()));
-    if (work !== undefined) this.#running.get(work)?.stop.abort(new ports.WorkCancelled(reason));
     this.#add(places);
-    return work !== undefined;
+    if (work === undefined) return false;
+    const [running, early] = [this.#running.get(work), this.#accepting.get(id)];
+    if (running) running.stop.abort(new ports.WorkCancelled(reason));
+    else if (early) early.reason ??= reason;
+    return true;
   }
 
   async status(id: string): Promise<ports.WorkStatus | undefined> {
@@ -221,11 +259,26 @@ class JournalEngine implements ports.Engine {
     const present = this.#running.get(work);
     // Never beside itself. Whether it came back or only was in the window twice, is seen when it begins.
     if (present) return void (present.again = place);
+    await this.#occupy(kind, work, async (running) => {
+      const begun = await this.#insist(() => this.#journal.begin(work));
+      if (!begun) return;
+      const notes = await this.#insist(async () => this.#journal.notes(work));
+      await this.#perform(kind, begun, notes, running, seat);
+    });
+  }
+
+  /** Execute what was begun when it was accepted: from here on it can be told and stopped, without a turn in between. Never rejects. */
+  async #executeAccepted(kind: Kind, begun: OpenWork, notes: readonly Note[], seat: Seat): Promise<void> {
+    // It is resumed by the next process.
+    if (this.#stopped) return;
+    await this.#occupy(kind, begun.work, (running) => this.#perform(kind, begun, notes, running, seat));
+  }
+
+  async #occupy(kind: Kind, work: number, execute: (running: Running) => Promise<void>): Promise<void> {
     const running: Running = { stop: new AbortController() };
     this.#running.set(work, running);
     try {
-      const begun = await this.#insist(() => this.#journal.begin(work));
-      if (begun) await this.#perform(kind, begun, running, seat);
+      await execute(running);
     } catch (error) {
       // Fenced or closed: the work is another process's, or the next one's.
       if (!this.#stopped) this.#log.error("Work could not be executed", { kind: kind.kind, work }, error);
@@ -235,11 +288,10 @@ class JournalEngine implements ports.Engine {
     }
   }
 
-  async #perform(kind: Kind, begun: OpenWork, running: Running, seat: Seat): Promise<void> {
+  async #perform(kind: Kind, begun: OpenWork, notes: readonly Note[], running: Running, seat: Seat): Promise<void> {
     const { work, reason } = begun;
     // Cancelled by a process that then died.
     if (reason !== undefined) running.stop.abort(new ports.WorkCancelled(reason));
-    const notes = await this.#insist(async () => this.#journal.notes(work));
     const execution = new Execution(begun, {
       clock: this.#clock,
       wakeUps: this.#wakeUps,

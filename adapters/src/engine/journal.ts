@@ -84,11 +84,15 @@ export interface NewWork {
   /** JSON. */
   readonly input: string;
   readonly acceptedAt: number;
+  /** Begin it in the same commit, where its key lets it: it is executed by whoever accepts it, and needs no place in line. */
+  readonly atOnce: boolean;
 }
 
 export interface Acceptance {
   readonly duplicate: boolean;
   readonly places: readonly Place[];
+  /** Where it was begun. */
+  readonly begun?: OpenWork | undefined;
 }
 
 /** Where a work stands in the line of its kind. */

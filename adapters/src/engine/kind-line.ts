@@ -25,6 +25,13 @@ export interface Seat {
   enter(signal: AbortSignal): Promise<void>;
 }
 
+/** A seat for work that is not there yet. One of the two is to be called. */
+export interface Reservation {
+  /** The work is there and has begun; its seat is free again when `execute` resolves, which never rejects. */
+  begin(execute: (seat: Seat) => Promise<void>): void;
+  release(): void;
+}
+
 /** Decides what of one kind executes. Waiting work stands in the journal; here is a window on the head of its line. */
 export class KindLine {
   readonly #options: KindLineOptions;
@@ -67,6 +74,17 @@ export class KindLine {
     this.pump();
   }
 
+  /** Undefined where something else is to begin first, or nothing may. */
+  reserve(): Reservation | undefined {
+    const isFree = this.#open && this.#taken < this.#options.limit;
+    if (!isFree || this.#more || this.#next.length > 0 || this.#returning.size > 0) return undefined;
+    this.#taken++;
+    return {
+      begin: (execute) => void this.#run(execute),
+      release: () => this.#leave(),
+    };
+  }
+
   /** Let begin whatever may. */
   pump(): void {
     while (this.#open && this.#taken < this.#options.limit) {
@@ -80,7 +98,7 @@ export class KindLine {
       const next = this.#takeNext();
       if (!next) return;
       this.#taken++;
-      void this.#run(next);
+      void this.#run((seat) => this.#options.execute(next, seat));
     }
   }
 
@@ -97,15 +115,13 @@ export class KindLine {
     this.#more = true;
   }
 
-  async #run(place: Place): Promise<void> {
+  async #run(execute: (seat: Seat) => Promise<void>): Promise<void> {
     let seated = true;
     let over = false;
     const leave = (): void => {
       if (!seated) return;
       seated = false;
-      this.#taken--;
-      this.pump();
-      this.#options.onLeave();
+      this.#leave();
     };
     const enter = (signal: AbortSignal): Promise<void> =>
       new Promise((resolve) => {
@@ -132,9 +148,15 @@ export class KindLine {
       leave,
       enter,
     };
-    await this.#options.execute(place, seat);
+    await execute(seat);
     over = true;
     leave();
+  }
+
+  #leave(): void {
+    this.#taken--;
+    this.pump();
+    this.#options.onLeave();
   }
 
   #takeNext(): Place | undefined {

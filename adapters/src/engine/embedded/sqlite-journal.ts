@@ -104,18 +104,21 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     renew: (until) => write(() => void sql.renew.run(until)),
     release: () => write(() => void sql.renew.run(0)),
     takeUp: (kinds) => write(() => kinds.flatMap(takeUp)),
-    accept: ({ kind, id, key, input, acceptedAt }, records) =>
+    accept: ({ kind, id, key, input, acceptedAt, atOnce }, records) =>
       write((writeRecords) => {
         const limit = keyLimits.get(kind) ?? 1;
         // Whether there are so many is cheaper to ask than which.
         const mayBegin = !sql.hasMoreOpen.get(kind, key, limit - 1);
         const work = lastWork + 1;
-        const place = mayBegin ? lastPlace + 1 : null;
-        const { changes } = sql.create.run(work, id, kind, key, mayBegin ? "lined" : "queued", place, acceptedAt);
+        const begins = mayBegin && atOnce;
+        const place = mayBegin && !begins ? lastPlace + 1 : null;
+        const state = begins ? "executing" : mayBegin ? "lined" : "queued";
+        const { changes } = sql.create.run(work, id, kind, key, state, place, begins ? 1 : 0, acceptedAt);
         if (changes === 0) return { duplicate: true, places: [] };
         sql.note.run(work, "input", "", 0, "done", input);
         writeRecords();
         lastWork = work;
+        if (begins) return { duplicate: false, places: [], begun: { work, id, kind, attempt: 1, reason: undefined } };
         if (place === null) return { duplicate: false, places: [] };
         lastPlace = place;
         return { duplicate: false, places: [{ kind, work, place }] };

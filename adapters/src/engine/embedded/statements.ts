@@ -20,7 +20,8 @@ export function prepareStatements(database: DatabaseSync) {
     ),
 
     create: sql(
-      `INSERT INTO "_engine_work" (work, id, kind, key, state, place, accepted) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      `INSERT INTO "_engine_work" (work, id, kind, key, state, place, attempt, accepted) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO NOTHING`,
     ),
     begin: sql(
       `UPDATE "_engine_work" SET state = 'executing', place = NULL, attempt = attempt + (awaited IS NULL), awaited = NULL

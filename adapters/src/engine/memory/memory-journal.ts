@@ -61,6 +61,13 @@ export function createMemoryJournal(): Journal {
     if (work.place !== undefined) lineOf(work.kind, work.place < 0 ? returned : lines).delete(work.place);
     work.place = undefined;
   };
+  const begin = (work: Work): OpenWork => {
+    leaveLine(work);
+    work.state = "executing";
+    if (!work.rest) work.attempt++;
+    work.rest = undefined;
+    return toOpenWork(work);
+  };
   const comeBack = (work: Work, rest = work.rest): Place => {
     parked.delete(work);
     work.rest = rest;
@@ -94,23 +101,21 @@ export function createMemoryJournal(): Journal {
       for (const { kind, keyLimit } of kinds) keyLimits.set(kind, keyLimit);
       return [];
     },
-    async accept({ kind, id, key, input, acceptedAt }) {
+    async accept({ kind, id, key, input, acceptedAt, atOnce }) {
       if (byId.has(id)) return { duplicate: true, places: [] };
       const work: Work = { work: ++lastWork, id, kind, key, acceptedAt, notes: new Map(), ...QUEUED };
       put(work, { kind: "input", name: "", number: 0, state: "done", value: input });
       byNumber.set(work.work, work);
       byId.set(id, work);
       openOf(work).add(work);
-      return { duplicate: false, places: advance(work) };
+      const places = advance(work);
+      // Nothing of its key was waiting before it: it is the one that has come into line.
+      if (!atOnce || work.place === undefined) return { duplicate: false, places };
+      return { duplicate: false, places: [], begun: begin(work) };
     },
     async begin(number) {
       const work = byNumber.get(number);
-      if (work?.state !== "lined") return undefined;
-      leaveLine(work);
-      work.state = "executing";
-      if (!work.rest) work.attempt++;
-      work.rest = undefined;
-      return toOpenWork(work);
+      return work?.state === "lined" ? begin(work) : undefined;
     },
     async note(number, note) {
       const work = byNumber.get(number);
