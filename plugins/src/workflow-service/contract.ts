@@ -50,6 +50,30 @@ const workflowSummary = v.object({
   ),
 });
 
+const workflowDefinition = v.object({
+  id: text,
+  name: text,
+  description: text,
+  creator: text,
+  nodeCount: v.number(),
+  dslPath: text,
+  parameters: v.record(text, json),
+  timeoutMs: v.number(),
+  nodes: v.array(
+    v.object({
+      /** `ID`, and `ID.CHILD` within a `map` or `loop` node: what history calls `ID[0].CHILD`. */
+      id: text,
+      parent: v.optional(text),
+      type: text,
+      name: v.optional(text),
+      needs: v.array(v.object({ node: text, case: v.optional(text) })),
+      cases: v.optional(v.array(text)),
+      conditional: v.boolean(),
+      onError: v.picklist(["fail", "continue"]),
+    }),
+  ),
+});
+
 /** Specification 2.4. */
 const runSummary = v.object({
   runId: text,
@@ -158,6 +182,14 @@ export const workflowServiceContract = defineContract(
       summary: "List the workflows that are deployed",
       success: reply.json(v.object({ workflows: v.array(workflowSummary) })),
       errors: reading,
+    },
+    definition: {
+      method: "GET",
+      path: "/api/workflow/:id/definition",
+      summary: "Read what a deployed workflow takes, and the graph of its nodes",
+      params: v.strictObject({ id: text }),
+      success: reply.json(workflowDefinition),
+      errors: { ...reading, workflow_not_found },
     },
     trigger: {
       method: "POST",

@@ -3,6 +3,7 @@ import { definePlugin, jsonList, parseJsonBody, ports } from "@portico/core";
 import type { Definition } from "./definition/definition.ts";
 import { workflowServiceConfig } from "./config.ts";
 import { workflowServiceContract } from "./contract.ts";
+import { definitionPage } from "./definition-page.ts";
 import { workflowErrors } from "./errors.ts";
 import { followRun, readFinalOutputs } from "./follow-run.ts";
 import { createGrants, type ExecutionGrant } from "./grants.ts";
@@ -98,6 +99,12 @@ export const workflowService = definePlugin({
           }),
         );
         return { workflows };
+      },
+
+      definition({ params: { id }, fail }) {
+        const definition = catalogue.find(id);
+        if (!definition) throw fail.workflow_not_found();
+        return definitionPage(definition, catalogue.pathOf(id) ?? id);
       },
 
       async trigger({ query: { id }, body, fail }) {
