@@ -1,0 +1,89 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { temporaryFolder } from "./portico-process.ts";
+
+/** An nginx in a process and a folder of its own. */
+export interface Nginx extends AsyncDisposable {
+  readonly port: number;
+  /** Of the certificate that it shows, to be trusted by who calls it: PEM. */
+  readonly certificate: string;
+}
+
+/** Whether there are nginx and openssl on this machine; with `CI` set, their absence is an error. */
+export function hasNginx(): boolean {
+  const isThere = ["nginx", "openssl"].every((command) => spawnSync(command, ["-version"]).error === undefined);
+  if (!isThere && process.env["CI"]) throw new Error("CI has to have nginx and openssl");
+  return isThere;
+}
+
+/**
+ * Start nginx with what stands in an `http` block. `listen 443` becomes a free port of this machine, and every certificate one that was made
+ * just now for the names of the servers.
+ */
+export async function startNginx(http: string): Promise<Nginx> {
+  const folder = temporaryFolder();
+  const port = await freePort();
+  const names = [...http.matchAll(/server_name (\S+);/g)].map(([, name]) => `DNS:${name}`);
+  const [certificate, key] = [join(folder.path, "certificate.pem"), join(folder.path, "key.pem")];
+  const subject = ["-subj", "/CN=portico-test", "-addext", `subjectAltName=${names.join()}`];
+  const made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", ...subject];
+  execFileSync("openssl", [...made, "-keyout", key, "-out", certificate], { stdio: "ignore" });
+  const placed = http
+    .replaceAll("listen 443 ssl", `listen 127.0.0.1:${port} ssl`)
+    .replaceAll(/ssl_certificate( +)\S+;/g, `ssl_certificate$1${certificate};`)
+    .replaceAll(/ssl_certificate_key( +)\S+;/g, `ssl_certificate_key$1${key};`);
+  const kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${folder.path}/${what};`);
+  mkdirSync(join(folder.path, "logs"));
+  writeFileSync(
+    join(folder.path, "nginx.conf"),
+    `daemon off; pid ${folder.path}/pid; error_log ${folder.path}/logs/error.log;
+     events { worker_connections 64; }
+     http { access_log off; ${kept.join(" ")}\n${placed}\n}`,
+  );
+  const child = spawn(
+    "nginx",
+    ["-p", folder.path, "-c", join(folder.path, "nginx.conf"), "-e", join(folder.path, "logs/error.log")],
+    {
+      stdio: ["ignore", "ignore", "pipe"],
+    },
+  );
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  while (!(await isListening(port))) {
+    if (child.exitCode !== null) throw new Error(`nginx did not start: ${said}`);
+    await wait(20);
+  }
+  return {
+    port,
+    certificate: readFileSync(certificate, "utf8"),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await exited;
+      folder.remove();
+    },
+  };
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("error", () => resolve(false));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,116 @@
+import { Agent } from "node:https";
+import { Readable } from "node:stream";
+import { EventSourceParserStream } from "eventsource-parser/stream";
+import { io } from "socket.io-client";
+import { Pool } from "undici";
+import { parse } from "yaml";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasNginx, type Nginx, startNginx } from "../../harness/nginx.ts";
+import { type WorkflowFolder, workflowFolder, type WorkflowProcess } from "../../harness/workflow-process.ts";
+import { readText } from "../../rooms/repository.ts";
+import { blocksOf } from "./pages.ts";
+
+const PAGE = "docs/guides/behind-nginx.md";
+
+describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped where there is no nginx with openssl)", () => {
+  let folder: WorkflowFolder;
+  let service: WorkflowProcess;
+  let nginx: Nginx;
+  const pools: Pool[] = [];
+  /** Calls of one server, by its name. */
+  let call: (name: string, ...options: Parameters<Pool["request"]>) => ReturnType<Pool["request"]>;
+
+  beforeAll(async () => {
+    const blocks = blocksOf({ file: PAGE, text: await readText(PAGE) });
+    const config = parse(blocks.find(({ language }) => language === "yaml")!.text);
+    const written = blocks.find(({ language }) => language === "nginx")!.text;
+    folder = workflowFolder();
+    folder.deploy("ask.yaml", "nodes: { ask: { type: human_gate, with: { title: Well? } } }");
+    // The ports that the page fixes may be taken here.
+    const free = { ...config, agent: { listen: { port: 0 } }, workflow: { listen: { port: 0 } } };
+    service = await folder.start("local", { config: free });
+    const placed = written
+      .replace(`http://127.0.0.1:${config.agent.listen.port}`, service.url("agent"))
+      .replace(`http://127.0.0.1:${config.workflow.listen.port}`, service.url("workflow"));
+    nginx = await startNginx(placed);
+    call = (name, options) => {
+      const pool = new Pool(`https://127.0.0.1:${nginx.port}`, { connect: { ca: nginx.certificate, servername: name } });
+      pools.push(pool);
+      return pool.request({ ...options, headers: { ...options.headers, host: `${name}:${nginx.port}` } });
+    };
+  });
+  afterAll(async () => {
+    await Promise.all(pools.map((pool) => pool.destroy()));
+    await nginx?.[Symbol.asyncDispose]();
+    await service?.[Symbol.asyncDispose]();
+    folder?.[Symbol.dispose]();
+  });
+
+  const agentHeaders = () => ({ "x-agent-service-token": service.token("agentServiceToken") });
+
+  it("lets pages of the service's own origin call, and none of another", async () => {
+    const handshake = async (origin: string) =>
+      (await call("agents.example", { path: "/api/handshake", method: "GET", headers: { ...agentHeaders(), origin } }))
+        .statusCode;
+    expect(await handshake(`https://agents.example:${nginx.port}`)).toBe(200);
+    expect(await handshake("https://stranger.example")).toBe(403);
+  });
+
+  it("lets nobody reach workflows at the agent service's address", async () => {
+    const { statusCode, headers } = await call("agents.example", { path: "/api/workflows", method: "GET" });
+    expect([statusCode, headers["server"]]).toEqual([404, expect.stringContaining("nginx")]);
+  });
+
+  it("passes uploads on while they arrive: one that is refused hears of it before it has sent everything", async () => {
+    const boundary = "the-boundary";
+    const head = `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a.html"\r\ncontent-type: text/html\r\n\r\n`;
+    // Never ends, as far as this test goes.
+    const body = Readable.from(
+      (async function* () {
+        yield head;
+        await new Promise(() => {});
+      })(),
+    );
+    const headers = { ...agentHeaders(), "content-type": `multipart/form-data; boundary=${boundary}` };
+    const { statusCode } = await call("agents.example", { path: "/api/media/upload", method: "POST", headers, body });
+    expect(statusCode).toBe(415);
+    body.destroy();
+  });
+
+  it.each(["polling", "websocket"])("lets the realtime channel connect over %s", async (transport) => {
+    const agent = new Agent({ ca: nginx.certificate, servername: "agents.example" });
+    const socket = io(`https://127.0.0.1:${nginx.port}`, {
+      transports: [transport],
+      upgrade: false,
+      forceNew: true,
+      reconnection: false,
+      agent: agent as never,
+      extraHeaders: { host: `agents.example:${nginx.port}` },
+      auth: { token: service.token("agentServiceToken"), clientInstanceId: "behind-nginx-0001" },
+    });
+    try {
+      await new Promise<void>((resolve, reject) => socket.on("connect", resolve).on("connect_error", reject));
+      expect(socket.connected).toBe(true);
+    } finally {
+      socket.close();
+      agent.destroy();
+    }
+  });
+
+  it("tells events of a run when they happen", async () => {
+    const runId = await service.trigger("ask");
+    const headers = { "x-workflow-service-token": service.token("workflowServiceToken") };
+    const { statusCode, body } = await call("workflows.example", {
+      path: `/api/workflow/events?runId=${runId}`,
+      method: "GET",
+      headers,
+    });
+    expect(statusCode).toBe(200);
+    const events = (Readable.toWeb(body) as ReadableStream<Uint8Array>)
+      .pipeThrough(new TextDecoderStream() as never)
+      .pipeThrough(new EventSourceParserStream()) as unknown as AsyncIterable<{ event?: string }>;
+    const seen: (string | undefined)[] = [];
+    for await (const { event } of events) if (seen.push(event) > 0 && event === "workflow:human_gate") break;
+    expect(seen).toEqual(["workflow:started", "workflow:node_start", "workflow:human_gate"]);
+  });
+});
