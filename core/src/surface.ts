@@ -39,9 +39,10 @@ export interface Surface {
 export interface SurfaceOptions {
   /**
    * Origins of web pages that may call this surface beside its own, such as `https://desk.example`. Pages of any other origin are refused
-   * with 403 `origin_not_allowed`. A surface of which no preset says anything does not look at origins.
+   * with 403 `origin_not_allowed`. A surface of which no preset says anything does not look at origins. A function is asked at every
+   * request that names an origin, for those that are known only when something listens.
    */
-  readonly allowedOrigins: readonly string[];
+  readonly allowedOrigins: readonly string[] | (() => readonly string[]);
 }
 
 /** A surface that can still take routes; the app fills it while it starts. */

@@ -13,11 +13,12 @@ const PREFLIGHT_SECONDS = "600";
  * allowed ones get what their browser needs to read the answer (CORS), and whoever names no origin meets nothing of this.
  */
 export function withOrigins(inner: Fetch, { allowedOrigins }: SurfaceOptions, refuse: Fetch): Fetch {
+  const allowed = typeof allowedOrigins === "function" ? allowedOrigins : () => allowedOrigins;
   return async (request) => {
     const origin = request.headers.get("origin") ?? undefined;
     if (origin === undefined) return inner(request);
     const host = request.headers.get("host") ?? new URL(request.url).host;
-    if (!isOriginAllowed({ origin, host }, allowedOrigins)) return varying(await refuse(request));
+    if (!isOriginAllowed({ origin, host }, allowed())) return varying(await refuse(request));
     if (isOriginAllowed({ origin, host })) return varying(await inner(request));
     const requested = request.headers.get("access-control-request-headers");
     if (request.method === "OPTIONS" && request.headers.has("access-control-request-method")) {

@@ -100,3 +100,16 @@ it("a surface of which no preset says anything does not look at origins", async 
   const answer = await open.fetch(new Request("http://service/hello", { headers: { origin: "https://evil.example" } }));
   expect(answer.status).toBe(200);
 });
+
+it("origins that are known only later are asked for at every request that names one", async () => {
+  const allowed: string[] = [];
+  await using late = await createApp({
+    name: "late",
+    plugins: [plugin],
+    surfaces: { agent: { allowedOrigins: () => allowed } },
+  });
+  const ask = async () => (await late.fetch(new Request("http://service/hello", { headers: { origin: FRIEND } }))).status;
+  expect(await ask()).toBe(403);
+  allowed.push(FRIEND);
+  expect(await ask()).toBe(200);
+});
