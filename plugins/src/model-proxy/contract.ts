@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core";
+import { defineContract, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { proxyEnvelope } from "./envelope.ts";
 import { proxyErrors } from "./errors.ts";

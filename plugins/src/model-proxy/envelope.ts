@@ -1,4 +1,4 @@
-import type { Envelope, ServiceError } from "@portico/core";
+import type { Envelope, ServiceError } from "@portico/core/contract";
 import { errorBody } from "./convert/errors.ts";
 import { isJsonObject } from "./convert/json.ts";
 import type { ModelErrorKind } from "./convert/model-events.ts";

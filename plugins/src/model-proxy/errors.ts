@@ -1,4 +1,4 @@
-import { defineErrors } from "@portico/core";
+import { defineErrors } from "@portico/core/contract";
 
 /** Every error of the proxy's own (specification 7.1, open points 2). Upstream errors are relayed, not thrown. */
 export const proxyErrors = defineErrors({

@@ -1,4 +1,4 @@
-import { defineContract, reply } from "@portico/core";
+import { defineContract, reply } from "@portico/core/contract";
 import * as v from "valibot";
 import { managementEnvelope } from "./envelope.ts";
 import { managementErrors } from "./errors.ts";
@@ -11,7 +11,15 @@ const safeToken = {
   createdAt: v.string(),
 };
 
-/** Safe tokens for the instance's owner, on the agent service (open points 2). */
+const provider = v.object({
+  id: v.string(),
+  type: v.string(),
+  protocol: v.picklist(["messages", "chat-completions"]),
+  /** Absent where its upstream does not tell them now. */
+  models: v.optional(v.array(v.string())),
+});
+
+/** Providers and safe tokens for the instance's owner, on the agent service (open points 2). */
 export const safeTokenContract = defineContract(
   {
     surface: "agent",
@@ -20,6 +28,13 @@ export const safeTokenContract = defineContract(
     faults: { invalid_request: managementErrors.invalid_request },
   },
   {
+    providers: {
+      method: "GET",
+      path: "/api/providers",
+      summary: "List the enabled providers with their models",
+      success: reply.json(v.object({ providers: v.array(provider) })),
+      errors: managementErrors,
+    },
     list: {
       method: "GET",
       path: "/api/safe-tokens",

@@ -21,6 +21,7 @@ export const safeTokenManagement = definePlugin({
   setup({ models, ...given }) {
     const tokens = createSafeTokens(given);
     return {
+      providers: async ({ signal }) => ({ providers: await Promise.all(models.map((provider) => described(provider, signal))) }),
       list: async () => ({ safeTokens: [...(await tokens.list())] }),
       async issue({ body, fail }) {
         if (!models.some((provider) => provider.id === body.providerId)) {
@@ -37,3 +38,11 @@ export const safeTokenManagement = definePlugin({
     };
   },
 });
+
+/** One that cannot be asked for its models is there all the same. */
+async function described(provider: ports.ModelProvider, signal: AbortSignal) {
+  const { id, type, protocol } = provider;
+  const models = await provider.listModels(signal).catch(() => undefined);
+  signal.throwIfAborted();
+  return { id, type, protocol, ...(models && { models: [...models] }) };
+}

@@ -1,0 +1,71 @@
+import { demo } from "@portico/adapters/models/demo";
+import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { systemClock } from "@portico/adapters/clock/system";
+import { randomIds } from "@portico/adapters/ids/random";
+import { tokenIdentity } from "@portico/adapters/identity/tokens";
+import { memoryRecords } from "@portico/adapters/records/memory";
+import { memorySecrets } from "@portico/adapters/secrets/memory";
+import { createApp, Secret } from "@portico/core";
+import { createClient } from "@portico/core/client";
+import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
+import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
+import { afterAll, expect, it } from "vitest";
+
+const KEY = "sk-provider-key-0123456789abcdef";
+const app = await createApp({
+  name: "providers-listed",
+  adapters: [
+    demo({ id: "offline" }),
+    // Nothing listens at port 1: its upstream cannot be asked for models.
+    messagesHttp({
+      id: "away",
+      type: "vendor",
+      baseUrl: "http://127.0.0.1:1/v1",
+      credential: new Secret(KEY),
+      models: "discover",
+    }),
+    messagesHttp({
+      id: "main",
+      type: "vendor",
+      baseUrl: "http://127.0.0.1:1/v1",
+      credential: new Secret(KEY),
+      models: ["m-1", "m-2"],
+    }),
+    memoryRecords(),
+    memorySecrets(),
+    systemClock(),
+    randomIds(),
+    tokenIdentity({
+      tokens: [
+        { token: new Secret("of-the-owner"), userId: "owner", role: "owner" },
+        { token: new Secret("of-a-member"), userId: "member", role: "member" },
+      ],
+    }),
+  ],
+  plugins: [safeTokenManagement({})],
+});
+afterAll(() => app.close());
+
+const as = (token: string) =>
+  createClient(safeTokenContract, {
+    baseURL: "http://agent.test",
+    headers: { "x-agent-service-token": token },
+    fetch: (request) => app.surface("agent").fetch(request),
+  });
+
+it("GET /api/providers lists every enabled provider; one that cannot tell its models is there without them", async () => {
+  const answer = await as("of-the-owner").providers();
+  expect(answer).toEqual({
+    providers: [
+      { id: "offline", type: "demo", protocol: "messages", models: ["demo"] },
+      { id: "away", type: "vendor", protocol: "messages" },
+      { id: "main", type: "vendor", protocol: "messages", models: ["m-1", "m-2"] },
+    ],
+  });
+  expect(JSON.stringify(answer)).not.toContain(KEY);
+});
+
+it("GET /api/providers is the owner's alone", async () => {
+  await expect(as("of-a-member").providers()).rejects.toMatchObject({ status: 403, code: "owner_required" });
+  await expect(as("of-nobody").providers()).rejects.toMatchObject({ status: 401, code: "unauthorized" });
+});
