@@ -51,7 +51,7 @@ const bound = ["core", "adapters", "plugins", "client", "presets"];
 let imports: Import[];
 beforeAll(async () => {
   const sources = (await repositoryFiles()).filter((file) =>
-    /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.m?ts$/.test(file),
+    /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.(?:m?ts|svelte)$/.test(file),
   );
   imports = (await Promise.all(sources.map(async (file) => importsOf(file, await readText(file))))).flat();
 });

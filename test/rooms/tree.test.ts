@@ -29,7 +29,8 @@ describe("the tree", () => {
     const sources = files.filter((file) => /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.ts$/.test(file));
     expect(
       sources.filter(
-        (file) => !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.(?:test|bench|config|d|heavy\.test|property\.test))?\.ts$/.test(basename(file)),
+        (file) =>
+          !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.(?:test|bench|config|d|svelte|heavy\.test|property\.test))?\.ts$/.test(basename(file)),
       ),
     ).toEqual([]);
   });

@@ -10,7 +10,7 @@ export { type AgentConfig, agentSchema } from "./config.ts";
 /** The agent service alone: surface `agent`. */
 export const agent = definePreset((options: PlatformOptions) => {
   const prometheus = createPrometheusMetrics();
-  const service = agentService(options, prometheus);
+  const service = agentService(options, prometheus, options.settings.agent.console ?? false);
   return {
     ...service,
     name: "agent",

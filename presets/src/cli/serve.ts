@@ -2,6 +2,7 @@ import { type App, createApp, ports, type Secret } from "@portico/core";
 import { type DataDirectory, dataDirectory } from "../platform/data-directory.ts";
 import type { TokenOf } from "../platform/own-token.ts";
 import { chooseProviders, type ServedProvider } from "../platform/provider-choice.ts";
+import { WEB_CONSOLE } from "../platform/web-console.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
 import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
@@ -19,6 +20,8 @@ export interface Service {
   readonly providers: readonly ServedProvider[];
   /** Surface name to URL. */
   readonly urls: Readonly<Record<string, string>>;
+  /** The web console's page, where it is served. */
+  readonly console: string | undefined;
   /** Tokens that were made just now, because no setting gives them: this is the only time to show them. */
   readonly madeTokens: readonly MadeToken[];
 }
@@ -79,8 +82,17 @@ async function start(
   signal.throwIfAborted();
   const madeTokens: MadeToken[] = [];
   const isReady = () => !signal.aborted;
+  let urls: Listeners["urls"] = {};
   const app = await openApp(() =>
-    createApp(preset.build({ settings, providers, isReady, onTokenMade: (token, of) => void madeTokens.push({ of, token }) })),
+    createApp(
+      preset.build({
+        settings,
+        providers,
+        isReady,
+        listeners: () => urls,
+        onTokenMade: (token, of) => void madeTokens.push({ of, token }),
+      }),
+    ),
   );
   undo.push(() => closeApp(app));
   const { log } = app.port(ports.telemetry);
@@ -88,6 +100,7 @@ async function start(
   signal.throwIfAborted();
 
   const listeners = await openListeners(app, preset.addresses(settings));
+  urls = listeners.urls;
   undo.push(() => drain(app, listeners, settings.shutdownGraceMs, log));
   signal.throwIfAborted();
 
@@ -98,7 +111,8 @@ async function start(
   undo.push(() => removeOwnEndpoints(directory));
   // A person in front of a terminal is told by `announce`.
   if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
-  return { preset: preset.name, directory, providers, urls: listeners.urls, madeTokens };
+  const console = WEB_CONSOLE in app.contracts && urls["agent"] !== undefined ? `${urls["agent"]}/` : undefined;
+  return { preset: preset.name, directory, providers, urls, console, madeTokens };
 }
 
 /** Errors of a start are sentences for a person; what lies behind them is only interesting to whoever looks for a defect. */

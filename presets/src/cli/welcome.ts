@@ -11,7 +11,7 @@ const PURPOSES: Readonly<Record<string, string>> = {
 
 /** What a person wants to know first: what listens where, which models answer, and a call to try. */
 export function welcome(service: Service, version: string): string {
-  const { preset, urls, providers, directory } = service;
+  const { preset, urls, console, providers, directory } = service;
   const width = Math.max(...Object.keys(urls).map((name) => name.length));
   const surfaces = Object.entries(urls).map(
     ([name, url]) => `  ${name.padEnd(width)}  ${url}  (${PURPOSES[name] ?? "no description"})`,
@@ -21,6 +21,7 @@ export function welcome(service: Service, version: string): string {
     `Portico ${version} runs the preset ${preset}.`,
     "",
     ...surfaces,
+    ...(console === undefined ? [] : ["", `Console: ${console} (sign in with the agent service token)`]),
     "",
     ...providers.map(providerLine),
     ...(providers.length === 0 ? ["No provider is enabled: no model answers here."] : []),

@@ -7,15 +7,21 @@ import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { agentTurns } from "./agent-turns.ts";
+import { listenersPage } from "./listeners-page.ts";
 import { agentMetricsPage } from "./metrics-page.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { VERSION } from "./version.ts";
+import { webConsole } from "./web-console.ts";
 
-/** What the agent service is made of, beside `instanceAdapters`, MCP tools, storage, telemetry and providers: everything of surface `agent`. */
+/**
+ * What the agent service is made of, beside `instanceAdapters`, MCP tools, storage, telemetry and providers: everything of surface `agent`.
+ * `hasConsole` is the settings' word or the preset's own.
+ */
 export function agentService(
-  { settings, providers, isReady }: PlatformOptions,
+  { settings, providers, isReady, listeners = () => ({}) }: PlatformOptions,
   metrics: PrometheusMetrics,
+  hasConsole: boolean,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { allowedOrigins, webhooks } = settings.agent;
   const { management } = webhooks;
@@ -35,6 +41,8 @@ export function agentService(
       agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({}),
       agentMetricsPage(metrics),
+      listenersPage(listeners),
+      ...(hasConsole ? [webConsole({ listeners })] : []),
       probes({ surface: "agent", isReady }),
     ],
     surfaces: { agent: { allowedOrigins } },

@@ -1,21 +1,10 @@
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import {
-  callerOf,
-  defineContract,
-  defineErrors,
-  definePlugin,
-  type Guard,
-  type Needs,
-  type Given,
-  type Plugin,
-  ports,
-  reply,
-} from "@portico/core";
+import { defineContract, definePlugin, type Guard, type Needs, type Given, type Plugin, ports, reply } from "@portico/core";
 import { serviceAccess } from "@portico/plugins/workflow-service/access";
 import { serviceGuard } from "@portico/plugins/workflow-service/guards";
 import * as v from "valibot";
-
-const errors = defineErrors({ unauthorized: { status: 401, message: "unauthorized" } });
+import { instanceErrors } from "./instance-errors.ts";
+import { instanceGuard } from "./instance-guard.ts";
 
 /** `GET /metrics` of the agent service, with one of its tokens (open points 4). */
 export function agentMetricsPage(metrics: PrometheusMetrics): Plugin {
@@ -23,13 +12,7 @@ export function agentMetricsPage(metrics: PrometheusMetrics): Plugin {
     surface: "agent",
     auth: "instance",
     needs: { identity: ports.identity },
-    guard:
-      ({ identity }) =>
-      async (head, signal) => {
-        const caller = await callerOf(head, identity, signal);
-        if (!caller) throw errors.unauthorized();
-        return caller;
-      },
+    guard: ({ identity }) => instanceGuard(identity),
   });
 }
 
@@ -63,7 +46,15 @@ function metricsPage<const N extends Needs>(
     needs,
     contract: defineContract(
       { surface, auth, envelope: (error) => ({ error: error.message, code: error.code }) },
-      { metrics: { method: "GET", path: "/metrics", summary: "What was measured", success: reply.bytes(), errors } },
+      {
+        metrics: {
+          method: "GET",
+          path: "/metrics",
+          summary: "What was measured",
+          success: reply.bytes(),
+          errors: instanceErrors,
+        },
+      },
     ),
     guards: (given) => ({ [auth]: guard(given) }),
     setup: () => ({

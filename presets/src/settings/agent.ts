@@ -33,6 +33,15 @@ export const agentSchema = v.optional(
       ),
       [],
     ),
+    console: v.optional(
+      fromEnv(
+        "PORTICO_CONSOLE",
+        v.pipe(
+          v.boolean(),
+          v.description("Whether the web console is served at `/`; default: in `local` it is, in `agent` not."),
+        ),
+      ),
+    ),
     webhooks: v.optional(
       v.strictObject({
         management: v.optional(
