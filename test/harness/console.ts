@@ -1,0 +1,163 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import axe from "axe-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { type PorticoProcess, startPortico, temporaryFolder } from "./portico-process.ts";
+
+export interface ConsoleOptions {
+  /** Of the file: `startChromium`. */
+  readonly browser: Browser;
+  /** Path below the working folder to text, or to what is written as JSON: `{ "agents/helper/agent.json": { name: "Helper" } }`. */
+  readonly files?: Readonly<Record<string, unknown>>;
+  /** Written to `portico.config.json`. */
+  readonly config?: unknown;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Size of the window, preferred theme and more; default: a desktop, light. */
+  readonly context?: BrowserContextOptions;
+  /** Default: true. */
+  readonly isSignedIn?: boolean;
+}
+
+/** The web console in a browser, of a started `local` preset of its own. */
+export interface OpenConsole extends AsyncDisposable {
+  readonly page: Page;
+  readonly service: PorticoProcess;
+  /** The instance token. */
+  readonly token: string;
+  /** Sign in by hand, as a person does. */
+  signIn(token?: string): Promise<void>;
+  /** Go to a page by its name in the navigation, and wait until it has loaded what it shows. */
+  goTo(title: string): Promise<void>;
+  /** A call of the agent service with the instance token, beside the page. Answers the parsed body; throws for an error. */
+  call(method: string, path: string, body?: unknown): Promise<any>;
+  /**
+   * What the page did that it should not: errors that nobody caught, `console.error`, violations of the Content-Security-Policy, requests to
+   * elsewhere and files that were missing. Disposing throws where there is anything.
+   */
+  readonly problems: readonly string[];
+}
+
+export const PHONE = { width: 390, height: 844 };
+export const DESKTOP = { width: 1280, height: 860 };
+
+/** Start a `local` preset, open its console, and sign in. */
+export async function openConsole(options: ConsoleOptions): Promise<OpenConsole> {
+  const { browser, files = {}, config = {}, env, context: around, isSignedIn = true } = options;
+  const folder = temporaryFolder();
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(folder.path, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  }
+  const service = await startPortico({
+    cwd: folder.path,
+    args: ["local"],
+    config: { shutdownGraceMs: 100, ...(config as object) },
+    ...(env && { env }),
+  });
+  const token = (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken;
+  const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: "reduce", ...around });
+  const page = await context.newPage();
+  const problems = watch(page, Object.values(service.ready.listeners));
+
+  const opened: OpenConsole = {
+    page,
+    service,
+    token,
+    problems,
+    async signIn(given = token) {
+      await page.getByLabel("Instance token").fill(given);
+      await page.getByRole("button", { name: "Sign in" }).click();
+    },
+    async goTo(title) {
+      await page.getByRole("navigation").getByRole("link", { name: title, exact: true }).click();
+      await page.getByRole("heading", { level: 1, name: title }).waitFor();
+      await page
+        .getByRole("status")
+        .filter({ hasText: /^\s*Loading / })
+        .first()
+        .waitFor({ state: "detached" });
+    },
+    async call(method, path, body) {
+      const answer = await fetch(service.url("agent") + path, {
+        method,
+        headers: { "x-agent-service-token": token, ...(body !== undefined && { "content-type": "application/json" }) },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
+      return answer.json();
+    },
+    async [Symbol.asyncDispose]() {
+      await context.close();
+      await service[Symbol.asyncDispose]();
+      folder.remove();
+      if (problems.length > 0) throw new Error(`The page did what it should not:\n${problems.join("\n")}`);
+    },
+  };
+  await page.goto(`${service.url("agent")}/`);
+  if (isSignedIn) {
+    await opened.signIn();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  }
+  return opened;
+}
+
+const LOOKS = {
+  light: { colorScheme: "light", viewport: DESKTOP },
+  dark: { colorScheme: "dark", viewport: DESKTOP },
+  phone: { colorScheme: "light", viewport: PHONE },
+} as const;
+
+/**
+ * What is wrong with a page as it stands, in light and dark and on a phone: findings of axe that are serious or worse, and a page that is wider
+ * than the phone. Leaves it light, on a desktop.
+ */
+export async function findingsInEveryLook(page: Page): Promise<string[]> {
+  const findings: string[] = [];
+  for (const [look, { colorScheme, viewport }] of Object.entries(LOOKS)) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    await page.evaluate(painted);
+    findings.push(...(await accessibilityFindings(page)).map((finding) => `${look}: ${finding}`));
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (width > viewport.width) findings.push(`${look}: ${width} wide in a window of ${viewport.width}`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize(DESKTOP);
+  return findings;
+}
+
+async function accessibilityFindings(page: Page): Promise<string[]> {
+  if (await page.evaluate(() => !("axe" in globalThis))) await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() =>
+    (globalThis as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ["violations"], preload: false }),
+  );
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} (${failureSummary})`));
+}
+
+/** Runs in the page: another theme or width is there when it has been painted. */
+function painted(): Promise<unknown> {
+  return new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+}
+
+function watch(page: Page, listeners: readonly { readonly url: string }[]): string[] {
+  const problems: string[] = [];
+  const origins = new Set(listeners.map(({ url }) => new URL(url).origin));
+  page.on("pageerror", (error) => problems.push(`An error that nobody caught: ${error.stack ?? error.message}`));
+  page.on("console", (message) => {
+    // An answer that is an error is the page's to show; what belongs to the page itself is looked at below.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) problems.push(message.text());
+  });
+  page.on("request", (request) => {
+    const { protocol, origin, href } = new URL(request.url());
+    if (/^(?:https?|wss?):$/.test(protocol) && !origins.has(origin.replace(/^ws/, "http")))
+      problems.push(`A request to elsewhere: ${href}`);
+  });
+  page.on("response", (response) => {
+    const { pathname } = new URL(response.url());
+    if (response.status() >= 400 && /^\/(?:console\/.*)?$/.test(pathname)) problems.push(`${response.status()}: ${pathname}`);
+  });
+  return problems;
+}

@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+
+const run = promisify(execFile);
+
+describe.skipIf(findChromium() === undefined)("providers and safe tokens in the web console", () => {
+  const browser = useChromium();
+  let opened: OpenConsole;
+  beforeAll(async () => {
+    opened = await openConsole({ browser: browser(), context: { permissions: ["clipboard-read", "clipboard-write"] } });
+    await opened.goTo("Providers");
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  const tokens = () => opened.page.getByRole("table", { name: "Safe tokens" });
+  const tokenRow = (label: string) => tokens().getByRole("row").filter({ hasText: label });
+  const copied = () => opened.page.evaluate(() => navigator.clipboard.readText());
+  const modelsStatus = async (token: string) =>
+    (await fetch(`${opened.service.url("proxy")}/models`, { headers: { authorization: `Bearer ${token}` } })).status;
+
+  async function issue(label: string): Promise<string> {
+    const { page } = opened;
+    await page.getByRole("button", { name: "Issue a token" }).click();
+    await page.getByLabel("Label").fill(label);
+    await page.getByRole("button", { name: "Issue", exact: true }).click();
+    await page.getByRole("button", { name: "Copy token" }).click();
+    const token = await copied();
+    await page.getByRole("button", { name: "Done" }).click();
+    await tokenRow(label).waitFor();
+    return token;
+  }
+
+  it("lists the providers with their models", async () => {
+    const row = opened.page.getByRole("table", { name: "Providers" }).getByRole("row").nth(1);
+    expect(await row.locator("th, td").allTextContents()).toEqual(["demo", "demo", "Messages", "demo"]);
+  });
+
+  it("a token that is issued is good, and is shown once", async () => {
+    const token = await issue("laptop");
+    expect(token).toMatch(/^service_[\w-]{43}$/);
+    expect(await modelsStatus(token)).toBe(200);
+    expect(await opened.page.content()).not.toContain(token);
+  });
+
+  it("its dialog has no serious finding of axe, and Escape closes it", async () => {
+    const { page } = opened;
+    const button = page.getByRole("button", { name: "Issue a token" });
+    await button.click();
+    await page.getByRole("dialog").waitFor();
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await expect.poll(() => button.evaluate((element) => element === document.activeElement)).toBe(true);
+  });
+
+  it("one token is revoked, and the others stay", async () => {
+    const [gone, kept] = [await issue("to go"), await issue("to stay")];
+    await tokenRow("to go").getByRole("button", { name: "Revoke" }).click();
+    await opened.page.getByRole("alertdialog").getByRole("button", { name: "Revoke" }).click();
+    await expect.poll(() => tokenRow("to go").count()).toBe(0);
+    expect([await modelsStatus(gone), await modelsStatus(kept)]).toEqual([401, 200]);
+  });
+
+  it("all are revoked when that was confirmed, and none when it was not", async () => {
+    const { page } = opened;
+    const token = await issue("another");
+    await page.getByRole("button", { name: "Revoke all" }).click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Cancel" }).click();
+    expect(await modelsStatus(token)).toBe(200);
+    await page.getByRole("button", { name: "Revoke all" }).click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Revoke all" }).click();
+    await page.getByText("No safe token is out").waitFor();
+    expect(await modelsStatus(token)).toBe(401);
+  });
+
+  describe.each(["Messages", "Chat Completions"])("trying %s", (protocol) => {
+    it("streams the answer", async () => {
+      const { page } = opened;
+      await page.getByRole("tab", { name: protocol }).click();
+      await page.getByLabel("Prompt").fill(`It's ${protocol}`);
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByText("Completed").waitFor();
+      expect(await page.getByRole("log", { name: "Answer" }).textContent()).toContain(`You said: It's ${protocol}`);
+    });
+
+    it("shows the very call as a curl command, whole in its copy alone", async () => {
+      const { page } = opened;
+      const shown = (await page.getByRole("region", { name: "curl command" }).textContent())!;
+      await page.getByRole("button", { name: "Copy curl command" }).click();
+      const command = await copied();
+      expect(shown).not.toContain(/Bearer (service_[\w-]{43})/.exec(command)![1]!);
+      const { stdout } = await run("bash", ["-c", command.replace("curl ", "curl -sS ")]);
+      const text = stdout.matchAll(/"(?:text|content)":"([^"]*)"/g);
+      expect([...text].map(([, piece]) => piece).join("")).toContain(`You said: It's ${protocol}`);
+    });
+  });
+
+  it("the token that the console issued for itself is revoked at the end of the session", async () => {
+    const { page } = opened;
+    await tokenRow("web console").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await expect.poll(async () => (await opened.call("GET", "/api/safe-tokens")).safeTokens).toEqual([]);
+  });
+});
