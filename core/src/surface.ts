@@ -43,6 +43,11 @@ export interface SurfaceOptions {
    * request that names an origin, for those that are known only when something listens.
    */
   readonly allowedOrigins: readonly string[] | (() => readonly string[]);
+  /**
+   * What becomes of pages of other origins; default: `refused`. `as ever` answers them as if they had named no origin, so that a browser lets
+   * them read nothing: for surfaces whose callers are programs, some of which (extensions of browsers, for one) send an `Origin` all the same.
+   */
+  readonly otherOrigins?: "refused" | "as ever";
 }
 
 /** A surface that can still take routes; the app fills it while it starts. */

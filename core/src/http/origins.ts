@@ -12,13 +12,15 @@ const PREFLIGHT_SECONDS = "600";
  * The origin rule of a whole surface (open points 4): pages of foreign origins are refused before anything else is looked at, pages of
  * allowed ones get what their browser needs to read the answer (CORS), and whoever names no origin meets nothing of this.
  */
-export function withOrigins(inner: Fetch, { allowedOrigins }: SurfaceOptions, refuse: Fetch): Fetch {
+export function withOrigins(inner: Fetch, { allowedOrigins, otherOrigins }: SurfaceOptions, refuse: Fetch): Fetch {
   const allowed = typeof allowedOrigins === "function" ? allowedOrigins : () => allowedOrigins;
   return async (request) => {
     const origin = request.headers.get("origin") ?? undefined;
     if (origin === undefined) return inner(request);
     const host = request.headers.get("host") ?? new URL(request.url).host;
-    if (!isOriginAllowed({ origin, host }, allowed())) return varying(await refuse(request));
+    if (!isOriginAllowed({ origin, host }, allowed())) {
+      return varying(await (otherOrigins === "as ever" ? inner : refuse)(request));
+    }
     if (isOriginAllowed({ origin, host })) return varying(await inner(request));
     const requested = request.headers.get("access-control-request-headers");
     if (request.method === "OPTIONS" && request.headers.has("access-control-request-method")) {

@@ -50,7 +50,7 @@ export const local = definePreset((options: PlatformOptions) => {
 /** The console's page calls the other surfaces from the agent service's address, which is another origin to a browser. */
 function consoleSurfaces({ workflow }: PlatformSettings, listeners: Listeners): Required<Preset>["surfaces"] {
   return {
-    proxy: { allowedOrigins: withConsoleOrigin([], listeners) },
+    proxy: { allowedOrigins: withConsoleOrigin([], listeners), otherOrigins: "as ever" },
     workflow: { allowedOrigins: withConsoleOrigin(workflow.allowedOrigins, listeners) },
   };
 }
