@@ -1,11 +1,32 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+const compress = promisify(gzip);
+
+/** Beside each file of text its compressed form, made once, for whoever serves it. */
+function compressed(): Plugin {
+  return {
+    name: "compressed",
+    async writeBundle({ dir = "" }, bundle) {
+      const texts = Object.keys(bundle).filter((file) => /\.(?:js|css|svg)$/.test(file));
+      await Promise.all(
+        texts.map(async (file) =>
+          writeFile(join(dir, `${file}.gz`), await compress(await readFile(join(dir, file)), { level: 9 })),
+        ),
+      );
+    },
+  };
+}
 
 export default defineConfig({
   // Relative, so that the page works behind a path of somebody else's server, too.
   base: "./",
-  plugins: [svelte({ configFile: false })],
+  plugins: [svelte({ configFile: false }), compressed()],
   build: {
     // The package that serves it ships it.
     outDir: fileURLToPath(new URL("../../presets/console", import.meta.url)),

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { checkConditions, defineContract, defineErrors, definePlugin, type Plugin, reply, type RequestHead } from "@portico/core";
+import Negotiator from "negotiator";
 import * as v from "valibot";
 import type { Listeners } from "./platform-options.ts";
 
@@ -65,13 +66,18 @@ export function webConsole({ listeners, built = BUILT }: WebConsoleOptions): Plu
       async file({ head, params, fail }) {
         const [, extension = ""] = /^[\w-]+\.(\w+)$/.exec(params.file) ?? [];
         const type = TYPES[extension];
-        const file = type && (await read(new URL(`console/${params.file}`, built)));
+        if (type === undefined) throw fail.console_file_not_found();
+        const path = new URL(`console/${params.file}`, built);
+        const packed = takesGzip(head) ? await read(new URL(`${path.href}.gz`)) : undefined;
+        const file = packed ?? (await read(path));
         if (!file) throw fail.console_file_not_found();
         return answer(head, file, {
           "content-type": type,
           // Its name has a digest of what is in it.
           "cache-control": "public, max-age=31536000, immutable",
-          etag: `"${params.file}"`,
+          etag: packed ? `"${params.file}.gz"` : `"${params.file}"`,
+          vary: "accept-encoding",
+          ...(packed && { "content-encoding": "gzip" }),
         });
       },
     }),
@@ -101,6 +107,11 @@ function contentSecurityPolicy(urls: readonly string[]): string {
     "require-trusted-types-for 'script'",
     "trusted-types svelte-trusted-html",
   ].join("; ");
+}
+
+function takesGzip(head: RequestHead): boolean {
+  const negotiator = new Negotiator({ headers: { "accept-encoding": head.header("accept-encoding") } });
+  return negotiator.encoding(["gzip", "identity"]) === "gzip";
 }
 
 function answer(head: RequestHead, body: Uint8Array<ArrayBuffer>, headers: Record<string, string>): Response {

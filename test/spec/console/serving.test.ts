@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { gunzipSync } from "node:zlib";
 import { createApp, flattenPreset, type Preset } from "@portico/core";
 import { agent } from "portico/agent";
 import { local } from "portico/local";
@@ -85,6 +86,21 @@ describe("the files of the web console", () => {
     expect(again.status).toBe(304);
   });
 
+  it("are sent compressed to whoever takes that", async () => {
+    const [script] = scripts();
+    const plain = readFileSync(join(root, "presets/console/console", script!), "utf8");
+    for (const [accepts, coding] of [
+      ["gzip, deflate, br", "gzip"],
+      ["gzip;q=0, br", undefined],
+      ["br", undefined],
+    ] as const) {
+      const answer = await call(`/console/${script}`, { headers: { "accept-encoding": accepts } });
+      expect([answer.headers["content-encoding"], answer.headers["vary"]]).toEqual([coding, "accept-encoding"]);
+      const body = coding === "gzip" ? gunzipSync(await answer.bytes()).toString() : await answer.text();
+      expect(body).toBe(plain);
+    }
+  });
+
   it.each([
     "/console/nothing.js",
     "/console/..%2findex.html",
@@ -92,6 +108,7 @@ describe("the files of the web console", () => {
     "/console/%2e%2e%2fmanifest.json",
     "/console/..%5c..%5cpackage.json",
     "/console/.js",
+    "/console/index.js.gz",
     "/console/",
     "/index.html",
     "/manifest.json",
