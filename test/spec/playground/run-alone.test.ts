@@ -13,6 +13,9 @@ const stories: Readonly<Record<string, string>> = {
     "clerk: Tell me to run a tool.\nclerk: 42\nclerk: The arguments do not fit the tool's schema: (arguments) must have required property 'b'\n",
   "own-workflow-node": "run_1 { count: 1 }\nrun_1 { count: 1 }\nrun_2 { count: 2 }\n",
   "own-preset": 'proxy: 200\nnotebook: {"status":"ready"}\n',
+  "mcp-tools":
+    "corner/opening-hours medium [ { type: 'text', text: 'From nine to five.' } ]\n" +
+    "market/opening-hours low [ { type: 'text', text: 'From nine to five.' } ]\n",
   "own-workflows": "completed { greeting: 'HELLO ADA!' }\n",
   "forward-github":
     'ping: 204\nagent: github.push {"repository":"ada/tea","title":"Add milk","ref":"refs/heads/main"}\npush: 200\n',
@@ -36,6 +39,8 @@ it.each(Object.entries(stories))("playground/%s.ts runs alone, says what it did,
 
 it("every story is run: what else lies in the playground is what stories share", () => {
   const files = readdirSync(resolve(root, "playground")).filter((file) => file.endsWith(".ts"));
-  const shared = ["desk.ts", "embedding-story.ts", "listen.ts", "stand-in-trigger.ts", "trigger-agent.ts"];
-  expect(files.sort()).toEqual([...Object.keys(stories).map((name) => `${name}.ts`), ...shared].sort());
+  const shared = ["desk.ts", "embedding-story.ts", "listen.ts", "shop-server.ts", "stand-in-trigger.ts", "trigger-agent.ts"];
+  const run = Object.keys(stories).map((name) => `${name}.ts`);
+  // The configuration is read by the test of the page that shows it.
+  expect(files.sort()).toEqual([...run, ...shared, "portico.config.ts"].sort());
 });

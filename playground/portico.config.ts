@@ -1,0 +1,5 @@
+import type { LocalConfig } from "portico/local";
+
+export default {
+  providers: [{ id: "main", protocol: "messages", baseUrl: "https://api.example/v1", credential: { env: "MAIN_KEY" } }],
+} satisfies LocalConfig;
