@@ -3,7 +3,8 @@ import { resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { runPortico } from "../../harness/portico-process.ts";
 import { readText, root } from "../../rooms/repository.ts";
-import { blocksOf, type Page, proseOf, readPages } from "./pages.ts";
+import { type Page, readPages } from "./pages.ts";
+import { faultsOfUsage } from "./usage.ts";
 
 interface Command {
   readonly file: string;
@@ -14,18 +15,18 @@ interface Command {
 
 let pages: Page[];
 let commands: Command[];
+/** What `--help` prints, by the words of a command. */
+const helps = new Map<string, Awaited<ReturnType<typeof runPortico>>>();
 beforeAll(async () => {
   pages = await readPages();
   commands = pages.flatMap(commandsOf);
-});
+  const ask = async (name: string) => void helps.set(name, await runPortico([...name.split(" "), "--help"]));
+  await Promise.all([...new Set(commands.map(({ words }) => words.join(" ")))].map(ask));
+}, 60_000);
 
 describe("commands in the pages", () => {
-  it("are commands of portico, with flags that their help names", async () => {
+  it("are commands of portico, with flags that their help names", () => {
     expect(commands.length).toBeGreaterThan(15);
-    const helps = new Map<string, Awaited<ReturnType<typeof runPortico>>>();
-    for (const name of new Set(commands.map(({ words }) => words.join(" ")))) {
-      helps.set(name, await runPortico([...name.split(" "), "--help"]));
-    }
     const broken = commands.filter(({ words, flags }) => {
       const help = helps.get(words.join(" "))!;
       return help.code !== 0 || flags.some((flag) => !help.stdout.includes(flag));
@@ -33,7 +34,41 @@ describe("commands in the pages", () => {
     expect(broken).toEqual([]);
   });
 
-  it("of npm run are scripts that there are", async () => {
+  it("take what usage blocks say, and nothing that those leave out", () => {
+    const blocks = pages.flatMap((page) => page.blocks).filter(({ language }) => language === "usage");
+    expect(blocks.length).toBeGreaterThan(2);
+    const helpOf = (words: string) => helps.get(words)?.stdout ?? "";
+    expect(
+      blocks.flatMap(({ file, line, text }) => faultsOfUsage(text, helpOf).map((fault) => `${file}:${line}: ${fault}`)),
+    ).toEqual([]);
+  });
+
+  it.each([
+    [
+      "portico a [--two]",
+      [
+        "portico a: --one is needed, and not said",
+        "portico a: --two has a value, and is said without",
+        "portico a: nobody says --one, --three",
+        "portico a: 1 words are needed, and 0 said",
+      ],
+    ],
+    ["portico a FILE [--one ID] [--two TEXT] [--three]   does it", ["portico a: --one is needed, and said in brackets"]],
+    ["portico a FILE --one ID --four", ["portico a: there is no --four", "portico a: nobody says --two, --three"]],
+    ["portico a FILE --one ID --two TEXT\nportico a FILE --one ID --three [--config FILE]", []],
+  ])("are compared flag by flag: %s", (text, faults) => {
+    const help = [
+      "USAGE portico a [OPTIONS] --one=<id> <FILES>",
+      "  FILES=<file…>    The files (Required)",
+      "        --one=<id>    One (Required)",
+      "      --two=<text>    Two",
+      "           --three    Three",
+      "   --config=<file>    The file",
+    ].join("\n");
+    expect(faultsOfUsage(text, () => help).toSorted()).toEqual(faults.toSorted());
+  });
+
+  it("of npm are scripts that there are", async () => {
     const { scripts } = JSON.parse(await readText("package.json")) as { scripts: Record<string, string> };
     const named = pages.flatMap((page) =>
       codeOf(page).flatMap((code) => [...code.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name!)),
@@ -53,10 +88,10 @@ describe("commands in the pages", () => {
 
 /** Code in a line and shell blocks: what a reader would type. */
 function codeOf(page: Page): string[] {
-  const shell = blocksOf(page).filter(({ language }) => language === "" || language === "sh");
+  const shell = page.blocks.filter(({ language }) => language === "usage" || language === "sh");
   return [
     ...shell.flatMap(({ text }) => text.split("\n")),
-    ...[...proseOf(page).matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code),
+    ...[...page.prose.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code),
   ];
 }
 

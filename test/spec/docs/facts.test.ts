@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
+import { loadConfig } from "@portico/core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_TIMEOUTS } from "../../../adapters/src/models/http/provider-options.ts";
 import { MODEL_BYTES, NESTING_LEVELS } from "../../../plugins/src/model-proxy/body-scan.ts";
@@ -13,6 +14,7 @@ import * as limits from "../../../plugins/src/model-proxy/limits.ts";
 import { workflowServiceContract } from "../../../plugins/src/workflow-service/contract.ts";
 import { workflowErrors } from "../../../plugins/src/workflow-service/errors.ts";
 import * as workflowLimits from "../../../plugins/src/workflow-service/limits.ts";
+import { platformSchema } from "../../../presets/src/settings/platform.ts";
 import { readText, repositoryFiles, root } from "../../rooms/repository.ts";
 import { type Page, readPages } from "./pages.ts";
 
@@ -72,6 +74,27 @@ describe("docs/areas/workflow-service.md", () => {
     expect(routes.length).toBeGreaterThan(9);
     expect(routes.filter((route) => !page().includes(route))).toEqual([]);
     expect(Object.keys(workflowErrors).filter((code) => !page().includes(`\`${code}\``))).toEqual([]);
+  });
+});
+
+describe("docs/configuration.md", () => {
+  it("shows problems in the words of the start", () => {
+    const { blocks } = pages.find(({ file }) => file === "docs/configuration.md")!;
+    const file = { path: "/srv/portico.config.json", content: { proxi: {} } };
+    const load = () => loadConfig(platformSchema, { file, env: { PORTICO_PROXY_PORT: "many" } });
+    const message = blocks.find(({ language }) => language === "text")!.text.trim();
+    expect(load).toThrow(expect.objectContaining({ message }));
+  });
+});
+
+describe("docs/architecture.md", () => {
+  it("draws the folders that there are", () => {
+    const { blocks } = pages.find(({ file }) => file === "docs/architecture.md")!;
+    const drawn = [...blocks.find(({ language }) => language === "text")!.text.matchAll(/^(\w+)\//gm)].map(
+      ([, folder]) => folder!,
+    );
+    expect(drawn.length).toBeGreaterThan(5);
+    expect(drawn.filter((folder) => !existsSync(resolve(root, folder)))).toEqual([]);
   });
 });
 

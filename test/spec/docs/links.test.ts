@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../rooms/repository.ts";
-import { type Page, proseOf, readPages } from "./pages.ts";
+import { type Page, readPages } from "./pages.ts";
 
 let pages: Page[];
 beforeAll(async () => {
@@ -30,7 +30,7 @@ describe("links between pages", () => {
 });
 
 function linksOf(page: Page): string[] {
-  const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  const targets = [...page.prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
   return targets.filter((target) => !/^[a-z]+:/.test(target));
 }
 
@@ -49,7 +49,7 @@ function leads(from: string, link: string): boolean {
 
 /** As the hosts of repositories name them: lowercase, hyphens for blanks, no punctuation. */
 function headingsOf(page: Page | undefined): string[] {
-  const headings = [...(page ? proseOf(page) : "").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
+  const headings = [...(page?.prose ?? "").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
   return headings.map((heading) =>
     heading
       .toLowerCase()

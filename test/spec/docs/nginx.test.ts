@@ -7,8 +7,7 @@ import { parse } from "yaml";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasNginx, type Nginx, startNginx } from "../../harness/nginx.ts";
 import { type WorkflowFolder, workflowFolder, type WorkflowProcess } from "../../harness/workflow-process.ts";
-import { readText } from "../../rooms/repository.ts";
-import { blocksOf } from "./pages.ts";
+import { readPage } from "./pages.ts";
 
 const PAGE = "docs/guides/behind-nginx.md";
 
@@ -21,7 +20,7 @@ describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped 
   let call: (name: string, ...options: Parameters<Pool["request"]>) => ReturnType<Pool["request"]>;
 
   beforeAll(async () => {
-    const blocks = blocksOf({ file: PAGE, text: await readText(PAGE) });
+    const { blocks } = await readPage(PAGE);
     const config = parse(blocks.find(({ language }) => language === "yaml")!.text);
     const written = blocks.find(({ language }) => language === "nginx")!.text;
     folder = workflowFolder();

@@ -2,39 +2,40 @@ import { readdirSync } from "node:fs";
 import { resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { readText, root } from "../../rooms/repository.ts";
-import { type Block, blocksOf, readPages } from "./pages.ts";
+import { type Block, readPages } from "./pages.ts";
 
 let blocks: Block[];
 beforeAll(async () => {
-  blocks = (await readPages()).flatMap(blocksOf);
+  blocks = (await readPages()).flatMap((page) => page.blocks);
 });
 
 describe("code in the pages", () => {
   it("that is marked as a whole file is that file", async () => {
-    const quoted = blocks.filter(({ quotes }) => quotes?.isWhole);
+    const quoted = blocks.filter(({ mark }) => mark?.kind === "whole");
     expect(quoted.length).toBeGreaterThan(3);
-    for (const { file, text, quotes } of quoted) expect(text, `${file}: ${quotes!.file}`).toBe(await readText(quotes!.file));
+    for (const { file, text, mark } of quoted) expect(text, `${file}: ${mark!.of}`).toBe(await readText(mark!.of));
   });
 
   it("that is marked as a piece of a file stands in it", async () => {
-    const quoted = blocks.filter(({ quotes }) => quotes && !quotes.isWhole);
+    const quoted = blocks.filter(({ mark }) => mark?.kind === "from");
     expect(quoted.length).toBeGreaterThan(10);
     const strange: string[] = [];
-    for (const { file, text, quotes } of quoted) {
-      const source = await readText(quotes!.file);
+    for (const { file, line, text, mark } of quoted) {
+      const source = await readText(mark!.of);
       if (![0, 2, 4, 6].some((depth) => source.includes(indented(text, depth))))
-        strange.push(`${file}: ${quotes!.file}\n${text}`);
+        strange.push(`${file}:${line}: ${mark!.of}\n${text}`);
     }
     expect(strange).toEqual([]);
   });
 
   it("shows every story of the playground", () => {
-    const shown = new Set(blocks.map(({ quotes }) => quotes?.file));
+    const shown = new Set(blocks.map(({ mark }) => mark?.of));
     const stories = readdirSync(resolve(root, "playground")).filter((file) =>
-      /^(?:embed-|forward-|own-|third-).*\.ts$/.test(file),
+      /^(?:embed-|forward-|mcp-|own-|third-).*\.ts$/.test(file),
     );
     expect(stories.length).toBeGreaterThan(5);
-    expect(stories.filter((story) => !shown.has(`playground/${story}`))).toEqual([]);
+    const clients = readdirSync(resolve(root, "playground/clients")).map((file) => `clients/${file}`);
+    expect([...stories, ...clients].filter((story) => !shown.has(`playground/${story}`))).toEqual([]);
     const workflows = readdirSync(resolve(root, "playground/workflows")).filter((file) => file.endsWith(".yaml"));
     expect(workflows.length).toBeGreaterThan(5);
     expect(workflows.filter((file) => !shown.has(`playground/workflows/${file}`))).toEqual([]);

@@ -4,6 +4,8 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { root } from "../../rooms/repository.ts";
+import { readPages } from "../docs/pages.ts";
+import { isRun } from "../docs/run-page.ts";
 
 /** What each story prints when it runs alone. */
 const stories: Readonly<Record<string, string>> = {
@@ -43,4 +45,11 @@ it("every story is run: what else lies in the playground is what stories share",
   const run = Object.keys(stories).map((name) => `${name}.ts`);
   // The configuration is read by the test of the page that shows it.
   expect(files.sort()).toEqual([...run, ...shared, "portico.config.ts"].sort());
+});
+
+it("every client is run by a page, beside a service", async () => {
+  const commands = (await readPages()).flatMap(({ blocks }) => blocks.filter(isRun).map(({ text }) => text)).join("\n");
+  const clients = readdirSync(resolve(root, "playground/clients"));
+  expect(clients.length).toBeGreaterThan(3);
+  expect(clients.filter((file) => !commands.includes(`npx node playground/clients/${file}`))).toEqual([]);
 });

@@ -1,7 +1,10 @@
+import { createManualClock } from "@portico/adapters/clock/manual";
+import { createApp, Secret } from "@portico/core";
 import { type Client, createClient } from "@portico/core/client";
 import { toOpenAPI } from "@portico/core/openapi";
+import { testing } from "portico/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { notebookContract, start } from "../../../playground/third-party-plugin.ts";
+import { notebook, notebookContract, start } from "../../../playground/third-party-plugin.ts";
 
 const TOKEN = "the-notebook-token";
 
@@ -69,5 +72,18 @@ describe("a third party's plugin", () => {
   it("has a document, derived from its contract", () => {
     const { paths } = toOpenAPI({ title: "Notebook", version: "1.0.0" }, app.contracts);
     expect(Object.keys(paths)).toEqual(["/notes", "/notes/{title}", "/events"]);
+  });
+
+  it("is tested on the preset `testing`, at a time that stands still", async () => {
+    const clock = createManualClock();
+    await using tested = await createApp({
+      name: "test",
+      extends: testing({ clock }),
+      plugins: [notebook({ token: new Secret("t") })],
+    });
+    const headers = { authorization: "Bearer t", "content-type": "application/json" };
+    const body = JSON.stringify({ title: "first", text: "Ports are small." });
+    const response = await tested.fetch(new Request("http://test/notes", { method: "POST", headers, body }));
+    expect(await response.json()).toMatchObject({ title: "first", writtenAt: "2030-01-01T00:00:00.000Z" });
   });
 });

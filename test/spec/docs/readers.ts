@@ -1,0 +1,71 @@
+import { expect } from "vitest";
+import { png } from "../../harness/media-samples.ts";
+import type { Reader } from "./run-page.ts";
+
+const SAID = /You said: Hello \(This is the offline demo model\.\)/;
+const helper = { "agents/helper/agent.json": '{ "name": "Helper", "instructions": "Answer briefly." }' };
+
+/** The pages whose shell blocks are run, each by its reader. */
+export const readers: Readonly<Record<string, Reader>> = {
+  "README.md": {
+    prints: [SAID, SAID, SAID, /^completed$/m, /"status":"started"/, /\{"runs":\[\{"runId":"wrun_/],
+    async afterwards(service, printed) {
+      const [, runId] = /"runId":"(wrun_\w+)"/.exec(printed)!;
+      const greeting = "You said: Say hello to Ada (This is the offline demo model.)";
+      expect(await service.until("greet", runId!, "completed")).toMatchObject({ finalOutputs: { greeting } });
+    },
+  },
+  "docs/areas/model-proxy.md": {
+    prints: [SAID, SAID, /"data":\[\{"id":"demo"/],
+  },
+  "docs/operations.md": { prints: [] },
+  "docs/client.md": {
+    files: { ...helper, "photo.png": png(4, 3), "report.pdf": "%PDF-1.7" },
+    prints: [
+      SAID,
+      /^completed$/m,
+      /^completed$/m,
+      /^http:\/\/127\.0\.0\.1:\d+\/media\/\S+\.png\?expires=\d+&signature=\S+$/m,
+      /^0 missing$/m,
+    ],
+  },
+  "docs/areas/conversations-runs.md": {
+    prints: [/^202 \{ ok: true/m, / 1 You$/m, / 9  model\.\)$/m, / completed$/m],
+  },
+  "docs/areas/attachments-media.md": {
+    files: { "report.pdf": "%PDF-1.7" },
+    prints: [/"fileReference":"/],
+  },
+  "docs/areas/agent-webhook.md": {
+    again: { "schedule-messages": /Version 1\.2 was deployed/ },
+    prints: [
+      /"secret":"whs_/,
+      /\{"accepted":true,"agentId":"helper","event":"deploy"\}/,
+      /"displayName":"deploy"/,
+      /^deploy .*Version 1\.2/m,
+    ],
+  },
+  "docs/areas/workflow-service.md": {
+    files: {
+      "portico.config.json": JSON.stringify({ workflow: { bindings: [{ id: "b1", workflowId: "triage", boardId: "B" }] } }),
+    },
+    again: { '/runs/$RUN_ID"': /"humanGate":\{/ },
+    prints: [
+      /"workflows":\[\{"id":"triage"/,
+      /\{"runId":"wrun_\w+","workflowId":"triage","status":"started"\}/,
+      /\{"runId":"wrun_\w+","workflowId":"triage","status":"started"\}/,
+      /"humanGate":\{/,
+      /^\{"runs":\[\]\}$/m,
+      /"accepted":true,"nodeId":"approve","decision":"approve"\}/,
+      /"accepted":true\}/,
+      /^event: workflow:complete$/m,
+    ],
+    async afterwards(_service, printed) {
+      const [run, other] = [...printed.matchAll(/"runId":"(wrun_\w+)","workflowId":"triage","status":"started"/g)];
+      expect(printed).toContain(
+        `{"runId":"${run![1]}","workflowId":"triage","status":"completed","finalOutputs":{"severity":2}}`,
+      );
+      expect(printed).toContain(`{"runId":"${other![1]}","accepted":true}`);
+    },
+  },
+};
