@@ -18,6 +18,7 @@ export const readers: Readonly<Record<string, Reader>> = {
   "docs/areas/model-proxy.md": {
     prints: [SAID, SAID, /"data":\[\{"id":"demo"/],
   },
+  "docs/guides/your-tools.md": { prints: [SAID, SAID] },
   "docs/operations.md": { prints: [] },
   "docs/client.md": {
     files: { ...helper, "photo.png": png(4, 3), "report.pdf": "%PDF-1.7" },
