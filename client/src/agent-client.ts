@@ -16,7 +16,10 @@ import {
 import { toForm, type UploadOptions, type UploadSource } from "./upload.ts";
 
 export interface AgentClientOptions {
-  /** Where the agent service stands, for example `http://127.0.0.1:49154`. */
+  /**
+   * Where the agent service stands, for example `http://127.0.0.1:49154`, or `https://desk.example/agent` where an application has mounted it
+   * there. A page may leave out its own origin: `/agent`.
+   */
   readonly baseURL: string;
   /** What goes into `X-Agent-Service-Token`. */
   readonly token: string;
@@ -112,7 +115,9 @@ class Connection implements AgentClient {
       headers: { "x-agent-service-token": token },
       ...(fetch && { fetch }),
     });
-    this.#socket = io(baseURL, {
+    const { origin, path } = socketPlace(baseURL);
+    this.#socket = io(origin, {
+      path,
       forceNew: true,
       ...(transports && { transports: [...transports] }),
       // Asked at every connection: where each query has come is what the service replays from.
@@ -398,6 +403,12 @@ class Connection implements AgentClient {
       signal.addEventListener("abort", stop, { once: true });
     });
   }
+}
+
+/** Socket.IO is told apart where the server is and where it listens there: a path behind the origin would be a namespace to it. */
+function socketPlace(baseURL: string): { readonly origin: string; readonly path: string } {
+  const { origin, pathname } = new URL(baseURL, globalThis.location?.href);
+  return { origin, path: `${pathname.replace(/\/$/, "")}/socket.io/` };
 }
 
 /** So many the service takes in one hello. */

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { App, NodeListener } from "@portico/core";
-import { toNodeHandler } from "@portico/core/node";
+import type { App, NodeListener, Surface } from "@portico/core";
+import { attach, toNodeHandler } from "@portico/core/node";
+import express from "express";
 
 /** The two ways in which every surface can be hosted. */
 export type HostKind = "node" | "fetch";
@@ -37,6 +38,23 @@ export async function listen(listener: NodeListener): Promise<Host & { readonly 
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** A host application that has the surface under a path, with its realtime channel. Closing cuts whatever is still open. */
+export async function mountedUnder(under: string, surface: Surface): Promise<AsyncDisposable & { readonly url: string }> {
+  const host = createServer(express().use(under, toNodeHandler(surface))).listen(0, "127.0.0.1");
+  const { open } = attach(host, surface, { under });
+  await once(host, "listening");
+  return {
+    url: `http://127.0.0.1:${(host.address() as AddressInfo).port}${under}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(host, "close");
+      host.close();
+      host.closeAllConnections();
+      for (const socket of open) socket.destroy();
       await closed;
     },
   };

@@ -1,8 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { createContext, runInContext } from "node:vm";
 import { rolldown } from "rolldown";
+import type { AgentClientOptions } from "@portico/client";
 import { expect, it } from "vitest";
 import { startAgentService, TOKENS } from "../../harness/agent-app.ts";
+import { mountedUnder } from "../../harness/hosts.ts";
 
 /** What a browser gives a page, and nothing of Node. */
 const web = {
@@ -38,14 +40,27 @@ it("the client is bundled for browsers without anything of Node, and works with 
   expect(code.length).toBeLessThan(250_000);
 
   await using service = await startAgentService();
+  await using mounted = await mountedUnder("/desk", service.app.surface("agent"));
+  for (const location of [service.url, mounted.url]) {
+    // A page need not say where it came from itself.
+    for (const baseURL of [location, new URL(location).pathname]) {
+      expect(await said(code, new URL("/page", location), { baseURL, token: TOKENS.owner, transports: ["websocket"] })).toBe(
+        "You said: from a page completed",
+      );
+    }
+  }
+});
+
+/** What a query gets for its answer in a page at this place. */
+function said(code: string, location: URL, options: AgentClientOptions): Promise<unknown> {
   const page = createContext({
     ...web,
-    location: new URL(service.url),
-    options: { baseURL: service.url, token: TOKENS.owner, transports: ["websocket"] },
+    fetch: (input: string, init?: RequestInit) => fetch(new URL(input, location), init),
+    ...{ location, options },
   });
   runInContext("globalThis.self = globalThis.window = globalThis;", page);
   runInContext(code, page);
-  const text: unknown = await runInContext(
+  return runInContext(
     `(async () => {
       const client = portico.connectAgent(options);
       const query = client.submit({ agentId: "helper", prompt: "from a page" });
@@ -56,6 +71,5 @@ it("the client is bundled for browsers without anything of Node, and works with 
       return text + " " + status;
     })()`,
     page,
-  );
-  expect(text).toBe("You said: from a page completed");
-});
+  ) as Promise<unknown>;
+}

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type AgentService, startAgentService, TOKENS } from "../../harness/agent-app.ts";
 import { type BrokenLine, openBrokenLine } from "../../harness/broken-line.ts";
 import { createGate } from "../../harness/gate.ts";
+import { mountedUnder } from "../../harness/hosts.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { untilStopped } from "../../harness/scripted-agent.ts";
 
@@ -56,6 +57,17 @@ describe("submit", () => {
       result: { output: "You said: Hello" },
     });
   });
+
+  it.each([[["polling"]], [["websocket"]], [["polling", "websocket"]]] as const)(
+    "reaches a service that an application has mounted under a path of its own, over %j",
+    async (transports) => {
+      await using mounted = await mountedUnder("/desk/agent", service.app.surface("agent"));
+      for (const baseURL of [mounted.url, `${mounted.url}/`]) {
+        const query = connect({ baseURL, transports }).submit({ agentId: "helper", prompt: "Hello" });
+        expect(await textOf(query)).toBe("You said: Hello");
+      }
+    },
+  );
 
   it("continues a conversation, and a session", async () => {
     const client = connect();
