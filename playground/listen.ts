@@ -14,7 +14,7 @@ export async function listen(
   surface?: Parameters<typeof attach>[1],
 ): Promise<Listening> {
   const server = createServer(listener);
-  const upgraded = surface && attach(server, surface).open;
+  const attached = surface && attach(server, surface);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -22,8 +22,8 @@ export async function listen(
     async [Symbol.asyncDispose]() {
       const closed = once(server, "close");
       server.close();
+      attached?.close();
       server.closeAllConnections();
-      for (const socket of upgraded ?? []) socket.destroy();
       await closed;
     },
   };

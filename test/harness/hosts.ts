@@ -46,15 +46,15 @@ export async function listen(listener: NodeListener): Promise<Host & { readonly 
 /** A host application that has the surface under a path, with its realtime channel. Closing cuts whatever is still open. */
 export async function mountedUnder(under: string, surface: Surface): Promise<AsyncDisposable & { readonly url: string }> {
   const host = createServer(express().use(under, toNodeHandler(surface))).listen(0, "127.0.0.1");
-  const { open } = attach(host, surface, { under });
+  const attached = attach(host, surface, { under });
   await once(host, "listening");
   return {
     url: `http://127.0.0.1:${(host.address() as AddressInfo).port}${under}`,
     async [Symbol.asyncDispose]() {
       const closed = once(host, "close");
       host.close();
+      attached.close();
       host.closeAllConnections();
-      for (const socket of open) socket.destroy();
       await closed;
     },
   };

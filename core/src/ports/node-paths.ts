@@ -9,7 +9,7 @@ import { definePort, type Port } from "../port.ts";
 export interface NodePaths {
   /**
    * Answer one path of one surface until the returned function is called. The path is matched as it is spelled, and goes before a route of
-   * the same path. Throws a sentence when it is already served. On fetch hosts, which have no Node request, nothing is served.
+   * the same path. Throws a sentence when it is already served. `surface.fetch` has no Node request and serves none of it; `attach` does.
    */
   serve(path: NodePath): () => void;
 }

@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server } from "node:http";
 import { isIPv6 } from "node:net";
 import type { App } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
@@ -62,22 +62,17 @@ interface Listener extends Pick<Listeners, "drain"> {
 async function openListener(app: App, surface: string, address: ListenAddress): Promise<Listener> {
   const target = app.surface(surface);
   const handler = toNodeHandler(target);
-  const polls = new Set<ServerResponse>();
   let isDraining = false;
   const server = createServer(
     { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS },
     (request, response) => {
       if (isDraining) response.shouldKeepAlive = false;
-      if (target.isHeldOpen(request)) {
-        polls.add(response);
-        response.once("close", () => polls.delete(response));
-      }
       handler(request, response);
     },
   );
-  const { open: upgraded } = attach(server, target);
+  const { open: held } = attach(server, target);
   const endHeld = () => {
-    for (const held of [...polls, ...upgraded]) held.destroy();
+    for (const each of held) each.destroy();
   };
   const port = await listen(server, surface, address);
 
@@ -90,7 +85,7 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
       const workEnds = working.catch(() => {}).then(() => setTimeout(() => (isWorking = false), LAST_WORDS_MS));
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const countOthers = (tell: (others: number) => void) =>
-        server.getConnections((_error, count) => tell(Math.max(count - polls.size - upgraded.size, 0)));
+        server.getConnections((_error, count) => tell(Math.max(count - held.size, 0)));
       // Nothing is kept per request for this: connections that become idle are looked for now that it matters.
       const sweep = setInterval(() => {
         if (!isWorking) target.endEventStreams();

@@ -5,6 +5,8 @@ import type { Duplex } from "node:stream";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type App, createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
 import { attach, refuseUpgrade, toNodeHandler } from "@portico/core/node";
+import { H3 } from "h3";
+import { toNodeHandler as h3ToNode } from "h3/node";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { listen } from "../../harness/hosts.ts";
@@ -115,6 +117,45 @@ describe("attached to a server, a surface", () => {
     expect(host.server.listenerCount("upgrade")).toBe(1);
   });
 
+  it("takes requests of its paths from a host whose handlers get web requests, and leaves the host all others", async () => {
+    await using app = await open();
+    app.paths.serve(path("/live/"));
+    const host = new H3().get("/own", () => "own").mount("/agent", { fetch: app.surface("agent").fetch });
+    await using served = await attached(app, { agent: "/agent" }, createServer(h3ToNode(host)));
+    expect(await served.get("/agent/live/?n=1")).toContain("served GET /live/?n=1");
+    expect(await served.get("/agent/shared/")).toContain('"route"');
+    expect(await served.get("/live/")).not.toContain("served");
+    expect(await served.get("/own")).toContain("own");
+  });
+
+  it("knows which requests are held", async () => {
+    await using app = await open();
+    const held = Promise.withResolvers<() => void>();
+    app.paths.serve({ ...path("/live/"), request: (_request, response) => held.resolve(() => response.end("at last")) });
+    await using host = await attached(app);
+    const answer = host.get("/live/");
+    const end = await held.promise;
+    const [response] = host.attachment.open;
+    const closed = once(response!, "close");
+    end();
+    expect(await answer).toContain("at last");
+    await closed;
+    expect(host.attachment.open.size).toBe(0);
+  });
+
+  it("cuts what is open when its attachment is closed, and takes nothing more", async () => {
+    await using app = await open();
+    const came = { request: Promise.withResolvers<void>(), upgrade: Promise.withResolvers<void>() };
+    app.paths.serve({ ...path("/live/"), request: () => came.request.resolve(), upgrade: () => came.upgrade.resolve() });
+    await using host = await attached(app);
+    const answers = [host.get("/live/"), host.upgrade("/live/")];
+    await Promise.all([came.request.promise, came.upgrade.promise]);
+    expect(host.attachment.open.size).toBe(2);
+    host.attachment.close();
+    expect(await Promise.all(answers)).toEqual(["", ""]);
+    expect(host.server.listenerCount("upgrade")).toBe(0);
+  });
+
   it("knows which upgraded connections are open", async () => {
     await using app = await open();
     const taken = Promise.withResolvers<{ readonly end: () => void }>();
@@ -191,6 +232,7 @@ describe("attached to a server, a surface", () => {
     app.paths.serve(path("/live/"));
     const server = createServer(toNodeHandler(app.surface("agent")));
     const { shouldUpgradeCallback } = server as { shouldUpgradeCallback?: unknown };
+    const requestListeners = server.listeners("request");
     await using host = await attached(app, { agent: "" }, server);
     const second = attach(server, app.surface("workflow"));
     second.detach();
@@ -198,6 +240,7 @@ describe("attached to a server, a surface", () => {
     host.attachment.detach();
     host.attachment.detach();
     expect(server.listenerCount("upgrade")).toBe(0);
+    expect(server.listeners("request")).toEqual(requestListeners);
     expect((server as { shouldUpgradeCallback?: unknown }).shouldUpgradeCallback).toBe(shouldUpgradeCallback);
     expect(await host.upgrade("/live/")).toContain("served GET /live/");
     attach(server, app.surface("agent"));
