@@ -260,6 +260,24 @@ describe("presets", () => {
     expect(await (await app.fetch(new Request("http://test/hello"))).json()).toBe("Ahoy");
   });
 
+  it("leave out plugins and adapters of what they extend by name: their paths are unknown, their ports empty", async () => {
+    const own = { name: "own", extends: base({ home: "tent" }), plugins: [route("other", { path: "/other", text: "Hi" })] };
+    await using app = await createApp({ ...own, without: ["hello", "fixed ada"] });
+    expect([app.has(house), app.port(guests)]).toEqual([true, []]);
+    expect((await app.fetch(new Request("http://test/hello"))).status).toBe(404);
+    expect(await (await app.fetch(new Request("http://test/other"))).json()).toBe("Hi");
+  });
+
+  it.each([
+    ["helo", 'Preset "own" leaves out "helo", which what it extends does not have; did you mean "hello"?'],
+    ["own-plugin", 'Preset "own" leaves out "own-plugin", which what it extends does not have'],
+  ])("cannot leave out what they do not extend: %s", async (name, sentence) => {
+    const plugins = [route("own-plugin", { path: "/own", text: "Hi" })];
+    await expect(createApp({ name: "own", extends: base({ home: "tent" }), plugins, without: [name] })).rejects.toThrow(
+      new Error(sentence),
+    );
+  });
+
   it("keep what they do not replace", async () => {
     await using app = await createApp({ name: "own", extends: base({ home: "tent" }) });
     expect(app.port(house)).toBe("tent");
