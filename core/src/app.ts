@@ -9,7 +9,7 @@ import type { Needs, Port } from "./port.ts";
 import { clock, ids, nodePaths, telemetry } from "./ports/index.ts";
 import { flattenPreset, type Preset } from "./preset.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
-import type { Scope } from "./scope.ts";
+import type { PluginScope, Scope } from "./scope.ts";
 import { createSurface, type Fetch, type Surface, type SurfaceBuilder } from "./surface.ts";
 
 /** A preset running. */
@@ -60,7 +60,8 @@ export async function createApp(preset: Preset): Promise<App> {
       surfaces.set(surface, known);
       return known;
     };
-    for (const plugin of plugins) await install(plugin, container, surfaceOf, scope);
+    const pluginScope = { ...scope, plugins: plugins.map((plugin) => plugin.name) };
+    for (const plugin of plugins) await install(plugin, container, surfaceOf, pluginScope);
     for (const surface of served.surfaces) surfaceOf(surface);
     await ready();
     // The last to be opened: nothing that a source reads from is closed before its readers are gone.
@@ -102,7 +103,7 @@ async function install(
   plugin: Plugin,
   container: Container,
   surfaceOf: (name: string) => SurfaceBuilder,
-  scope: Scope,
+  scope: PluginScope,
 ): Promise<void> {
   const { spec } = plugin;
   assertFilled(`Plugin "${spec.name}"`, spec.needs, container);

@@ -70,7 +70,7 @@ export {
   reply,
   type Say,
 } from "./route.ts";
-export type { Scope } from "./scope.ts";
+export type { PluginScope, Scope } from "./scope.ts";
 export { Secret } from "./secret.ts";
 export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";
 export { isStoreAway } from "./store-away.ts";

@@ -1,7 +1,7 @@
 import type { GenericSchema, InferInput, InferOutput } from "valibot";
 import type { Given, Needs } from "./port.ts";
 import type { Contract, Guards, Handlers } from "./route.ts";
-import type { Scope } from "./scope.ts";
+import type { PluginScope } from "./scope.ts";
 
 type Schema = GenericSchema<any, any>;
 
@@ -17,7 +17,7 @@ export interface PluginSpec<N extends Needs, S extends Schema, C extends Contrac
   setup(
     given: Given<N>,
     config: InferOutput<S>,
-    scope: Scope,
+    scope: PluginScope,
   ): Handlers<NoInfer<C>, NoInfer<G>> | Promise<Handlers<NoInfer<C>, NoInfer<G>>>;
 }
 

@@ -8,3 +8,9 @@ export interface Scope {
    */
   onReady(run: () => unknown): void;
 }
+
+/** What plugins get: the same, and which plugins there are. */
+export interface PluginScope extends Scope {
+  /** Names of all plugins of the app, in the order in which they are set up: for what tells its callers what there is. */
+  readonly plugins: readonly string[];
+}

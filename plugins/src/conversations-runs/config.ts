@@ -14,13 +14,13 @@ const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(1000));
 export const conversationsRunsConfig = v.strictObject({
   /** What the handshake reports of the service; default: `0.0.0`. */
   version: v.optional(v.string(), "0.0.0"),
-  /** What the handshake reports of the areas beside this one. */
+  /** What the handshake reports of the areas beside this one; default: whether the area's plugin stands in the app. */
   capabilities: v.optional(
     v.strictObject({
-      webhookManagement: v.optional(v.boolean(), false),
-      media: v.optional(v.boolean(), false),
-      attachments: v.optional(v.boolean(), false),
-      safeTokens: v.optional(v.boolean(), false),
+      webhookManagement: v.optional(v.boolean()),
+      media: v.optional(v.boolean()),
+      attachments: v.optional(v.boolean()),
+      safeTokens: v.optional(v.boolean()),
     }),
     {},
   ),

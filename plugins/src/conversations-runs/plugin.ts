@@ -21,7 +21,8 @@ export const conversationsRuns = definePlugin({
   needs: { runtime: turnRuntime, log: ports.log, identity: ports.identity, agents: ports.agents, clock: ports.clock },
   contract: conversationsRunsContract,
   guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
-  setup(given, settings) {
+  setup(given, settings, { plugins }) {
+    const capabilities = capabilitiesOf(plugins, settings.capabilities);
     const { agents, log, clock, runtime } = given;
     const { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, files } = runtime;
 
@@ -59,7 +60,7 @@ export const conversationsRuns = definePlugin({
         serverInstanceId,
         version: settings.version,
         identity: { ...(who.userId !== undefined && { userId: who.userId }), role: who.role },
-        capabilities: { ...settings.capabilities, realtime: true },
+        capabilities,
       }),
 
       agents: async () => ({ agents: (await agents.list()).map((agent) => toAgentSummary(agent, desk.isBusy(agent.id))) }),
@@ -217,6 +218,26 @@ function notAnId(error: unknown): undefined {
 function toTurnFile(reference: string, file: ports.UserFile | undefined): TurnFile | undefined {
   return file && { reference, name: file.name, mimeType: file.mimeType, size: file.size };
 }
+
+/** What a setting says wins: an area may be there, and not for everybody. */
+function capabilitiesOf(plugins: readonly string[], said: Partial<Record<keyof typeof AREAS, boolean | undefined>>) {
+  const has = (capability: keyof typeof AREAS) => said[capability] ?? plugins.includes(AREAS[capability]);
+  return {
+    webhookManagement: has("webhookManagement"),
+    media: has("media"),
+    attachments: has("attachments"),
+    realtime: true,
+    safeTokens: has("safeTokens"),
+  };
+}
+
+/** The plugins whose areas the handshake tells of (open points 4). */
+const AREAS = {
+  webhookManagement: "agent-webhook",
+  media: "attachments-media",
+  attachments: "attachments-media",
+  safeTokens: "safe-tokens",
+} as const;
 
 function raise(error: () => Error): never {
   throw error();

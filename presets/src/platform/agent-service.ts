@@ -35,7 +35,8 @@ export function agentService(
     plugins: [
       conversationsRuns({
         version: VERSION,
-        capabilities: { safeTokens: true, webhookManagement: management, media: true, attachments: true },
+        // The area is there, and cannot be managed.
+        capabilities: management ? {} : { webhookManagement: false },
       }),
       attachmentsMedia({}),
       agentWebhook({ mode: settings.instance.mode, management }),

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { ports } from "@portico/core";
+import { definePlugin, ports } from "@portico/core";
 import { createRuns } from "@portico/plugins/conversations-runs/runs";
+import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AgentClient, type AgentService, type Holder, startAgentService } from "../../harness/agent-app.ts";
 
@@ -318,5 +319,17 @@ describe("GET /api/handshake (open points 4)", () => {
     const again = await other.call("service", "GET", "/api/handshake");
     expect(again.body.identity).toEqual({ role: "service" });
     expect(again.body.serverInstanceId).not.toBe(body.serverInstanceId);
+  });
+
+  it.each([
+    ["agent-webhook", ["webhookManagement"]],
+    ["attachments-media", ["media", "attachments"]],
+    ["safe-tokens", ["safeTokens"]],
+  ])("tells of an area by whether its plugin stands in the app: %s", async (name, told) => {
+    const area = definePlugin({ name, config: v.strictObject({}), needs: {}, contract: {}, setup: () => ({}) });
+    await using other = await startAgentService({ plugins: [area({})] });
+    const { capabilities } = (await other.call("owner", "GET", "/api/handshake")).body;
+    expect(Object.keys(capabilities).filter((each) => capabilities[each])).toEqual(expect.arrayContaining(["realtime", ...told]));
+    expect(Object.values(capabilities).filter(Boolean)).toHaveLength(1 + told.length);
   });
 });
