@@ -12,6 +12,8 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** JavaScript that runs before the command, in its process. */
   readonly before?: string;
+  /** A program that starts a preset of its own, in place of `portico start`. */
+  readonly program?: string | undefined;
 }
 
 export interface CommandResult {
@@ -85,7 +87,8 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   const around = { ...options, cwd };
   if (options.config !== undefined)
     writeFileSync(join(cwd, "portico.config.json"), JSON.stringify(options.config), { mode: 0o600 });
-  const child = launch(["start", "--json", ...(options.args ?? [])], around);
+  const start = options.program === undefined ? ["start"] : [];
+  const child = launch([...start, "--json", ...(options.args ?? [])], around);
   const output = collect(child);
   const exited = exitOf(child);
   const ready = await readyOf(child, output, exited).catch((error: unknown) => {
@@ -95,7 +98,7 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   });
 
   const dataDir = join(cwd, ".portico");
-  const run = (...args: string[]) => runPortico(args, around);
+  const run = (...args: string[]) => runPortico(args, { ...around, program: undefined });
   return {
     pid: ready.pid,
     ready,
@@ -128,10 +131,13 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   };
 }
 
-function launch(args: readonly string[], { cwd, env, before }: CommandOptions & { readonly cwd: string }): ChildProcess {
+function launch(
+  args: readonly string[],
+  { cwd, env, before, program = LAUNCHER }: CommandOptions & { readonly cwd: string },
+): ChildProcess {
   const preload = before === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(before)}`];
   const bare = { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", PORTICO_AUTO_PROVIDERS: "false" };
-  return spawn(process.execPath, [...preload, LAUNCHER, ...args], {
+  return spawn(process.execPath, [...preload, program, ...args], {
     cwd,
     env: { ...bare, ...env },
     stdio: ["ignore", "pipe", "pipe"],

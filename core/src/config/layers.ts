@@ -8,6 +8,8 @@ import type { ConfigShape } from "./shape.ts";
 export interface ConfigSources {
   /** The configuration file, already read: `path` is absolute, `content` is what it holds. */
   readonly file?: { readonly path: string; readonly content: unknown } | undefined;
+  /** What code gives in place of a configuration file. */
+  readonly options?: unknown;
   /** An empty variable counts as unset. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   readonly flags?: readonly ConfigFlag[] | undefined;
@@ -40,6 +42,9 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
   const origins = new Map<string, Origin>();
   const problems: ConfigProblem[] = [];
   const env = sources.env ?? {};
+  const { file } = sources;
+  const content = file ? file.content : sources.options;
+  const first: Origin = file ? { label: `file ${file.path}`, base: dirname(file.path) } : { label: "options", base: cwd };
 
   const originOf = (path: string): Origin => {
     for (let at = path; ; at = parentPath(at)) {
@@ -55,8 +60,7 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
 
   const layer = (at: ConfigShape, inFile: unknown, path: string, isParentThere: boolean): unknown => {
     let value = inFile;
-    if (value !== undefined && sources.file)
-      origins.set(path, { label: `file ${sources.file.path}`, base: dirname(sources.file.path) });
+    if (value !== undefined && content !== undefined) origins.set(path, first);
     const text = at.env === undefined ? undefined : env[at.env];
     if (text !== undefined && text !== "") {
       origins.set(path, { label: `environment ${at.env}`, base: cwd });
@@ -74,12 +78,14 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
     }
     if (!at.entries || (value !== undefined && !isPlainObject(value))) return value;
     const merged: Record<string, unknown> = { ...value };
-    const isThere = isParentThere && (value !== undefined || at.default !== undefined);
+    // A group that has to be there is reported by the keys that it lacks.
+    const isDue = isParentThere && at.isGroup && at.isRequired;
+    const isThere = isDue || (isParentThere && (value !== undefined || at.default !== undefined));
     for (const [key, entry] of at.entries) {
       const child = layer(entry, value && Object.hasOwn(value, key) ? value[key] : undefined, childPath(path, key), isThere);
       if (child !== undefined) merged[key] = child;
     }
-    return value === undefined && Object.keys(merged).length === 0 ? undefined : merged;
+    return value === undefined && !isDue && Object.keys(merged).length === 0 ? undefined : merged;
   };
 
   const settle = (at: ConfigShape, value: unknown, path: string): unknown => {
@@ -97,10 +103,8 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
     return Object.fromEntries(settled);
   };
 
-  const content = sources.file?.content;
   const isUsable = content === undefined || isPlainObject(content) || !shape.entries;
-  if (!isUsable)
-    problems.push({ path: "", expected: "an object", found: foundKind(content), source: `file ${sources.file?.path}` });
+  if (!isUsable) problems.push({ path: "", expected: "an object", found: foundKind(content), source: first.label });
   // A configuration that nothing is written in is an empty one, not none.
   const written = layer(shape, (isUsable ? content : undefined) ?? (shape.entries ? {} : undefined), "", true);
   const settled = settle(shape, written, "");

@@ -9,6 +9,8 @@ export interface ConfigShape {
   readonly expected: string;
   /** Keys of an object; undefined where it is none. */
   readonly entries: ReadonlyMap<string, ConfigShape> | undefined;
+  /** Whether these entries are all that it can be: no choice among several objects. */
+  readonly isGroup: boolean;
   /** Whether keys that are not among the entries are refused. */
   readonly isStrict: boolean;
   /** What each item of a list or each value of a record looks like. */
@@ -68,6 +70,7 @@ const MAY_BE_ABSENT = new Set(["optional", "exact_optional", "nullish", "undefin
 const ANY: ConfigShape = {
   expected: "a value",
   entries: undefined,
+  isGroup: false,
   isStrict: false,
   each: undefined,
   isList: false,
@@ -150,6 +153,7 @@ function objectShape(schema: SchemaParts, depth: number): ConfigShape {
     ...ANY,
     takes: new Set(),
     entries: new Map(entries),
+    isGroup: true,
     isStrict: schema.type === "strict_object",
     expected: "an object",
   };

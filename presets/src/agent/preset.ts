@@ -4,7 +4,9 @@ import { agentService } from "../platform/agent-service.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { standaloneAdapters } from "../platform/standalone-adapters.ts";
 
+export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
+export { readPlatformOptions } from "../platform/read-platform-options.ts";
 export { type AgentConfig, agentSchema } from "./config.ts";
 
 /** The agent service alone: surface `agent`. */

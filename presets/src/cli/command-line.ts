@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
-import type { ArgsDef, CommandDef } from "citty";
+import type { ArgsDef, CommandDef, CommandMeta } from "citty";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 
 export interface FoundCommand {
   readonly command: CommandDef;
-  /** `portico token` for `issue`; undefined for the first command of all. */
+  /** `portico token` for `issue`; undefined for the root. */
   readonly parentName: string | undefined;
   /** What follows the command's name. */
   readonly args: readonly string[];
@@ -12,12 +12,12 @@ export interface FoundCommand {
 }
 
 /**
- * The command that a command line names, checked strictly: citty takes unknown flags and surplus words in silence, and a misspelt
+ * The command of `root` that a command line names, checked strictly: citty takes unknown flags and surplus words in silence, and a misspelt
  * `--data-dri` would start on the wrong directory. Throws CommandFailed (64).
  */
 export async function findCommand(root: CommandDef, line: readonly string[]): Promise<FoundCommand> {
   let command = root;
-  let names = ["portico"];
+  let names = [nameOf(root)];
   let args = line;
   for (;;) {
     const children = await resolved(command.subCommands);
@@ -35,6 +35,11 @@ export async function findCommand(root: CommandDef, line: readonly string[]): Pr
   const wantsHelp = (optionsEnd < 0 ? args : args.slice(0, optionsEnd)).some(isHelp);
   if (!wantsHelp) await checkArguments(((await resolved(command.args)) ?? {}) as ArgsDef, args, names);
   return found(command, names, args, wantsHelp);
+}
+
+/** What a program is called: commands are written down with their names. */
+export function nameOf({ meta }: CommandDef<any>): string {
+  return (meta as CommandMeta | undefined)?.name ?? "";
 }
 
 function found(command: CommandDef, names: readonly string[], args: readonly string[], wantsHelp: boolean): FoundCommand {

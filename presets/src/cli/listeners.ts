@@ -16,6 +16,9 @@ export interface Listeners {
   drain(graceMs: number, working?: Promise<unknown>): Promise<number>;
 }
 
+/** Where a surface listens of which nothing is said (open points 1). */
+const THIS_MACHINE: ListenAddress = { host: "127.0.0.1", port: 0 };
+
 /** Longest wait for a request's head. Bodies and answers may take as long as they take: each area has its own limits on silence. */
 const HEADERS_MS = 30_000;
 /** Longer than load balancers usually keep an idle connection, so that the closing is theirs. */
@@ -37,9 +40,7 @@ export async function openListeners(app: App, addresses: Readonly<Record<string,
     (await Promise.all(open.map((listener) => listener.drain(graceMs, working)))).reduce((sum, cut) => sum + cut, 0);
   try {
     for (const surface of app.surfaces) {
-      const address = addresses[surface];
-      if (!address) throw new Error(`The preset has no address for the surface "${surface}"`);
-      open.push(await openListener(app, surface, address));
+      open.push(await openListener(app, surface, addresses[surface] ?? THIS_MACHINE));
     }
   } catch (error) {
     await drain(0);

@@ -4,12 +4,12 @@ import type { ListenAddress } from "../settings/listen.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 
-/** A preset that `portico start` can run. */
-export interface StartablePreset {
+/** A preset that can be run as a service. */
+export interface StartablePreset<T extends PlatformSettings = PlatformSettings> {
   readonly name: string;
-  readonly build: (options: PlatformOptions) => Preset;
-  /** Where each of its surfaces listens. */
-  readonly addresses: (settings: PlatformSettings) => Readonly<Record<string, ListenAddress>>;
+  readonly build: (options: PlatformOptions<T>) => Preset;
+  /** Where its surfaces listen. One that is not among them listens on this machine alone, on a port that the system chooses. */
+  readonly addresses: (settings: T) => Readonly<Record<string, ListenAddress>>;
 }
 
 /** What the command line starts when nothing is named. */
@@ -40,9 +40,10 @@ export async function loadPreset(name: string): Promise<StartablePreset> {
     const built = PRESET_NAMES.filter((each) => PRESETS[each]?.load);
     throw new CommandFailed(`The preset "${name}" is not built yet; there are ${built.join(", ")}`, EXIT.usage);
   }
-  return {
-    name,
-    build: await entry.load(),
-    addresses: ({ proxy, agent, workflow }) => ({ proxy: proxy.listen, agent: agent.listen, workflow: workflow.listen }),
-  };
+  return { name, build: await entry.load(), addresses: platformAddresses };
+}
+
+/** Where the surfaces of a platform listen. */
+export function platformAddresses({ proxy, agent, workflow }: PlatformSettings): Readonly<Record<string, ListenAddress>> {
+  return { proxy: proxy.listen, agent: agent.listen, workflow: workflow.listen };
 }

@@ -35,9 +35,9 @@ export interface MadeToken {
  * Run a preset until it is asked to stop; answers the exit code. `settings` is read after the wish to stop can be heard, `announce` is
  * called when everything listens. Throws CommandFailed where the start fails; everything that was opened is closed then.
  */
-export async function serve(
-  preset: StartablePreset,
-  read: () => Promise<{ readonly settings: PlatformSettings }>,
+export async function serve<T extends PlatformSettings>(
+  preset: StartablePreset<T>,
+  read: () => Promise<{ readonly settings: T }>,
   announce: (service: Service) => void,
 ): Promise<number> {
   const stop = listenForStop();
@@ -67,9 +67,9 @@ async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-async function start(
-  preset: StartablePreset,
-  settings: PlatformSettings,
+async function start<T extends PlatformSettings>(
+  preset: StartablePreset<T>,
+  settings: T,
   stop: StopRequest,
   undo: (() => unknown)[],
 ): Promise<Service> {

@@ -8,6 +8,12 @@ export const settingsFlags = {
   "data-dir": { type: "string", valueHint: "dir", description: "Data directory; default: .portico in this folder" },
 } as const;
 
+/** The flags of whatever starts a service. */
+export const startFlags = {
+  ...settingsFlags,
+  json: { type: "boolean", description: "Write one line of JSON to standard output when everything listens, and nothing else" },
+} as const;
+
 export interface SettingsFlags {
   readonly config?: string | undefined;
   readonly "data-dir"?: string | undefined;

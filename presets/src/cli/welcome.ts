@@ -14,7 +14,7 @@ export function welcome(service: Service, version: string): string {
   const { preset, urls, console, providers, directory } = service;
   const width = Math.max(...Object.keys(urls).map((name) => name.length));
   const surfaces = Object.entries(urls).map(
-    ([name, url]) => `  ${name.padEnd(width)}  ${url}  (${PURPOSES[name] ?? "no description"})`,
+    ([name, url]) => `  ${name.padEnd(width)}  ${url}${PURPOSES[name] ? `  (${PURPOSES[name]})` : ""}`,
   );
   const first = providers[0];
   return [

@@ -14,7 +14,9 @@ import { workflowService } from "../platform/workflow-service.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { proxy } from "../proxy/preset.ts";
 
+export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
+export { readPlatformOptions } from "../platform/read-platform-options.ts";
 export { type LocalConfig, localSchema } from "./config.ts";
 
 /** Everything for one person on one machine: surfaces `proxy`, `workflow` and `agent`. */

@@ -6,9 +6,9 @@ import type { ServedProvider } from "./provider-choice.ts";
 /** Surface name to URL. Ports may be assigned long after a preset was built: it is asked each time anew. */
 export type Listeners = () => Readonly<Record<string, string>>;
 
-/** What a platform preset is built from. */
-export interface PlatformOptions {
-  readonly settings: PlatformSettings;
+/** What a platform preset is built from; `T` has the keys of a preset of one's own beside the platform's. */
+export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> {
+  readonly settings: T;
   /** From `chooseProviders`. */
   readonly providers: readonly ServedProvider[];
   /** Whether requests should come in now; default: always. */

@@ -5,7 +5,9 @@ import { logFormat } from "../platform/log-format.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { storageAdapters } from "../platform/storage-adapters.ts";
 
+export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
+export { readPlatformOptions } from "../platform/read-platform-options.ts";
 export { type ProxyConfig, proxySchema } from "./config.ts";
 
 /** The model proxy alone: surface `proxy`. */

@@ -10,7 +10,9 @@ import { standaloneAdapters } from "../platform/standalone-adapters.ts";
 import { workflowService } from "../platform/workflow-service.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 
+export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
+export { readPlatformOptions } from "../platform/read-platform-options.ts";
 export { type WorkflowConfig, workflowSchema } from "./config.ts";
 
 /** The workflow service alone: surface `workflow`. Where there are agents, its nodes can give them turns; nobody else can. */

@@ -54,6 +54,30 @@ describe("sources of a configuration", () => {
     expect(loadConfig(schema, sources).value).toMatchObject({ greeting: "file", limit: 2, nested: { inner: { value: "flag" } } });
   });
 
+  it("options that code gives stand in the place of a file, and their paths start from the working directory", () => {
+    const sources = { options: { greeting: "code", folder: "own", limit: 1, key: { env: "SECRET" } }, cwd: "/srv" };
+    const { value, settings } = loadConfig(schema, { ...sources, env: { LIMIT: "2", SECRET: "s" } });
+    expect(value).toMatchObject({ greeting: "code", folder: "/srv/own", limit: 2, loud: false });
+    expect(value.key!.reveal()).toBe("s");
+    expect(Object.fromEntries(settings.map(({ path, source }) => [path, source]))).toMatchObject({
+      ...{ greeting: "options", folder: "options", limit: "environment LIMIT", loud: "default" },
+    });
+    expect(problems({ options: { greeting: 1, gretings: "x" } })).toEqual([
+      'gretings: expected no such key, found a string (options); did you mean "greeting"?',
+      "greeting: expected a string, found 1 (options)",
+    ]);
+  });
+
+  it("a group that has to be there is reported by the keys that it lacks, and one that may be absent is not", () => {
+    const host = v.strictObject({ folder: filePath(), port: v.optional(v.number(), 1), token: secretFromEnv("TOKEN") });
+    const group = v.strictObject({ host, guest: v.optional(host), way: v.union([host, v.strictObject({ near: v.boolean() })]) });
+    expect(problems({}, group)).toEqual([
+      "host.folder: expected a path, found nothing",
+      'host.token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing',
+      "way: expected an object, found nothing",
+    ]);
+  });
+
   it("a flag that was not given and an empty variable set nothing", () => {
     const sources = {
       file: file({ greeting: "file" }),

@@ -1,49 +1,94 @@
-import { flattenPreset, loadConfig } from "@portico/core";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { createApp } from "@portico/core";
 import OpenAI from "openai";
+import { readPlatformOptions } from "portico/proxy";
 import { describe, expect, it } from "vitest";
-import { start, team, teamSchema } from "../../../playground/own-preset.ts";
+import { team, teamSchema } from "../../../playground/own-preset.ts";
+import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { root } from "../../rooms/repository.ts";
 
-const env = { NOTEBOOK_TOKEN: "the-token", PORTICO_AUTO_PROVIDERS: "false", PORTICO_LOG_LEVEL: "silent" };
+const program = resolve(root, "playground/own-preset.ts");
+const env = { NOTEBOOK_TOKEN: "the-token" };
 
-describe("a preset of one's own", () => {
+describe("a preset of one's own, started by itself", () => {
   it("listens once per surface, and serves what it extends beside what it adds", async () => {
-    await using service = await start(env);
-    expect(Object.keys(service.urls)).toEqual(["proxy", "notebook"]);
-    const client = new OpenAI({ baseURL: `${service.urls["proxy"]}/v1`, apiKey: await service.issueToken() });
+    await using service = await startPortico({ program, env });
+    expect(Object.keys(service.ready.listeners)).toEqual(["proxy", "notebook"]);
+    const client = new OpenAI({ baseURL: service.url("proxy"), apiKey: await service.token("demo") });
     const answer = await client.chat.completions.create({ model: "demo", messages: [{ role: "user", content: "Hello" }] });
     expect(answer.choices[0]?.message.content).toContain("You said: Hello");
-    const notes = await fetch(`${service.urls["notebook"]}/notes`, { headers: { authorization: "Bearer the-token" } });
+    const notes = await fetch(`${service.url("notebook")}/notes`, { headers: { authorization: "Bearer the-token" } });
     expect(await notes.json()).toEqual({ notes: [] });
+    expect(await (await fetch(`${service.url("notebook")}/readyz`)).json()).toEqual({ status: "ready" });
   });
 
-  it("takes a large upload whose model comes last, without a data directory", async () => {
-    await using service = await start(env);
-    const content = "x".repeat(5 * 1024 * 1024);
-    const answer = await fetch(`${service.urls["proxy"]}/v1/messages`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-api-key": await service.issueToken() },
-      body: JSON.stringify({ messages: [{ role: "user", content }], max_tokens: 10, model: "demo" }),
-    });
-    expect(answer.status).toBe(200);
+  it("says where it runs as any service does, keeps others out of its data directory, and stops in order", async () => {
+    await using service = await startPortico({ program, env });
+    expect(JSON.parse(service.read("endpoints.json"))).toEqual({ pid: service.pid, listeners: service.ready.listeners });
+    const second = await runPortico([], { program, env, cwd: service.cwd });
+    expect([second.code, second.stdout]).toEqual([75, ""]);
+    expect(await service.stop()).toBe(0);
+    expect(existsSync(join(service.dataDir, "endpoints.json"))).toBe(false);
   });
 
-  it("replaces the adapters of its parent's single ports: nothing is kept on disk", () => {
-    const { adapters } = flattenPreset(team({ settings: loadConfig(teamSchema, { env }).value, providers: [] }));
-    const names = adapters.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(["records/memory", "secrets/memory", "clock/system"]));
-    expect(names.filter((name) => name.includes("sqlite") || name.includes("files"))).toEqual([]);
+  it("listens where its own settings say, from the file as from the environment", async () => {
+    const folder = temporaryFolder();
+    const config = { notebook: { token: { env: "THE_TOKEN" }, listen: { host: "127.0.0.2" } } };
+    await using service = await startPortico({ program, cwd: folder.path, config, env: { THE_TOKEN: "t" } });
+    expect(new URL(service.url("notebook")).hostname).toBe("127.0.0.2");
+    await service.stop();
+    folder.remove();
   });
 
-  it("reads the platform's keys and its own in one report", async () => {
-    const refused = await start({ PORTICO_PROXY_PORT: "x", NOTEBOOK_PAGE_SIZE: "2" }).catch((error: Error) => error.message);
-    expect(refused).toContain("proxy.listen.port: expected a whole number");
-    expect(refused).toContain("notebook.token: expected a string");
+  it("is told what is wrong with the platform's keys and its own in one report, with exit code 78", async () => {
+    const { code, stderr } = await runPortico([], { program, env: { PORTICO_PROXY_PORT: "x", NOTEBOOK_PAGE_SIZE: "2" } });
+    expect(code).toBe(78);
+    expect(stderr.split("\n").toSorted()).toEqual([
+      "",
+      'notebook.token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing',
+      'proxy.listen.port: expected a whole number from 0 to 65535, found "x" (environment PORTICO_PROXY_PORT)',
+    ]);
   });
 
-  it("is closed with its listeners", async () => {
-    const service = await start(env);
-    const url = service.urls["notebook"]!;
-    await service[Symbol.asyncDispose]();
-    await expect(fetch(`${url}/readyz`)).rejects.toThrow();
+  it.each([
+    [["--jsn"], 64, "Unknown option --jsn; did you mean --json? (see team --help)\n"],
+    [["more"], 64, 'Unexpected argument "more" (see team --help)\n'],
+  ])("is called %j: that is refused with one line", async (args, code, stderr) => {
+    expect(await runPortico(args, { program })).toEqual({ code, stdout: "", stderr });
+  });
+
+  it("explains itself under its own name", async () => {
+    const { code, stdout } = await runPortico(["--help"], { program });
+    expect(code).toBe(0);
+    expect(stdout).toContain("A model proxy for a team, and its notebook");
+    expect(stdout).toContain("USAGE team");
+  });
+});
+
+describe("a preset of one's own, embedded", () => {
+  it("is built from keys that code gives, the environment winning over them", async () => {
+    const folder = temporaryFolder();
+    const env = { NOTEBOOK_PAGE_SIZE: "2", PORTICO_AUTO_PROVIDERS: "false", PORTICO_LOG_LEVEL: "silent" };
+    const config = { dataDir: join(folder.path, "data"), notebook: { token: "mine", pageSize: 1 } };
+    await using app = await createApp(team(await readPlatformOptions(config, { schema: teamSchema, env })));
+    const call = (path: string, init?: RequestInit) =>
+      app.surface("notebook").fetch(
+        new Request(`http://desk.local${path}`, {
+          ...init,
+          headers: { authorization: "Bearer mine", "content-type": "application/json" },
+        }),
+      );
+    for (const title of ["a", "b", "c"]) await call("/notes", { method: "POST", body: JSON.stringify({ title, text: "" }) });
+    const { notes } = (await (await call("/notes")).json()) as { notes: { title: string }[] };
+    expect(notes.map(({ title }) => title)).toEqual(["a", "b"]);
+    await app.close();
+    folder.remove();
+  });
+
+  it("refuses keys that it does not have, in a line for each", async () => {
+    await expect(readPlatformOptions({ dataDri: "x" } as object, { env: {} })).rejects.toThrow(
+      'dataDri: expected no such key, found a string (options); did you mean "dataDir"?',
+    );
   });
 });

@@ -1,0 +1,32 @@
+import { VERSION } from "../platform/version.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+import type { StartablePreset } from "./preset-table.ts";
+import { serve } from "./serve.ts";
+import { welcome } from "./welcome.ts";
+
+export interface RunServiceOptions {
+  /** Write one line of JSON to standard output when everything listens, and nothing else (open points 1). */
+  readonly json: boolean;
+}
+
+/** Run a preset until SIGTERM or SIGINT, tell whoever started it where it listens, and end the process. Throws as `serve` does. */
+export async function runService<T extends PlatformSettings>(
+  preset: StartablePreset<T>,
+  read: () => Promise<{ readonly settings: T }>,
+  { json }: RunServiceOptions,
+): Promise<never> {
+  const exitCode = await serve(preset, read, (service) => {
+    const { urls, madeTokens, directory } = service;
+    const listeners = Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url }]));
+    process.stdout.write(
+      json ? `${JSON.stringify({ event: "ready", pid: process.pid, listeners })}\n` : welcome(service, VERSION),
+    );
+    // Only a person in front of a terminal sees it; a log file would keep it.
+    if (!process.stderr.isTTY) return;
+    for (const { of, token } of madeTokens) {
+      const name = of === "agent" ? "Agent service token" : "Workflow service token";
+      process.stderr.write(`${name}, shown this once (kept in ${directory.credentials}): ${token.reveal()}\n`);
+    }
+  });
+  process.exit(exitCode);
+}

@@ -1,0 +1,48 @@
+import { defineCommand } from "citty";
+import type { GenericSchema } from "valibot";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { platformAddresses, type StartablePreset } from "./preset-table.ts";
+import { readSettings } from "./read-settings.ts";
+import { runCommandLine } from "./run-command-line.ts";
+import { runService } from "./run-service.ts";
+import { startFlags } from "./settings-flags.ts";
+
+export { listenSchema, type ListenAddress } from "../settings/listen.ts";
+export type { PlatformOptions } from "../platform/platform-options.ts";
+
+/** A preset of one's own, with how to start it. */
+export interface OwnPreset<T extends PlatformSettings> extends Pick<StartablePreset<T>, "name" | "build"> {
+  /** What it does, for `--help`. */
+  readonly description?: string;
+  /** Every key of a platform, and its own: `v.strictObject({ ...proxySchema.entries, notebook: notebookConfig })`. */
+  readonly schema: GenericSchema<any, T>;
+  /**
+   * Where surfaces of its own listen; those of a platform are known. One of which nothing is said listens on this machine alone, on a port
+   * that the system chooses.
+   */
+  readonly addresses?: StartablePreset<T>["addresses"];
+}
+
+/**
+ * Run a preset of one's own as `portico start` runs its presets: settings from flags, environment and configuration file, a data directory with
+ * its lock and `endpoints.json`, one listener per surface, the ready line, an orderly stop. Ends the process, with the same exit codes.
+ *
+ * @param args default: those of the process. The flags are `--config`, `--data-dir`, `--json` and `--help`.
+ */
+export async function startPreset<T extends PlatformSettings>(
+  { name, description, schema, build, addresses }: OwnPreset<T>,
+  args: readonly string[] = process.argv.slice(2),
+): Promise<void> {
+  const command = defineCommand({
+    meta: { name, description: description ?? `Start the preset ${name} and run it until SIGTERM or SIGINT` },
+    args: startFlags,
+    async run({ args: flags }) {
+      const preset: StartablePreset<T> = {
+        ...{ name, build },
+        addresses: (settings) => ({ ...platformAddresses(settings), ...addresses?.(settings) }),
+      };
+      await runService(preset, () => readSettings(flags, schema), { json: flags.json ?? false });
+    },
+  });
+  await runCommandLine(command, args);
+}
