@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { H3, type H3Event } from "h3";
+import { H3, H3Event } from "h3";
 import { toNodeHandler } from "srvx/node";
 import { answerFetch } from "./http/answer-fetch.ts";
 import { answerNode } from "./http/answer-node.ts";
@@ -70,7 +70,8 @@ export function createSurface(
   const h3 = new H3({ silent: true, allowMalformedURL: true });
   h3.all("/**", (event: H3Event) => answerFetch(unmatched, event.req, {}, services));
 
-  const routed: Fetch = (request) => h3.fetch(request as never);
+  // Not by h3's own fetch: that takes only instances of the global Response of this moment for answers, and hosts replace it, as Hono's on Node does.
+  const routed: Fetch = async (request) => (await h3.handler(new H3Event(request as never, undefined, h3))) as Response;
   const refused: Fetch = (request) => answerFetch(unmatched, request, {}, services, "origin_not_allowed");
   const fetch = options ? withOrigins(routed, options, refused) : routed;
   const overFetch = toNodeHandler((request) => fetch(request)) as NodeListener;

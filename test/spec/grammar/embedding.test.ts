@@ -1,7 +1,10 @@
 import { createServer } from "node:http";
+import middie from "@fastify/middie";
+import { getRequestListener } from "@hono/node-server";
 import { createApp, defineContract, defineErrors, definePlugin, reply } from "@portico/core";
 import { toNodeHandler } from "@portico/core/node";
 import express from "express";
+import fastify from "fastify";
 import { H3 } from "h3";
 import { toNodeHandler as h3ToNode } from "h3/node";
 import { Hono } from "hono";
@@ -63,11 +66,23 @@ const hosts: Record<
     const host = new Hono().get("/own", (context) => context.text("own")).mount("/svc", fetch);
     return inProcess((request) => host.fetch(request));
   },
+  "Hono on Node, which puts classes of its own in the place of the global Request and Response": (fetch) => {
+    const host = new Hono().get("/own", (context) => context.text("own")).mount("/svc", fetch);
+    return onNode(getRequestListener(host.fetch));
+  },
+  Fastify: async (_fetch, node) => {
+    const host = fastify();
+    host.get("/own", () => "own");
+    await host.register(middie);
+    host.use("/svc", node);
+    await host.ready();
+    return onNode(host.routing);
+  },
   Express: (_fetch, node) => {
     const host = express()
       .get("/own", (_request, response) => void response.send("own"))
-      .use("/svc", node as never);
-    return onNode(host as never);
+      .use("/svc", node);
+    return onNode(host);
   },
   "bare node:http": (_fetch, node) => {
     const server = createServer((request, response) => {
