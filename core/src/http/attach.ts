@@ -6,17 +6,19 @@ import { refuseUpgrade } from "./refuse-upgrade.ts";
 export interface Attachment {
   /**
    * What the surface answers beside its routes and is not over: upgraded connections, and requests that are held until there is something to
-   * tell. `server.close()` waits for them, and `server.closeAllConnections()` does not know the former: whoever closes the server ends them
-   * with `close`, or closes the app first.
+   * tell. `server.close()` waits for them, and `server.closeAllConnections()` does not know the former.
    */
   readonly open: ReadonlySet<Duplex | ServerResponse>;
   /** Take nothing further for this surface. What is open stays. */
   detach(): void;
-  /** Take nothing further for this surface, and cut what is open. */
+  /**
+   * For a server that is about to stop: take nothing further for this surface, cut what is open, and end the surface's event streams. The requests
+   * that are left end by themselves, so that `server.close()` comes to an end, and the app may be closed after it.
+   */
   close(): void;
 }
 
-type Attachable = Pick<Surface, "node" | "upgrade" | "isHeldOpen">;
+type Attachable = Pick<Surface, "node" | "upgrade" | "isHeldOpen" | "endEventStreams">;
 
 /**
  * Hand to a surface what it answers on Node itself, as realtime channels do: the server's WebSocket upgrades and requests on those paths. They
@@ -38,6 +40,7 @@ export function attach(server: Server, surface: Attachable, { under = "" }: { re
     close() {
       detach();
       for (const each of attached.open) each.destroy();
+      surface.endEventStreams();
     },
   };
 }

@@ -156,6 +156,19 @@ describe("attached to a server, a surface", () => {
     expect(host.server.listenerCount("upgrade")).toBe(0);
   });
 
+  it("ends its event streams when its attachment is closed, so that the server's close comes to an end", async () => {
+    await using app = await open();
+    await using host = await attached(app);
+    const closed = once(host.server, "close");
+    const { body } = await fetch(`${host.origin}/ticks`, { headers: { connection: "close" } });
+    const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader.read()).value).toBe("event: tick\ndata: 1\n\n");
+    host.server.close();
+    host.attachment.close();
+    expect((await reader.read()).done).toBe(true);
+    await closed;
+  });
+
   it("knows which upgraded connections are open", async () => {
     await using app = await open();
     const taken = Promise.withResolvers<{ readonly end: () => void }>();
@@ -270,6 +283,7 @@ async function open() {
     { surface: "agent", auth: "open", envelope: (error) => ({ error: error.code }) },
     {
       route: { method: "GET", path: "/shared/", summary: "", success: reply.json(v.string()) },
+      ticks: { method: "GET", path: "/ticks", summary: "", success: reply.events({ tick: v.number() }) },
       other: { surface: "workflow", method: "GET", path: "/shared/", summary: "", success: reply.json(v.string()) },
     },
   );
@@ -280,7 +294,14 @@ async function open() {
     contract,
     setup({ paths }) {
       given.paths = paths;
-      return { route: () => "route", other: () => "route" };
+      return {
+        route: () => "route",
+        other: () => "route",
+        async *ticks({ say, signal }) {
+          yield say.tick(1);
+          await once(signal, "abort");
+        },
+      };
     },
   });
   const app: App = await createApp({ name: "paths", adapters: [memoryTelemetry({ telemetry })], plugins: [routes({})] });
@@ -311,6 +332,7 @@ async function attached(
     upgrade: (url: string, protocol = "websocket") =>
       rawCall(origin, head(url, `Connection: Upgrade, close\r\nUpgrade: ${protocol}\r\n`)),
     async [Symbol.asyncDispose]() {
+      if (!server.listening) return;
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();
