@@ -1,37 +1,35 @@
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
-import { demo } from "@portico/adapters/models/demo";
-import { memoryRecords } from "@portico/adapters/records/memory";
-import { memorySecrets } from "@portico/adapters/secrets/memory";
-import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import { type App, createApp, ports, Secret } from "@portico/core";
+import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
-import { notebook } from "./third-party-plugin.ts";
+import { testing } from "portico/testing";
+import { notebook } from "./notebook.ts";
 
-/** What the embedding stories mount: an app with two surfaces, and a credential for each. */
-export interface Desk extends AsyncDisposable {
+/** What the embedding stories mount: an app with three surfaces, and a credential for each. */
+export interface Desk {
   readonly app: App;
-  /** For surface `proxy`. */
-  readonly safeToken: string;
-  /** For surface `notebook`. */
-  readonly notebookToken: string;
+  readonly tokens: { readonly proxy: string; readonly notebook: string; readonly agent: string };
 }
 
-/** The model proxy with the offline model, and the notebook; everything in memory. */
+/** The model proxy with the offline model, the notebook, and an agent that says back what it is told; everything in memory. */
 export async function openDesk(): Promise<Desk> {
-  const notebookToken = "a-token-for-this-story";
+  const tokens = { notebook: "a-token-for-this-story", agent: "owner-token" };
   const app = await createApp({
     name: "desk",
-    adapters: [systemClock(), randomIds(), memoryRecords(), memorySecrets(), openTelemetry({ level: "error" }), demo({})],
-    plugins: [modelProxy({}), notebook({ token: new Secret(notebookToken) })],
+    extends: testing({}),
+    adapters: [systemClock(), randomIds(), socketIoRealtime({}), agentRuntime({})],
+    plugins: [modelProxy({}), notebook({ token: new Secret(tokens.notebook) }), conversationsRuns({})],
   });
-  const tokens = createSafeTokens({
+  const safeTokens = createSafeTokens({
     records: app.port(ports.records),
     secrets: app.port(ports.secrets),
     clock: app.port(ports.clock),
     ids: app.port(ports.ids),
   });
-  const { token } = await tokens.issue({ providerId: "demo" });
-  return { app, safeToken: token.reveal(), notebookToken, [Symbol.asyncDispose]: app.close };
+  const { token } = await safeTokens.issue({ providerId: "demo" });
+  return { app, tokens: { ...tokens, proxy: token.reveal() } };
 }

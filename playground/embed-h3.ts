@@ -1,25 +1,18 @@
 // Surfaces inside an h3 application.
+import { createServer } from "node:http";
+import { attach } from "@portico/core/node";
 import { H3 } from "h3";
 import { toNodeHandler } from "h3/node";
 import { openDesk } from "./desk.ts";
-import { type EmbeddingStory, tell } from "./embedding-story.ts";
-import { listen } from "./listen.ts";
+import { type EmbeddingStory, listening, tell } from "./embedding-story.ts";
 
 export async function start(): Promise<EmbeddingStory> {
-  const desk = await openDesk();
-  const host = new H3()
-    .get("/", () => "a page of the host's own")
-    .mount("/models", { fetch: desk.app.surface("proxy").fetch })
-    .mount("/notebook", { fetch: desk.app.surface("notebook").fetch });
-  const listening = await listen(toNodeHandler(host));
-  return {
-    desk,
-    call: (path, init) => fetch(listening.url + path, init),
-    async [Symbol.asyncDispose]() {
-      await listening[Symbol.asyncDispose]();
-      await desk[Symbol.asyncDispose]();
-    },
-  };
+  const { app, tokens } = await openDesk();
+  const host = new H3().get("/", () => "a page of the host's own");
+  for (const name of app.surfaces) host.mount(`/${name}`, { fetch: app.surface(name).fetch });
+  const server = createServer(toNodeHandler(host)).listen(0, "127.0.0.1");
+  const attached = attach(server, app.surface("agent"), { under: "/agent" });
+  return { tokens, ...(await listening(app, server, attached)) };
 }
 
 if (import.meta.main) {

@@ -1,19 +1,18 @@
-// Surfaces inside a Hono application, which is a fetch host.
+// Surfaces inside a Hono application.
+import { createServer } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { attach } from "@portico/core/node";
 import { Hono } from "hono";
 import { openDesk } from "./desk.ts";
-import { type EmbeddingStory, tell } from "./embedding-story.ts";
+import { type EmbeddingStory, listening, tell } from "./embedding-story.ts";
 
 export async function start(): Promise<EmbeddingStory> {
-  const desk = await openDesk();
-  const host = new Hono()
-    .get("/", (context) => context.text("a page of the host's own"))
-    .mount("/models", desk.app.surface("proxy").fetch)
-    .mount("/notebook", desk.app.surface("notebook").fetch);
-  return {
-    desk,
-    call: async (path, init) => host.fetch(new Request(`http://host.local${path}`, init)),
-    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
-  };
+  const { app, tokens } = await openDesk();
+  const host = new Hono().get("/", (context) => context.text("a page of the host's own"));
+  for (const name of app.surfaces) host.mount(`/${name}`, app.surface(name).fetch);
+  const server = createServer(getRequestListener(host.fetch)).listen(0, "127.0.0.1");
+  const attached = attach(server, app.surface("agent"), { under: "/agent" });
+  return { tokens, ...(await listening(app, server, attached)) };
 }
 
 if (import.meta.main) {

@@ -3,7 +3,7 @@ import { definePreset, probes } from "@portico/core";
 import { type PlatformOptions, proxy, proxySchema } from "portico/proxy";
 import { listenSchema, startPreset } from "portico/start";
 import * as v from "valibot";
-import { notebook, notebookConfig } from "./third-party-plugin.ts";
+import { notebook, notebookConfig } from "./notebook.ts";
 
 /** All keys of a platform, and the notebook's own. */
 export const teamSchema = v.strictObject({

@@ -7,10 +7,14 @@ import { root } from "../../rooms/repository.ts";
 import { readPages } from "../docs/pages.ts";
 import { isRun } from "../docs/run-page.ts";
 
+/** What every host says that has mounted the desk. */
+const DESK =
+  'host: a page of the host\'s own\nproxy: You said: Hello (This is the offline demo model.)\nnotebook: {"notes":[]}\n';
+
 /** What each story prints when it runs alone. */
 const stories: Readonly<Record<string, string>> = {
   "third-party-plugin": "written: first\nlisted: first\nThe call failed: note_exists (409)\n",
-  "own-adapter": "memory offers: remember, recall\n[ { type: 'text', text: 'No milk.' } ]\n",
+  "own-tools": "memory offers: remember, recall\n[ { type: 'text', text: 'No milk.' } ]\n",
   "own-agent-engine":
     "clerk: Tell me to run a tool.\nclerk: 42\nclerk: The arguments do not fit the tool's schema: (arguments) must have required property 'b'\n",
   "own-workflow-node": "run_1 { count: 1 }\nrun_1 { count: 1 }\nrun_2 { count: 2 }\n",
@@ -24,11 +28,17 @@ const stories: Readonly<Record<string, string>> = {
     'customer.created: 204\nagent: stripe.invoice.paid {"id":"evt_1","object":"invoice","objectId":"in_1","customer":"cus_1",' +
     '"amount":4200,"currency":"eur","status":"paid"}\ninvoice.paid: 200\n',
   ...Object.fromEntries(
-    ["embed-express", "embed-fetch", "embed-h3", "embed-hono"].map((name) => [
-      name,
-      'host: a page of the host\'s own\nmodel: You said: Hello (This is the offline demo model.)\nnotebook: {"notes":[]}\n',
-    ]),
+    ["embed-express", "embed-fastify", "embed-h3", "embed-hono"].map((name) => [name, `${DESK}agent: Hello\n`]),
   ),
+  "embed-fetch": DESK,
+  "embed-platform": "agent: You said: Hello (This is the offline demo model.)\n",
+  "embed-some-areas":
+    "/api/conversations: 200\n/api/safe-tokens: 404\n" +
+    "{\n  webhookManagement: false,\n  media: false,\n  attachments: false,\n  realtime: true,\n  safeTokens: false\n}\n",
+  "embed-two-apps": "ada's notes: tea\nbob's notes: \nbob in ada's notebook: 401\n",
+  "own-identity": 'ada: {"userId":"ada","role":"owner"}\nbob: {"userId":"bob","role":"member"}\neve: unauthorized\n',
+  "own-provider": "200: Called with Bearer a-token-for-this-hour\nCalled with Bearer ***\n",
+  "own-storage": "Ada: Tea without milk.\nBob: no note\n",
 };
 
 it.each(Object.entries(stories))("playground/%s.ts runs alone, says what it did, and ends", async (name, printed) => {
@@ -39,10 +49,18 @@ it.each(Object.entries(stories))("playground/%s.ts runs alone, says what it did,
 });
 
 it("every story is run: what else lies in the playground is what stories share", () => {
-  const files = readdirSync(resolve(root, "playground")).filter((file) => file.endsWith(".ts"));
+  const files = readdirSync(resolve(root, "playground")).filter((file) => /(?<!\.test)\.ts$/.test(file));
   // They run until somebody stops them, and have tests of their own.
   const services = ["own-preset.ts"];
-  const shared = ["desk.ts", "embedding-story.ts", "listen.ts", "shop-server.ts", "stand-in-trigger.ts", "trigger-agent.ts"];
+  const shared = [
+    "desk.ts",
+    "embedding-story.ts",
+    "listen.ts",
+    "notebook.ts",
+    "shop-server.ts",
+    "stand-in-trigger.ts",
+    "trigger-agent.ts",
+  ];
   const run = Object.keys(stories).map((name) => `${name}.ts`);
   // The configuration is read by the test of the page that shows it.
   expect(files.sort()).toEqual([...run, ...services, ...shared, "portico.config.ts"].sort());

@@ -4,7 +4,8 @@ import { type Client, createClient } from "@portico/core/client";
 import { toOpenAPI } from "@portico/core/openapi";
 import { testing } from "portico/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { notebook, notebookContract, start } from "../../../playground/third-party-plugin.ts";
+import { notebook, notebookContract } from "../../../playground/notebook.ts";
+import { start } from "../../../playground/third-party-plugin.ts";
 
 const TOKEN = "the-notebook-token";
 

@@ -1,4 +1,4 @@
-// An adapter of one's own: a source of tools, built on the records port.
+// A tool source of one's own, built on the records port.
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { type App, createApp, defineAdapter, ports } from "@portico/core";
 import * as v from "valibot";

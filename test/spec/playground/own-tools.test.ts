@@ -1,30 +1,10 @@
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { defineAdapter, ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
-import { memoryTools, start } from "../../../playground/own-adapter.ts";
+import { memoryTools, start } from "../../../playground/own-tools.ts";
 import { openAdapter } from "../../conformance/open-adapter.ts";
-import { toolsConformance } from "../../conformance/tools.ts";
 
-toolsConformance(
-  "playground/own-adapter.ts",
-  () => ({
-    adapter: memoryTools({ longest: 20 }),
-    works: { toolId: "remember", arguments: { topic: "tea", text: "No milk." } },
-    broken: [
-      undefined,
-      null,
-      "hidden-word",
-      {},
-      { topic: "tea" },
-      { topic: "Hidden-Word", text: "" },
-      { topic: "tea", text: "hidden-word".repeat(3) },
-      { topic: "tea", text: "", more: "hidden-word" },
-    ],
-  }),
-  { others: [memoryRecords()] },
-);
-
-describe("an adapter of one's own", () => {
+describe("a tool source of one's own", () => {
   const ask = (source: ports.ToolSource, userId: string, toolId: string, args: object) =>
     source.call({ toolId, arguments: args, caller: { userId } }, new AbortController().signal);
 

@@ -1,0 +1,3 @@
+import { openDesk } from "../desk.ts";
+
+export const { app } = await openDesk();

@@ -1,0 +1,3 @@
+import { defineConfig } from "nitro";
+
+export default defineConfig({ preset: "node-server", features: { websocket: true }, plugins: ["./close.ts"] });

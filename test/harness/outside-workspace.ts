@@ -1,0 +1,82 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { root } from "../rooms/repository.ts";
+import { temporaryFolder } from "./portico-process.ts";
+
+/** A folder outside the repository in which packages are installed: what a third party has before itself. */
+export interface OutsideWorkspace {
+  readonly path: string;
+  /** Run a file of an installed package with Node.js, in a folder of this one. Never throws. */
+  run(file: string, args: readonly string[], at?: string): Promise<Outcome>;
+  remove(): void;
+}
+
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What vitest's JSON report says of one file. */
+export interface ReportedFile {
+  readonly name: string;
+  readonly assertionResults: readonly {
+    readonly title: string;
+    readonly status: string;
+    readonly failureMessages: readonly string[];
+  }[];
+}
+
+const ROOMS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(["core", "adapters", "plugins", "client", "test"].map((room) => [`@portico/${room}`, room])),
+  portico: "presets",
+};
+
+/**
+ * Only the named packages are installed, so that nothing is found by accident. Each is a link: Node.js strips no types of what really lies in a
+ * `node_modules`, and ours are not built.
+ */
+export function outsideWorkspace(packages: Iterable<string>): OutsideWorkspace {
+  const { path, remove } = temporaryFolder();
+  for (const name of packages) {
+    const link = join(path, "node_modules", name);
+    const installed = ROOMS[name] === undefined ? join(root, "node_modules", name) : join(root, ROOMS[name]);
+    if (!existsSync(installed)) throw new Error(`${name} is not installed in this repository`);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(installed, link, "dir");
+  }
+  return {
+    path,
+    remove,
+    run: (file, args, at = ".") =>
+      new Promise((ended) => {
+        const options = {
+          cwd: resolve(path, at),
+          env: { PATH: process.env["PATH"], NO_COLOR: "1" },
+          maxBuffer: 64 * 1024 * 1024,
+        };
+        execFile(process.execPath, [join(path, "node_modules", file), ...args], options, (error, stdout, stderr) =>
+          ended({ code: typeof error?.code === "number" ? error.code : error ? 1 : 0, stdout, stderr }),
+        );
+      }),
+  };
+}
+
+/** Run every test below a folder. Throws with what vitest wrote where it cannot run them. */
+export async function runTests(outside: OutsideWorkspace, at = "."): Promise<readonly ReportedFile[]> {
+  const report = join(outside.path, "report.json");
+  const args = ["run", "--root", ".", "--reporter", "json", "--outputFile", report, "--testTimeout", "20000"];
+  const { stdout, stderr } = await outside.run("vitest/vitest.mjs", args, at);
+  if (!existsSync(report)) throw new Error(`vitest ended without a report:\n${stdout}${stderr}`);
+  return (JSON.parse(readFileSync(report, "utf8")) as { testResults: ReportedFile[] }).testResults;
+}
+
+/** What failed, with its messages. */
+export function failures(files: readonly ReportedFile[]): readonly string[] {
+  return files.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === "failed")
+      .map(({ title, failureMessages }) => `${name}: ${title}\n${failureMessages.join("\n")}`),
+  );
+}
