@@ -82,8 +82,11 @@ describe("the reader of imports", () => {
   });
 });
 
+/** What third parties are given to begin with: each folder is a package of theirs, and has tests of its own (`spec/launch/new.test.ts`). */
+const TEMPLATES = "presets/templates/";
+
 describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
-  const own = () => imports.filter(({ file }) => file.startsWith(`${room}/`));
+  const own = () => imports.filter(({ file }) => file.startsWith(`${room}/`) && !file.startsWith(TEMPLATES));
 
   it(`imports no other room than ${allowed.join(", ") || "none"}`, () => {
     const names: Readonly<Record<string, string>> = { portico: "presets" };
@@ -119,6 +122,18 @@ describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
       return package_ === undefined || package_ === name || package_ in dependencies ? [] : [`${file}: ${package_}`];
     });
     expect(missing).toEqual([]);
+  });
+});
+
+describe("a template", () => {
+  it("never leaves its folder by a relative path", () => {
+    const folderOf = (path: string) => path.split("/").slice(0, 3).join("/");
+    const templates = imports.filter(({ file }) => file.startsWith(TEMPLATES));
+    expect(templates.length).toBeGreaterThan(20);
+    const left = templates.filter(
+      ({ file, target }) => target.startsWith(".") && folderOf(pathOf(file, target)) !== folderOf(file),
+    );
+    expect(left).toEqual([]);
   });
 });
 

@@ -11,7 +11,7 @@ export const EXIT = {
   unavailable: 69,
   /** A defect: an error that nobody expected. */
   internal: 70,
-  /** The data directory cannot be made or written. */
+  /** The data directory, or the folder of a new package, cannot be made or written. */
   cannotCreate: 73,
   /** Another process runs on the same data directory; trying again later may help. */
   inUse: 75,

@@ -10,6 +10,7 @@ const portico = defineCommand({
     workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
     config: async () => (await import("./commands/config.ts")).configCommand,
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+    new: async () => (await import("./commands/new.ts")).newCommand,
     openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
   },
 });

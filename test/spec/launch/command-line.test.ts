@@ -7,6 +7,7 @@ import { runPortico } from "../../harness/portico-process.ts";
 const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
 const COMMANDS = [
   ...["start", "token", "token issue", "token list", "token revoke", "grant", "grant issue", "config", "doctor", "openapi"],
+  ...["new", "new plugin", "new adapter", "new preset"],
   ...["", " check", " schema", " approve", " reject", " cancel"].map((name) => `workflow${name}`),
 ];
 
@@ -32,6 +33,8 @@ describe("the portico command line", () => {
     [["grant", "issue"], "Option --workflow is needed (see portico grant issue --help)"],
     [["workflow", "approve"], "Missing argument RUN (see portico workflow approve --help)"],
     [["workflow", "cancel", "x", "y"], 'Unexpected argument "y" (see portico workflow cancel --help)'],
+    [["new", "plugin"], "Missing argument NAME (see portico new plugin --help)"],
+    [["new", "plugn", "x"], 'Unknown command "plugn"; did you mean "plugin"? (see portico new --help)'],
     [["token", "issue"], "Option --provider is needed (see portico token issue --help)"],
     [["token", "revoke"], "Give either a token's id or --all (see portico token revoke --help)"],
     [["openapi", "--surface", "x"], 'The preset "local" has no surface "x"; it has proxy and workflow and agent'],

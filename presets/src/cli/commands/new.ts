@@ -1,0 +1,50 @@
+import { defineCommand } from "citty";
+import type { PackageOrder } from "../scaffold/make-package.ts";
+
+const name = {
+  type: "positional",
+  required: true,
+  description: "Its name, such as tea-house; the folder gets the same",
+} as const;
+const json = { type: "boolean", description: "Print a JSON object" } as const;
+
+const pluginCommand = defineCommand({
+  meta: { name: "plugin", description: "Make a plugin: a contract, a guard, handlers and their tests" },
+  args: { name, json },
+  run: ({ args }) => make({ kind: "plugin", name: args.name }, args.json),
+});
+
+const adapterCommand = defineCommand({
+  meta: { name: "adapter", description: "Make an adapter, with the conformance suite of its port" },
+  args: {
+    name,
+    port: {
+      type: "string",
+      valueHint: "port",
+      description: "What it fills: tools (default), records, models, identity or workflow-nodes",
+    },
+    json,
+  },
+  run: ({ args }) => make({ kind: "adapter", name: args.name, port: args.port }, args.json),
+});
+
+const presetCommand = defineCommand({
+  meta: { name: "preset", description: "Make a preset: adapters, plugins and settings that start as portico does" },
+  args: { name, json },
+  run: ({ args }) => make({ kind: "preset", name: args.name }, args.json),
+});
+
+export const newCommand = defineCommand({
+  meta: { name: "new", description: "Make a plugin, an adapter or a preset of your own, in a new folder" },
+  subCommands: { plugin: pluginCommand, adapter: adapterCommand, preset: presetCommand },
+});
+
+async function make(order: PackageOrder, asJson = false): Promise<void> {
+  const { makePackage } = await import("../scaffold/make-package.ts");
+  const { folder, files } = await makePackage(order, process.cwd());
+  const next = [`cd ${order.name}`, "npm install", "npm test"];
+  if (asJson) return console.log(JSON.stringify({ folder, files, next }, null, 2));
+  console.log(`Made the ${order.kind} "${order.name}":\n`);
+  for (const file of files) console.log(`  ${order.name}/${file}`);
+  console.log(`\nNext:\n\n${next.map((command) => `  ${command}`).join("\n")}\n\nIts README.md says what is where.`);
+}

@@ -1,0 +1,104 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { nearestWord } from "@portico/core";
+import { VERSION } from "../../platform/version.ts";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { type PackageName, packageName } from "./package-name.ts";
+
+export interface PackageOrder {
+  readonly kind: "plugin" | "adapter" | "preset";
+  readonly name: string;
+  /** The port that an adapter fills; default: tools. */
+  readonly port?: string | undefined;
+}
+
+export interface MadePackage {
+  /** Absolute. */
+  readonly folder: string;
+  /** Paths in the folder. */
+  readonly files: readonly string[];
+}
+
+/** Each folder of it is a package that works, with `sample-name` for its name; `every` holds what they all have. */
+const TEMPLATES = fileURLToPath(new URL("../../../templates/", import.meta.url));
+const DEFAULT_PORT = "tools";
+
+/**
+ * Make a package of one's own in a new folder of `cwd` that has its name, from a template. Throws CommandFailed: 64 for a name that is none and a
+ * port without a template, 73 where the folder has something in it or cannot be written.
+ */
+export async function makePackage({ kind, name, port }: PackageOrder, cwd: string): Promise<MadePackage> {
+  const names = packageName(name);
+  const template = kind === "adapter" ? `adapter-${await knownPort(port ?? DEFAULT_PORT)}` : kind;
+  const folder = resolve(cwd, names.kebab);
+  const made = [...(await filesOf("every")), ...(await filesOf(template))];
+  await refuseOccupied(folder, names.kebab);
+  try {
+    for (const { path, text } of made) {
+      const target = join(folder, named(path, names));
+      await mkdir(dirname(target), { recursive: true });
+      await writeFile(target, path === "package.json" ? withVersions(named(text, names)) : named(text, names), { flag: "wx" });
+    }
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new CommandFailed(
+      `The folder ${names.kebab} cannot be written (${code ?? "unknown reason"})`,
+      EXIT.cannotCreate,
+      cause,
+    );
+  }
+  return { folder, files: made.map(({ path }) => named(path, names)).toSorted() };
+}
+
+/** Ports that an adapter can be begun for. */
+export async function portsWithTemplates(): Promise<readonly string[]> {
+  return (await readdir(TEMPLATES)).flatMap((name) => /^adapter-(.+)$/.exec(name)?.[1] ?? []).toSorted();
+}
+
+async function knownPort(port: string): Promise<string> {
+  const known = await portsWithTemplates();
+  if (known.includes(port)) return port;
+  const nearest = nearestWord(port, known);
+  throw new CommandFailed(
+    `There is no template for the port "${port}"; ${nearest ? `did you mean "${nearest}"?` : `there are ${known.join(", ")}`}`,
+    EXIT.usage,
+  );
+}
+
+async function filesOf(template: string): Promise<readonly { readonly path: string; readonly text: string }[]> {
+  const folder = join(TEMPLATES, template);
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  return Promise.all(
+    paths.map(async (path) => ({
+      // npm does not publish files of this name as they are.
+      path: path.slice(folder.length + 1).replace(/^gitignore$/, ".gitignore"),
+      text: await readFile(path, "utf8"),
+    })),
+  );
+}
+
+async function refuseOccupied(folder: string, name: string): Promise<void> {
+  if (!existsSync(folder)) return;
+  const entries = await readdir(folder).catch(() => undefined);
+  if (entries?.length === 0) return;
+  throw new CommandFailed(
+    entries ? `The folder ${name} is there already, and not empty` : `${name} is there already, and no folder that can be read`,
+    EXIT.cannotCreate,
+  );
+}
+
+function named(text: string, { kebab, camel, pascal, constant }: PackageName): string {
+  return text
+    .replaceAll("sample-name", kebab)
+    .replaceAll("sampleName", camel)
+    .replaceAll("SampleName", pascal)
+    .replaceAll("SAMPLE_NAME", constant);
+}
+
+/** Templates say `*` for packages of this repository: they are as new as this command. */
+function withVersions(text: string): string {
+  return text.replaceAll(/("(?:@portico\/\w+|portico)": )"\*"/g, `$1"^${VERSION}"`);
+}

@@ -1,0 +1,42 @@
+import { Readable } from "node:stream";
+import { chatHttp } from "@portico/adapters/models/chat-http";
+import { defineAdapter, orAborted, ports, type Secret } from "@portico/core";
+
+type HttpOptions = Parameters<typeof chatHttp>[0];
+
+export interface SampleNameModelsOptions extends Omit<HttpOptions, "credential" | "models"> {
+  readonly models: readonly string[];
+  /** The credential of one call: a key, or a token that was signed in for. */
+  credentialOf(signal: AbortSignal): Promise<Secret>;
+}
+
+/**
+ * A provider that speaks Chat Completions over HTTP and has a way of its own of showing who calls. Connections, streams, time-outs and aborts are
+ * the HTTP adapter's; `messagesHttp` is its sibling for the Messages protocol.
+ */
+export const sampleNameModels = defineAdapter({
+  name: "models/sample-name",
+  port: ports.models,
+  needs: { clock: ports.clock },
+  async open(given, { credentialOf, ...options }: SampleNameModelsOptions, scope): Promise<ports.ModelProvider> {
+    const inner = await chatHttp(options).spec.open(given, options, scope);
+    let latest: Secret | undefined;
+    return {
+      ...inner,
+      async send(call, signal) {
+        try {
+          signal.throwIfAborted();
+          latest = await orAborted(credentialOf(signal), signal);
+          const headers = { ...call.headers, authorization: `Bearer ${latest.reveal()}` };
+          return await inner.send({ ...call, headers }, signal);
+        } catch (error) {
+          // Whatever happens, the caller's stream is let go of.
+          if (call.body instanceof Readable) call.body.destroy();
+          throw error;
+        }
+      },
+      // No caller reads a credential, not even in an upstream's own words.
+      redact: (text) => inner.redact(latest ? text.replaceAll(latest.reveal(), "***") : text),
+    };
+  },
+});

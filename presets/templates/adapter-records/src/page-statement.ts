@@ -1,0 +1,34 @@
+import type { RecordsBackend } from "@portico/adapters/records/create-records";
+
+/** The expression of a field, in indexes and in queries alike. Names of fields and collections are checked: they may stand in SQL. */
+export function fieldSql(field: string): string {
+  return `json_extract(value, '$.${field}')`;
+}
+
+/**
+ * One row more than the plan's limit. SQLite orders as the port wants it: nothing, then numbers, then texts by their bytes; another database has to
+ * be told. Values are given as JSON, which it reads as it reads records.
+ */
+export function pageStatement(
+  collection: string,
+  { where, by, after, descending, limit }: Parameters<RecordsBackend["page"]>[1],
+): { readonly sql: string; readonly values: readonly string[] } {
+  const filters = [`collection = '${collection}'`];
+  const values: string[] = [];
+  for (const [field, value] of where) {
+    filters.push(`${fieldSql(field)} = json_extract(?, '$') AND json_type(value, '$.${field}') = json_type(?)`);
+    values.push(JSON.stringify(value), JSON.stringify(value));
+  }
+  const key = by === undefined ? "NULL" : fieldSql(by);
+  const [beyond, direction] = descending ? ["<", "DESC"] : [">", "ASC"];
+  if (after?.value === null) {
+    filters.push(`(${key} IS NULL AND id ${beyond} ?${descending ? "" : ` OR ${key} IS NOT NULL`})`);
+    values.push(after.id);
+  } else if (after) {
+    filters.push(`((${key}, id) ${beyond} (json_extract(?, '$'), ?)${descending ? ` OR ${key} IS NULL` : ""})`);
+    values.push(JSON.stringify(after.value), after.id);
+  }
+  const sql = `SELECT id, version, value AS text FROM records WHERE ${filters.join(" AND ")}
+    ORDER BY ${key} ${direction}, id ${direction} LIMIT ${limit + 1}`;
+  return { sql, values };
+}

@@ -1,0 +1,9 @@
+import { startPreset } from "portico/start";
+import { sampleNamePreset, sampleNameSchema } from "./preset.ts";
+
+await startPreset({
+  name: "sample-name",
+  description: "Agents, workflows and the model proxy, as sample-name has them",
+  schema: sampleNameSchema,
+  build: sampleNamePreset,
+});
