@@ -45,11 +45,13 @@ function problemOf(issue: v.BaseIssue<unknown>, root: ConfigShape, layers: Layer
   // valibot's own messages begin like this; any other was written by the schema's author, as what was expected.
   const expected = issue.message.startsWith("Invalid ") ? (shape?.expected ?? "no such key") : issue.message;
   const source = layers.sourceOf(path);
+  const isMissing = writtenAt(layers.written, keys) === undefined;
   return {
     path,
     expected,
     found: isSecret || !shape ? foundKind(writtenAt(layers.written, keys)) : foundValue(issue.input),
     source: source === "default" ? undefined : source,
+    hint: isMissing && shape?.env !== undefined ? `${shape.env} sets it` : undefined,
   };
 }
 

@@ -23,13 +23,17 @@ export function welcome(service: Service, version: string): string {
     ...surfaces,
     ...(console === undefined ? [] : ["", `Console: ${console} (sign in with the agent service token)`]),
     "",
-    ...providers.map(providerLine),
-    ...(providers.length === 0 ? ["No provider is enabled: no model answers here."] : []),
-    ...(first && urls["proxy"] ? ["", ...tryLines(first, urls["proxy"], dataFlag(directory.path))] : []),
-    "",
+    ...providersLines(service),
+    ...(first && urls["proxy"] ? [...tryLines(first, urls["proxy"], dataFlag(directory.path)), ""] : []),
     `Data directory: ${directory.path}. Stop with Ctrl-C.`,
     "",
   ].join("\n");
+}
+
+/** Nothing where only surfaces of somebody's own are served: whether they ask models is not known here. */
+function providersLines({ urls, providers }: Service): string[] {
+  if (!Object.keys(urls).some((name) => PURPOSES[name])) return [];
+  return providers.length === 0 ? ["No provider is enabled: no model answers here.", ""] : [...providers.map(providerLine), ""];
 }
 
 function providerLine({ id, models, origin, source }: ServedProvider): string {

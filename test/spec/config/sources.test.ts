@@ -73,7 +73,7 @@ describe("sources of a configuration", () => {
     const group = v.strictObject({ host, guest: v.optional(host), way: v.union([host, v.strictObject({ near: v.boolean() })]) });
     expect(problems({}, group)).toEqual([
       "host.folder: expected a path, found nothing",
-      'host.token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing',
+      'host.token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing; TOKEN sets it',
       "way: expected an object, found nothing",
     ]);
   });

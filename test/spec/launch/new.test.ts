@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -150,6 +151,22 @@ describe("what portico new makes, outside the workspace", () => {
     expect((await fetch(items, { method: "POST", headers, body: '{ "name": "tea" }' })).status).toBe(201);
     expect(await (await fetch(items, { headers })).json()).toMatchObject({ items: [{ name: "tea" }] });
     expect(await service.stop()).toBe(0);
+  });
+
+  it("tells whoever starts it by hand where it listens, and nothing of providers that nobody asks there", async () => {
+    const child = spawn(process.execPath, ["dev/start.ts"], {
+      cwd: join(outside.path, "tea-house"),
+      env: { PATH: process.env["PATH"], TEA_HOUSE_TOKEN: "secret", PORTICO_AUTO_PROVIDERS: "false" },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    let said = "";
+    for await (const text of child.stdout.setEncoding("utf8") as AsyncIterable<string>) {
+      said += text;
+      if (said.includes("Stop with")) child.kill("SIGTERM");
+    }
+    expect(said).toMatch(
+      /^Portico \S+ runs the preset tea-house\.\n\n  tea-house  http:\/\/127\.0\.0\.1:\d+\n\nData directory: \S+\. Stop with Ctrl-C\.\n$/,
+    );
   });
 });
 

@@ -46,7 +46,7 @@ describe("a preset of one's own, started by itself", () => {
     expect(code).toBe(78);
     expect(stderr.split("\n").toSorted()).toEqual([
       "",
-      'notebook.token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing',
+      'notebook.token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing; NOTEBOOK_TOKEN sets it',
       'proxy.listen.port: expected a whole number from 0 to 65535, found "x" (environment PORTICO_PROXY_PORT)',
     ]);
   });

@@ -64,7 +64,7 @@ describe("a third party's plugin", () => {
     const refused = await start({ NOTEBOOK_PAGE_SIZE: "many" }).catch((error: Error) => error.message);
     expect(refused).toBe(
       [
-        'token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing',
+        'token: expected a string, {"env": "NAME"} or {"file": "PATH"}, found nothing; NOTEBOOK_TOKEN sets it',
         'pageSize: expected a whole number from 1 to 1000, found "many" (environment NOTEBOOK_PAGE_SIZE)',
       ].join("\n"),
     );
