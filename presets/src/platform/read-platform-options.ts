@@ -13,17 +13,20 @@ export interface ReadPlatformOptions {
 
 type Schema = GenericSchema<any, PlatformSettings>;
 
-/** The same for a preset that has keys of its own beside the platform's. */
-export async function readPlatformOptions<S extends Schema>(
-  config: InferInput<S>,
-  at: ReadPlatformOptions & { readonly schema: S },
-): Promise<PlatformOptions<InferOutput<S>>>;
 /**
  * What a platform preset is built from, for applications that embed one: these keys, spelled as in a configuration file, read and checked, and
  * the providers that they name or that this machine has. Paths are relative to the working directory. Throws ConfigUnusable with a line per
  * problem.
  */
-export async function readPlatformOptions(config?: PlatformConfig, at?: ReadPlatformOptions): Promise<PlatformOptions>;
+export async function readPlatformOptions(
+  config?: PlatformConfig,
+  at?: ReadPlatformOptions & { readonly schema?: never },
+): Promise<PlatformOptions>;
+/** The same for a preset that has keys of its own beside the platform's. */
+export async function readPlatformOptions<S extends Schema>(
+  config: InferInput<S>,
+  at: ReadPlatformOptions & { readonly schema: S },
+): Promise<PlatformOptions<InferOutput<S>>>;
 export async function readPlatformOptions(
   config: unknown = {},
   { schema = platformSchema, env = process.env, signal }: ReadPlatformOptions & { readonly schema?: Schema } = {},

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { failures, type OutsideWorkspace, outsideWorkspace, runTests } from "../../harness/outside-workspace.ts";
 import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { importsOf, packageOf, readText, repositoryFiles, root } from "../../rooms/repository.ts";
+import { readPage } from "../docs/pages.ts";
 
 const TEMPLATES = "presets/templates";
 const PORTS = ["identity", "models", "records", "tools", "workflow-nodes"];
@@ -81,29 +82,49 @@ describe("portico new", () => {
 
 describe("what portico new makes, outside the workspace", () => {
   let outside: OutsideWorkspace;
-  /** The folders of all kinds, each under a name of its own. */
-  const orders = [
-    ["plugin", "tea-house"],
-    ["preset", "milk-bar"],
-    ["adapter", "spoon"],
-    ...PORTS.filter((port) => port !== "tools").map((port) => ["adapter", `cup-${port}`, "--port", port]),
-  ] as const;
+  interface Order {
+    readonly page?: string;
+    readonly args: readonly string[];
+    readonly name: string;
+    /** What the page has its reader do next. */
+    readonly next: readonly string[];
+  }
+  /** What the pages for authors begin with, and adapters for the other ports. */
+  const orders: Order[] = [];
 
   beforeAll(async () => {
     outside = outsideWorkspace([
       ...["core", "adapters", "test"].map((name) => `@portico/${name}`),
       ...["portico", "valibot", "vitest", "typescript", "@types/node"],
     ]);
-    for (const [kind, name, ...more] of orders) {
-      const { code, stderr } = await runPortico(["new", kind, name, ...more], { cwd: outside.path });
+    for (const page of ["docs/writing-a-plugin.md", "docs/writing-an-adapter.md", "docs/writing-a-preset.md"]) {
+      const begin = (await readPage(page)).blocks.find(({ mark }) => mark?.of === "test/spec/launch/new.test.ts");
+      const [command = "", ...next] = begin!.text.trim().split("\n");
+      const args = /^npx portico new (.*)$/.exec(command)![1]!.split(" ");
+      orders.push({ page, args, name: args[1]!, next });
+    }
+    for (const port of PORTS.filter((each) => each !== "tools"))
+      orders.push({ args: ["adapter", `cup-${port}`, "--port", port], name: `cup-${port}`, next: [] });
+    for (const { args } of orders) {
+      const { code, stderr } = await runPortico(["new", ...args], { cwd: outside.path });
       if (code !== 0) throw new Error(stderr);
     }
   });
   afterAll(() => outside.remove());
 
+  it("goes on as the pages for authors say, with commands that it has", () => {
+    for (const { page, name, next } of orders.filter((order) => order.page !== undefined)) {
+      const { scripts } = JSON.parse(readFileSync(join(outside.path, name, "package.json"), "utf8")) as any;
+      const said = next.map((line) => line.replace(/^[A-Z_]+=\w+ /, ""));
+      const start = "start" in scripts ? ["npm start"] : [];
+      expect([page, said]).toEqual([page, [`cd ${name}`, "npm install", "npm test", "npm run check", ...start]]);
+      expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["test", "check"]));
+    }
+  });
+
   it("has the given name everywhere, and the versions of the command that made it", async () => {
     const { version } = JSON.parse(await readText("presets/package.json")) as { version: string };
-    for (const [, name] of orders) {
+    for (const { name } of orders) {
       for (const file of filesBelow(join(outside.path, name))) {
         expect(file).not.toMatch(/sample/);
         expect(readFileSync(join(outside.path, name, file), "utf8"), `${name}/${file}`).not.toMatch(/sample-?_?name/i);
@@ -115,7 +136,7 @@ describe("what portico new makes, outside the workspace", () => {
 
   it("compiles, by the rules that it brought along", async () => {
     // All at once: alone, each would compile the packages that it uses once more.
-    const together = { extends: `./${orders[0][1]}/tsconfig.json`, include: orders.map(([, name]) => `${name}/**/*.ts`) };
+    const together = { extends: "./tea-house/tsconfig.json", include: orders.map(({ name }) => `${name}/**/*.ts`) };
     writeFileSync(join(outside.path, "tsconfig.json"), JSON.stringify(together));
     const { code, stdout } = await outside.run("typescript/bin/tsc", ["-p", "."]);
     expect([code, stdout]).toEqual([0, ""]);

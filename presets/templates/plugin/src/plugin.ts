@@ -3,6 +3,8 @@ import { bearerToken, definePlugin, ports } from "@portico/core";
 import { sampleNameConfig } from "./config.ts";
 import { type Item, sampleNameContract, sampleNameErrors } from "./contract.ts";
 
+export { sampleNameConfig };
+
 export const sampleNamePlugin = definePlugin({
   name: "sample-name",
   config: sampleNameConfig,
