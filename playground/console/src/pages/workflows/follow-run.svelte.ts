@@ -41,10 +41,7 @@ export class RunFollower {
     try {
       for (;;) {
         const isRead = await this.#read(signal);
-        if (isRead && this.#known && hasEnded(this.#known.status)) {
-          this.source = "ended";
-          return;
-        }
+        if (isRead && this.#hasEnded()) return;
         // Whoever was away may be another process by now.
         if (!isRead) wantsEvents = true;
         else if (wantsEvents) {
@@ -73,6 +70,7 @@ export class RunFollower {
       const read = await this.#calls.run({ params: this.#params, ...(signal && { signal }) });
       signal?.throwIfAborted();
       this.#known = takeHistory(this.#known, read);
+      if (this.#hasEnded()) this.source = "ended";
       this.#show();
       return true;
     } catch (error) {
@@ -113,6 +111,10 @@ export class RunFollower {
     if (!this.#known) return;
     applyEvent(this.#known, event, new Date().toISOString());
     this.#showing ??= setTimeout(() => this.#show(), SHOW_MS);
+  }
+
+  #hasEnded(): boolean {
+    return this.#known !== undefined && hasEnded(this.#known.status);
   }
 
   #show(): void {

@@ -17,5 +17,14 @@ export interface GraphState {
   readonly isRun: boolean;
 }
 
-const [useGraphState, provideGraphState] = createContext<() => GraphState>();
-export { provideGraphState, useGraphState };
+/** What nodes and edges know of what they stand in. */
+export interface GraphView {
+  readonly states: GraphState;
+  /** The id of a node of the definition. */
+  readonly selected: string | undefined;
+  /** Undefined where nothing can be chosen. */
+  readonly select: ((id: string) => void) | undefined;
+}
+
+const [useGraphView, provideGraphView] = createContext<() => GraphView>();
+export { provideGraphView, useGraphView };
