@@ -45,6 +45,13 @@ describe("what is built of the web console", () => {
     expect(chunks["index.html"]!.dynamicImports).toEqual(expect.arrayContaining(pages));
   });
 
+  it("loads what draws graphs when there is one to be drawn", () => {
+    const chunks = manifest();
+    const graph = "src/pages/workflows/graph/WorkflowGraph.svelte";
+    expect(filesOf(chunks, "src/pages/Workflows.svelte")).not.toContain(chunks[graph]!.file);
+    expect(chunks["src/pages/Workflows.svelte"]!.dynamicImports).toContain(graph);
+  });
+
   it("carries the licenses of what is in it", () => {
     const notices = built("licenses.md").toString();
     for (const name of ["svelte", "bits-ui", "@fontsource-variable/inter"]) expect(notices).toContain(`## ${name} - `);
