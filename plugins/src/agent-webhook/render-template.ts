@@ -46,6 +46,11 @@ export function renderTemplate(template: string, payload: Readonly<Record<string
   return pieces.join("").toWellFormed();
 }
 
+/** The fields that a template names, in the order in which they first stand there: what `renderTemplate` looks for in a payload. */
+export function templateFields(template: string): readonly string[] {
+  return [...new Set([...template.matchAll(PLACEHOLDER)].map(([, key = ""]) => key))];
+}
+
 /** Undefined for a field that is missing or null. What an object inherits is no field. */
 function fieldText(payload: Readonly<Record<string, unknown>>, key: string): string | undefined {
   const value = Object.hasOwn(payload, key) ? payload[key] : undefined;

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PayloadTooDeep, PromptTooLong, renderTemplate } from "../../../plugins/src/agent-webhook/render-template.ts";
+import {
+  PayloadTooDeep,
+  PromptTooLong,
+  renderTemplate,
+  templateFields,
+} from "../../../plugins/src/agent-webhook/render-template.ts";
 
 const PLENTY = 1_000_000;
 
@@ -33,6 +38,11 @@ describe("a prompt template (4.4)", () => {
 
   it("takes any key without braces, to the letter", () => {
     expect(render("{{ a }}|{{a-b c}}|{{é😀}}|{{a\nb}}", '{" a ":1,"a-b c":2,"é😀":3,"a\\nb":4}')).toBe("1|2|3|4");
+  });
+
+  it("names its fields once each, in their order", () => {
+    expect(templateFields("{{b}} {{ a }} {{b}} {{}} {c} {{{d}}}")).toEqual(["b", " a ", "d"]);
+    expect(templateFields("nothing")).toEqual([]);
   });
 
   it("finds a placeholder among more braces", () => {
