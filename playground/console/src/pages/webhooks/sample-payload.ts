@@ -2,7 +2,7 @@ import { templateFields } from "@portico/plugins/agent-webhook/render-template";
 
 /** A payload to begin with: a text for each field that the template names. */
 export function samplePayload(template: string): string {
-  const fields = templateFields(template).map((field) => [field, `a ${field.trim()}`]);
+  const fields = templateFields(template).map((field) => [field, `[${field.trim()}]`]);
   return JSON.stringify(Object.fromEntries(fields), undefined, 2);
 }
 
