@@ -22,14 +22,38 @@ try {
       ...Object.fromEntries(
         ["deliver.yaml", "digest.yaml", "summarize.yaml", "triage.yaml"].map((name) => [`workflows/${name}`, workflow(name)]),
       ),
+      "agents/release-notes/agent.json": { name: "Release notes", tools: ["SendUserMessage"] },
     },
     config: { workflow: { definitionsDir: "workflows", secrets: { TRACKER: "of the tracker", SHOP: "of the shop" } } },
     context: { colorScheme: "light", viewport: DESKTOP },
   });
-  const { page, service, token } = opened;
+  const { page, service, token, call } = opened;
   await using client = connectAgent({ baseURL: service.url("agent"), token });
   await client.submit({ agentId: "helper", prompt: "Hello" }).ended;
   await client.submit({ agentId: "broken", prompt: "Summarize the week" }).ended;
+
+  const deploy = {
+    promptTemplate: "Version {{version}} was deployed by {{actor}}. Tell us with SendUserMessage what changed: {{changes}}",
+    toolIds: ["SendUserMessage"],
+  };
+  const incident = {
+    promptTemplate: "{{service}} is down since {{since}}. Find out why, and tell the people on call.",
+    toolIds: ["SendUserMessage", "ReadAttachment", "RunWorkflow"],
+    maxTurns: 12,
+  };
+  const webhooks = "/api/agents/release-notes/webhooks";
+  const { secret } = await call("PUT", `${webhooks}/events/deploy.finished`, deploy);
+  await call("PUT", `${webhooks}/events/incident`, incident);
+  const payload = { version: "2.4.1", actor: "ann", changes: "the login of old accounts, and a faster search." };
+  await fetch(`${service.url("agent")}/api/webhook/release-notes`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({ event: "deploy.finished", payload }),
+  });
+  const asked = client.submit({ agentId: "release-notes", prompt: "What is in the release of this week?" });
+  await asked.ended;
+  const { sessionId, runId } = (await asked.started)!;
+  await client.submit({ agentId: "release-notes", sessionId, prompt: "Send it to the team with SendUserMessage" }).ended;
 
   await opened.goTo("Providers");
   for (const protocol of ["Messages", "Chat Completions"]) {
@@ -66,6 +90,19 @@ try {
     .last()
     .click();
   await page.screenshot({ path: resolve(images, "console-workflow-run.png") });
+  const show = async (address: string, shown: string) => {
+    // Whatever was chosen last is not pointed at.
+    await page.mouse.move(DESKTOP.width - 1, 0);
+    await page.evaluate((hash) => (location.hash = hash), address);
+    await page.getByText(shown).first().waitFor();
+  };
+  await page.setViewportSize(DESKTOP);
+  await show("#/webhooks/release-notes", "1 to 1 of 1");
+  await page.screenshot({ path: resolve(images, "console-webhooks.png") });
+  await show("#/runs", "All that there are");
+  await page.screenshot({ path: resolve(images, "console-runs.png") });
+  await show(`#/runs/${runId}`, "The tool answered");
+  await page.screenshot({ path: resolve(images, "console-run.png") });
 } finally {
   await browser.close();
 }
