@@ -5,6 +5,7 @@ import { io, type Socket } from "socket.io-client";
 import { OpenQuery, type Query, type QueryMessage, type QueryStarted } from "./query.ts";
 import { randomId } from "./random-id.ts";
 import { afterFailure, afterLookup, pauseMs } from "./recovery.ts";
+import type { SubmissionState } from "./submission-state.ts";
 import {
   type FollowUp,
   type FollowUpInput,
@@ -37,6 +38,16 @@ export interface AgentClientOptions {
    * 10,000.
    */
   readonly silenceMs?: number;
+  /** Told of the realtime connection whenever it changes: for whoever shows it to people. What it throws is nobody's. */
+  readonly onConnection?: (state: ConnectionState) => void;
+}
+
+/** `interrupted`: it is being made again by itself. `refused`: the service does not take the token, and nothing is tried any more. */
+export type ConnectionState = "connecting" | "connected" | "interrupted" | "refused" | "closed";
+
+export interface SubmitOptions {
+  /** Told of every step until the service has the query or refuses it: for whoever shows it to people. What it throws is nobody's. */
+  readonly onState?: (state: SubmissionState) => void;
 }
 
 type UploadCall<T> = (input: {
@@ -80,7 +91,7 @@ export interface AgentClient extends AsyncDisposable {
    * @throws TypeError where a query with this `clientRequestId` is still open in this client, and for a follow-up with a `clientRequestId`
    * of the application's own and without its `timestamp`.
    */
-  submit(query: QueryOptions | FollowUp): Query;
+  submit(query: QueryOptions | FollowUp, options?: SubmitOptions): Query;
   /** End the connection. Queries that are still open end as `unknown`. */
   close(): void;
 }
@@ -100,15 +111,18 @@ class Connection implements AgentClient {
   readonly #baseURL: string;
   readonly #socket: Socket;
   readonly #silenceMs: number;
+  readonly #onConnection: (state: ConnectionState) => void;
   readonly #open = new Map<string, { readonly query: OpenQuery; readonly submission: Submission; isAccepted: boolean }>();
   readonly #closing = new AbortController();
   #refusal: Error | undefined;
+  #connection: ConnectionState = "connecting";
   #isCatchingUp = false;
   #isLooking = false;
 
-  constructor({ baseURL, token, clientInstanceId, fetch, transports, silenceMs }: AgentClientOptions) {
+  constructor({ baseURL, token, clientInstanceId, fetch, transports, silenceMs, onConnection }: AgentClientOptions) {
     this.clientInstanceId = clientInstanceId ?? randomId("client-");
     this.#silenceMs = silenceMs ?? SILENCE_MS;
+    this.#onConnection = onConnection ?? (() => {});
     this.#baseURL = baseURL;
     this.calls = createClient(contract, {
       baseURL,
@@ -143,7 +157,7 @@ class Connection implements AgentClient {
     });
   }
 
-  submit(query: QueryOptions | FollowUp): Query {
+  submit(query: QueryOptions | FollowUp, { onState = () => {} }: SubmitOptions = {}): Query {
     const submission = toSubmission(query, Date.now());
     if (this.#open.has(submission.clientRequestId)) throw new TypeError("A query with this clientRequestId is still open");
     const opened = new OpenQuery(submission, ({ sessionId }) =>
@@ -151,10 +165,11 @@ class Connection implements AgentClient {
     );
     const entry = { query: opened, submission, isAccepted: false };
     this.#open.set(submission.clientRequestId, entry);
-    void this.#send(submission, opened).then(
+    void this.#send(submission, opened, onState).then(
       () => {
         entry.isAccepted = true;
         opened.accept();
+        onState("accepted");
         if (this.#refusal) this.#end(opened, { status: "unknown", reason: "The service refuses the connection" });
         else void this.#lookAfter();
       },
@@ -180,6 +195,7 @@ class Connection implements AgentClient {
 
   close(): void {
     this.#closing.abort(new DOMException("The client was closed", "AbortError"));
+    this.#stands("closed");
     this.#socket.disconnect();
     for (const { query } of this.#open.values()) this.#end(query, { status: "unknown", reason: "The client was closed" });
   }
@@ -189,10 +205,12 @@ class Connection implements AgentClient {
   }
 
   /** Until the service has the submission for sure, or refuses it. */
-  async #send(submission: Submission, query: OpenQuery): Promise<void> {
+  async #send(submission: Submission, query: OpenQuery, onState: (state: SubmissionState) => void): Promise<void> {
     const begun = Date.now();
     for (let attempt = 0; !query.isOver; attempt++) {
+      if (!this.#socket.connected) onState("connecting");
       await this.connected();
+      onState("sending");
       try {
         const { duplicate } = await this.#post(submission);
         // It was there before this program was: what it told by now is replayed at a connection that says so.
@@ -203,7 +221,8 @@ class Connection implements AgentClient {
         if (next === "refused") throw error;
         // Its events came although its answer did not.
         if (query.sessionId !== undefined) return;
-        if (next === "unsure" && (await this.#findOut(submission, query, begun)) === "accepted") return;
+        onState(next === "busy" ? "busy" : "unanswered");
+        if (next === "unsure" && (await this.#findOut(submission, query, begun, onState)) === "accepted") return;
       }
       await this.#pause(attempt);
     }
@@ -218,7 +237,12 @@ class Connection implements AgentClient {
   }
 
   /** What became of a submission, asked until the service answers. Throws Unknown where it cannot tell, or may not be asked again. */
-  async #findOut(submission: Submission, query: OpenQuery, begun: number): Promise<"accepted" | "replay"> {
+  async #findOut(
+    submission: Submission,
+    query: OpenQuery,
+    begun: number,
+    onState: (state: SubmissionState) => void,
+  ): Promise<"accepted" | "replay"> {
     const { agentId, clientRequestId, userMessageId } = submission;
     for (let attempt = 0; ; attempt++) {
       if (query.isOver) return "accepted";
@@ -227,7 +251,9 @@ class Connection implements AgentClient {
           body: { agentId, requests: [{ clientRequestId, userMessageId }] },
           signal: this.#closing.signal,
         });
-        const next = afterLookup(results[0]?.status ?? "unknown", { ageMs: Date.now() - begun, autoReplayRetentionMs });
+        const status = results[0]?.status ?? "unknown";
+        onState(status);
+        const next = afterLookup(status, { ageMs: Date.now() - begun, autoReplayRetentionMs });
         if (next === "unknown") throw new Unknown("The service cannot tell whether the query arrived");
         return next;
       } catch (error) {
@@ -300,15 +326,21 @@ class Connection implements AgentClient {
       if (seq > query.seq) return this.#catchUp();
       this.#end(query, { status: "failed", error, code });
     });
-    socket.on("connect", () => (this.#isCatchingUp = false));
+    socket.on("connect", () => {
+      this.#isCatchingUp = false;
+      this.#stands("connected");
+    });
     socket.on("connect_error", (error: Error & { readonly data?: { readonly code?: string } }) => {
+      if (this.#closing.signal.aborted) return;
+      this.#stands("interrupted");
       // Socket.IO comes back by itself after everything but a refusal.
-      if (socket.active || this.#closing.signal.aborted) return;
+      if (socket.active) return;
       if (error.data?.code === "internal_error") this.#connectSoon();
       else this.#refuse(error);
     });
     // The service ended it, for example because it is about to stop.
     socket.on("disconnect", (reason) => {
+      this.#stands("interrupted");
       if (reason === "io server disconnect") this.#connectSoon();
     });
   }
@@ -327,8 +359,15 @@ class Connection implements AgentClient {
     this.#pause(2).then(connect, () => {});
   }
 
+  #stands(state: ConnectionState): void {
+    if (state === this.#connection || this.#connection === "closed") return;
+    this.#connection = state;
+    this.#onConnection(state);
+  }
+
   #refuse(error: Error): void {
     this.#refusal = error;
+    this.#stands("refused");
     for (const { query, isAccepted } of this.#open.values()) {
       if (isAccepted) this.#end(query, { status: "unknown", reason: "The service refuses the connection" });
     }

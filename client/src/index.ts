@@ -2,11 +2,14 @@ export {
   type AgentClient,
   type AgentClientOptions,
   type AttachmentReceipt,
+  type ConnectionState,
   connectAgent,
   type MediaLinks,
   type MediaMetadata,
+  type SubmitOptions,
 } from "./agent-client.ts";
 export type { Query, QueryEnd, QueryMessage, QueryStarted } from "./query.ts";
 export { requestDigest } from "./request-digest.ts";
 export type { FollowUp, QueryOptions } from "./submission.ts";
+export type { SubmissionState } from "./submission-state.ts";
 export type { UploadOptions, UploadSource } from "./upload.ts";

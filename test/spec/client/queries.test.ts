@@ -1,5 +1,12 @@
 import { hash } from "node:crypto";
-import { type AgentClient, type AgentClientOptions, connectAgent, type Query, requestDigest } from "@portico/client";
+import {
+  type AgentClient,
+  type AgentClientOptions,
+  connectAgent,
+  type Query,
+  requestDigest,
+  type SubmissionState,
+} from "@portico/client";
 import { requestDigest as serverDigest } from "@portico/plugins/conversations-runs/request-digest";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -236,16 +243,25 @@ describe("what became of a submission is found out (4.6, 7.6)", () => {
     expect(plays("patient")).toBe(1);
   });
 
-  it("an application that kept its IDs submits again after its own restart, and gets what was said", async () => {
-    const ids = { clientRequestId: "kept-request-id", userMessageId: "kept-message-id" };
-    const clientInstanceId = "kept-instance-0001";
-    const before = connect({ clientInstanceId });
-    await before.submit({ agentId: "helper", prompt: "kept", ...ids }).ended;
-    before.close();
-    const after = connect({ clientInstanceId });
-    const again = after.submit({ agentId: "helper", prompt: "kept", ...ids });
-    expect(await textOf(again)).toBe("You said: kept");
-    expect(plays("kept")).toBe(1);
+  it("every step is told to whoever wants to show it, and what the lookup said", async () => {
+    const gate = createGate();
+    service.engine.on("ahead of it", () => gate.opened);
+    const client = connect();
+    const { conversationId } = (await client.submit({ agentId: "helper", prompt: "ahead of it" }).started)!;
+    let posts = 0;
+    line.fate = (first) => {
+      if (!first.startsWith("POST /api/query/start")) return "through";
+      return ++posts === 1 ? "lost before it arrives" : "lost after it arrived";
+    };
+    const states: SubmissionState[] = [];
+    const query = client.submit(
+      { agentId: "helper", prompt: "followed", conversationId },
+      { onState: (state) => states.push(state) },
+    );
+    await query.accepted;
+    gate.open();
+    await query.ended;
+    expect(states).toEqual(["sending", "unanswered", "absent", "sending", "unanswered", "reserved", "accepted"]);
   });
 });
 
@@ -269,6 +285,21 @@ describe("a connection that breaks", () => {
     }
     expect(text).toBe("123456");
     expect((await query.ended).status).toBe("completed");
+  });
+
+  it("is told to whoever wants to show it", async () => {
+    const states: string[] = [];
+    const client = connect({ onConnection: (state) => states.push(state) });
+    await client.connected();
+    line.cut();
+    await expect.poll(() => states).toContain("interrupted");
+    await client.connected();
+    client.close();
+    expect(states).toEqual(["connected", "interrupted", "connected", "closed"]);
+    const refused: string[] = [];
+    const stranger = connect({ token: "wrong", onConnection: (state) => refused.push(state) });
+    await expect(stranger.connected()).rejects.toThrow();
+    expect(refused.at(-1)).toBe("refused");
   });
 
   it("waits for a service that is not there yet, and goes on after one that was restarted", async () => {
