@@ -1,9 +1,10 @@
-import { type CallResult, type Client, createClient } from "@portico/core/client";
+import { CallFailed, type CallResult, type Client, createClient } from "@portico/core/client";
 import type { Contract } from "@portico/core/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { listenersContract } from "portico/listeners-contract";
 import { createContext } from "svelte";
 import { ModelProxy } from "./model-proxy.ts";
+import { type UploadRequest, upload } from "./upload.ts";
 import { WorkflowService } from "./workflow-service.svelte.ts";
 
 export type Handshake = CallResult<typeof conversationsRunsContract.handshake>;
@@ -24,6 +25,12 @@ export interface Instance {
   client<C extends Contract>(contract: C): Client<C>;
   /** A call of the agent service that no contract of an area has, such as `/metrics`. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** A whole request to the agent service, for a client that makes its own. */
+  send(request: Request): Promise<Response>;
+  /** Upload a file to a path of the agent service, and be told how far it is. Throws CallFailed, and the signal's reason. */
+  upload(path: string, request: UploadRequest): Promise<unknown>;
+  /** Aborts when the session is over: for what outlives a page, such as a conversation that goes on. */
+  readonly ended: AbortSignal;
   /** Give back what was issued for this session. */
   close(): Promise<void>;
 }
@@ -34,6 +41,7 @@ export { provideInstance, useInstance };
 /** Throws CallFailed where the token is refused, and what `fetch` throws where nothing answers. */
 export async function openInstance(token: string, refused: () => void): Promise<Instance> {
   const baseURL = new URL(".", location.href).href.replace(/\/$/, "");
+  const ending = new AbortController();
   const send = async (request: Request) => {
     const response = await globalThis.fetch(request);
     if (response.status === 401) refused();
@@ -58,6 +66,19 @@ export async function openInstance(token: string, refused: () => void): Promise<
     client,
     fetch: (path, init) =>
       send(new Request(`${baseURL}${path}`, { ...init, headers: { ...headers, ...(init?.headers as object) } })),
-    close: () => proxy.close(),
+    send,
+    upload: async (path, request) => {
+      try {
+        return await upload(`${baseURL}${path}`, { ...request, headers });
+      } catch (error) {
+        if (CallFailed.is(error) && error.status === 401) refused();
+        throw error;
+      }
+    },
+    ended: ending.signal,
+    close: () => {
+      ending.abort();
+      return proxy.close();
+    },
   };
 }

@@ -35,24 +35,24 @@ class Session {
     if (token === null) return;
     this.isResuming = true;
     const problem = await this.signIn(token);
-    if (problem !== undefined) this.#end(problem);
+    if (problem !== undefined) await this.#end(problem);
     this.isResuming = false;
   }
 
   async signOut(): Promise<void> {
-    const { instance } = this;
-    this.#end(undefined);
-    await instance?.close();
+    await this.#end(undefined);
   }
 
   #refused(): void {
-    this.#end("The token is no longer accepted. Sign in again.");
+    void this.#end("The token is no longer accepted. Sign in again.");
   }
 
-  #end(notice: string | undefined): void {
+  async #end(notice: string | undefined): Promise<void> {
+    const { instance } = this;
     sessionStorage.removeItem(KEPT);
     this.instance = undefined;
     this.notice = notice;
+    await instance?.close();
   }
 }
 
