@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { connectAgent } from "@portico/client";
 import { findChromium, startChromium } from "../harness/chromium.ts";
 import { DESKTOP, openConsole, PHONE } from "../harness/console.ts";
+import { takeAgents } from "./agent-conversation.ts";
 
 const images = resolve(import.meta.dirname, "../../docs/images");
 const workflow = (name: string) => readFileSync(resolve(import.meta.dirname, "../../playground/workflows", name), "utf8");
@@ -103,6 +104,7 @@ try {
   await page.screenshot({ path: resolve(images, "console-runs.png") });
   await show(`#/runs/${runId}`, "The tool answered");
   await page.screenshot({ path: resolve(images, "console-run.png") });
+  await takeAgents(browser, (name) => resolve(images, `${name}.png`));
 } finally {
   await browser.close();
 }

@@ -1,0 +1,251 @@
+import type { Page, Request, WebSocketRoute } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { createGate } from "../../harness/gate.ts";
+import { messagesEvents } from "../../harness/stream-scripts.ts";
+import { events, json } from "../../harness/upstream-answers.ts";
+
+describe.skipIf(findChromium() === undefined)("turns of an agent in the web console", () => {
+  const browser = useChromium();
+  let upstream: FakeUpstream;
+  let opened: OpenConsole;
+  const sockets: WebSocketRoute[] = [];
+  beforeAll(async () => {
+    upstream = await startFakeUpstream({ models: ["large"] });
+    upstream.answerAll(events(messagesEvents("well answered")));
+    opened = await openConsole({
+      browser: browser(),
+      files: { "agents/helper/agent.json": { name: "Helper" } },
+      env: { UPSTREAM_KEY: "key-of-the-upstream" },
+      config: {
+        providers: [
+          {
+            id: "main",
+            type: "fake",
+            protocol: "messages",
+            baseUrl: upstream.baseUrl,
+            credential: { env: "UPSTREAM_KEY" },
+            models: ["large"],
+          },
+        ],
+      },
+    });
+    await page().routeWebSocket(/socket\.io/, (socket) => {
+      socket.connectToServer();
+      sockets.push(socket);
+    });
+  });
+  afterAll(async () => {
+    await opened[Symbol.asyncDispose]();
+    await upstream.close();
+  });
+  beforeEach(async () => {
+    await page().evaluate(() => (location.hash = "#/agents/helper"));
+    await page().getByRole("heading", { name: "New conversation" }).waitFor();
+  });
+  afterEach(() => page().unrouteAll({ behavior: "wait" }));
+
+  const page = (): Page => opened.page;
+  const messages = () => page().getByRole("region", { name: "Messages" });
+  const input = () => page().getByLabel("Message to Helper");
+  const stop = () => page().getByRole("button", { name: "Stop" });
+
+  /** The next answer of the model: its first words now, and the others when the gate opens. */
+  function answerInTwoParts(first: string, second: string, thinking?: string) {
+    const gate = createGate();
+    const all = messagesEvents(`${first} ${second}`, thinking);
+    const held = all.findIndex((event) => event.includes(second.split(" ")[0]!));
+    upstream.answerNext(events([...all.slice(0, held), gate.opened, ...all.slice(held)]));
+    return gate;
+  }
+  async function say(words: string): Promise<void> {
+    await input().fill(words);
+    await input().press("Enter");
+  }
+  const kept = async (words: string) => {
+    const { runs } = await opened.call("GET", "/api/runs");
+    return runs.filter(({ title }: { title: string }) => title === words).length;
+  };
+
+  it("stream what is thought, closed until it is opened, and what is said, word by word", async () => {
+    const gate = answerInTwoParts("one two", "three four", "let me see");
+    await say("Count");
+    await messages().getByText("one two").waitFor();
+    expect(await messages().textContent()).not.toContain("three");
+    const thought = page().getByRole("button", { name: "Thought" });
+    expect(await messages().textContent()).not.toContain("let me see");
+    await thought.click();
+    await messages().getByText("let me see").waitFor();
+    gate.open();
+    await messages().getByText("one two three four").waitFor();
+    await expect.poll(() => stop().count()).toBe(0);
+  });
+
+  it("are stopped with Escape: what was said stays, and the next turn goes on", async () => {
+    answerInTwoParts("so far", "and more");
+    await say("Talk");
+    await messages().getByText("so far").waitFor();
+    await stop().waitFor();
+    await input().press("Escape");
+    await messages().getByText("Stopped", { exact: true }).waitFor();
+    expect(await messages().textContent()).toContain("so far");
+    upstream.answerNext(events(messagesEvents("I go on")));
+    await say("Go on");
+    await messages().getByText("I go on").waitFor();
+  });
+
+  it("may be submitted while another executes, and wait for it", async () => {
+    const gate = answerInTwoParts("the first", "answer");
+    await say("First");
+    await messages().getByText("the first").waitFor();
+    await say("Second");
+    await messages().getByText("It waits for its turn").waitFor();
+    upstream.answerNext(events(messagesEvents("the second answer")));
+    gate.open();
+    await messages().getByText("the second answer").waitFor();
+  });
+
+  it("go on while another page is looked at", async () => {
+    const gate = answerInTwoParts("said while", "nobody looked at it");
+    await say("Look away");
+    await messages().getByText("said while").waitFor();
+    const address = page().url();
+    await opened.goTo("Providers");
+    gate.open();
+    await page().evaluate((url) => (location.href = url), address);
+    await messages().getByText("said while nobody looked at it").waitFor();
+  });
+
+  it("are told to a screen reader when they begin and when they are over, and not word by word", async () => {
+    const words = (from: number) => Array.from({ length: 20 }, (_, index) => `word${from + index}`).join(" ");
+    const gate = answerInTwoParts(words(0), words(20));
+    await page().evaluate(() => {
+      const told: string[] = [];
+      Object.assign(globalThis, { told });
+      const region = document.querySelector("section[aria-label=Conversation] > .spoken")!;
+      new MutationObserver(() => told.push(region.textContent!.trim())).observe(region, {
+        childList: true,
+        characterData: true,
+        subtree: true,
+      });
+    });
+    await say("Read to me");
+    await messages().getByText("word0").waitFor();
+    gate.open();
+    await messages().getByText("word39").waitFor();
+    const told = () => page().evaluate(() => (globalThis as unknown as { told: string[] }).told);
+    await expect.poll(async () => (await told()).at(-1)).toMatch(/^Helper answered: word0/);
+    expect((await told()).filter((text) => /word/.test(text))).toHaveLength(1);
+    expect((await told()).length).toBeLessThan(6);
+  });
+
+  it("keep the reader's place: the end is followed until the reader scrolls up", async () => {
+    const lines = (from: number) => Array.from({ length: 60 }, (_, index) => `line${from + index}\n\n`).join("");
+    const gate = answerInTwoParts(lines(0), lines(60).trim());
+    await say("A long one");
+    await messages().getByText("line59", { exact: true }).waitFor();
+    const fromEnd = () => messages().evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
+    await expect.poll(fromEnd).toBeLessThan(50);
+    await messages().evaluate((box) => (box.scrollTop = 100));
+    await page().getByRole("button", { name: "Latest message" }).waitFor();
+    gate.open();
+    await messages().getByText("line119", { exact: true }).waitFor({ state: "attached" });
+    expect(await messages().evaluate((box) => box.scrollTop)).toBe(100);
+    await page().getByRole("button", { name: "Latest message" }).click();
+    await expect.poll(fromEnd).toBeLessThan(50);
+  });
+
+  it("a failed turn says why", async () => {
+    upstream.answerAll(json(400, { type: "error", error: { type: "invalid_request_error", message: "No" } }));
+    await say("Fail");
+    await page().getByRole("alert").filter({ hasText: "The turn failed" }).waitFor();
+    upstream.answerAll(events(messagesEvents("well answered")));
+  });
+
+  it("a connection that breaks is shown, and what was said meanwhile comes", async () => {
+    const gate = answerInTwoParts("said before", "it broke and after that");
+    await say("Break");
+    await messages().getByText("said before").waitFor();
+    await page().route(/socket\.io/, (route) => route.abort());
+    for (const socket of sockets.splice(0)) await socket.close({ code: 1011 });
+    await page().getByText("The connection broke and is being made again").waitFor();
+    gate.open();
+    await page().unrouteAll({ behavior: "wait" });
+    await messages().getByText("said before it broke and after that").waitFor();
+    await expect.poll(() => page().getByText("The connection broke").count()).toBe(0);
+  });
+
+  describe("a submission whose answer was lost", () => {
+    const starts = /\/api\/query\/start$/;
+    const lookups = /\/client-requests\/lookup$/;
+
+    it("that had arrived: the lookup's answer is shown, and it is not sent again", async () => {
+      const gate = answerInTwoParts("this takes", "quite some time");
+      await say("In the way");
+      await messages().getByText("this takes").waitFor();
+      let posts = 0;
+      await page().route(/\/api\/query\/follow-up$/, async (route) => {
+        posts++;
+        await route.fetch();
+        await route.abort();
+      });
+      await say("Lost on the way back");
+      await messages().getByText("reserved", { exact: true }).waitFor();
+      gate.open();
+      await messages().getByText("well answered").waitFor();
+      await messages().getByText("It was not sent again").waitFor();
+      expect(posts).toBe(1);
+    });
+
+    it("that had not arrived: it is sent again with the same IDs, and that is shown", async () => {
+      const sent: Request[] = [];
+      await page().route(starts, async (route) => {
+        sent.push(route.request());
+        if (sent.length === 1) await route.abort();
+        else await route.continue();
+      });
+      await say("Lost on the way there");
+      await messages().getByText("well answered").waitFor();
+      await messages().getByText("It had never arrived").waitFor();
+      await messages().getByText("absent", { exact: true }).waitFor();
+      const [first, second] = sent.map((request) => request.postDataJSON());
+      expect(second.clientRequestId).toBe(first.clientRequestId);
+      expect(await kept("Lost on the way there")).toBe(1);
+    });
+
+    it("of which nobody knows: nothing is sent by itself, and a person can ask again and send it again", async () => {
+      let posts = 0;
+      await page().route(starts, (route) => (posts++, route.abort()));
+      await page().route(lookups, async (route) => {
+        const answer = await (await route.fetch()).json();
+        await route.fulfill({
+          json: { ...answer, results: answer.results.map((each: object) => ({ ...each, status: "unknown" })) },
+        });
+      });
+      await say("Nobody knows");
+      await page().getByRole("alert").filter({ hasText: "What became of this is not known" }).waitFor();
+      await messages().getByText("unknown", { exact: true }).waitFor();
+      expect(posts).toBe(1);
+      expect(await findingsInEveryLook(page())).toEqual([]);
+      await page().unrouteAll({ behavior: "wait" });
+      await page().getByRole("button", { name: "Ask the service again" }).click();
+      await messages().getByText("absent", { exact: true }).waitFor();
+      expect(await kept("Nobody knows")).toBe(0);
+      await page().getByRole("button", { name: "Send again, with the same IDs" }).click();
+      await messages().getByText("well answered").waitFor();
+      expect(await kept("Nobody knows")).toBe(1);
+    });
+  });
+
+  it("a submission that is refused says why, and its words can be taken back", async () => {
+    await page().route(/\/api\/query\/start$/, (route) => route.fulfill({ status: 400, json: { error: "unknown_agent" } }));
+    await say("Refused words");
+    await page().getByRole("alert").filter({ hasText: "Not accepted" }).waitFor();
+    await page().getByRole("button", { name: "Edit" }).click();
+    expect(await input().inputValue()).toBe("Refused words");
+    expect(await messages().getByRole("article").count()).toBe(0);
+    await input().fill("");
+  });
+});

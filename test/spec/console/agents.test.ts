@@ -1,0 +1,230 @@
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+
+describe.skipIf(findChromium() === undefined)("agents in the web console", () => {
+  const browser = useChromium();
+  let opened: OpenConsole;
+  beforeAll(async () => {
+    opened = await openConsole({
+      browser: browser(),
+      files: {
+        "agents/helper/agent.json": {
+          name: "Helper",
+          description: "Helps with everything",
+          tools: ["SendUserMessage"],
+          skills: ["skills/one", "skills/two"],
+        },
+        "agents/broken/agent.json": "{",
+        "agents/bare/notes.txt": "No agent.json here",
+      },
+      context: { permissions: ["clipboard-read", "clipboard-write"] },
+    });
+    execFileSync("git", ["init", "-q", join(opened.service.cwd, "agents/helper")]);
+    await opened.goTo("Agents");
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  const page = () => opened.page;
+  const messages = () => page().getByRole("region", { name: "Messages" });
+  const input = () => page().getByLabel("Message to Helper");
+  const list = () => page().getByRole("complementary", { name: "Conversations" }).getByRole("listitem");
+
+  async function goToHelper(): Promise<void> {
+    await page().evaluate(() => (location.hash = "#/agents/helper"));
+    await page().getByRole("heading", { name: "New conversation" }).waitFor();
+  }
+  async function say(words: string): Promise<void> {
+    await input().fill(words);
+    await input().press("Enter");
+  }
+  async function sayAndWait(words: string, answer: string): Promise<void> {
+    await say(words);
+    await messages().getByText(answer).waitFor();
+  }
+
+  it("are listed with their state, and what is wrong with one is told plainly", async () => {
+    const row = (name: string) => page().getByRole("table", { name: "Agents" }).getByRole("row").filter({ hasText: name });
+    await row("Helper").getByText("local only").waitFor();
+    expect(await row("Helper").locator("td").allTextContents()).toEqual([
+      expect.stringContaining("Idle"),
+      "loop",
+      "1",
+      "2",
+      "local only",
+    ]);
+    expect(await row("broken").textContent()).toContain("Its agent.json is not JSON");
+    expect(await row("bare").textContent()).toContain("Its folder has no agent.json");
+    expect(await row("bare").textContent()).toContain("Error");
+    expect(await findingsInEveryLook(page())).toEqual([]);
+  });
+
+  it("an agent that is not there says so", async () => {
+    await page().evaluate(() => (location.hash = "#/agents/nobody"));
+    await page().getByText("There is no such agent").waitFor();
+  });
+
+  it("Enter sends, Shift and Enter breaks the line; the conversation gets an address, and goes on over several turns", async () => {
+    await goToHelper();
+    await input().fill("First line");
+    await input().press("Shift+Enter");
+    await input().pressSequentially("second line");
+    await input().press("Enter");
+    await messages().getByText("You said: First line second line").waitFor();
+    await expect.poll(() => page().url()).toMatch(/#\/agents\/helper\/\w+/);
+    const { conversations } = await opened.call("GET", "/api/conversations");
+    const { messages: kept } = await opened.call("GET", `/api/conversations/${conversations[0].conversationId}/messages`);
+    expect(kept[0].parts).toEqual([{ type: "text", text: "First line\nsecond line" }]);
+    await sayAndWait("And again", "You said: And again");
+    expect((await opened.call("GET", "/api/runs")).runs).toHaveLength(1);
+    expect(await list().count()).toBe(1);
+  });
+
+  it("shows a tool's call with its arguments, its result and its state, and what it carried to the user", async () => {
+    await sayAndWait("Call SendUserMessage", "The tool answered");
+    await messages().getByText("Message to you").waitFor();
+    const call = page().getByRole("button", { name: "SendUserMessage" });
+    expect(await call.textContent()).toContain("Done");
+    expect(await call.getAttribute("aria-expanded")).toBe("false");
+    await call.click();
+    const args = await page().getByRole("region", { name: "arguments of SendUserMessage" }).textContent();
+    expect(JSON.parse(args!)).toEqual({ text: "Call SendUserMessage" });
+    await page().getByRole("region", { name: "result of SendUserMessage" }).waitFor();
+    expect(await findingsInEveryLook(page())).toEqual([]);
+  });
+
+  it("renders Markdown as elements, HTML as the text that it is, and code with a button that copies it", async () => {
+    await say(
+      "x\n\n# Title\n\n- *one* &amp; **two**\n\n<img src=x onerror=alert(1)>\n\n[bad](javascript:alert(1)) [good](https://example.org/)\n\n```js\nlet a = 1;\n```",
+    );
+    const answer = messages().getByRole("article").last().locator(".agent");
+    await answer.getByRole("heading", { name: "Title" }).waitFor();
+    expect(await answer.getByRole("listitem").textContent()).toBe("one & two");
+    expect(await answer.locator("img").count()).toBe(0);
+    expect(await answer.textContent()).toContain("<img src=x onerror=alert(1)>");
+    expect(await answer.getByRole("link").evaluateAll((links) => links.map((link) => (link as HTMLAnchorElement).href))).toEqual([
+      "https://example.org/",
+    ]);
+    await answer.getByRole("button", { name: "Copy js code" }).click();
+    expect(await page().evaluate(() => navigator.clipboard.readText())).toContain("let a = 1;");
+  });
+
+  it("files are dropped and chosen, uploaded with progress, sent, and shown in the conversation", async () => {
+    await goToHelper();
+    let release!: () => void;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await page().route("**/api/media/upload", async (route) => {
+      await held;
+      await route.continue();
+    });
+    const dropped = await page().evaluateHandle(async () => {
+      const picture = await new OffscreenCanvas(40, 20).getContext("2d")!.canvas.convertToBlob();
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([picture], "chart.png", { type: "image/png" }));
+      return transfer;
+    });
+    await page().dispatchEvent("body", "dragenter", { dataTransfer: dropped });
+    await page().getByText("Drop files to send them to Helper").waitFor();
+    await page().dispatchEvent("body", "drop", { dataTransfer: dropped });
+    await page().getByRole("progressbar", { name: "Upload of chart.png" }).waitFor();
+    await input().fill("Look at these");
+    expect(await page().getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
+    await page()
+      .locator("input[type=file]")
+      .setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("Notes") });
+    release();
+    await expect.poll(() => page().getByRole("progressbar").count()).toBe(0);
+    await page().getByRole("button", { name: "Send" }).click();
+    await messages().getByText("You said: Look at these").waitFor();
+    const sent = messages().getByRole("list", { name: "Files" });
+    await expect
+      .poll(() => sent.getByRole("img", { name: "chart.png" }).evaluate((img: HTMLImageElement) => img.naturalWidth))
+      .toBe(40);
+    expect(await sent.textContent()).toContain("notes.txt");
+    await page().unroute("**/api/media/upload");
+  });
+
+  it("what the service does not take says why, and goes away when it is removed", async () => {
+    await page()
+      .locator("input[type=file]")
+      .setInputFiles({ name: "empty.txt", mimeType: "text/plain", buffer: Buffer.alloc(0) });
+    await page().getByRole("alert").filter({ hasText: "Attachment empty" }).waitFor();
+    await page().getByRole("button", { name: "Remove empty.txt" }).click();
+    expect(await page().getByRole("list", { name: "Files to be sent" }).count()).toBe(0);
+  });
+
+  it("an earlier conversation is opened with its messages; links that are too old are renewed", async () => {
+    let links = 0;
+    await page().route("**/api/media/access-urls", async (route) => {
+      const response = await route.fetch();
+      // As it is five minutes later: the service refuses it.
+      if (links++ === 0) await route.fulfill({ response, body: (await response.text()).replace(/expires=\d/, "expires=0") });
+      else await route.fulfill({ response });
+    });
+    const address = page().url();
+    await page().reload();
+    await opened.signIn();
+    await page().evaluate((url) => (location.href = url), address);
+    await messages().getByText("You said: Look at these").waitFor();
+    await expect
+      .poll(() =>
+        messages()
+          .getByRole("img", { name: "chart.png" })
+          .evaluate((img: HTMLImageElement) => img.naturalWidth),
+      )
+      .toBe(40);
+    expect(links).toBe(2);
+    await list().filter({ hasText: "First line" }).getByRole("link").click();
+    await messages().getByText("You said: And again").waitFor();
+    await page().getByRole("button", { name: "SendUserMessage" }).waitFor();
+    await sayAndWait("After a while", "You said: After a while");
+    expect((await opened.call("GET", "/api/runs")).runs).toHaveLength(2);
+  });
+
+  it("a long conversation has its earlier messages on demand, and stays where it is read", async () => {
+    const { conversations } = await opened.call("GET", "/api/conversations");
+    const [{ conversationId }] = conversations;
+    await page().route(/conversations\/.*\/messages/, async (route) => {
+      const url = new URL(route.request().url());
+      const before = Number(url.searchParams.get("before") ?? 121);
+      const first = Math.max(before - 50, 1);
+      const of = (sequence: number) => ({
+        sequence,
+        id: `m${sequence}`,
+        role: sequence % 2 === 1 ? "user" : "assistant",
+        parts: [{ type: "text", text: `Message ${sequence}` }],
+        at: "2030-01-01T00:00:00.000Z",
+      });
+      const found = Array.from({ length: before - first }, (_, index) => of(first + index));
+      await route.fulfill({ json: { conversationId, messages: found, skipped: 0, ...(first > 1 && { before: first }) } });
+    });
+    await page().reload();
+    await opened.signIn();
+    await page().evaluate((id) => (location.hash = `#/agents/helper/${id}`), conversationId as string);
+    await messages().getByText("Message 120", { exact: true }).waitFor();
+    await messages().evaluate((box) => (box.scrollTop = 0));
+    const top = () =>
+      messages()
+        .getByText("Message 71", { exact: true })
+        .evaluate((element) => element.getBoundingClientRect().top);
+    const stood = await top();
+    await page().getByRole("button", { name: "Earlier messages" }).click();
+    await messages().getByText("Message 21", { exact: true }).waitFor();
+    await expect.poll(async () => Math.abs((await top()) - stood)).toBeLessThan(80);
+    await page().unroute(/conversations\/.*\/messages/);
+  });
+
+  it("is cleared when that was confirmed, and not when it was not", async () => {
+    const before = (await opened.call("GET", "/api/runs")).runs.length;
+    await page().getByRole("button", { name: "Clear" }).click();
+    await page().getByRole("alertdialog").getByRole("button", { name: "Cancel" }).click();
+    expect((await opened.call("GET", "/api/runs")).runs).toHaveLength(before);
+    await page().getByRole("button", { name: "Clear" }).click();
+    await page().getByRole("alertdialog").getByRole("button", { name: "Clear" }).click();
+    await page().getByRole("heading", { name: "New conversation" }).waitFor();
+    await expect.poll(() => list().count()).toBe(before - 1);
+    expect((await opened.call("GET", "/api/runs")).runs).toHaveLength(before - 1);
+  });
+});
