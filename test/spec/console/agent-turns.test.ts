@@ -113,8 +113,10 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await messages().getByText("said while").waitFor();
     const address = page().url();
     await opened.goTo("Providers");
-    gate.open();
     await page().evaluate((url) => (location.href = url), address);
+    await messages().getByText("said while").waitFor();
+    await stop().waitFor();
+    gate.open();
     await messages().getByText("said while nobody looked at it").waitFor();
   });
 
