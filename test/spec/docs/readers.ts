@@ -8,7 +8,18 @@ const helper = { "agents/helper/agent.json": '{ "name": "Helper", "instructions"
 /** The pages whose shell blocks are run, each by its reader. */
 export const readers: Readonly<Record<string, Reader>> = {
   "README.md": {
-    prints: [SAID, SAID, SAID, /^completed$/m, /"status":"started"/, /\{"runs":\[\{"runId":"wrun_/],
+    files: { "README.md": "# A file to send" },
+    prints: [
+      SAID,
+      SAID,
+      SAID,
+      /^completed$/m,
+      /"fileReference":"/,
+      /"secret":"whs_/,
+      /"accepted":true,"agentId":"helper","event":"deploy"/,
+      /"status":"started"/,
+      /\{"runs":\[\{"runId":"wrun_/,
+    ],
     async afterwards(service, printed) {
       const [, runId] = /"runId":"(wrun_\w+)"/.exec(printed)!;
       const greeting = "You said: Say hello to Ada (This is the offline demo model.)";
