@@ -14,12 +14,22 @@ export interface CommandOptions {
   readonly before?: string;
   /** A program that starts a preset of its own, in place of `portico start`. */
   readonly program?: string | undefined;
+  /** What it reads on standard input; nothing by default. */
+  readonly input?: string;
 }
 
 export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** A command that goes on until it ends by itself, or is ended. */
+export interface RunningCommand extends AsyncDisposable {
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  signal(signal: NodeJS.Signals): void;
+  readonly ended: Promise<CommandResult>;
 }
 
 /** The one line of `portico start --json`. */
@@ -68,13 +78,26 @@ export function temporaryFolder(): { readonly path: string; readonly remove: () 
 export async function runPortico(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const folder = options.cwd === undefined ? temporaryFolder() : undefined;
   try {
-    const child = launch(args, { ...options, cwd: options.cwd ?? folder!.path });
-    const output = collect(child);
-    const { code } = await exitOf(child);
-    return { code, stdout: output.stdout(), stderr: output.stderr() };
+    return await openCommand(args, { ...options, cwd: options.cwd ?? folder!.path }).ended;
   } finally {
     folder?.remove();
   }
+}
+
+/** Run one command beside what the test does. */
+export function openCommand(args: readonly string[], options: CommandOptions & { readonly cwd: string }): RunningCommand {
+  const child = launch(args, options);
+  const output = collect(child);
+  const ended = exitOf(child).then(({ code }) => ({ code, stdout: output.stdout(), stderr: output.stderr() }));
+  return {
+    ...output,
+    signal: (signal) => void child.kill(signal),
+    ended,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
 }
 
 /**
@@ -133,15 +156,17 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
 
 function launch(
   args: readonly string[],
-  { cwd, env, before, program = LAUNCHER }: CommandOptions & { readonly cwd: string },
+  { cwd, env, before, input, program = LAUNCHER }: CommandOptions & { readonly cwd: string },
 ): ChildProcess {
   const preload = before === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(before)}`];
   const bare = { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", PORTICO_AUTO_PROVIDERS: "false" };
-  return spawn(process.execPath, [...preload, program, ...args], {
+  const child = spawn(process.execPath, [...preload, program, ...args], {
     cwd,
     env: { ...bare, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
+  child.stdin?.end(input);
+  return child;
 }
 
 function collect(child: ChildProcess): { readonly stdout: () => string; readonly stderr: () => string } {

@@ -32,20 +32,21 @@ export async function* followRun(given: {
     await live.ledger.recall();
     // It may have ended since the record was read.
     const before = isTerminal(run.status) ? run : ((await runs.find(runId))?.value ?? run);
+    let ended = before;
     if (!isTerminal(before.status)) {
       yield say["workflow:started"]({ workflowId, runId, name, nodeCount });
       for await (const entry of live.ledger.read({ follow: true, signal })) {
         const event = toRunEvent(runId, entry);
         if (event) yield event;
       }
-    }
-    const ended = (await runs.find(runId))?.value ?? before;
-    // Its process stops: what the run comes to is in its history.
-    if (!isTerminal(ended.status)) return;
-    const { error } = ended;
-    if (error && before !== ended) {
-      const { nodeId, code, message } = error;
-      yield say["workflow:error"]({ runId, error: { code, message }, ...(nodeId !== undefined && { nodeId }) });
+      ended = (await runs.find(runId))?.value ?? before;
+      // Its process stops: what the run comes to is in its history.
+      if (!isTerminal(ended.status)) return;
+      const { error } = ended;
+      if (error) {
+        const { nodeId, code, message } = error;
+        yield say["workflow:error"]({ runId, error: { code, message }, ...(nodeId !== undefined && { nodeId }) });
+      }
     }
     const finalOutputs = await readFinalOutputs(log, runId);
     yield say["workflow:complete"]({

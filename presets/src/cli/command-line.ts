@@ -42,6 +42,13 @@ export function nameOf({ meta }: CommandDef<any>): string {
   return (meta as CommandMeta | undefined)?.name ?? "";
 }
 
+/** Every value of an option that may be given several times, in a command line that `findCommand` took: citty keeps the last alone. */
+export function valuesOf(args: readonly string[], name: string): readonly string[] {
+  const options = { [name]: { type: "string", multiple: true } } as const;
+  const { values } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false });
+  return (values[name] as string[] | undefined) ?? [];
+}
+
 function found(command: CommandDef, names: readonly string[], args: readonly string[], wantsHelp: boolean): FoundCommand {
   return { command, parentName: names.slice(0, -1).join(" ") || undefined, args, wantsHelp };
 }

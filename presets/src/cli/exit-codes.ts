@@ -1,8 +1,10 @@
-/** What the process answers to whoever started it, after the table of `sysexits.h`. Documented in docs/operations.md. */
+/** What the process answers to whoever started it, from 64 on after the table of `sysexits.h`. Documented in docs/operations.md. */
 export const EXIT = {
   ok: 0,
   /** A command did its work and the answer is no: `doctor` found something, a token is not there. */
   failed: 1,
+  /** The run that was followed has ended, and not as completed. */
+  notCompleted: 2,
   /** The command line is not understood. */
   usage: 64,
   /** A file that the command line names cannot be read. */
@@ -17,6 +19,8 @@ export const EXIT = {
   inUse: 75,
   /** The configuration is not usable. */
   config: 78,
+  /** Following was stopped with Ctrl-C, as shells name a process that a SIGINT ended. */
+  stopped: 130,
 } as const;
 
 /** Ends a command with a sentence for a person and an exit code. Its message holds no secret. */

@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import type { ServedProvider } from "../platform/provider-choice.ts";
 import type { Service } from "./serve.ts";
+import { shellWord } from "./terminal/shell-word.ts";
 
 /** What each surface is for, in a line. */
 const PURPOSES: Readonly<Record<string, string>> = {
@@ -55,17 +56,12 @@ function tryLines({ id, models }: ServedProvider, url: string, flag: string): st
     "Issue a safe token and try it:",
     issue,
     `  curl ${url}/chat/completions ${bearer} -H "content-type: application/json" \\`,
-    `    -d ${quoted(body)}`,
+    `    -d ${shellWord(body)}`,
   ];
 }
 
 /** The flag that leads another command to the same data directory; none where it looks there anyway. */
 function dataFlag(path: string): string {
   const shown = relative(process.cwd(), path);
-  return shown === ".portico" ? "" : ` --data-dir ${/^[\w./-]+$/.test(path) ? path : quoted(path)}`;
-}
-
-/** One word of a shell's command line. */
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
+  return shown === ".portico" ? "" : ` --data-dir ${shellWord(path)}`;
 }

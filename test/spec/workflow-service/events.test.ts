@@ -109,6 +109,17 @@ describe("the events of a run (6.1)", () => {
     }
   });
 
+  it("of one that failed are no more than that", async () => {
+    await using service = await startWorkflowService({
+      definitions: { "w.json": { nodes: { a: { type: "scripted", with: { fails: 1 } } } } },
+    });
+    const runId = await service.trigger("w");
+    await service.ended("w", runId);
+    expect(await (await service.events(runId)).rest()).toEqual([
+      { event: "workflow:complete", data: { runId, workflowId: "w", status: "failed" } },
+    ]);
+  });
+
   it("after a restart there are none: 404, and history has the run", async () => {
     const first = await startWorkflowService({ definitions });
     first.nodes.gate("a").open();

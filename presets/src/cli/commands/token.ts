@@ -24,7 +24,7 @@ const listCommand = defineCommand({
     const { listTokens } = await import("../token-store.ts");
     const tokens = await listTokens(args);
     if (args.json) return console.log(JSON.stringify(tokens, null, 2));
-    const { table } = await import("../table.ts");
+    const { table } = await import("../terminal/table.ts");
     if (tokens.length === 0) return console.error("There are no safe tokens.");
     console.log(
       table(

@@ -1,5 +1,6 @@
 import { defineCommand } from "citty";
 import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
+import { followCommand, listCommand, runFlags, runsCommand, serviceOf, showCommand, startCommand } from "./workflow-runs.ts";
 
 const checkCommand = defineCommand({
   meta: { name: "check", description: "Check workflow definitions; every problem is a line FILE:LINE:COLUMN: message" },
@@ -34,13 +35,6 @@ const schemaCommand = defineCommand({
   },
 });
 
-const runFlags = {
-  run: { type: "positional", required: true, valueHint: "run id", description: "Id of the run" },
-  workflow: { type: "string", valueHint: "id", description: "Its workflow; default: the service is asked" },
-  url: { type: "string", valueHint: "url", description: "Where the workflow service is; default: it runs on the data directory" },
-  ...settingsFlags,
-} as const;
-
 const gateFlags = {
   ...runFlags,
   node: { type: "string", valueHint: "id", description: "Which gate; default: the one that waits" },
@@ -69,21 +63,22 @@ const cancelCommand = defineCommand({
   meta: { name: "cancel", description: "Cancel a run" },
   args: runFlags,
   async run({ args }) {
-    const [{ readSettings }, { findService }] = await Promise.all([
-      import("../read-settings.ts"),
-      import("../workflows/running-service.ts"),
-    ]);
-    const service = await findService((await readSettings(args)).settings, args.url);
+    const service = await serviceOf(args);
     const { runId } = await service.cancel({ runId: args.run, workflowId: args.workflow });
     console.log(`The run ${runId} is being cancelled.`);
   },
 });
 
 export const workflowCommand = defineCommand({
-  meta: { name: "workflow", description: "Check workflow definitions, decide gates and cancel runs" },
+  meta: { name: "workflow", description: "Check workflow definitions, start and follow runs, decide their gates" },
   subCommands: {
     check: checkCommand,
     schema: schemaCommand,
+    list: listCommand,
+    start: startCommand,
+    follow: followCommand,
+    runs: runsCommand,
+    show: showCommand,
     approve: approveCommand,
     reject: rejectCommand,
     cancel: cancelCommand,
@@ -101,14 +96,10 @@ interface DecideArguments extends SettingsFlags {
 }
 
 async function decide(args: DecideArguments): Promise<void> {
-  const [{ readSettings }, { findService }, { readValues }] = await Promise.all([
-    import("../read-settings.ts"),
-    import("../workflows/running-service.ts"),
-    import("../workflows/read-values.ts"),
-  ]);
+  const { readValues } = await import("../workflows/read-values.ts");
   const { run: runId, workflow: workflowId, node, comment, decision } = args;
   const values = readValues(args.values);
-  const service = await findService((await readSettings(args)).settings, args.url);
+  const service = await serviceOf(args);
   const { nodeId } = await service.decide({ runId, workflowId }, { decision, nodeId: node, comment, values });
   console.log(`The gate ${nodeId} of the run ${runId} is ${decision === "approve" ? "approved" : "rejected"}.`);
 }

@@ -1,7 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { loadDefinition } from "@portico/plugins/workflow-service/load-definition";
-import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { readNamedFile } from "../named-file.ts";
 import { DEFAULT_PRESET, loadPreset } from "../preset-table.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
@@ -29,7 +28,7 @@ export async function checkFiles(
   const problems: FileProblem[] = [];
   const holders = new Map<string, string>();
   for (const file of files) {
-    const loaded = loadDefinition({ name: basename(file), text: await readText(file) }, rules);
+    const loaded = loadDefinition({ name: basename(file), text: await readNamedFile(file) }, rules);
     for (const { line, column, path, message } of loaded.problems ?? []) problems.push({ file, line, column, path, message });
     const id = loaded.definition?.id;
     if (id === undefined) continue;
@@ -38,12 +37,4 @@ export async function checkFiles(
     else problems.push({ file, line: 1, column: 1, path: "$.id", message: `The definition "${holder}" has the id "${id}", too` });
   }
   return problems;
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (cause) {
-    throw new CommandFailed(`${file} cannot be read (${(cause as NodeJS.ErrnoException).code})`, EXIT.noInput, cause);
-  }
 }

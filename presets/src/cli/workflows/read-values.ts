@@ -1,14 +1,10 @@
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { parseJsonObject } from "./json-object.ts";
 
 /** The object that `--values` is as JSON. Throws CommandFailed (64). */
 export function readValues(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
   if (text === undefined) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // Its parser quotes the text, which may be confidential.
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  const values = parseJsonObject(text);
+  if (values) return values;
   throw new CommandFailed("Option --values is no JSON object", EXIT.usage);
 }

@@ -1,4 +1,5 @@
-import { CallFailed, type Client, createClient } from "@portico/core/client";
+import type { EventOf } from "@portico/core";
+import { CallFailed, type CallResult, createClient } from "@portico/core/client";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import { dataDirectory } from "../../platform/data-directory.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
@@ -12,6 +13,13 @@ const GRANT_MS = 60_000;
 /** A service that says nothing for so long is not there. */
 const ANSWER_MS = 30_000;
 const ASKED_AT_ONCE = 8;
+
+type Routes = typeof workflowServiceContract;
+export type WorkflowSummary = CallResult<Routes["workflows"]>["workflows"][number];
+export type RunSummary = CallResult<Routes["runs"]>["runs"][number];
+export type RunDetail = CallResult<Routes["run"]>;
+/** One event of a run (specification 6.1). */
+export type RunEvent = EventOf<Routes["events"]["success"]["events"]>;
 
 export interface RunName {
   readonly runId: string;
@@ -39,49 +47,68 @@ export async function findService(settings: PlatformSettings, given: string | un
     baseURL,
     headers: { "x-workflow-service-token": token.reveal() },
   });
-  const signal = AbortSignal.timeout(ANSWER_MS);
 
-  const granted = async ({ runId, workflowId }: RunName) => {
-    const id = workflowId ?? (await workflowOf(client, runId, signal));
+  const detailOf = async ({ runId, workflowId }: RunName, leaving?: AbortSignal): Promise<RunDetail> => {
+    const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(leaving ? [leaving] : [])]);
+    if (workflowId !== undefined) return client.run({ params: { id: workflowId, runId }, signal });
+    const { workflows } = await client.workflows({ signal });
+    for (let first = 0; first < workflows.length; first += ASKED_AT_ONCE) {
+      const asked = workflows
+        .slice(first, first + ASKED_AT_ONCE)
+        .map(({ id }) => client.run({ params: { id, runId }, signal }).catch(orNotFound));
+      const found = (await Promise.all(asked)).find((detail) => detail !== undefined);
+      if (found) return found;
+    }
+    throw new CommandFailed(
+      `No deployed workflow has the run ${runId}; --workflow names one that is not deployed any more`,
+      EXIT.failed,
+    );
+  };
+  const granted = async (run: RunName) => {
+    const { runId } = run;
+    const id = run.workflowId ?? (await detailOf(run)).workflowId;
     const { executionGrantId } = await issueGrant(settings, { workflowId: id, ttlMs: GRANT_MS });
-    return { params: { id, runId }, headers: { "x-execution-grant": executionGrantId }, signal };
+    const headers = { "x-execution-grant": executionGrantId };
+    return { params: { id, runId }, headers, signal: AbortSignal.timeout(ANSWER_MS) };
   };
-  return {
-    decide: (run: RunName, body: Decision) =>
-      answered(baseURL, async () => client.decide({ ...(await granted(run)), body: withoutAbsent(body) })),
-    cancel: (run: RunName) => answered(baseURL, async () => client.cancel(await granted(run))),
+  /** Aborts where the head of an answer does not come, and not while what follows it does. */
+  const subscribed = async (runId: string, signal: AbortSignal): Promise<AsyncIterable<RunEvent> | undefined> => {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), ANSWER_MS);
+    try {
+      return await client.events({ query: { runId }, signal: AbortSignal.any([signal, late.signal]) }).catch(orNotFound);
+    } finally {
+      clearTimeout(timer);
+    }
   };
-}
 
-async function workflowOf(client: Client<typeof workflowServiceContract>, runId: string, signal: AbortSignal): Promise<string> {
-  const { workflows } = await client.workflows({ signal });
-  for (let first = 0; first < workflows.length; first += ASKED_AT_ONCE) {
-    const asked = workflows.slice(first, first + ASKED_AT_ONCE).map(async ({ id }) => {
-      const has = await client.run({ params: { id, runId }, signal }).then(() => true, isNotFound);
-      return has ? id : undefined;
+  const answered = <T>(call: () => Promise<T>): Promise<T> =>
+    call().catch((error: unknown) => {
+      if (error instanceof CommandFailed) throw error;
+      if (CallFailed.is(error)) throw new CommandFailed(wordsOf(error), EXIT.failed, error);
+      throw new CommandFailed(`The workflow service at ${baseURL} cannot be reached`, EXIT.unavailable, error);
     });
-    const found = (await Promise.all(asked)).find((id) => id !== undefined);
-    if (found !== undefined) return found;
-  }
-  throw new CommandFailed(
-    `No deployed workflow has the run ${runId}; --workflow names one that is not deployed any more`,
-    EXIT.failed,
-  );
+  const soon = () => ({ signal: AbortSignal.timeout(ANSWER_MS) });
+  return {
+    workflows: (): Promise<readonly WorkflowSummary[]> => answered(async () => (await client.workflows(soon())).workflows),
+    trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>) =>
+      answered(() => client.trigger({ query: { id: workflowId }, body: parameters, ...soon() })),
+    /** Newest first. */
+    runs: (workflowId: string): Promise<readonly RunSummary[]> =>
+      answered(async () => (await client.runs({ params: { id: workflowId }, ...soon() })).runs),
+    run: (run: RunName, signal?: AbortSignal): Promise<RunDetail> => answered(() => detailOf(run, signal)),
+    /** Takes over from whoever follows the run; undefined where nothing is live of it. What breaks later is thrown as it is. */
+    events: (runId: string, signal: AbortSignal): Promise<AsyncIterable<RunEvent> | undefined> =>
+      answered(() => subscribed(runId, signal)),
+    decide: (run: RunName, body: Decision) =>
+      answered(async () => client.decide({ ...(await granted(run)), body: withoutAbsent(body) })),
+    cancel: (run: RunName) => answered(async () => client.cancel(await granted(run))),
+  };
 }
 
-function isNotFound(error: unknown): false {
-  if (CallFailed.is(error) && error.status === 404) return false;
+function orNotFound(error: unknown): undefined {
+  if (CallFailed.is(error) && error.status === 404) return undefined;
   throw error;
-}
-
-async function answered<T>(baseURL: string, call: () => Promise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    if (error instanceof CommandFailed) throw error;
-    if (CallFailed.is(error)) throw new CommandFailed(wordsOf(error), EXIT.failed, error);
-    throw new CommandFailed(`The workflow service at ${baseURL} cannot be reached`, EXIT.unavailable, error);
-  }
 }
 
 function wordsOf({ status, body }: CallFailed): string {

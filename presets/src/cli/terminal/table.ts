@@ -1,6 +1,8 @@
-/** Columns of text, as wide as their widest cell. A cell's control characters would move the cursor: they are left out. */
+import { printable } from "./printable.ts";
+
+/** Columns of text, as wide as their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, ...rows].map((cells) => cells.map((cell) => cell.replace(/\p{Cc}/gu, " ")));
+  const lines = [head, ...rows].map((cells) => cells.map(printable));
   const widths = head.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));
   return lines
     .map((cells) =>

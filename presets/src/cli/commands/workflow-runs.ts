@@ -1,0 +1,131 @@
+import { defineCommand } from "citty";
+import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
+
+/** Flags of every command that asks a running service. */
+export const serviceFlags = {
+  url: { type: "string", valueHint: "url", description: "Where the workflow service is; default: it runs on the data directory" },
+  ...settingsFlags,
+} as const;
+
+/** Flags of every command about one run. */
+export const runFlags = {
+  run: { type: "positional", required: true, valueHint: "run id", description: "Id of the run" },
+  workflow: { type: "string", valueHint: "id", description: "Its workflow; default: the service is asked" },
+  ...serviceFlags,
+} as const;
+
+export const listCommand = defineCommand({
+  meta: { name: "list", description: "List the workflows that are deployed, with their last runs" },
+  args: {
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...serviceFlags,
+  },
+  async run({ args }) {
+    const [{ workflowTable }, service] = await Promise.all([import("../workflows/run-tables.ts"), serviceOf(args)]);
+    const workflows = await service.workflows();
+    if (args.json) return printJson(workflows);
+    if (workflows.length === 0) return console.error("No workflows are deployed.");
+    console.log(workflowTable(workflows));
+  },
+});
+
+export const startCommand = defineCommand({
+  meta: { name: "start", description: "Start a run of a workflow and print the run's id" },
+  args: {
+    workflow: { type: "positional", required: true, valueHint: "workflow id", description: "Which workflow" },
+    param: {
+      type: "string",
+      valueHint: "name=value…",
+      description: "A parameter, as often as there are some: JSON where the value is some, and else a text",
+    },
+    input: { type: "string", valueHint: "file.json", description: "Parameters as a JSON object; - reads standard input" },
+    follow: { type: "boolean", description: "Go on as `follow` does" },
+    json: { type: "boolean", description: "Print a JSON object; with --follow one line of JSON per event" },
+    ...serviceFlags,
+  },
+  async run({ args, rawArgs }) {
+    const [{ readParameters }, { valuesOf }] = await Promise.all([
+      import("../workflows/read-parameters.ts"),
+      import("../command-line.ts"),
+    ]);
+    const parameters = await readParameters({ input: args.input, params: valuesOf(rawArgs, "param") });
+    const started = await (await serviceOf(args)).trigger(args.workflow, parameters);
+    if (args.follow) return follow(args, started);
+    if (args.json) return printJson(started);
+    console.log(started.runId);
+  },
+});
+
+export const followCommand = defineCommand({
+  meta: { name: "follow", description: "Follow a run to its end; Ctrl-C stops following, and not the run" },
+  args: {
+    ...runFlags,
+    json: { type: "boolean", description: "Print one line of JSON per event" },
+  },
+  run: ({ args }) => follow(args, { runId: args.run, workflowId: args.workflow }),
+});
+
+export const runsCommand = defineCommand({
+  meta: { name: "runs", description: "List a workflow's runs, the newest first" },
+  args: {
+    workflow: { type: "positional", required: true, valueHint: "workflow id", description: "Which workflow" },
+    status: { type: "string", valueHint: "status", description: "Only runs of this status, such as waiting_human or failed" },
+    limit: { type: "string", valueHint: "number", description: "How many at most; default: 20" },
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...serviceFlags,
+  },
+  async run({ args }) {
+    const { readRunFilter, runTable } = await import("../workflows/run-tables.ts");
+    const { isWanted, limit } = readRunFilter(args);
+    const runs = (await (await serviceOf(args)).runs(args.workflow)).filter(isWanted).slice(0, limit);
+    if (args.json) return printJson(runs);
+    if (runs.length === 0) return console.error("There are no such runs.");
+    console.log(runTable(runs));
+  },
+});
+
+export const showCommand = defineCommand({
+  meta: { name: "show", description: "Show a run: its nodes, its outputs, and the gate where it waits" },
+  args: {
+    ...runFlags,
+    json: { type: "boolean", description: "Print a JSON object, with what each node was given and came to" },
+  },
+  async run({ args }) {
+    const [{ runPage }, service] = await Promise.all([import("../workflows/run-page.ts"), serviceOf(args)]);
+    const detail = await service.run({ runId: args.run, workflowId: args.workflow });
+    if (args.json) return printJson(detail);
+    console.log(runPage(detail, givenFlags(args)));
+  },
+});
+
+interface ServiceFlags extends SettingsFlags {
+  readonly url?: string | undefined;
+}
+
+/** The service that these flags lead to. */
+export async function serviceOf(args: ServiceFlags) {
+  const [{ readSettings }, { findService }] = await Promise.all([
+    import("../read-settings.ts"),
+    import("../workflows/running-service.ts"),
+  ]);
+  return findService((await readSettings(args)).settings, args.url);
+}
+
+async function follow(
+  args: ServiceFlags & { readonly json?: boolean | undefined },
+  run: { readonly runId: string; readonly workflowId?: string | undefined },
+): Promise<void> {
+  const { followToEnd } = await import("../workflows/follow-to-end.ts");
+  const find = () => serviceOf(args);
+  process.exitCode = await followToEnd({ find, run, asJson: args.json ?? false, more: givenFlags(args) });
+}
+
+/** The flags that lead another command to the same service. */
+function givenFlags(args: ServiceFlags): string[] {
+  return (["config", "data-dir", "url"] as const).flatMap((name) => (args[name] === undefined ? [] : [`--${name}`, args[name]]));
+}
+
+async function printJson(value: unknown): Promise<void> {
+  const { printableJson } = await import("../terminal/printable.ts");
+  console.log(printableJson(value, 2));
+}

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { CallFailed } from "@portico/core/client";
+import { isTerminal } from "@portico/plugins/workflow-service/run-state";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
+import type { RunDetail, RunEvent, RunName, RunningService } from "./running-service.ts";
+
+/** How often the history is asked: less and less while nothing happens. */
+const PAUSE_MS = { least: 500, most: 8000 } as const;
+/** A service that is restarted is there again within a minute. */
+const AWAY = { pauseMs: 2000, attempts: 30 } as const;
+
+export interface Following {
+  /** Asked again after each failure: a service that was restarted may be elsewhere. */
+  find(): Promise<RunningService>;
+  readonly run: RunName;
+  readonly signal: AbortSignal;
+  /** The service is not to be reached, and waited for. */
+  onAway(): void;
+}
+
+/**
+ * The events of a run up to its `workflow:complete`, each once: live as long as the service tells them, and then, or where it does not, as the
+ * history has them. Another follower takes the live ones over (specification 6.1); both go on. Of what only the history tells there are the
+ * ends of nodes, and the beginnings of those that work or wait. Throws CommandFailed, and the signal's reason.
+ */
+export async function* followRun(given: Following): AsyncGenerator<RunEvent, void> {
+  const { find, run, signal } = given;
+  const told = new Set<string>();
+  let { workflowId } = run;
+  for await (const event of liveEvents(await find(), run.runId, signal)) {
+    const isEnd = event.event === "workflow:complete";
+    if (isEnd || event.event === "workflow:started") workflowId = event.data.workflowId;
+    // It had ended: what it came to before stands in its history.
+    if (told.size === 0 && event.event !== "workflow:started") break;
+    told.add(keyOf(event));
+    yield event;
+    if (isEnd) return;
+  }
+  yield* remembered({ ...given, run: { ...run, workflowId } }, told);
+}
+
+/** What is told of a run as it happens; nothing of one that the service does not tell of. Ends where the stream does, and where it breaks. */
+async function* liveEvents(service: RunningService, runId: string, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
+  const events = await service.events(runId, signal);
+  if (!events) return;
+  try {
+    yield* events;
+  } catch {
+    signal.throwIfAborted();
+  }
+}
+
+async function* remembered(given: Following, told: Set<string>): AsyncGenerator<RunEvent, void> {
+  const { signal } = given;
+  let { run } = given;
+  let pause: number = PAUSE_MS.least;
+  for (;;) {
+    const detail = await read({ ...given, run });
+    run = detail;
+    const news = eventsOf(detail).filter((event) => !told.has(keyOf(event)));
+    for (const event of news) {
+      told.add(keyOf(event));
+      yield event;
+    }
+    if (isTerminal(detail.status)) return;
+    pause = news.length > 0 ? PAUSE_MS.least : Math.min(pause * 2, PAUSE_MS.most);
+    await sleep(pause, undefined, { signal });
+  }
+}
+
+async function read({ find, run, signal, onAway }: Following): Promise<RunDetail> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await (await find()).run(run, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isAway(error) || attempt >= AWAY.attempts) throw error;
+      if (attempt === 1) onAway();
+      await sleep(AWAY.pauseMs, undefined, { signal });
+    }
+  }
+}
+
+/** Not to be reached, or not able to answer just now. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof CommandFailed)) return false;
+  return error.exitCode === EXIT.unavailable || (CallFailed.is(error.cause) && error.cause.status >= 500);
+}
+
+/** What a run's history says, in the words of its events. */
+function eventsOf({ runId, workflowId, status, nodeResults = {}, humanGate, error, finalOutputs }: RunDetail): RunEvent[] {
+  const events = Object.entries(nodeResults).flatMap(([nodeId, result]): RunEvent[] => {
+    const { type, name, inputs, outputs, durationMs = 0 } = result;
+    switch (result.status) {
+      case "running":
+      case "waiting":
+        return [{ event: "workflow:node_start", data: { runId, nodeId, type, ...(name !== undefined && { name }) } }];
+      case "completed":
+        return [{ event: "workflow:node_complete", data: { runId, nodeId, inputs, outputs, durationMs } }];
+      case "failed":
+        return result.error ? [{ event: "workflow:node_error", data: { runId, nodeId, error: result.error } }] : [];
+      default:
+        return [];
+    }
+  });
+  if (humanGate) events.push({ event: "workflow:human_gate", data: { runId, ...humanGate } });
+  if (!isTerminal(status)) return events;
+  if (error) {
+    const { code, message, nodeId } = error;
+    events.push({ event: "workflow:error", data: { runId, error: { code, message }, ...(nodeId !== undefined && { nodeId }) } });
+  }
+  const outputs = finalOutputs !== undefined && { finalOutputs };
+  events.push({ event: "workflow:complete", data: { runId, workflowId, status, ...outputs } });
+  return events;
+}
+
+/** A node starts once, ends once, and opens its gate once. */
+function keyOf({ event, data }: RunEvent): string {
+  return `${event} ${"nodeId" in data ? data.nodeId : ""}`;
+}

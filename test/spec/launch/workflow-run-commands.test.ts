@@ -1,0 +1,290 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type CommandOptions, openCommand, runPortico } from "../../harness/portico-process.ts";
+import { type WorkflowFolder, workflowFolder } from "../../harness/workflow-process.ts";
+
+const echo = {
+  name: "Say it again",
+  parameters: { type: "object", properties: { count: { type: "integer" } } },
+  nodes: { one: { type: "transform", name: "Repeat", with: { value: "${{ parameters }}" } } },
+  outputs: { said: "${{ nodes.one.output }}" },
+};
+const gated = {
+  nodes: {
+    first: { type: "transform", with: { value: 1 } },
+    ok: {
+      type: "human_gate",
+      needs: ["first"],
+      with: {
+        title: "Go on?",
+        message: "Shall it?\nReally\u009b2J",
+        form: { type: "object", required: ["severity"], properties: { severity: { type: "integer" } } },
+      },
+    },
+    done: { type: "transform", needs: ["ok"], with: { value: "${{ nodes.ok.output.values.severity }}" } },
+  },
+  outputs: { severity: "${{ nodes.done.output }}" },
+};
+const failing = { nodes: { bad: { type: "fail", with: { message: "It cannot be" } } } };
+
+// A test runs several commands, one after another, each in a process of its own.
+vi.setConfig({ testTimeout: 90_000 });
+
+let folder: WorkflowFolder;
+beforeEach(() => {
+  folder = workflowFolder();
+});
+afterEach(() => folder[Symbol.dispose]());
+
+const runWith = (options: Omit<CommandOptions, "cwd">, ...args: string[]) =>
+  runPortico(["workflow", ...args], { ...options, cwd: folder.path });
+const run = (...args: string[]) => runWith({}, ...args);
+const open = (...args: string[]) => openCommand(["workflow", ...args], { cwd: folder.path });
+const jsonLines = (text: string) =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { readonly event: string; readonly data: any });
+
+describe("portico workflow list, runs and show", () => {
+  it("show what is deployed, what ran, and a run with its nodes and outputs, for people and for programs", async () => {
+    await using service = await folder.start("workflow");
+    expect(await run("list")).toEqual({ code: 0, stdout: "", stderr: "No workflows are deployed.\n" });
+    folder.deploy("echo.json", echo);
+    folder.deploy("failing.json", failing);
+    await expect.poll(async () => (await service.call("GET", "/api/workflows")).body.workflows.length).toBe(2);
+    const older = await service.trigger("echo", { count: 1 });
+    await service.until("echo", older, "completed");
+    const newer = await service.trigger("echo", { count: 2 });
+    await service.until("echo", newer, "completed");
+
+    const list = await run("list");
+    expect([list.code, list.stderr]).toEqual([0, ""]);
+    const [head, first, second] = list.stdout.trimEnd().split("\n");
+    expect(head).toMatch(/^WORKFLOW ID +NAME +NODES +LAST RUN +STATUS$/);
+    expect(first).toMatch(new RegExp(`^echo +Say it again +1 +${newer} +completed$`));
+    expect(second).toMatch(/^failing +failing +1$/);
+    const { body } = await service.call("GET", "/api/workflows");
+    expect(JSON.parse((await run("list", "--json")).stdout)).toEqual(body.workflows);
+
+    const runs = (await run("runs", "echo")).stdout.trimEnd().split("\n");
+    expect(runs.map((line) => line.split(/ +/)[0])).toEqual(["RUN", newer, older]);
+    expect(runs[1]).toMatch(/ completed .* 1\/1$/);
+    const ids = async (...flags: string[]) =>
+      (JSON.parse((await run("runs", "echo", "--json", ...flags)).stdout) as { runId: string }[]).map(({ runId }) => runId);
+    expect(await ids()).toEqual([newer, older]);
+    expect(await ids("--limit", "1")).toEqual([newer]);
+    expect(await ids("--status", "failed")).toEqual([]);
+
+    const page = await run("show", newer);
+    expect(page.code).toBe(0);
+    expect(page.stdout).toMatch(new RegExp(`^Run: +${newer}\nWorkflow: +echo\nStatus: +completed\nStarted: `));
+    expect(page.stdout).toMatch(/\none +transform +completed +1 +\d+ms\n/);
+    expect(page.stdout).toMatch(/\nOutputs:\n\{\n {2}"said": \{\n {4}"count": 2\n/);
+    const detail = (await service.call("GET", `/api/workflow/echo/runs/${newer}`)).body;
+    expect(JSON.parse((await run("show", newer, "--workflow", "echo", "--json")).stdout)).toEqual(detail);
+  });
+
+  it("end with 1 for what is not there, and with 64 for flags that are none", async () => {
+    folder.deploy("echo.json", echo);
+    await using _service = await folder.start("workflow");
+    expect(await run("runs", "nope")).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("not found") });
+    expect(await run("show", "wrun_nope")).toMatchObject({ code: 1, stderr: expect.stringContaining("wrun_nope") });
+    expect((await run("runs", "echo", "--status", "done")).stderr).toContain("--status is one of running, waiting_human,");
+    expect(await run("runs", "echo", "--limit", "0")).toMatchObject({ code: 64, stdout: "" });
+  });
+});
+
+describe("portico workflow start", () => {
+  it("prints the run's id alone, and takes values as JSON where they are some, unless that would change them", async () => {
+    folder.deploy("echo.json", echo);
+    await using service = await folder.start("workflow");
+    const values = ["count=3", "list=[1]", "text=007", "version=1.10", "big=12345678901234567890", 'quoted="5"', "empty="];
+    const { code, stdout, stderr } = await run("start", "echo", ...values.flatMap((value) => ["--param", value]));
+    expect([code, stderr]).toEqual([0, ""]);
+    const { finalOutputs } = await service.until("echo", stdout.trim(), "completed");
+    expect(stdout).toMatch(/^wrun_\w+\n$/);
+    expect(finalOutputs.said).toEqual({
+      ...{ count: 3, list: [1], text: "007", version: "1.10", big: "12345678901234567890", quoted: "5", empty: "" },
+    });
+  });
+
+  it("reads a file, or standard input, in which parameters of the command line stand above those of the same name", async () => {
+    folder.deploy("echo.json", echo);
+    writeFileSync(join(folder.path, "given.json"), '{ "a": 1, "count": 2 }');
+    await using service = await folder.start("workflow");
+    const said = async (started: Promise<{ readonly stdout: string }>) => {
+      const { runId, ...rest } = JSON.parse((await started).stdout) as { runId: string };
+      expect(rest).toEqual({ workflowId: "echo", status: "started" });
+      return (await service.until("echo", runId, "completed")).finalOutputs.said;
+    };
+    expect(await said(run("start", "echo", "--json", "--input", "given.json", "--param", "count=7"))).toEqual({ a: 1, count: 7 });
+    expect(await said(runWith({ input: '{ "b": 2 }' }, "start", "echo", "--json", "--input", "-"))).toEqual({ b: 2 });
+  });
+
+  it("refuses what is no parameter, and says what the workflow's schema says", async () => {
+    folder.deploy("echo.json", echo);
+    writeFileSync(join(folder.path, "list.json"), "[1]");
+    await using _service = await folder.start("workflow");
+    expect(await run("start", "echo", "--param", "=x")).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining("name=value"),
+    });
+    expect(await run("start", "echo", "--param", "a=1", "--param", "a=2")).toMatchObject({
+      code: 64,
+      stderr: 'Option --param names "a" twice\n',
+    });
+    expect(await run("start", "echo", "--input", "list.json")).toMatchObject({
+      code: 64,
+      stderr: "list.json is no JSON object\n",
+    });
+    expect(await run("start", "echo", "--input", "nope.json")).toMatchObject({ code: 66 });
+    expect(await run("start", "echo", "--param", "count=many")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(/^The workflow service refused: .*"\/count"/),
+    });
+    expect(await run("start", "nope")).toMatchObject({ code: 1, stderr: expect.stringContaining("Workflow not found") });
+  });
+});
+
+describe("following a run", () => {
+  it("tells every node, how a gate is decided, and what it came to, and ends with 0 when it has completed", async () => {
+    folder.deploy("gated.json", gated);
+    await using _service = await folder.start("workflow");
+    await using following = open("start", "gated", "--follow");
+    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("portico workflow reject");
+    const [head, ...before] = following.stdout().trimEnd().split("\n");
+    const runId = /^Run (wrun_\w+) of gated: gated, 3 nodes$/.exec(head!)![1]!;
+    expect(before).toEqual([
+      "  started    first  transform",
+      expect.stringMatching(/^ {2}completed {2}first {2}\d+ms$/),
+      "  started    ok  human_gate",
+      "  waiting    ok  Go on?: Shall it? Really 2J",
+      `             portico workflow approve ${runId} --node ok --values '{ "severity": … }'`,
+      `             portico workflow reject ${runId} --node ok`,
+    ]);
+    expect((await run("show", runId)).stdout).toContain(
+      `\nWaiting at ok: Go on?: Shall it? Really 2J\n  portico workflow approve`,
+    );
+    expect((await run("approve", runId, "--node", "ok", "--values", '{ "severity": 4 }')).code).toBe(0);
+    const { code, stdout, stderr } = await following.ended;
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(
+      / {2}completed {2}ok .*\n.*\n {2}completed {2}done .*\nThe run has completed\.\n\{\n {2}"severity": 4\n\}\n$/,
+    );
+  });
+
+  it("ends with 2 when it has failed or was cancelled, and says why", async () => {
+    folder.deploy("failing.json", failing);
+    folder.deploy("gated.json", gated);
+    await using service = await folder.start("workflow");
+    const failed = await run("start", "failing", "--follow");
+    expect(failed.code).toBe(2);
+    // Whoever comes late to a quick run is told its end alone.
+    expect(failed.stdout).toMatch(
+      / {2}failed {5}bad {2}failed: It cannot be\nError: failed: It cannot be \(node bad\)\nThe run has failed\.\n$/,
+    );
+    const runId = await service.trigger("gated");
+    await using following = open("follow", runId);
+    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("reject");
+    expect((await run("cancel", runId)).code).toBe(0);
+    expect(await following.ended).toMatchObject({ code: 2, stdout: expect.stringMatching(/\nThe run was cancelled\.\n$/) });
+  });
+
+  it("with --json prints the events as they are, one per line", async () => {
+    folder.deploy("echo.json", echo);
+    await using _service = await folder.start("workflow");
+    const { code, stdout } = await run("start", "echo", "--param", "text=a\u009b", "--follow", "--json");
+    expect([code, stdout.includes("\u009b")]).toEqual([0, false]);
+    const events = jsonLines(stdout);
+    const { runId } = events[0]!.data;
+    const said = { text: "a\u009b" };
+    // The run may have been quicker than its follower: then there are only the ends.
+    expect(events.filter(({ event }) => !/started|node_start/.test(event))).toEqual([
+      {
+        event: "workflow:node_complete",
+        data: { runId, nodeId: "one", inputs: { value: said }, outputs: said, durationMs: expect.any(Number) },
+      },
+      { event: "workflow:complete", data: { runId, workflowId: "echo", status: "completed", finalOutputs: { said } } },
+    ]);
+  });
+
+  it("tells a run that has ended from its history", async () => {
+    folder.deploy("echo.json", echo);
+    await using service = await folder.start("workflow");
+    const runId = await service.trigger("echo", { count: 1 });
+    await service.until("echo", runId, "completed");
+    const { code, stdout } = await run("follow", runId);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}completed {2}one {2}\d+ms\nThe run has completed\.\n\{\n/);
+    await service.stop();
+    await using _next = await folder.start("workflow");
+    expect(await run("follow", runId)).toEqual({ code: 0, stdout, stderr: "" });
+  });
+
+  it("goes on from the history when the service is killed and started again elsewhere, and says nothing twice", async () => {
+    folder.deploy("gated.json", gated);
+    const first = await folder.start("workflow");
+    const runId = await first.trigger("gated");
+    await using following = open("follow", runId, "--json");
+    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("workflow:human_gate");
+    await first[Symbol.asyncDispose]();
+    await expect.poll(() => following.stderr(), { timeout: 20_000 }).toContain("waiting for it");
+    await using second = await folder.start("workflow");
+    expect(second.url("workflow")).not.toBe(first.url("workflow"));
+    expect((await run("approve", runId, "--values", '{ "severity": 4 }')).code).toBe(0);
+    const { code, stdout, stderr } = await following.ended;
+    expect([code, stderr]).toEqual([0, "The workflow service cannot be reached; waiting for it…\n"]);
+    const told = jsonLines(stdout).map(({ event, data }) => [event, data.nodeId]);
+    expect(told.filter(([event]) => event !== "workflow:node_start")).toEqual([
+      ["workflow:started", undefined],
+      ["workflow:node_complete", "first"],
+      ["workflow:human_gate", "ok"],
+      ["workflow:node_complete", "ok"],
+      ["workflow:node_complete", "done"],
+      ["workflow:complete", undefined],
+    ]);
+  });
+
+  it("leaves the live events to whoever follows the run next, and both see its end", async () => {
+    folder.deploy("gated.json", gated);
+    await using service = await folder.start("workflow");
+    const runId = await service.trigger("gated");
+    await using first = open("follow", runId);
+    await expect.poll(() => first.stdout(), { timeout: 20_000 }).toContain("reject");
+    await using second = open("follow", runId);
+    await expect.poll(() => second.stdout(), { timeout: 20_000 }).toContain("reject");
+    expect((await run("approve", runId, "--values", '{ "severity": 4 }')).code).toBe(0);
+    for (const following of [first, second]) {
+      const { code, stdout, stderr } = await following.ended;
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(stdout.match(/ waiting /g)).toHaveLength(1);
+      expect(stdout.match(/ completed {2}(?:first|ok|done) /g)).toHaveLength(3);
+    }
+  });
+
+  it("is stopped with Ctrl-C: the run goes on, and the way back to it is told", async () => {
+    folder.deploy("gated.json", gated);
+    await using service = await folder.start("workflow");
+    const runId = await service.trigger("gated");
+    await using following = open("follow", runId, "--url", service.url("workflow"));
+    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("reject");
+    following.signal("SIGINT");
+    expect(await following.ended).toMatchObject({
+      code: 130,
+      stderr: `The run goes on. To follow it again: portico workflow follow ${runId} --url ${service.url("workflow")}\n`,
+    });
+    expect((await service.until("gated", runId, "waiting_human")).runId).toBe(runId);
+  });
+
+  it("ends with 69 where no service runs, and with 1 for a run that is not there", async () => {
+    expect(await run("follow", "wrun_x")).toMatchObject({
+      code: 69,
+      stderr: expect.stringContaining("No workflow service runs"),
+    });
+    await using _service = await folder.start("workflow");
+    expect(await run("follow", "wrun_x")).toMatchObject({ code: 1, stderr: expect.stringContaining("has the run wrun_x") });
+  });
+});
