@@ -21,6 +21,8 @@ export const workflowRuntimeConfig = v.strictObject({
   /** What definitions read as `secrets.NAME`; masked wherever it would show. */
   secrets: v.optional(v.record(v.string(), secret), {}),
   bindings: v.optional(v.array(binding), []),
+  /** How long runs are kept after their end, in milliseconds; absent: for ever. */
+  keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),
 });
 
 export type WorkflowRuntimeOptions = v.InferInput<typeof workflowRuntimeConfig>;

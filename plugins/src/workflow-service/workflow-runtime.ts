@@ -15,6 +15,7 @@ import { createNodeTable } from "./service/node-table.ts";
 import { createStartChild } from "./service/start-child.ts";
 import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
 import { createCancelRun, settleRuns } from "./service/stop-runs.ts";
+import { createSweep } from "./service/sweep-runs.ts";
 import { workflowAgents } from "./workflow-agents.ts";
 import { workflowStarter } from "./workflow-starter.ts";
 
@@ -31,6 +32,8 @@ export interface WorkflowRuntime {
   readonly startRun: StartRun;
   /** Durable. False where the run has ended or never was. Throws what stores throw. */
   cancelRun(runId: string, reason: string): Promise<boolean>;
+  /** Removes what nobody needs any more, as is done every hour; what it leaves behind for now it logs. */
+  sweep(closing: AbortSignal): Promise<void>;
 }
 
 export const workflowRuntime: Port<WorkflowRuntime> = definePort<WorkflowRuntime>("workflow-service/runtime");
@@ -38,8 +41,8 @@ export const workflowRuntime: Port<WorkflowRuntime> = definePort<WorkflowRuntime
 /** Which source of documents has the definitions. */
 const SOURCE = "workflows";
 const SWEEP_MS = 60 * 60_000;
-/** How long a used grant is remembered after it has expired: a late repetition gets the run's id, and starts nothing. */
-const GRANT_MEMORY_MS = 24 * 60 * 60_000;
+/** Also in a service that never runs for so long; a start has enough to do. */
+const FIRST_SWEEP_MS = 60_000;
 
 /**
  * The runtime of workflows: definitions, durable runs, their history (specification 3.2, 4.2). The area's plugin shows it to the outside. Takes
@@ -76,7 +79,7 @@ export const workflowServiceRuntime = defineAdapter({
     const gates = createGates(records);
     const usedGrants = createUsedGrants(records);
     const definitions = createStoredDefinitions({
-      records,
+      ...{ records, clock },
       current(workflowId, hash) {
         const deployed = catalogue.find(workflowId);
         return deployed?.hash === hash ? deployed : undefined;
@@ -97,6 +100,10 @@ export const workflowServiceRuntime = defineAdapter({
       onInterrupted: "resume",
       concurrency: RUN_CONCURRENCY,
     });
+    const sweep = createSweep({
+      ...{ runs, gates, definitions, usedGrants, eventLog: log, clock, log: telemetry.log },
+      keepMs: settings.keepRunsMs,
+    });
     scope.onReady(async () => {
       await engine.ready();
       const closing = new AbortController();
@@ -105,16 +112,10 @@ export const workflowServiceRuntime = defineAdapter({
         closing.abort();
         return settling;
       });
-      repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS }, async (stopping) => {
-        try {
-          while (!stopping.aborted && (await usedGrants.sweep(clock.now() - GRANT_MEMORY_MS)));
-        } catch (error) {
-          telemetry.log.error("Used execution grants could not be forgotten", {}, error);
-        }
-      });
+      repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
     });
     given.starter.runtime = { catalogue, startRun };
-    return { instance, catalogue, runs, live, gates, usedGrants, bindings: settings.bindings, startRun, cancelRun };
+    return { instance, catalogue, runs, live, gates, usedGrants, bindings: settings.bindings, startRun, cancelRun, sweep };
   },
 });
 

@@ -4,6 +4,7 @@ import { type Preset, probes } from "@portico/core";
 import { workflowService as workflowServicePlugin } from "@portico/plugins/workflow-service";
 import { workflowServiceRuntime } from "@portico/plugins/workflow-service/runtime";
 import { openWorkflowStarter } from "@portico/plugins/workflow-service/starter";
+import { keepingMs } from "../settings/keeping.ts";
 import { workflowMetricsPage } from "./metrics-page.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { workflowAccess } from "./workflow-access.ts";
@@ -20,13 +21,13 @@ export function workflowService(
   { settings, isReady, onTokenMade }: PlatformOptions,
   metrics: PrometheusMetrics,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
-  const { definitionsDir, token, secrets, bindings, allowedOrigins } = settings.workflow;
+  const { definitionsDir, token, secrets, bindings, keepRuns, allowedOrigins } = settings.workflow;
   return {
     adapters: [
       unstorageDocuments({ id: "workflows", dir: definitionsDir, depth: DEFINITION_DEPTH }),
       openWorkflowStarter(),
       ...workflowNodes(settings),
-      workflowServiceRuntime({ secrets, bindings }),
+      workflowServiceRuntime({ secrets, bindings, keepRunsMs: keepingMs(keepRuns) }),
       workflowAccess({ token, onMade: (made) => onTokenMade?.(made, "workflow") }),
     ],
     // Probes come last, so that an unknown path is answered in the workflow service's words.

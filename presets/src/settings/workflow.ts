@@ -1,5 +1,6 @@
 import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
+import { keeping } from "./keeping.ts";
 import { listenSchema } from "./listen.ts";
 import { keySecret, name, origin, text } from "./scalar.ts";
 
@@ -26,6 +27,13 @@ export const workflowSchema = v.optional(
     definitionsDir: v.optional(
       fromEnv("PORTICO_DEFINITIONS_DIR", v.pipe(filePath(), v.description("Folder of the workflow definitions; never written."))),
       "workflows",
+    ),
+    keepRuns: v.optional(
+      fromEnv(
+        "PORTICO_WORKFLOW_KEEP_RUNS",
+        v.pipe(keeping(), v.description("How long runs stay in the history after their end.")),
+      ),
+      "90d",
     ),
     allowedOrigins: v.optional(
       fromEnv(

@@ -34,6 +34,13 @@ function agent(id: string, definition: object): void {
 const statusOf = async (service: WorkflowProcess, path: string, headers: Record<string, string> = {}) =>
   (await fetch(service.url("workflow") + path, { headers })).status;
 
+/** A process so much later, in which a minute passes at once. */
+const after = (days: number) => `
+  const { now } = Date, { setTimeout } = globalThis;
+  Date.now = () => now() + ${days} * 86_400_000;
+  globalThis.setTimeout = (run, ms, ...given) => setTimeout(run, ms === 60_000 ? 1 : ms, ...given);
+`;
+
 describe.each([
   ["workflow", ["workflow"]],
   ["local", ["proxy", "workflow", "agent"]],
@@ -99,6 +106,35 @@ describe("portico start workflow", () => {
     await using service = await folder.start("workflow");
     expect((await service.call("GET", "/api/workflows")).body.workflows).toMatchObject([{ id: "greet" }]);
     expect(service.stderr()).toContain("No agents are configured in this instance");
+  });
+
+  it("keeps runs for 90 days after their end, or as workflow.keepRuns says", async () => {
+    const runAt = async (days: number) => {
+      await using service = await folder.start("workflow", { before: after(days) });
+      const runId = await service.trigger("greet", { name: "Ada" });
+      await service.until("greet", runId, "completed");
+      await service.stop();
+      return runId;
+    };
+    const shownAt = async (days: number, wanted: readonly string[], env: Record<string, string> = {}) => {
+      await using service = await folder.start("workflow", { before: after(days), env });
+      const shown = async () =>
+        (await service.call("GET", "/api/workflow/greet/runs")).body.runs.map(({ runId }: { runId: string }) => runId);
+      await expect.poll(shown, { timeout: 10_000 }).toEqual(wanted);
+      await service.stop();
+    };
+    const [first, second, third] = [await runAt(0), await runAt(5), await runAt(60)];
+    await shownAt(91, [third, second]);
+    await shownAt(91, [third], { PORTICO_WORKFLOW_KEEP_RUNS: "80d" });
+    expect(first).not.toBe(second);
+  });
+
+  it("starts with no time to keep runs that is none", async () => {
+    for (const keepRuns of ["soon", "5m", 90]) {
+      const config = { workflow: { keepRuns } };
+      await expect(folder.start("workflow", { config })).rejects.toThrow(/ended with 78: workflow\.keepRuns: expected /);
+    }
+    await using _service = await folder.start("workflow", { config: { workflow: { keepRuns: "forever" } } });
   });
 
   it("is called by pages of workflow.allowedOrigins alone", async () => {

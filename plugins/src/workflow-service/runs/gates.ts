@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import { readPages } from "./read-pages.ts";
 import { workName } from "./work-name.ts";
 
 /** What a person, or the time, decided at a gate. */
@@ -30,6 +31,15 @@ export function createGates(records: ports.Records) {
         const earlier = error instanceof ports.RecordConflict ? await find(runId, nodeId) : undefined;
         if (!earlier) throw error;
         return earlier;
+      }
+    },
+    /** Forget the decisions of runs that ended without coming to them again; normally a run's end forgets them. */
+    async sweep(isOver: (runId: string) => Promise<boolean>, closing: AbortSignal): Promise<void> {
+      for await (const items of readPages(decisions, {})) {
+        for (const { id } of items) {
+          if (closing.aborted) return;
+          if (await isOver(id.slice(0, id.indexOf(":")))) await decisions.remove(id);
+        }
       }
     },
     /** Nobody asks any more. */

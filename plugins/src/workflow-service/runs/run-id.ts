@@ -6,7 +6,12 @@ const TIME_CHARACTERS = 9;
 
 /** An id for a run that begins `at` (milliseconds since 1970): those of about the same time stand together in the stores, which have less to write. */
 export function newRunId(ids: ports.Ids, at: number): string {
-  return ids.id(`${PREFIX}${at.toString(36).padStart(TIME_CHARACTERS, "0")}`);
+  return ids.id(firstRunId(at));
+}
+
+/** Below the ids of all runs that begin `at` or later, and of those that they start; above all others. */
+export function firstRunId(at: number): string {
+  return `${PREFIX}${at.toString(36).padStart(TIME_CHARACTERS, "0")}`;
 }
 
 /** The id of the run that an attempt of a node starts: the same after a crash, so that nothing is started twice. It stands beside its parent. */

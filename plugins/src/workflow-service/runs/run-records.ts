@@ -1,5 +1,7 @@
 import { type ports, writeAgain } from "@portico/core";
 import type { Gate, NodeError } from "./ledger-entry.ts";
+import { readPages } from "./read-pages.ts";
+import { firstRunId } from "./run-id.ts";
 import { isTerminal, type RunStatus } from "./run-state.ts";
 
 /** A run as it is stored; its nodes stand in its ledger. */
@@ -46,7 +48,10 @@ interface RunKey {
 }
 
 const PAGE = 200;
+/** So many runs are removed in one commit: others who write wait for no more. */
+const REMOVED_AT_ONCE = 50;
 const NEWEST = { by: "startedAt", direction: "descending" } as const;
+const OLDEST = { by: "startedAt", direction: "ascending" } as const;
 
 export type RunRecords = ReturnType<typeof createRunRecords>;
 
@@ -61,14 +66,14 @@ export function createRunRecords(records: ports.Records) {
   // Most runs belong to nobody's task.
   const bound = records.collection<RunKey>({ name: "workflow-bound-runs", indexes: { by_binding: ["bindingId", "startedAt"] } });
 
+  /** Removed, though their ledgers may still be there. */
+  const removed = records.collection<object>({ name: "workflow-removed-runs" });
+
   async function* pages(keys: ports.Collection<object>, query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
-    let after: string | undefined;
-    do {
-      const page: ports.Page<object> = await keys.query({ ...query, limit: PAGE, ...(after !== undefined && { after }) });
-      const found = await Promise.all(page.items.map(({ id }) => runs.get(id)));
+    for await (const items of readPages(keys, { ...query, limit: PAGE })) {
+      const found = await Promise.all(items.map(({ id }) => runs.get(id)));
       yield found.flatMap((run) => (run ? [run.value] : []));
-      after = page.next;
-    } while (after !== undefined);
+    }
   }
 
   return {
@@ -103,6 +108,36 @@ export function createRunRecords(records: ports.Records) {
     },
     /** What has not ended, in pages. */
     active: () => pages(open, {}),
+    /** Runs that began before `at`, and runs that those started, the oldest first, in pages. */
+    async *begunBefore(at: number): AsyncGenerator<readonly RunRecord[], void> {
+      const end = firstRunId(at);
+      for await (const items of readPages(runs, { limit: REMOVED_AT_ONCE })) {
+        const found = items.filter(({ id }) => id < end);
+        yield found.map(({ value }) => value);
+        if (found.length < items.length) return;
+      }
+    },
+    /** When the oldest run that there is of a workflow began: milliseconds since 1970. */
+    async oldest(workflowId: string): Promise<number | undefined> {
+      const [first] = (await list.query({ where: { workflowId }, order: OLDEST, limit: 1 })).items;
+      return first && Date.parse(first.value.startedAt);
+    },
+    /** Remove runs that have ended, all at once: nobody finds them any more. That their ledgers are there still is remembered. */
+    remove: (ended: readonly RunRecord[]): Promise<void> =>
+      records.batch(
+        ended.flatMap(({ runId, bindingId }) => [
+          runs.write.remove(runId),
+          list.write.remove(runId),
+          ...(bindingId === undefined ? [] : [bound.write.remove(runId)]),
+          removed.write.put(runId, {}),
+        ]),
+      ),
+    /** The ids of removed runs whose ledgers may be there, in pages. */
+    async *removed(): AsyncGenerator<readonly string[], void> {
+      for await (const items of readPages(removed, { limit: REMOVED_AT_ONCE })) yield items.map(({ id }) => id);
+    },
+    /** Of removed runs whose ledgers are not there any more. */
+    forget: (runIds: readonly string[]): Promise<void> => records.batch(runIds.map((runId) => removed.write.remove(runId))),
     /** Change a run that has not ended, whoever else writes at the same time. Undefined where it has, or never was. */
     change(runId: string, change: (run: RunRecord) => RunRecord): Promise<RunRecord | undefined> {
       return writeAgain(async () => {

@@ -1,12 +1,22 @@
-import type { ports } from "@portico/core";
+import { ports } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
+import { readPages } from "./read-pages.ts";
 
 interface StoredDefinition {
   readonly workflowId: string;
   /** The document's name, from which the id comes where the text has none. */
   readonly document: string;
   readonly text: string;
+  /** Nothing starts with it after that time, unless it is written anew: milliseconds since 1970. */
+  readonly usedUntil: number;
 }
+
+/** A definition that runs are started with is written as often. */
+const USE_MS = 24 * 60 * 60_000;
+/** Starts that took long, and clocks of several machines. */
+const MARGIN_MS = 24 * 60 * 60_000;
+/** Texts of definitions may be long. */
+const PAGE = 20;
 
 /** Loads the text of a definition again. Undefined where it cannot be used any more. */
 export type LoadStored = (stored: { readonly name: string; readonly text: string }) => Definition | undefined;
@@ -25,13 +35,15 @@ export type StoredDefinitions = ReturnType<typeof createStoredDefinitions>;
  */
 export function createStoredDefinitions(given: {
   readonly records: ports.Records;
+  readonly clock: ports.Clock;
   /** The definition that is deployed now, if it has this hash. */
   current(workflowId: string, hash: string): Definition | undefined;
   readonly load: LoadStored;
 }) {
-  const { records, current, load } = given;
-  const stored = records.collection<StoredDefinition>({ name: "workflow-definitions" });
-  const kept = new Set<string>();
+  const { records, clock, current, load } = given;
+  const stored = records.collection<StoredDefinition>({ name: "workflow-definitions", indexes: { by_use: ["usedUntil"] } });
+  /** By hash: `usedUntil` of what this process wrote. */
+  const kept = new Map<string, number>();
   /** Those that are not deployed any more, while runs execute with them. */
   const older = new Map<string, { readonly definition: Definition; users: number }>();
 
@@ -39,9 +51,28 @@ export function createStoredDefinitions(given: {
     /** Resolves when runs can be started with it. */
     async keep(definition: Definition, document: string): Promise<void> {
       const { id, hash, text } = definition;
-      if (kept.has(hash)) return;
-      await stored.put(hash, { workflowId: id, document, text });
-      kept.add(hash);
+      const now = clock.now();
+      if ((kept.get(hash) ?? 0) > now) return;
+      const usedUntil = now + USE_MS;
+      await stored.put(hash, { workflowId: id, document, text, usedUntil });
+      kept.set(hash, usedUntil);
+    },
+    /**
+     * Remove those that no run needs: nothing starts with them, and the oldest run of their workflow that there is began later. `oldest` says
+     * when that one did.
+     */
+    async sweep(oldest: (workflowId: string) => Promise<number | undefined>, closing: AbortSignal): Promise<void> {
+      const unused = clock.now() - MARGIN_MS;
+      const order = { by: "usedUntil", direction: "ascending" } as const;
+      for await (const items of readPages(stored, { order, limit: PAGE })) {
+        for (const { id, version, value } of items) {
+          if (closing.aborted || value.usedUntil > unused) return;
+          const first = await oldest(value.workflowId);
+          if (first !== undefined && first <= value.usedUntil + MARGIN_MS) continue;
+          // A conflict: somebody is about to start with it.
+          await stored.remove(id, version).catch(orConflict);
+        }
+      }
     },
     /** The definition of a run, until it is released; undefined where it cannot be used any more. */
     async hold(workflowId: string, hash: string): Promise<HeldDefinition> {
@@ -66,4 +97,8 @@ export function createStoredDefinitions(given: {
       };
     },
   };
+}
+
+function orConflict(error: unknown): void {
+  if (!(error instanceof ports.RecordConflict)) throw error;
 }

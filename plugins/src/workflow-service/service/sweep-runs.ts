@@ -1,0 +1,86 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ports } from "@portico/core";
+import type { UsedGrants } from "../grants.ts";
+import type { Gates } from "../runs/gates.ts";
+import { ledgerStream } from "../runs/ledger-entry.ts";
+import type { RunRecord, RunRecords } from "../runs/run-records.ts";
+import { isTerminal } from "../runs/run-state.ts";
+import type { StoredDefinitions } from "../runs/stored-definitions.ts";
+
+/** How long a used grant is remembered after it has expired: a late repetition gets the run's id, and starts nothing. */
+const GRANT_MEMORY_MS = 24 * 60 * 60_000;
+
+export interface Sweeping {
+  readonly runs: RunRecords;
+  readonly gates: Gates;
+  readonly definitions: StoredDefinitions;
+  readonly usedGrants: UsedGrants;
+  readonly eventLog: ports.EventLog;
+  readonly clock: ports.Clock;
+  readonly log: ports.Log;
+  /** How long runs are kept after their end; undefined: for ever. */
+  readonly keepMs: number | undefined;
+}
+
+/**
+ * Removes what nobody needs any more: runs that ended long ago with all that belongs to them, and what has outlived its run. Each piece can be
+ * removed twice, and is found again after a kill. What a store refuses is logged, and left for the next time.
+ */
+export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<void> {
+  const { runs, gates, definitions, usedGrants, clock, log } = given;
+  const chores: readonly [what: string, work: (closing: AbortSignal) => Promise<void>][] = [
+    ["Histories of removed runs", (closing) => removeLedgers(given, closing)],
+    ["Old runs", (closing) => removeRuns(given, closing)],
+    ["Unused definitions", (closing) => definitions.sweep((workflowId) => runs.oldest(workflowId), closing)],
+    ["Decisions of gates", (closing) => gates.sweep(async (runId) => !(await isOpen(runs, runId)), closing)],
+    [
+      "Used execution grants",
+      async (closing) => {
+        while (!closing.aborted && (await usedGrants.sweep(clock.now() - GRANT_MEMORY_MS)));
+      },
+    ],
+  ];
+  return async (closing) => {
+    for (const [what, work] of chores) {
+      try {
+        await work(closing);
+      } catch (error) {
+        if (!closing.aborted) log.error(`${what} could not be removed`, {}, error);
+      }
+    }
+  };
+}
+
+/** Those of runs that an earlier sweep removed, or that was killed: whoever was reading one then has done so. */
+async function removeLedgers({ runs, eventLog }: Sweeping, closing: AbortSignal): Promise<void> {
+  for await (const runIds of runs.removed()) {
+    if (closing.aborted) return;
+    await Promise.all(runIds.map((runId) => eventLog.remove(ledgerStream(runId))));
+    await runs.forget(runIds);
+    await nextTurn();
+  }
+}
+
+async function removeRuns({ runs, clock, keepMs }: Sweeping, closing: AbortSignal): Promise<void> {
+  if (keepMs === undefined) return;
+  const before = clock.now() - keepMs;
+  // A run that began later has not ended before.
+  for await (const page of runs.begunBefore(Math.max(0, before))) {
+    if (closing.aborted) return;
+    const isOld = await Promise.all(page.map((run) => isRemovable(runs, run, before)));
+    const old = page.filter((_run, at) => isOld[at]);
+    if (old.length > 0) await runs.remove(old);
+    await nextTurn();
+  }
+}
+
+/** A run that another one started stays as long as that one goes on: it may ask for it again after a crash. */
+async function isRemovable(runs: RunRecords, { status, completedAt, parent }: RunRecord, before: number): Promise<boolean> {
+  if (!isTerminal(status) || completedAt === undefined || Date.parse(completedAt) >= before) return false;
+  return parent === undefined || !(await isOpen(runs, parent.runId));
+}
+
+async function isOpen(runs: RunRecords, runId: string): Promise<boolean> {
+  const run = await runs.find(runId);
+  return run !== undefined && !isTerminal(run.value.status);
+}
