@@ -6,7 +6,7 @@ import { type WorkflowFolder, workflowFolder } from "../../harness/workflow-proc
 
 const echo = {
   name: "Say it again",
-  parameters: { type: "object", properties: { count: { type: "integer" } } },
+  parameters: { type: "object", properties: { count: { type: "integer" }, ticket: { type: "string" } } },
   nodes: { one: { type: "transform", name: "Repeat", with: { value: "${{ parameters }}" } } },
   outputs: { said: "${{ nodes.one.output }}" },
 };
@@ -97,16 +97,25 @@ describe("portico workflow list, runs and show", () => {
 });
 
 describe("portico workflow start", () => {
-  it("prints the run's id alone, and takes values as JSON where they are some, unless that would change them", async () => {
+  it("prints the run's id alone, and takes values as JSON, unless a text is asked for or they would be changed", async () => {
     folder.deploy("echo.json", echo);
     await using service = await folder.start("workflow");
-    const values = ["count=3", "list=[1]", "text=007", "version=1.10", "big=12345678901234567890", 'quoted="5"', "empty="];
+    const values = [
+      "ticket=17",
+      "count=3",
+      "list=[1]",
+      "text=007",
+      "version=1.10",
+      "big=12345678901234567890",
+      'quoted="5"',
+      "empty=",
+    ];
     const { code, stdout, stderr } = await run("start", "echo", ...values.flatMap((value) => ["--param", value]));
     expect([code, stderr]).toEqual([0, ""]);
     const { finalOutputs } = await service.until("echo", stdout.trim(), "completed");
     expect(stdout).toMatch(/^wrun_\w+\n$/);
     expect(finalOutputs.said).toEqual({
-      ...{ count: 3, list: [1], text: "007", version: "1.10", big: "12345678901234567890", quoted: "5", empty: "" },
+      ...{ ticket: "17", count: 3, list: [1], text: "007", version: "1.10", big: "12345678901234567890", quoted: "5", empty: "" },
     });
   });
 

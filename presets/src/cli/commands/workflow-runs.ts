@@ -36,7 +36,7 @@ export const startCommand = defineCommand({
     param: {
       type: "string",
       valueHint: "name=value…",
-      description: "A parameter, as often as there are some: JSON where the value is some, and else a text",
+      description: "A parameter, as often as there are some: a text where the workflow asks for one or the value is no JSON",
     },
     input: { type: "string", valueHint: "file.json", description: "Parameters as a JSON object; - reads standard input" },
     follow: { type: "boolean", description: "Go on as `follow` does" },
@@ -48,8 +48,12 @@ export const startCommand = defineCommand({
       import("../workflows/read-parameters.ts"),
       import("../command-line.ts"),
     ]);
-    const parameters = await readParameters({ input: args.input, params: valuesOf(rawArgs, "param") });
-    const started = await (await serviceOf(args)).trigger(args.workflow, parameters);
+    const service = await serviceOf(args);
+    const parameters = await readParameters({
+      ...{ input: args.input, params: valuesOf(rawArgs, "param") },
+      schema: async () => (await service.definition(args.workflow)).parameters,
+    });
+    const started = await service.trigger(args.workflow, parameters);
     if (args.follow) return follow(args, started);
     if (args.json) return printJson(started);
     console.log(started.runId);

@@ -5,24 +5,40 @@ import { parseJsonObject } from "./json-object.ts";
 
 type Parameters = Readonly<Record<string, unknown>>;
 
+/** JSON Schema of an object. */
+export interface ParameterSchema {
+  readonly properties?: unknown;
+}
+
 /**
- * The parameters of a run: those of a file (`-`: standard input), and each `name=value` in place of what the file has under that name. Throws
- * CommandFailed: 64 for what is none, 66 for a file that cannot be read.
+ * The parameters of a run: those of a file (`-`: standard input), and each `name=value` in place of what the file has under that name. What the
+ * workflow's schema calls a string is taken as it stands. Throws CommandFailed: 64 for what is none, 66 for a file that cannot be read.
  */
 export async function readParameters(given: {
   readonly input?: string | undefined;
   readonly params: readonly string[];
+  /** Asked where there are values to be read by it. */
+  schema(): Promise<ParameterSchema>;
 }): Promise<Parameters> {
-  const named = new Map<string, unknown>();
+  const named = new Map<string, string>();
   for (const param of given.params) {
     const end = param.indexOf("=");
     if (end < 1) throw new CommandFailed("Option --param is not written as name=value", EXIT.usage);
     const name = param.slice(0, end);
     if (named.has(name)) throw new CommandFailed(`Option --param names "${name}" twice`, EXIT.usage);
-    named.set(name, valueOf(param.slice(end + 1)));
+    named.set(name, param.slice(end + 1));
   }
   const file = given.input === undefined ? {} : await readInput(given.input);
-  return Object.fromEntries([...Object.entries(file), ...named]);
+  if (named.size === 0) return file;
+  const { properties } = await given.schema();
+  const values = [...named].map(([name, written]) => [name, isText(properties, name) ? written : valueOf(written)] as const);
+  return Object.fromEntries([...Object.entries(file), ...values]);
+}
+
+function isText(properties: unknown, name: string): boolean {
+  const isNamed = typeof properties === "object" && properties !== null && Object.hasOwn(properties, name);
+  const property: unknown = isNamed ? (properties as Parameters)[name] : undefined;
+  return typeof property === "object" && property !== null && "type" in property && property.type === "string";
 }
 
 /** JSON where the text is some, and the text itself otherwise; also for a number that would be another one: `1.10`, or an id of 20 digits. */

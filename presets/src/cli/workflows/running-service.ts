@@ -91,6 +91,8 @@ export async function findService(settings: PlatformSettings, given: string | un
   const soon = () => ({ signal: AbortSignal.timeout(ANSWER_MS) });
   return {
     workflows: (): Promise<readonly WorkflowSummary[]> => answered(async () => (await client.workflows(soon())).workflows),
+    /** What it takes, and the graph of its nodes. */
+    definition: (workflowId: string) => answered(() => client.definition({ params: { id: workflowId }, ...soon() })),
     trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>) =>
       answered(() => client.trigger({ query: { id: workflowId }, body: parameters, ...soon() })),
     /** Newest first. */
