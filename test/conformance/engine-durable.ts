@@ -285,6 +285,25 @@ export function engineDurability(
       await expect(start("three")).rejects.toThrow(ports.EngineFenced);
     });
 
+    it("of another owner is told that it has taken the work over when it has, and not while it stands by", async () => {
+      await begin(forever);
+      await start("one");
+      const rival = await openEngine(durable.rival(under), (engine) => {
+        define(engine, async ({ id }) => void ran.push(id));
+        engine.onTaken(() => void ran.push("told"));
+      });
+      opened.push(rival);
+      await rival.engine.ready();
+      await rival.pass(durable.leaseMs - 1);
+      await settled();
+      expect(ran).toEqual([]);
+      await rival.pass(2);
+      await rival.ended("one");
+      expect(ran).toEqual(["told", "one"]);
+      // It may write now: the work is its own.
+      expect(await rival.engine.start("kind", "two", {})).toEqual({ duplicate: false });
+    });
+
     it("of another owner has the work at once, where the one before has closed", async () => {
       await begin(forever);
       await start("one");

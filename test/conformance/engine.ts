@@ -64,6 +64,28 @@ export function engineConformance(
     };
     const start = (id: string, options?: ports.StartOptions) => engine.start("kind", id, {}, options);
 
+    describe("a process that has taken the work over", () => {
+      it("is told so once, before `ready` resolves, and begins with the work whatever it does then", async () => {
+        engine.onTaken(() => {
+          ran.push("told");
+          throw new Error("on purpose");
+        });
+        engine.onTaken(() => void ran.push("told, too"));
+        await ready(async ({ id }) => void ran.push(id));
+        expect(ran).toEqual(["told", "told, too"]);
+        await engine.ready();
+        await start("one");
+        await opened.ended("one");
+        await opened.pass(HOUR_MS);
+        expect(ran).toEqual(["told", "told, too", "one"]);
+      });
+
+      it("says before it is ready that it wants to be told", async () => {
+        await ready(async () => {});
+        expect(() => engine.onTaken(() => {})).toThrow(TypeError);
+      });
+    });
+
     describe("accepted work", () => {
       it("runs once, with its input, and its answer is kept as JSON keeps it", async () => {
         const at = new Date(0);

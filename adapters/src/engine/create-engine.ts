@@ -80,6 +80,7 @@ class JournalEngine implements ports.Engine {
   readonly #running = new Map<number, Running>();
   /** By the id: work that is begun in the commit that accepts it. */
   readonly #accepting = new Map<string, Early>();
+  readonly #onTaken: (() => void)[] = [];
   readonly #closing = new AbortController();
   #stopped: Error | undefined;
   #readied = false;
@@ -124,6 +125,11 @@ class JournalEngine implements ports.Engine {
     if (this.#readied) throw new TypeError(`The kind ${kind} is defined after the engine was ready`);
     if (this.#kinds.has(kind)) throw new TypeError(`The kind ${kind} is defined twice`);
     this.#kinds.set(kind, createKind(kind, work, options));
+  }
+
+  onTaken(run: () => void): void {
+    if (this.#readied) throw new TypeError("Whoever is told of the work being taken over says so before the engine is ready");
+    this.#onTaken.push(run);
   }
 
   ready(): Promise<void> {
@@ -250,7 +256,16 @@ class JournalEngine implements ports.Engine {
     }
     if (this.#draining || this.#stopped) return;
     for (const line of this.#lines.values()) line.open();
+    for (const run of this.#onTaken) this.#tellTaken(run);
     await this.#dueWork.look();
+  }
+
+  #tellTaken(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#log.error("Whoever was told that the work was taken over failed", {}, error);
+    }
   }
 
   /** Execute a work of the line, if it still is there. Never rejects. */

@@ -13,6 +13,12 @@ export interface Engine {
   /** Say what a kind of work does. Once per kind, before `ready`; TypeError otherwise. Accepted work of no defined kind is kept. */
   define<I extends object, O>(kind: string, work: (context: WorkContext, input: I) => Promise<O>, options: WorkOptions<I>): void;
   /**
+   * Runs once, when this process has taken the work over and begins with it: before `ready` resolves, or later where it stood by. For what
+   * its owner alone may do, such as settling what an earlier process left between two commits. Before `ready`; TypeError otherwise. What it
+   * throws is logged.
+   */
+  onTaken(run: () => void): void;
+  /**
    * Take up what an earlier process left, and begin to work. Called when every kind is defined, by whoever defined one, with
    * `scope.onReady`; twice is once. Resolves when every `closed` was told; or at once where another owner has the work, and then this
    * process stands by until that one's lease has run out.

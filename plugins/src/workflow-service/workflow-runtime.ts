@@ -104,14 +104,16 @@ export const workflowServiceRuntime = defineAdapter({
       ...{ runs, gates, definitions, usedGrants, eventLog: log, clock, log: telemetry.log },
       keepMs: settings.keepRunsMs,
     });
-    scope.onReady(async () => {
-      await engine.ready();
+    engine.onTaken(() => {
       const closing = new AbortController();
-      const settling = settleRuns({ engine, runs, live, clock, log: telemetry.log }, closing.signal);
+      const settling = settleRuns({ engine, runs, live, clock, log: telemetry.log, instance }, closing.signal);
       scope.onClose(() => {
         closing.abort();
         return settling;
       });
+    });
+    scope.onReady(async () => {
+      await engine.ready();
       repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
     });
     given.starter.runtime = { catalogue, startRun };

@@ -1,6 +1,9 @@
+import { createManualClock } from "@portico/adapters/clock/manual";
+import { ports } from "@portico/core";
+import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { describe, expect, it } from "vitest";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";
-import { startWorkflowService } from "../../harness/workflow-app.ts";
+import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
 /** Start `w`, wait until a node of it works, and let another process take the work over. */
 async function takenOver(definition: object) {
@@ -72,4 +75,43 @@ describe("a run whose process went (open points 9; workflow.md)", () => {
     expect(detail.finalOutputs).toEqual({ m: ["x", "y", "held"] });
     expect([first.length, second.length]).toEqual([3, 1]);
   });
+});
+
+describe("a process that stands by, and takes the work over when the owner's lease has run out", () => {
+  const leaseMs = 15_000;
+  const definitions = { "w.json": { nodes: { a: { type: "scripted", with: { say: "held", gate: "held" } } } } };
+
+  it("goes on with the runs, and settles then what the owner left between two commits", async () => {
+    const first = await startWorkflowService({ definitions, clock: createManualClock(), engine: { owner: "one", leaseMs } });
+    const runId = await first.trigger("w");
+    const clock = createManualClock();
+    const second = await startWorkflowService({ dataDir: first.dataDir, clock, engine: { owner: "two", leaseMs } });
+    const { instance } = second.app.port(workflowRuntime);
+    // Of these runs only the records were written; the one that is its own is not lost, but not accepted yet.
+    await leave(second, runId, { runId: "wrun_left" });
+    await leave(second, runId, { runId: "wrun_a_own", instance });
+    const status = async (id: string) => (await second.detail("w", id)).status;
+    await clock.advance(leaseMs - 1);
+    await expect(second.trigger("w")).rejects.toThrow("workflow_owner_fenced");
+    expect([await status("wrun_left"), await status(runId)]).toEqual(["running", "running"]);
+    await clock.advance(2);
+    expect(await second.ended("w", "wrun_left")).toMatchObject({ status: "interrupted", error: { code: "lost" } });
+    expect(await second.ended("w", runId)).toMatchObject({ status: "interrupted", error: { code: "process_restart" } });
+    expect(await status("wrun_a_own")).toBe("running");
+    expect(second.telemetry.lines.filter(({ message }) => message.includes("earlier process"))).toEqual([]);
+    await second.close();
+    await first.close().catch(() => {});
+  });
+
+  /** The record of another run, under another id, and nothing else. */
+  async function leave({ app }: WorkflowService, from: string, given: { readonly runId: string; readonly instance?: string }) {
+    const records = app.port(ports.records);
+    const runs = records.collection({ name: "workflow-runs" });
+    const keys = records.collection({ name: "workflow-run-list", indexes: { by_workflow: ["workflowId", "startedAt"] } });
+    await records.batch([
+      runs.write.put(given.runId, { ...(await runs.get(from))!.value, ...given }),
+      keys.write.put(given.runId, (await keys.get(from))!.value),
+      records.collection({ name: "workflow-open-runs" }).write.put(given.runId, {}),
+    ]);
+  }
 });

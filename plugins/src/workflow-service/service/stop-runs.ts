@@ -46,13 +46,17 @@ export async function settleRun({ engine, runs, live, clock }: Settling, runId: 
   return true;
 }
 
-/** At a start: settles what the last process left between two commits. */
-export async function settleRuns(given: Settling & { readonly log: World["log"] }, closing: AbortSignal): Promise<void> {
+/** When the work was taken over: settles what an earlier process left between two commits. */
+export async function settleRuns(
+  given: Settling & { readonly log: World["log"]; readonly instance: string },
+  closing: AbortSignal,
+): Promise<void> {
   try {
     for await (const page of given.runs.active()) {
-      for (const { runId } of page) {
+      for (const { runId, instance } of page) {
         if (closing.aborted) return;
-        await settleRun(given, runId);
+        // What this process accepts may stand in the records before the engine has it.
+        if (instance !== given.instance) await settleRun(given, runId);
       }
     }
   } catch (error) {
