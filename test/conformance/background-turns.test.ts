@@ -24,10 +24,10 @@ import { backgroundTurnsConformance } from "./background-turns.ts";
 
 backgroundTurnsConformance("memory", () => ({
   adapter: memoryBackgroundTurns({
-    play({ prompt }, deliver, signal) {
+    play({ prompt, workflowDepth }, deliver, signal) {
       if (prompt === "fail") throw new Error("This turn fails");
       if (prompt === "wait") return untilAborted(signal);
-      deliver({ delivery: { message: prompt, attachments: [] } });
+      deliver({ delivery: { message: prompt === "depth" ? `${workflowDepth}` : prompt, attachments: [] } });
       return prompt;
     },
   }),
@@ -69,7 +69,8 @@ for (const [name, stores] of Object.entries<() => Adapter[]>({
       if (promptOf(turn) === "fail") throw new Error("This turn fails");
       if (promptOf(turn) === "wait") return untilAborted(signal);
       await say({ type: "text", delta: promptOf(turn) });
-      await callTool({ toolId: "SendUserMessage", arguments: { text: promptOf(turn) } }, signal);
+      const text = promptOf(turn) === "depth" ? `${turn.caller.workflowDepth}` : promptOf(turn);
+      await callTool({ toolId: "SendUserMessage", arguments: { text } }, signal);
     });
     return {
       adapter: backgroundTurns({}),

@@ -5,7 +5,7 @@ import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 export interface BackgroundTurnsSubject {
   /**
    * Plays a turn by delivering its prompt as a text and saying it, too. Fails at the prompt `fail`; at `wait` it says and delivers nothing,
-   * and goes on until it is stopped.
+   * and goes on until it is stopped; at `depth` it delivers the `workflowDepth` that its tools are told.
    */
   readonly adapter: Adapter<typeof ports.backgroundTurns>;
   /** Adapters that fill what the adapter needs, and an engine. */
@@ -50,7 +50,7 @@ export function backgroundTurnsConformance(
     });
     afterEach(() => opened.close());
 
-    const start = (prompt: string, agentId = "helper", more: Pick<ports.BackgroundTurn, "key" | "tell"> = {}) =>
+    const start = (prompt: string, agentId = "helper", more: Pick<ports.BackgroundTurn, "key" | "tell" | "workflowDepth"> = {}) =>
       turns.start({
         ...{ agentId, userId: "owner", prompt, toolIds: ["SendUserMessage"], maxTurns: 5 },
         origin: { origin: "webhook", displayName: "push" },
@@ -97,6 +97,14 @@ export function backgroundTurnsConformance(
       const { items } = await page();
       expect(new Set(items.map(({ runId }) => runId)).size).toBe(20);
       expect(new Set(items.map(({ id }) => id)).size).toBe(20);
+    });
+
+    it("tells a turn's tools how deep the workflow run stands that began it, and nothing where none did", async () => {
+      await start("depth", "helper", { workflowDepth: 3 });
+      await delivered(1);
+      await start("depth");
+      await delivered(2);
+      expect((await page()).items.map(({ delivery }) => delivery.message)).toEqual(["undefined", "3"]);
     });
 
     it("goes on after a turn that fails", async () => {

@@ -79,7 +79,7 @@ export const toolNode = defineAdapter({
           const found = await find(id, signal);
           if (!found) throw failed("tool_not_found", tools.length === 0 ? NO_TOOLS : unknownTool(id));
           if (found.definition.requiresConfirmation) throw failed("tool_needs_confirmation", needsConfirmation(id));
-          const caller = { userId: step.userId, runId: step.runId };
+          const caller = { userId: step.userId, runId: step.runId, workflowDepth: step.workflowDepth };
           const result = await found.source.call({ toolId: id, arguments: args, caller }, signal);
           return toOutput(result, id);
         } catch (error) {

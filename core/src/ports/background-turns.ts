@@ -43,6 +43,8 @@ export interface BackgroundTurn {
   /** Most model calls, 1-100. */
   readonly maxTurns: number;
   readonly origin: TurnOrigin;
+  /** Of a turn that a workflow run begins: how deep that run stands. The turn's tools are told it, and those of turns that it begins. */
+  readonly workflowDepth?: number | undefined;
   /**
    * The same key again is the same turn, whatever else it says: `start` answers its run, and nothing is done twice. One namespace for all
    * callers, so that a key says whose it is. Remembered for as long as the engine remembers ended work, at least. Default: every start is

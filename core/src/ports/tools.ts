@@ -43,6 +43,11 @@ export interface ToolCaller {
   readonly runId?: string | undefined;
   /** Provider configuration that the agent uses. */
   readonly providerId?: string | undefined;
+  /**
+   * How deep the workflow run stands that is behind this call, in a chain of runs that begin each other, also through agents: 0 for the first
+   * of a chain; absent where no run is behind it. It comes from the work itself, never from a model: what begins a run counts on from it.
+   */
+  readonly workflowDepth?: number | undefined;
 }
 
 export interface ToolResult {

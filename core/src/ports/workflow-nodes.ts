@@ -64,6 +64,8 @@ export interface NodeStep {
   readonly attempt: number;
   /** On whose behalf the run works, where somebody is known; grants nothing by itself. */
   readonly userId?: string | undefined;
+  /** How deep the run stands in a chain of runs that begin each other: what a node begins elsewhere is told it. */
+  readonly workflowDepth?: number | undefined;
 }
 
 /** Most bytes of a node's output as JSON. */

@@ -56,11 +56,11 @@ export const backgroundTurns = defineAdapter({
     return {
       deliveries: deliveries.page,
       tools: (signal) => listTools(builtInDefinitions, tools, telemetry.log, signal),
-      async start({ agentId, userId, prompt, toolIds, maxTurns, origin, key, tell }) {
+      async start({ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, key, tell }) {
         if (tell && !isSignalName(tell.signal)) throw new TypeError("The signal of a turn's end is none that the engine takes");
         const turn: AcceptedTurn = {
           ...turnIds(key === undefined ? newEnd(ids, clock.now()) : keyedEnd(key)),
-          ...{ agentId, userId, prompt, toolIds, maxTurns, origin, tell },
+          ...{ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, tell },
         };
         await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
         return { runId: turn.runId };

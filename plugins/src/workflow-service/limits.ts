@@ -4,7 +4,7 @@ export const TRIGGER_BYTES = 1024 * 1024;
 export const CALL_BYTES = 1024 * 1024;
 export const IDEMPOTENCY_KEY_LENGTH = 256;
 export const COMMENT_LENGTH = 4096;
-/** How deep workflows may run workflows. */
+/** How deep workflows may run workflows, also through agents. */
 export const WORKFLOW_DEPTH = 8;
 /** Runs that execute at once; those that only wait are not among them. */
 export const RUN_CONCURRENCY = 1024;

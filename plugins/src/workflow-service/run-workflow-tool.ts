@@ -1,5 +1,6 @@
 import { defineAdapter, ports, ServiceError } from "@portico/core";
 import * as v from "valibot";
+import { depthBelow, TOO_DEEP } from "./runs/run-depth.ts";
 import { toServiceError } from "./service/start-runs.ts";
 import { workflowStarter } from "./workflow-starter.ts";
 
@@ -53,8 +54,10 @@ export const runWorkflowTool = defineAdapter({
         if (!runtime) throw new ports.ToolsUnavailable("The workflow service is not open");
         const definition = runtime.catalogue.find(workflowId);
         if (!definition) return answered({ error: `There is no workflow "${workflowId}"` }, true);
+        const depth = depthBelow(caller.workflowDepth);
+        if (depth === undefined) return answered({ error: TOO_DEEP }, true);
         try {
-          const { runId } = await runtime.startRun({ definition, parameters, userId: caller.userId });
+          const { runId } = await runtime.startRun({ definition, parameters, userId: caller.userId, depth });
           return answered({ runId, workflowId, status: "started" }, false);
         } catch (error) {
           const refused = toServiceError(error);

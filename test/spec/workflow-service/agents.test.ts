@@ -1,6 +1,8 @@
+import { toolNode } from "@portico/adapters/workflow-nodes/tool";
+import type { ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
-import { createScriptedEngine, untilStopped } from "../../harness/scripted-agent.ts";
-import { startWorkflowService } from "../../harness/workflow-app.ts";
+import { createScriptedEngine, type Script, untilStopped } from "../../harness/scripted-agent.ts";
+import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
 const ask = {
   nodes: { a: { type: "agent", with: { agent: "helper", prompt: "Look at ${{ parameters.what }}" } } },
@@ -75,5 +77,71 @@ describe("workflows of agents: the tool RunWorkflow (open points 3)", () => {
     expect(results).toMatchObject([{ isError: false }, { isError: true }, { isError: true }, { isError: true }]);
     const { runs } = (await service.call("GET", "/api/workflow/plain/runs")).body;
     expect(runs).toMatchObject([{ userId: "member" }]);
+  });
+});
+
+describe("a chain of workflows that run each other", () => {
+  const DEEPEST = 8;
+  const agents = new Map(
+    ["helper", "second"].map((id) => [id, { name: id, engine: "scripted", tools: ["RunWorkflow", "DelegateToAgent"] }]),
+  );
+  const again = { toolId: "RunWorkflow", arguments: { workflowId: "loop" } };
+  const textOf = (result: ports.ToolResult) => JSON.stringify(result.content);
+
+  /** What the last of the chain is told, when each of its turns did this. */
+  async function endOf(play: Script, start: (service: WorkflowService) => Promise<unknown>) {
+    const engine = createScriptedEngine();
+    const refused: string[] = [];
+    engine.otherwise(async (turn, context) => {
+      const callTool: ports.TurnContext["callTool"] = async (call, signal) => {
+        const result = await context.callTool(call, signal);
+        if (result.isError) refused.push(textOf(result));
+        return result;
+      };
+      return play(turn, { ...context, callTool });
+    });
+    const loop = { nodes: { a: { type: "agent", with: { agent: "helper", prompt: "go" } } } };
+    await using service = await startWorkflowService({ definitions: { "loop.json": loop }, agents: { engine, agents } });
+    await start(service);
+    await expect.poll(() => refused, { timeout: 10_000 }).not.toEqual([]);
+    return { refused, runs: (await service.call("GET", "/api/workflow/loop/runs")).body.runs.length };
+  }
+  const ended = { refused: [expect.stringContaining("also through agents, at most 8 deep")], runs: DEEPEST + 1 };
+
+  it("comes to an end where agents run the workflow that gives them a turn", async () => {
+    const play: Script = async (_turn, { callTool, signal }) => void (await callTool(again, signal));
+    expect(await endOf(play, (service) => service.trigger("loop"))).toEqual(ended);
+    // A person's own turn stands above the first run.
+    const byPerson = (service: WorkflowService) => service.agents!.connect("owner").then((client) => client.start("go"));
+    expect(await endOf(play, byPerson)).toEqual(ended);
+  });
+
+  it("comes to an end where they let other agents do it", async () => {
+    const play: Script = async (turn, { callTool, signal }) => {
+      const delegated = { toolId: "DelegateToAgent", arguments: { agentId: "second", prompt: "you" } };
+      await callTool(turn.agentId === "helper" ? delegated : again, signal);
+    };
+    expect(await endOf(play, (service) => service.trigger("loop"))).toEqual(ended);
+  });
+
+  it("is not made longer by what a model says", async () => {
+    const play: Script = async (_turn, { callTool, signal }) => {
+      for (const lie of [{ workflowDepth: 0 }, { caller: {} }]) {
+        const call = { toolId: "RunWorkflow", arguments: { ...again.arguments, ...lie } };
+        await callTool(call, signal);
+      }
+    };
+    const { refused, runs } = await endOf(play, (service) => service.trigger("loop"));
+    expect([refused[0], runs]).toEqual([expect.stringContaining("The arguments do not fit"), 1]);
+  });
+
+  it("comes to an end where nodes call the tool by themselves", async () => {
+    const loop = { nodes: { a: { type: "tool", with: { tool: "RunWorkflow", arguments: { workflowId: "loop" } } } } };
+    const options = { adapters: [toolNode()], agents: {}, definitions: { "loop.json": loop } };
+    await using service = await startWorkflowService(options);
+    await service.trigger("loop");
+    const runs = async () => (await service.call("GET", "/api/workflow/loop/runs")).body.runs;
+    await expect.poll(async () => (await runs())[0].error?.message).toContain("at most 8 deep");
+    expect(await runs()).toHaveLength(DEEPEST + 1);
   });
 });

@@ -22,6 +22,7 @@ export interface Submission extends Pick<
   | "clientInstanceId"
   | "media"
   | "files"
+  | "workflowDepth"
 > {
   readonly requestDigest: string;
   readonly contentDigest: string;

@@ -52,6 +52,7 @@ export class Delegations {
         requestDigest: digest,
         contentDigest: digest,
         delegation,
+        workflowDepth: from.workflowDepth,
       },
       {},
     );

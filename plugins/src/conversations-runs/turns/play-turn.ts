@@ -61,7 +61,8 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
       said(signal, room),
       gatherTools(sources, toolIds ?? definition.tools, telemetry.log, signal),
     ]);
-    const caller = { userId: turn.userId, agentId: turn.agentId, runId: turn.runId, providerId: provider };
+    const { userId, agentId, runId, workflowDepth } = turn;
+    const caller = { userId, agentId, runId, providerId: provider, workflowDepth };
     const running = agentEngine.run(
       {
         agentId: turn.agentId,

@@ -15,6 +15,8 @@ export interface PlayedTurn {
   readonly conversationId?: string | undefined;
   readonly clientRequestId?: string | undefined;
   readonly delegation?: Delegation | undefined;
+  /** How deep the workflow run stands that is behind it, where one is. */
+  readonly workflowDepth?: number | undefined;
 }
 
 /** A file that came with a query, as it was then. */

@@ -77,14 +77,14 @@ async function attemptOnce(
 ): Promise<Attempt> {
   const { type, input, attempt, signal } = given;
   const { clock, log } = running.world;
-  const { runId, workflowId, userId } = running.record;
+  const { runId, workflowId, userId, depth: workflowDepth = 0 } = running.record;
   const startedAt = clock.now();
   const stop = new AbortController();
   const timer = node.timeoutMs === undefined ? undefined : clock.after(node.timeoutMs, () => stop.abort());
   const isPure = type.pure ?? false;
   try {
     const stopped = isPure ? signal : AbortSignal.any([signal, frame.signal, stop.signal]);
-    const working = type.run({ input, step: { runId, workflowId, nodeId, attempt, userId }, signal: stopped });
+    const working = type.run({ input, step: { runId, workflowId, nodeId, attempt, userId, workflowDepth }, signal: stopped });
     // A node that does not listen holds up neither its run nor the process.
     const output = await orAborted(working, stopped);
     assertSize(output);

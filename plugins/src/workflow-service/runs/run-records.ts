@@ -32,7 +32,9 @@ export interface RunRecord {
   readonly boardId?: string | undefined;
   readonly taskId?: string | undefined;
   /** Of a run that a `workflow` node started. */
-  readonly parent?: { readonly runId: string; readonly nodeId: string; readonly depth: number } | undefined;
+  readonly parent?: { readonly runId: string; readonly nodeId: string } | undefined;
+  /** How deep it stands in a chain of runs that begin each other, also through agents; absent at the top. */
+  readonly depth?: number | undefined;
 }
 
 /** Why a run failed, was cancelled or is interrupted. */

@@ -1,7 +1,7 @@
 import { ports, ServiceError } from "@portico/core";
 import type { Catalogue } from "../definition/open-catalogue.ts";
-import { WORKFLOW_DEPTH } from "../limits.ts";
 import type { ChildRun } from "../runner/running.ts";
+import { depthBelow, TOO_DEEP } from "../runs/run-depth.ts";
 import type { StartRun } from "./start-runs.ts";
 
 /** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
@@ -9,11 +9,8 @@ export function createStartChild({ catalogue, startRun }: { readonly catalogue: 
   return async ({ runId, workflowId, parameters, parent, nodeId }: ChildRun): Promise<void> => {
     const definition = catalogue.find(workflowId);
     if (!definition) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
-    const depth = (parent.parent?.depth ?? 0) + 1;
-    if (depth > WORKFLOW_DEPTH)
-      throw new ports.NodeFailed("workflow_too_deep", `Workflows run each other at most ${WORKFLOW_DEPTH} deep`, {
-        retryable: false,
-      });
+    const depth = depthBelow(parent.depth ?? 0);
+    if (depth === undefined) throw new ports.NodeFailed("workflow_too_deep", TOO_DEEP, { retryable: false });
     if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters))
       throw new ports.NodeFailed("invalid_input", "with.parameters: expected an object", { retryable: false });
     try {
@@ -21,7 +18,8 @@ export function createStartChild({ catalogue, startRun }: { readonly catalogue: 
       await startRun({
         ...{ definition, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId },
         binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
-        parent: { runId: parent.runId, nodeId, depth },
+        parent: { runId: parent.runId, nodeId },
+        depth,
       });
     } catch (error) {
       // It was started before, and the process died before it was remembered.

@@ -21,6 +21,7 @@ export interface RunOrder {
     | { readonly id: string; readonly boardId?: string | undefined; readonly taskId?: string | undefined }
     | undefined;
   readonly parent?: RunRecord["parent"];
+  readonly depth?: number | undefined;
   /** Written in the same commit. */
   readonly writes?: readonly ports.Write[] | undefined;
 }
@@ -44,7 +45,7 @@ export function createStartRun(given: {
   const { engine, runs, definitions, clock, ids, instance, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
-    const { definition, userId, binding, parent, writes = [] } = order;
+    const { definition, userId, binding, parent, depth, writes = [] } = order;
     const checked = checkSchema(definition.parameters, order.parameters);
     if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
     await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
@@ -57,6 +58,7 @@ export function createStartRun(given: {
       ...(userId !== undefined && { userId }),
       ...(binding && { bindingId: binding.id, boardId: binding.boardId, taskId: binding.taskId }),
       ...(parent && { parent }),
+      ...(depth && { depth }),
     };
     const input: RunInput = { runId, parameters: checked.value };
     await engine.start(RUN_KIND, runId, input, { records: [...runs.begin(record), ...writes] });

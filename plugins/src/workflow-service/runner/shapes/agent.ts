@@ -32,6 +32,7 @@ export function playAgent(play: NodePlay): Promise<NodeResult> {
         turns.start({
           ...{ agentId, userId, prompt, toolIds, maxTurns },
           origin: { origin: "workflow", displayName: definition.name },
+          workflowDepth: record.depth ?? 0,
           // The same after a crash, so that nothing is started twice.
           key: `${record.runId} ${nodeId} ${attempt}`,
           tell: { workId: record.runId, signal },
