@@ -31,7 +31,7 @@ export const httpNode = defineAdapter({
       type: "http",
       input: httpInput,
       check: (written) => [...urlFaults(written["url"], client.guard), ...requestFaults(written)],
-      repeatable: ({ method, key }) => key || method === "GET" || method === "HEAD",
+      repeatable: ({ method, key }) => key !== false || method === "GET" || method === "HEAD",
       async run({ input, step, signal }) {
         signal.throwIfAborted();
         const fault = requestFaults(input)[0];
@@ -68,8 +68,12 @@ function headersOf({ headers = {}, body, key }: HttpInput, { runId, nodeId, atte
     "user-agent": "portico",
     ...(body !== undefined && { "content-type": type }),
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)])),
-    ...(key && { "idempotency-key": [runId, nodeId, String(attempt)].map(encodeURIComponent).join(":") }),
+    ...(key !== false && { "idempotency-key": keyOf([runId, nodeId, ...(key === "node" ? [] : [String(attempt)])]) }),
   };
+}
+
+function keyOf(parts: readonly string[]): string {
+  return parts.map(encodeURIComponent).join(":");
 }
 
 function isWithin(expected: number | string, status: number): boolean {

@@ -32,9 +32,9 @@ export const httpInput = v.strictObject({
   ),
   key: v.optional(
     v.pipe(
-      v.boolean(),
+      v.union([v.boolean(), v.literal("node")]),
       v.description(
-        "Sends `Idempotency-Key`, the same one again after a crash; default false. With it the node is repeatable, as with `GET` and `HEAD`.",
+        "Sends `Idempotency-Key`, and makes the node repeatable, as `GET` and `HEAD` are; default false. With `true` each attempt has a key of its own, which is sent again after a crash: a server may act again on a retry. With `node` all attempts have one: a server that knows such keys acts once.",
       ),
     ),
     false,
@@ -54,7 +54,7 @@ const NOT_AN_AUTHORS = new Set(
 export function requestFaults(input: Readonly<Record<string, unknown>>): ports.NodeFault[] {
   const { headers, method = "GET", body, key } = input;
   const faults: ports.NodeFault[] = Object.entries(isObject(headers) ? headers : {}).flatMap(([name, value]) => {
-    const message = headerFault(name, value, key === true);
+    const message = headerFault(name, value, key === true || key === "node");
     return message === undefined ? [] : [{ path: ["headers", name], message }];
   });
   if (body !== undefined && (method === "GET" || method === "HEAD"))
@@ -84,7 +84,7 @@ function headerFault(name: string, value: unknown, hasKey: boolean): string | un
     return "This is no header that can be sent";
   }
   if (NOT_AN_AUTHORS.has(name.toLowerCase())) return "This header belongs to the connection and is not a definition's to set";
-  return hasKey && name.toLowerCase() === "idempotency-key" ? "`key: true` sets this header" : undefined;
+  return hasKey && name.toLowerCase() === "idempotency-key" ? "`key` sets this header" : undefined;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

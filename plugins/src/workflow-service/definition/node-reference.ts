@@ -39,6 +39,8 @@ function takes(schema: JsonSchema, law: string | undefined): string {
   if (law === "graph") return "nodes";
   const values = "const" in schema ? [schema["const"]] : (schema["enum"] as readonly unknown[] | undefined);
   if (values) return values.map((each) => `\`${String(each)}\``).join(", ");
+  const options = schema["anyOf"] as readonly JsonSchema[] | undefined;
+  if (options) return [...new Set(options.map((option) => takes(option, law)))].join(", ");
   const words: Readonly<Record<string, string>> = {
     string: "text",
     array: "list",

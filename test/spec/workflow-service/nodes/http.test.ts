@@ -98,6 +98,20 @@ describe("http: what is sent", () => {
     ]);
   });
 
+  it("has a key of run and node where `key` is `node`, the same for all attempts", async () => {
+    const node = await open();
+    const given = { url, method: "POST", key: "node" };
+    for (const attempt of [1, 2]) await node.run(given, { nodeId: "file", attempt });
+    expect(seen.map(({ headers }) => headers["idempotency-key"])).toEqual(["run_1:file", "run_1:file"]);
+  });
+
+  it.each([true, "node"])("has no other Idempotency-Key where `key` is %j", async (key) => {
+    const node = await open();
+    expect(node.check({ url, key, headers: { "Idempotency-Key": "mine" } })).toEqual([
+      { path: ["headers", "Idempotency-Key"], message: "`key` sets this header" },
+    ]);
+  });
+
   it.each([
     ["host", "evil"],
     ["Connection", "close"],
@@ -129,7 +143,7 @@ describe("http: what is sent", () => {
       false,
       false,
     ]);
-    expect(repeatable({ method: "POST", key: true })).toBe(true);
+    for (const key of [true, "node"]) expect(repeatable({ method: "POST", key })).toBe(true);
   });
 });
 
