@@ -8,6 +8,7 @@ export async function answerAttachment(given: {
   readonly head: RequestHead;
   readonly attachment: Attachment;
   readonly blobs: ports.Blobs;
+  readonly clock: ports.Clock;
   readonly signal: AbortSignal;
 }): Promise<void> {
   const { head, attachment, blobs, signal } = given;

@@ -25,6 +25,7 @@ export async function answerMedia(given: {
   /** For how long the link is still good. */
   readonly secondsLeft: number;
   readonly blobs: ports.Blobs;
+  readonly clock: ports.Clock;
   readonly signal: AbortSignal;
 }): Promise<void> {
   const { exchange, head, media, secondsLeft, blobs, signal } = given;

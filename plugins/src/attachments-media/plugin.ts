@@ -71,7 +71,7 @@ export const attachmentsMedia = definePlugin({
         try {
           const found = await attachments.find(userId, params.attachmentId);
           if (!found) throw fail.attachment_not_found();
-          await answerAttachment({ exchange, head, attachment: found, blobs, signal });
+          await answerAttachment({ exchange, head, attachment: found, blobs, clock, signal });
         } catch (error) {
           throw toAttachmentError(error);
         }
@@ -131,7 +131,7 @@ export const attachmentsMedia = definePlugin({
           if (left === "expired") throw fail.media_signature_expired();
           const media = isMediaId(filename) ? await mediaStore.find(filename) : undefined;
           if (!media) throw fail.media_not_found();
-          await answerMedia({ exchange, head, media, secondsLeft: left, blobs, signal });
+          await answerMedia({ exchange, head, media, secondsLeft: left, blobs, clock, signal });
         } catch (error) {
           throw toMediaError(error);
         }

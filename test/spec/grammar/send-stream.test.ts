@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, defineContract, defineErrors, definePlugin, reply, sendStream } from "@portico/core";
+import { createApp, defineContract, defineErrors, definePlugin, ports, reply, sendStream } from "@portico/core";
 import * as v from "valibot";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type HostKind, hostKinds, openHost } from "../../harness/hosts.ts";
 
+const MINUTE = 60_000;
 const BYTES = Buffer.alloc(3_000_000, "0123456789");
 const errors = defineErrors({ gone: { status: 404 } });
 const contract = defineContract(
@@ -81,22 +83,12 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
   });
 
   it("holds its source back while its reader is slow, and destroys it when the reader leaves", async () => {
-    let pulled = 0;
-    const source = new Readable({
-      read() {
-        pulled++;
-        this.push(Buffer.alloc(65_536));
-      },
-    });
+    const source = endless();
     await using service = await open(kind, () => source);
     const response = await service.call("/read");
     const reader = response.body!.getReader();
     await reader.read();
-    let before = -1;
-    while (before !== pulled) {
-      before = pulled;
-      for (let turn = 0; turn < 50; turn++) await nextTurn();
-    }
+    await stillness(source);
     const closed = once(source, "close");
     await reader.cancel();
     await closed;
@@ -104,6 +96,51 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
     await service.told();
     expect(service.telemetry.lines).toEqual([]);
     expect(service.telemetry.requests).toMatchObject([{ status: 206, error: undefined }]);
+  });
+
+  it("is cut when its reader takes nothing for a minute, as if it had left; one that is slow is waited for", async () => {
+    const source = endless();
+    await using service = await open(kind, () => source, { "content-length": `${2 ** 40}` });
+    const reader = (await service.call("/read")).body!.getReader();
+    for (let minutes = 0; minutes < 5; minutes++) {
+      // Whatever stands between reader and source is full, and then not any more.
+      for (const before = source.pulled; source.pulled === before;) await reader.read();
+      await stillness(source);
+      await service.clock.advance(MINUTE - 1);
+    }
+    expect(source.destroyed).toBe(false);
+    await vi.waitFor(async () => {
+      await service.clock.advance(MINUTE);
+      expect(source.destroyed).toBe(true);
+    });
+    await service.settled;
+    await service.told();
+    expect(service.telemetry.lines).toEqual([]);
+    expect(service.telemetry.requests).toMatchObject([{ status: 206, error: undefined }]);
+    await expect(readAll(reader)).rejects.toThrow();
+  });
+
+  it("is over within a minute of its end, also where its reader takes nothing of it", async () => {
+    await using service = await open(kind, () => Readable.from([Buffer.from("little")]), { "content-length": "6" });
+    const response = await service.call("/read");
+    let isOver = false;
+    void service.settled.then(() => (isOver = true));
+    await vi.waitFor(async () => {
+      await service.clock.advance(MINUTE);
+      expect(isOver).toBe(true);
+    });
+    await response.body!.cancel().catch(() => {});
+  });
+
+  it("is waited for as long as its source takes", async () => {
+    const source = new Readable({ read() {} });
+    await using service = await open(kind, () => source, { "content-length": `${2 ** 40}` });
+    source.push(Buffer.alloc(200_000));
+    const reader = (await service.call("/read")).body!.getReader();
+    for (let read = 0; read < 200_000;) read += (await reader.read()).value!.length;
+    await service.clock.advance(10 * MINUTE);
+    source.push("more");
+    expect(Buffer.from((await reader.read()).value!).toString()).toBe("more");
   });
 
   it("is not begun for a caller who left while its source was opened", async () => {
@@ -137,6 +174,34 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
   });
 });
 
+interface Endless extends Readable {
+  readonly pulled: number;
+}
+
+/** Gives as much as is asked for, and counts how often that is. */
+function endless(): Endless {
+  let pulled = 0;
+  const source = new Readable({
+    read() {
+      pulled++;
+      this.push(Buffer.alloc(65_536));
+    },
+  });
+  return Object.defineProperty(source, "pulled", { get: () => pulled }) as Endless;
+}
+
+/** Resolves when everything is full that stands between it and its reader. */
+async function stillness(source: Endless): Promise<void> {
+  for (let before = -1; before !== source.pulled;) {
+    before = source.pulled;
+    for (let turn = 0; turn < 50; turn++) await nextTurn();
+  }
+}
+
+async function readAll(reader: ReadableStreamDefaultReader): Promise<void> {
+  while (!(await reader.read()).done);
+}
+
 function* pieces(bytes: Buffer): Generator<Buffer> {
   for (let start = 0; start < bytes.length; start += 65_536) yield bytes.subarray(start, start + 65_536);
 }
@@ -147,35 +212,44 @@ async function open(
   more: Readonly<Record<string, string>> = {},
 ) {
   const telemetry = createMemoryTelemetry();
+  const clock = createManualClock();
   const settled = Promise.withResolvers<void>();
   let opened = 0;
   const readers = definePlugin({
     name: "readers",
     config: v.strictObject({}),
-    needs: {},
+    needs: { clock: ports.clock },
     contract,
-    setup: () => ({
+    setup: ({ clock }) => ({
       async read(input) {
         const headers = { "content-type": "text/plain", "content-length": String(BYTES.length), "x-one": "1", ...more };
         try {
-          await sendStream(input, {
-            status: 206,
-            headers,
-            open() {
-              opened++;
-              return source(input.signal);
+          await sendStream(
+            { ...input, clock },
+            {
+              status: 206,
+              headers,
+              open() {
+                opened++;
+                return source(input.signal);
+              },
             },
-          });
+          );
         } finally {
           settled.resolve();
         }
       },
     }),
   });
-  const app = await createApp({ name: "readers", adapters: [memoryTelemetry({ telemetry })], plugins: [readers({})] });
+  const app = await createApp({
+    name: "readers",
+    adapters: [memoryTelemetry({ telemetry }), manualClock({ clock })],
+    plugins: [readers({})],
+  });
   const host = await openHost(kind, app);
   return {
     telemetry,
+    clock,
     call: host.call,
     settled: settled.promise,
     opened: () => opened,
