@@ -1,5 +1,5 @@
 import { fork } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -18,6 +18,7 @@ import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 const MIB = 1024 * 1024;
 const PART = 5 * MIB;
+const CHUNK = 64 * 1024;
 const PLENTY = { maxBytes: 1024 * MIB };
 const clock = createManualClock();
 const store = await startS3Store({ now: clock.now, pageSize: 3, sessionToken: "hidden-token" });
@@ -81,6 +82,124 @@ describe("blobs/s3", () => {
       }
       await blobs.put("a", source(), PLENTY);
       expect(most).toBeLessThanOrEqual(2 * PART + MIB);
+    });
+
+    describe("of many blobs at once", () => {
+      const HELD = 4 * PART;
+      const MANY = 20;
+      beforeEach(async () => {
+        await opened.close();
+        opened = await open({ heldBytes: HELD });
+        blobs = opened.port;
+      });
+
+      /** Gives so many bytes, counts what was asked for, and goes on, breaks or ends when it is told to. */
+      const counted = (bytes: number, then: Promise<void> = Promise.resolve()) => {
+        const source = { asked: 0, bytes: generate() };
+        return source;
+        async function* generate(): AsyncGenerator<Uint8Array> {
+          for (let left = bytes; left > 0; left -= CHUNK) {
+            source.asked += Math.min(left, CHUNK);
+            yield Buffer.alloc(Math.min(left, CHUNK), left / CHUNK);
+          }
+          await then;
+        }
+      };
+      /** Resolves when nobody asks for anything any more. */
+      const stillness = async (sources: readonly { readonly asked: number }[]): Promise<number> => {
+        const asked = () => sources.reduce((sum, source) => sum + source.asked, 0);
+        for (let before = -1; before !== asked();) {
+          before = asked();
+          for (let turn = 0; turn < 200; turn++) await setImmediate();
+        }
+        return asked();
+      };
+
+      it("holds no more than `heldBytes` for all of them, and asks for the rest when the store has taken some", async () => {
+        const gate = createGate();
+        store.mishap = async ({ operation }) => {
+          if (operation === "UploadPart") await gate.opened;
+          return undefined;
+        };
+        const sources = Array.from({ length: MANY }, () => counted(2 * PART + 1));
+        const putting = sources.map(({ bytes }, at) => blobs.put(`many/${at}`, bytes, PLENTY));
+        const asked = await stillness(sources);
+        // Each has asked for one chunk more, and waits with it in its hands.
+        expect(asked).toBeLessThanOrEqual(HELD + MANY * CHUNK);
+        expect(asked).toBeGreaterThan(HELD - PART);
+        gate.open();
+        const stored = await Promise.all(putting);
+        expect(stored.map(({ size }) => size)).toEqual(Array(MANY).fill(2 * PART + 1));
+        for (const [at, { sha256 }] of stored.entries()) {
+          expect(
+            createHash("sha256")
+              .update(await read(`many/${at}`))
+              .digest("hex"),
+          ).toBe(sha256);
+        }
+      });
+
+      it("lets one after another on where all have begun a part and none has room to fill it", async () => {
+        const begun = Promise.withResolvers<void>();
+        let waiting = 0;
+        async function* together(): AsyncGenerator<Uint8Array> {
+          // As many bytes, before anybody goes on, as there is room for.
+          yield Buffer.alloc((HELD - PART) / MANY);
+          if (++waiting === MANY) begun.resolve();
+          await begun.promise;
+          yield Buffer.alloc(PART);
+        }
+        const stored = await Promise.all(Array.from({ length: MANY }, (_, at) => blobs.put(`many/${at}`, together(), PLENTY)));
+        expect(stored.map(({ size }) => size)).toEqual(Array(MANY).fill(PART + (HELD - PART) / MANY));
+      });
+
+      it.each(["its source breaks", "it is aborted", "the store refuses it"])("has the room back of one when %s", async (how) => {
+        const broken = Promise.withResolvers<void>();
+        const leaving = new AbortController();
+        const [first, ...others] = Array.from({ length: HELD / PART }, () => counted(PART - CHUNK, broken.promise));
+        broken.promise.catch(() => {});
+        const failing = blobs.put("broken", first!.bytes, { ...PLENTY, signal: leaving.signal }).catch((error: Error) => error);
+        const stalled = others.map(({ bytes }, at) => blobs.put(`stalled/${at}`, bytes, PLENTY).catch((error: Error) => error));
+        await stillness([first!, ...others]);
+        let isStored = false;
+        const small = blobs.put("small", Readable.from([Buffer.alloc(CHUNK + 1)]), PLENTY).then(() => (isStored = true));
+        await stillness([]);
+        expect(isStored).toBe(false);
+
+        if (how === "it is aborted") leaving.abort(new Error("on purpose"));
+        else if (how === "its source breaks") broken.reject(new Error("on purpose"));
+        else {
+          store.mishap = ({ key }) => (key.endsWith("broken") ? { status: 403, code: "AccessDenied" } : undefined);
+          broken.resolve();
+        }
+        expect(await failing).toBeInstanceOf(Error);
+        await small;
+        expect((await read("small")).byteLength).toBe(CHUNK + 1);
+        broken.resolve();
+        await Promise.all(stalled);
+      });
+
+      it("keeps nobody in line who has left, and no room for them", async () => {
+        const fill = async (name: string) => {
+          const over = createGate();
+          const sources = Array.from({ length: HELD / PART }, () => counted(PART - CHUNK, over.opened));
+          const stored = Promise.all(sources.map(({ bytes }, at) => blobs.put(`${name}/${at}`, bytes, PLENTY)));
+          return { asked: await stillness(sources), end: () => (over.open(), stored) };
+        };
+        const before = await fill("before");
+        const leaving = new AbortController();
+        const left = Array.from({ length: (HELD - PART) / CHUNK }, (_, at) => {
+          const waiting = blobs.put(`left/${at}`, Readable.from([Buffer.alloc(1)]), { ...PLENTY, signal: leaving.signal });
+          return expect(waiting).rejects.toThrow("on purpose");
+        });
+        await stillness([]);
+        leaving.abort(new Error("on purpose"));
+        await Promise.all(left);
+        await before.end();
+        const after = await fill("after");
+        expect(after.asked).toBeGreaterThan(HELD - PART);
+        await after.end();
+      });
     });
 
     it.each<[operation: string, mishap: S3Mishap, bytes: number]>([
@@ -397,6 +516,7 @@ describe("blobs/s3", () => {
       { prefix: "/" },
       { prefix: "../x" },
       { partBytes: PART - 1 },
+      { heldBytes: 2 * PART - 1 },
       { silenceMs: 0 },
       { sweepAfterMs: 0 },
       { accessKeyId: new Secret("hidden\nword") },

@@ -1,5 +1,6 @@
 import { defineAdapter, ports, type Scope, type Secret } from "@portico/core";
 import { createBlobs } from "./create-blobs.ts";
+import { BLOCK_BYTES, createBlockRoom } from "./s3/block-room.ts";
 import { s3Place } from "./s3/s3-place.ts";
 import { createStoreClient } from "./s3/store-client.ts";
 import { sweepUploads } from "./s3/sweep-uploads.ts";
@@ -24,6 +25,8 @@ export interface S3BlobsOptions {
    * two parts in memory, and a blob has at most 10,000.
    */
   readonly partBytes?: number;
+  /** Bytes that all of them hold together, from two parts on; default 256 MiB. Whoever needs more asks its source for no more meanwhile. */
+  readonly heldBytes?: number;
   /** Milliseconds that the store may be silent before a request counts as failed; default 60,000. */
   readonly silenceMs?: number;
   /**
@@ -34,6 +37,7 @@ export interface S3BlobsOptions {
 }
 
 const PART_BYTES = 8 * 1024 * 1024;
+const HELD_BYTES = 256 * 1024 * 1024;
 const SILENCE_MS = 60_000;
 
 /**
@@ -48,10 +52,12 @@ export const s3Blobs = defineAdapter({
 });
 
 async function openBucket(clock: ports.Clock, options: S3BlobsOptions, scope: Scope): Promise<ports.Blobs> {
-  const { partBytes = PART_BYTES, silenceMs = SILENCE_MS, sweepAfterMs = Infinity } = options;
+  const { partBytes = PART_BYTES, heldBytes = HELD_BYTES, silenceMs = SILENCE_MS, sweepAfterMs = Infinity } = options;
   if (!Number.isSafeInteger(partBytes) || partBytes < 5 * 1024 * 1024) throw new TypeError("A part has 5 MiB or more");
+  if (!Number.isSafeInteger(heldBytes) || heldBytes < 2 * partBytes) throw new TypeError("All uploads hold two parts or more");
   if (!Number.isSafeInteger(silenceMs) || silenceMs < 1) throw new TypeError("The store may be silent for some milliseconds");
   if (!(sweepAfterMs > 0)) throw new TypeError("The age of uploads to sweep is above 0");
+  const room = createBlockRoom(Math.floor(heldBytes / BLOCK_BYTES), Math.ceil(partBytes / BLOCK_BYTES));
   const client = createStoreClient(options, silenceMs, clock);
   try {
     await orUnavailable(checkBucket());
@@ -59,7 +65,7 @@ async function openBucket(clock: ports.Clock, options: S3BlobsOptions, scope: Sc
     await client.close();
     throw error;
   }
-  return createBlobs(s3Place(client, partBytes, clock), scope);
+  return createBlobs(s3Place({ client, partBytes, clock, room }), scope);
 
   async function checkBucket(): Promise<void> {
     // A missing bucket would look like one without blobs: the answer to HEAD does not tell one from the other.
