@@ -78,7 +78,8 @@ class Loop {
 
   async #ask(count: number): Promise<ModelAnswer> {
     const { step, say } = this.#context;
-    const ask = (name: string) => step(name, (signal) => callModel(this.#question(), say, signal), { repeatable: true });
+    const ask = (name: string) =>
+      step(name, async (signal) => callModel(await this.#question(), say, signal), { repeatable: true });
     try {
       return await ask(`model-${count}`);
     } catch (error) {
@@ -89,13 +90,13 @@ class Loop {
     }
   }
 
-  #question() {
+  async #question() {
     const { provider, clock, options } = this.#given;
     const { agent, model, tools } = this.#turn;
     return {
       provider,
       clock,
-      model: languageModel(provider, model),
+      model: await languageModel(provider, model),
       prompt: toPrompt(agent.instructions, this.#fitted(), provider.protocol),
       tools: tools.map(toFunctionTool),
       maxOutputTokens: options.maxOutputTokens,

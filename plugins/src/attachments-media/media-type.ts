@@ -1,5 +1,3 @@
-import { fileTypeFromBuffer } from "file-type";
-
 /** A type of media that can be uploaded. */
 export interface MediaType {
   readonly mimeType: string;
@@ -95,6 +93,8 @@ function toMediaType({ mimeType, kind, extension }: KnownMediaType): MediaType {
 }
 
 async function formatOf(bytes: Uint8Array): Promise<string | undefined> {
+  // Large, and needed by uploads only: a start does not wait for it.
+  const { fileTypeFromBuffer } = await import("file-type");
   try {
     return (await fileTypeFromBuffer(bytes))?.ext;
   } catch {

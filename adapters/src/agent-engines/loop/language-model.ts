@@ -1,5 +1,4 @@
-import { type AnthropicProvider, createAnthropic } from "@ai-sdk/anthropic";
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import type { AnthropicProvider } from "@ai-sdk/anthropic";
 import type { ports } from "@portico/core";
 import { modelFetch } from "./model-fetch.ts";
 
@@ -14,9 +13,13 @@ export type StreamPart = Awaited<ReturnType<LanguageModel["doStream"]>>["stream"
 /** The adapters build addresses and demand a key; neither ever leaves the process. */
 const NOWHERE = { baseURL: "http://model.invalid/v1", apiKey: "none" };
 
-/** One model of a provider, called through the models port. */
-export function languageModel(provider: ports.ModelProvider, model: string): LanguageModel {
+/** One model of a provider, called through the models port. What speaks its protocol is loaded with the first: no start waits for it. */
+export async function languageModel(provider: ports.ModelProvider, model: string): Promise<LanguageModel> {
   const fetch = modelFetch(provider);
-  if (provider.protocol === "messages") return createAnthropic({ ...NOWHERE, fetch }).languageModel(model);
+  if (provider.protocol === "messages") {
+    const { createAnthropic } = await import("@ai-sdk/anthropic");
+    return createAnthropic({ ...NOWHERE, fetch }).languageModel(model);
+  }
+  const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
   return createOpenAICompatible({ ...NOWHERE, name: "chat", fetch, includeUsage: true }).languageModel(model) as LanguageModel;
 }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { ports } from "@portico/core";
-import { type Dispatcher, errors, Pool } from "undici";
+import type { Dispatcher, Pool } from "undici";
 import { abortError } from "../abort-error.ts";
 import type { ProviderTimeouts } from "./provider-options.ts";
 
@@ -19,8 +19,9 @@ export interface Upstream {
 }
 
 export function createUpstream(name: string, origin: string, timeouts: ProviderTimeouts, clock: ports.Clock): Upstream {
-  // undici's own head and body time-outs are off: they default to 300 s, and a reasoning model may stay silent for longer.
-  const pool = new Pool(origin, { connect: { timeout: timeouts.connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
+  let opened: Promise<Pool> | undefined;
+  // Loading undici takes as long as starting Node.js twice: that is left to the first call.
+  const open = () => (opened ??= openPool(origin, timeouts));
   return {
     request: (request, signal) =>
       new Promise((resolve, reject) => {
@@ -29,11 +30,28 @@ export function createUpstream(name: string, origin: string, timeouts: ProviderT
         const call = new UpstreamCall(name, timeouts, clock, upload, signal, resolve, reject);
         // A caller who has left already costs the upstream no connection.
         if (call.isOver) return;
-        pool.dispatch({ origin, method, path, headers: headers as Record<string, string>, body: body ?? null }, call);
+        open().then(
+          (pool) => {
+            if (call.isOver) return;
+            pool.dispatch({ origin, method, path, headers: headers as Record<string, string>, body: body ?? null }, call);
+          },
+          (cause: Error) => call.onResponseError(undefined, cause),
+        );
       }),
     // In-flight calls belong to requests that the host has already waited for: what is left now is cut.
-    close: () => pool.destroy(),
+    async close() {
+      const pool = opened;
+      opened = Promise.reject(new Error("The provider is closed"));
+      opened.catch(() => {});
+      await (await pool)?.destroy();
+    },
   };
+}
+
+/** undici's own head and body time-outs are off: they default to 300 s, and a reasoning model may stay silent for longer. */
+async function openPool(origin: string, { connectMs }: ProviderTimeouts): Promise<Pool> {
+  const { Pool } = await import("undici");
+  return new Pool(origin, { connect: { timeout: connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
 }
 
 /** One call: a dispatch handler whose answer body is a Node stream with back pressure in both directions. */
@@ -164,9 +182,9 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** The cause's message names an address, so only its code is told. */
   #translate(cause: Error): Error {
-    if (cause instanceof errors.ConnectTimeoutError)
-      return new ports.ModelTimeout(`Provider "${this.#name}" could not be connected to in time`, { cause });
     const code = (cause as { code?: string }).code;
+    if (code === "UND_ERR_CONNECT_TIMEOUT")
+      return new ports.ModelTimeout(`Provider "${this.#name}" could not be connected to in time`, { cause });
     return new ports.ModelUnreachable(`Provider "${this.#name}" could not be reached${code ? ` (${code})` : ""}`, { cause });
   }
 }

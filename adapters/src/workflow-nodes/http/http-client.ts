@@ -1,5 +1,5 @@
 import type { LookupFunction } from "node:net";
-import { Agent, Pool } from "undici";
+import type { Agent } from "undici";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
 import { portOf } from "./http-input.ts";
@@ -40,18 +40,14 @@ const CREDENTIAL = /^cookie$|key|token|secret|auth|password|credential|signature
 
 export function createHttpClient(allow: readonly string[], timeouts: HttpTimeouts, lookup?: LookupFunction): HttpClient {
   const guard = createAddressGuard(allow, lookup);
-  const agent = new Agent({
-    allowH2: false,
-    headersTimeout: timeouts.headersMs,
-    bodyTimeout: timeouts.idleMs,
-    factory: (origin, options) =>
-      new Pool(origin, { ...options, connect: { timeout: timeouts.connectMs, lookup: guard.lookup(portOf(new URL(origin))) } }),
-  });
+  let opened: Promise<Agent> | undefined;
 
   const ask = async (request: HttpRequest, signal: AbortSignal) => {
     const { url, method, headers, body } = request;
     if (guard.refuses(url.hostname, portOf(url)))
       throw addressRefused(`${url.origin} is an address that this instance's workflows may not reach`);
+    // Loading undici takes as long as starting Node.js twice: that is left to the first request.
+    const agent = await (opened ??= openAgent(guard, timeouts));
     const {
       statusCode,
       headers: received,
@@ -89,8 +85,19 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
         }
       }
     },
-    close: () => agent.destroy(),
+    close: async () => (await opened)?.destroy(),
   };
+}
+
+async function openAgent(guard: AddressGuard, { connectMs, headersMs, idleMs }: HttpTimeouts): Promise<Agent> {
+  const { Agent, Pool } = await import("undici");
+  return new Agent({
+    allowH2: false,
+    headersTimeout: headersMs,
+    bodyTimeout: idleMs,
+    factory: (origin, options) =>
+      new Pool(origin, { ...options, connect: { timeout: connectMs, lookup: guard.lookup(portOf(new URL(origin))) } }),
+  });
 }
 
 /** Headers may describe a body that is not sent. */

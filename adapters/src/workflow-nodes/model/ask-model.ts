@@ -59,7 +59,8 @@ async function generate(
   signal: AbortSignal,
 ): Promise<Generated> {
   try {
-    return await languageModel(provider, model).doGenerate({
+    const asked = await languageModel(provider, model);
+    return await asked.doGenerate({
       prompt,
       abortSignal: signal,
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
