@@ -12,6 +12,6 @@ if (running[0] < needed[0] || (running[0] === needed[0] && running[1] < needed[1
       module.enableCompileCache(url.fileURLToPath(new URL("./node_modules/.cache/portico", import.meta.url))),
     )
     .catch(() => {})
-    .then(() => import("./src/cli/main.ts"))
+    .then(() => import("#main"))
     .then((cli) => cli.main(process.argv.slice(2)));
 }

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { readText, repositoryFiles, root } from "./repository.ts";
 
 const topLevel = [
-  ...["adapters", "client", "core", "docs", "playground", "plugins", "presets", "test"],
+  ...["adapters", "client", "core", "docs", "playground", "plugins", "presets", "release", "test"],
   ...["CONTRIBUTING.md", "LICENSE", "README.md", "package-lock.json", "package.json", "tsconfig.base.json"],
 ];
 const furniture = ["README.md", "contract.ts", "errors.ts", "envelope.ts", "guards.ts", "limits.ts", "config.ts", "plugin.ts"];

@@ -1,0 +1,43 @@
+// What a release would publish, tried as its users will: `npm run release:dry`. Leaves the packages in `dist`, ready to be published.
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { buildPackages } from "./build-packages.ts";
+import { checkTarball } from "./check-tarball.ts";
+import { createProject } from "./empty-project.ts";
+import { entriesOf } from "./entries.ts";
+import { packPackages } from "./pack-packages.ts";
+import { trialsOf } from "./trials.ts";
+
+const root = resolve(import.meta.dirname, "..");
+const dist = join(root, "dist");
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(2)} MB`;
+
+const built = await buildPackages(dist);
+const tarballs = await packPackages(
+  built.map(({ folder }) => folder),
+  dist,
+);
+const packed = await Promise.all(
+  built.map(async ({ name, folder }, at) => ({ name, entries: await entriesOf(folder), ...tarballs[at]! })),
+);
+for (const { name, size, unpackedSize, files } of packed) {
+  console.log(`${name.padEnd(18)} ${megabytes(size).padStart(8)} packed, ${megabytes(unpackedSize)} in ${files.length} files`);
+}
+
+const found = (await Promise.all(packed.map(({ path, entries }) => checkTarball(path, entries)))).flat();
+if (found.length > 0) throw new Error(`Not fit to be published:\n${found.join("\n")}`);
+console.log("publint and @arethetypeswrong/core find nothing.\n");
+
+await using project = await createProject(join(import.meta.dirname, "trial"));
+const pathOf = (name: string) => packed.find((each) => each.name === name)!.path;
+await project.install(["portico", "@portico/core", "@portico/adapters", "@portico/plugins"].map(pathOf));
+const { packages, bytes } = await project.measure();
+console.log(`portico is installed with ${packages} packages: ${megabytes(bytes)}`);
+
+const { devDependencies } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
+  devDependencies: Readonly<Record<string, string>>;
+};
+const tools = ["vitest", "typescript", "@types/node"].map((name) => `${name}@${devDependencies[name]}`);
+await project.install([pathOf("@portico/client"), pathOf("@portico/test"), ...tools]);
+const specifiers = packed.flatMap(({ name, entries }) => entries.map((entry) => name + entry.slice(1)));
+for (const { name, run } of trialsOf(specifiers)) console.log(`- ${name}: ${await run(project)}`);

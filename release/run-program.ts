@@ -1,0 +1,11 @@
+import { execFile } from "node:child_process";
+
+/** Run a program to its end; answers its standard output. Throws with all that it wrote when it fails. */
+export function runProgram(file: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(file, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      if (error) reject(new Error(`${[file, ...args].join(" ")}\n${stdout}${stderr}`, { cause: error }));
+      else resolve(stdout);
+    });
+  });
+}

@@ -1,0 +1,127 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
+import type { EmptyProject } from "./empty-project.ts";
+import { startService } from "./start-service.ts";
+
+/** One thing that must work in a project with the packed packages; answers what there is to say of it. Throws where it does not work. */
+export interface Trial {
+  readonly name: string;
+  run(project: EmptyProject): Promise<string>;
+}
+
+/** `specifiers` are all that the packages export, as they are imported. */
+export function trialsOf(specifiers: readonly string[]): readonly Trial[] {
+  return [
+    {
+      name: "every exported module is imported",
+      async run(project) {
+        const text = specifiers.map((specifier) => `await import(${JSON.stringify(specifier)});\n`).join("");
+        // Conformance suites run in vitest only.
+        await writeFile(
+          join(project.folder, "modules.test.ts"),
+          `import { it } from "vitest";\n${text}it("is there", () => {});\n`,
+        );
+        await project.run("npx", "vitest", "run", "modules");
+        return `${specifiers.length} modules`;
+      },
+    },
+    { name: "npx portico start --json", run: tryService },
+    {
+      name: "a plugin on the core alone",
+      async run(project) {
+        expect((await project.run("node", "greeting.ts")).trim(), '{"greeting":"Hello, Ada!"}');
+        return "node greeting.ts";
+      },
+    },
+    { name: "an app inside a server of one's own", run: tryEmbedding },
+    {
+      name: "a conformance suite for an adapter of one's own",
+      async run(project) {
+        await project.run("npx", "vitest", "run", "counted-ids");
+        return "npx vitest";
+      },
+    },
+    {
+      name: "types, those of the packages included",
+      run: tryTypes,
+    },
+  ];
+}
+
+/** The service as a user starts it: called as a program calls it, watched as a page does, and stopped as a supervisor does. */
+async function tryService(project: EmptyProject): Promise<string> {
+  const agent = join(project.folder, "agents/helper");
+  await mkdir(agent, { recursive: true });
+  await writeFile(join(agent, "agent.json"), JSON.stringify({ name: "Helper", instructions: "Answer briefly." }));
+
+  await using service = await startService(["npx", "portico", "start", "--json"], project.folder);
+  const token = (await project.run("npx", "portico", "token", "issue", "--provider", "demo")).trim();
+  const answer = await fetch(`${service.urls["proxy"]}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "demo", messages: [{ role: "user", content: "Hello" }] }),
+  });
+  expect(answer.status, 200);
+  for (const surface of ["workflow", "agent"]) expect((await fetch(`${service.urls[surface]}/healthz`)).status, 200);
+
+  const page = await bundlePage(project);
+  const credentials = JSON.parse(await readFile(join(project.folder, ".portico/credentials.json"), "utf8")) as {
+    agentServiceToken: string;
+  };
+  const { ask } = (await import(pathToFileURL(page.path).href)) as { ask: (...words: string[]) => Promise<string> };
+  const said = await ask(service.urls["agent"]!, credentials.agentServiceToken, "from a page");
+  if (said === "") throw new Error("The agent said nothing");
+
+  expect(await service.stop(), 0);
+  return `answers, and stops; a page's bundle with the client has ${Math.round(page.bytes / 1024)} KiB`;
+}
+
+/** The client as a bundler puts it into a page. Throws where that holds anything of Node.js. */
+async function bundlePage({ folder }: EmptyProject): Promise<{ readonly path: string; readonly bytes: number }> {
+  const bundle = await rolldown({ input: join(folder, "page.ts"), cwd: folder, platform: "browser", logLevel: "silent" });
+  const path = join(folder, "bundle/page.js");
+  const { output } = await bundle.write({ file: path, format: "esm", minify: true });
+  await bundle.close();
+  const { code, imports } = output[0];
+  if (imports.length > 0 || /["']node:/.test(code))
+    throw new Error(`The bundle is not for browsers: it imports ${imports.join(", ")}`);
+  return { path, bytes: Buffer.byteLength(code) };
+}
+
+async function tryEmbedding({ folder }: EmptyProject): Promise<string> {
+  const child = spawn("node", ["embed.ts"], {
+    cwd: folder,
+    env: { ...process.env, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    const [said] = (await Promise.race([once(child.stdout, "data"), once(child, "close")])) as [Buffer | number];
+    const port = /port: (\d+)/.exec(String(said))?.[1];
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/models`);
+    // Nobody may call without a safe token: it is the proxy that says so.
+    expect(answer.status, 401);
+    return "node embed.ts";
+  } finally {
+    child.kill();
+  }
+}
+
+/** Declarations are checked, too, and not only what is used of them; those of other packages are not ours to mend. */
+async function tryTypes(project: EmptyProject): Promise<string> {
+  try {
+    await project.run("npx", "tsc", "--pretty", "false");
+  } catch (error) {
+    const faults = (error as Error).message.split("\n").filter((line) => /: error TS\d/.test(line));
+    const ours = faults.filter((line) => !/^node_modules\/(?!@?portico\/)/.test(line));
+    if (ours.length > 0 || faults.length === 0) throw error;
+  }
+  return "npx tsc";
+}
+
+function expect(given: unknown, wanted: unknown): void {
+  if (given !== wanted) throw new Error(`Expected ${String(wanted)}, and got ${String(given)}`);
+}

@@ -1,0 +1,54 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { root } from "../../rooms/repository.ts";
+
+const run = promisify(execFile);
+const published = ["core", "adapters", "plugins", "client", "presets", "test"];
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+let copy: string;
+beforeAll(async () => {
+  copy = await mkdtemp(join(tmpdir(), "portico-changesets-"));
+  for (const file of ["config.json", "changelog.mjs"]) await cp(join(root, ".changeset", file), join(copy, ".changeset", file));
+  // Changesets knows by it that these are workspaces of npm.
+  await cp(join(root, "package-lock.json"), join(copy, "package-lock.json"));
+  for (const room of [...published, "playground"]) await mkdir(join(copy, room));
+  for (const folder of ["", ...published, "playground"])
+    await cp(join(root, folder, "package.json"), join(copy, folder, "package.json"));
+  await writeFile(join(copy, ".changeset/a-new-thing.md"), '---\n"@portico/client": minor\n---\n\nA new thing,\nwhich is new.\n');
+  await run("git", ["init", "--quiet", "--initial-branch=main"], { cwd: copy });
+  await run("git", ["add", "."], { cwd: copy });
+  const identity = ["-c", "user.name=somebody", "-c", "user.email=somebody@host.invalid"];
+  await run("git", [...identity, "commit", "--quiet", "--message=All"], { cwd: copy });
+  await run(process.execPath, [join(root, "node_modules/@changesets/cli/bin.js"), "version"], { cwd: copy });
+});
+afterAll(() => rm(copy, { recursive: true, force: true }));
+
+const manifestOf = async (folder: string, room: string) =>
+  JSON.parse(await readFile(join(folder, room, "package.json"), "utf8")) as Manifest;
+
+it("a change of one package gives all of them the next version, and they want exactly that of each other", async () => {
+  const [major, minor] = (await manifestOf(root, "client")).version.split(".").map(Number);
+  const next = `${major}.${minor! + 1}.0`;
+  const manifests = await Promise.all(published.map((room) => manifestOf(copy, room)));
+  expect(manifests.map(({ version }) => version)).toEqual(published.map(() => next));
+  const names = manifests.map(({ name }) => name);
+  const wanted = manifests.flatMap(({ dependencies }) => Object.entries(dependencies).filter(([name]) => names.includes(name)));
+  expect(wanted.length).toBeGreaterThan(5);
+  expect(wanted.filter(([, version]) => version !== next)).toEqual([]);
+});
+
+it("CHANGELOG.md says what changed, once, and nothing of versions that are equal anyway", async () => {
+  const changes = await readFile(join(copy, "client/CHANGELOG.md"), "utf8");
+  expect(changes.split("- A new thing,\n  which is new.").length).toBe(2);
+  expect(changes).not.toContain("Updated dependencies");
+});
