@@ -8,7 +8,7 @@ import { isRun } from "./run-page.ts";
 
 /** By the word behind a block's fence: what is wrong with it, and how a page is mended. */
 const kinds: Readonly<Record<string, (block: Block) => Promise<string | undefined> | string | undefined>> = {
-  ts: (block) => faultOfQuote(block, /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.ts$/),
+  ts: (block) => faultOfQuote(block, /^(?:core|adapters|plugins|client|presets|playground|test|release)\/.*\.ts$/),
   yaml: (block) => faultOfData(block),
   json: (block) => faultOfData(block),
   sh: (block) =>
