@@ -1,12 +1,13 @@
 import * as v from "valibot";
 import type { Adapter } from "./adapter.ts";
+import { areaOf } from "./area-of.ts";
 import { builtIn } from "./built-in.ts";
 import { Container } from "./container.ts";
 import { NodePathTable } from "./http/node-path-table.ts";
 import { type InstalledRoute, sayings } from "./http/pipeline.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Needs, Port } from "./port.ts";
-import { clock, ids, nodePaths, telemetry } from "./ports/index.ts";
+import { areas, clock, ids, nodePaths, telemetry } from "./ports/index.ts";
 import { flattenPreset, type Preset } from "./preset.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
 import type { PluginScope, Scope } from "./scope.ts";
@@ -46,6 +47,7 @@ export async function createApp(preset: Preset): Promise<App> {
   try {
     assertNamedOnce(name, plugins);
     container.put(nodePaths, served);
+    container.put(areas, plugins.map(areaOf));
     for (const adapter of inOrder(adapters)) {
       assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, container);
       container.put(adapter.spec.port, await adapter.spec.open(container.give(adapter.spec.needs), adapter.options, scope));

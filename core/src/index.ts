@@ -3,6 +3,7 @@
 // Writing an adapter
 export { type Adapter, type AdapterSpec, defineAdapter } from "./adapter.ts";
 export { type App, createApp } from "./app.ts";
+export { areaOf } from "./area-of.ts";
 export {
   type Channel,
   type ChannelContract,

@@ -35,6 +35,7 @@ export function probes({ surface, isReady = () => true }: ProbeOptions): Plugin 
   const plugin = definePlugin({
     // One name per surface: plugins of one name replace each other.
     name: `probes-${surface}`,
+    summary: "Whether the process answers, and whether requests should be sent there.",
     config: v.strictObject({}),
     needs: {},
     contract,

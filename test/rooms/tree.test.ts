@@ -48,7 +48,10 @@ describe("every area", () => {
 });
 
 /** Ports that the app itself fills: no adapter can, and their law is tested on apps, in the file on the right. */
-const filledByTheApp: Readonly<Record<string, string>> = { "node-paths": "test/spec/grammar/node-paths.test.ts" };
+const filledByTheApp: Readonly<Record<string, string>> = {
+  areas: "test/spec/grammar/areas.test.ts",
+  "node-paths": "test/spec/grammar/node-paths.test.ts",
+};
 
 describe("every port of the core", () => {
   const all = () =>

@@ -1,25 +1,28 @@
 import type { Contract } from "../route.ts";
+import type { DocumentInfo } from "./document-info.ts";
 import { type Operation, operationOf } from "./operation.ts";
 import { SchemaBook } from "./schema-book.ts";
+import { type Security, type SecurityScheme, securitySchemesOf } from "./security-schemes.ts";
+
+export type { DocumentInfo } from "./document-info.ts";
+export type { Security, SecurityScheme } from "./security-schemes.ts";
 
 export interface OpenAPIOptions {
   /** Only the routes of this surface; default all. */
   readonly surface?: string;
-  /** How the credential behind each `auth` name is presented. Several descriptions of one name: any of them will do. */
-  readonly security?: Readonly<Record<string, SecurityScheme | readonly SecurityScheme[]>>;
+  /** How the credential behind each `auth` name is presented. */
+  readonly security?: Security;
   /** Where the surface stands. */
   readonly servers?: readonly { readonly url: string; readonly description?: string }[];
+  /** What each area is, by plugin name. */
+  readonly summaries?: Readonly<Record<string, string | undefined>>;
 }
-
-export type SecurityScheme =
-  | { readonly type: "http"; readonly scheme: "bearer"; readonly description?: string }
-  | { readonly type: "apiKey"; readonly in: "header" | "query" | "cookie"; readonly name: string; readonly description?: string };
 
 export interface OpenAPIDocument {
   readonly openapi: "3.1.1";
-  readonly info: { readonly title: string; readonly version: string };
+  readonly info: DocumentInfo;
   readonly servers?: OpenAPIOptions["servers"];
-  readonly tags: readonly { readonly name: string }[];
+  readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, SecurityScheme>>;
@@ -32,20 +35,21 @@ export interface OpenAPIDocument {
  * and path stand on two surfaces, since a document has only one place for them: make one document per surface then.
  */
 export function toOpenAPI(
-  info: { readonly title: string; readonly version: string },
+  info: DocumentInfo,
   contracts: Readonly<Record<string, Contract>>,
   options: OpenAPIOptions = {},
 ): OpenAPIDocument {
   const paths: Record<string, Record<string, Operation>> = {};
   const securitySchemes: Record<string, SecurityScheme> = {};
   const schemas = new SchemaBook();
-  const tags: { name: string }[] = [];
+  const tags: { name: string; description?: string }[] = [];
 
   for (const [area, contract] of Object.entries(contracts)) {
     const routes = Object.entries(contract).filter(([, { surface }]) => surface === (options.surface ?? surface));
-    if (routes.length > 0) tags.push({ name: area });
+    const description = options.summaries?.[area];
+    if (routes.length > 0) tags.push({ name: area, ...(description !== undefined && { description }) });
     for (const [key, route] of routes) {
-      const named = securityOf(route.auth, options.security);
+      const named = securitySchemesOf(route.auth, options.security);
       Object.assign(securitySchemes, named);
       const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
       const method = route.method.toLowerCase();
@@ -65,23 +69,10 @@ export function toOpenAPI(
   }
   return {
     openapi: "3.1.1",
-    info: { title: info.title, version: info.version },
+    info,
     ...(options.servers && { servers: options.servers }),
     tags,
     paths,
     components: { securitySchemes, schemas: schemas.shared },
   };
-}
-
-/** The named schemes of one `auth`: none for `open`. One that nobody described is at least named. */
-function securityOf(auth: string, described: OpenAPIOptions["security"] = {}): Record<string, SecurityScheme> {
-  if (auth === "open") return {};
-  const undescribed: SecurityScheme = {
-    type: "apiKey",
-    in: "header",
-    name: "Authorization",
-    description: `The credential "${auth}"`,
-  };
-  const schemes = [described[auth] ?? undescribed].flat() as SecurityScheme[];
-  return Object.fromEntries(schemes.map((scheme, index) => [index === 0 ? auth : `${auth}-${index + 1}`, scheme]));
 }

@@ -47,7 +47,7 @@ export function operationOf({ area, key, route, schemas, security }: OperationSo
     ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
-      [route.success.status]: { description: "Success", ...successContent(operationId, route, schemas) },
+      [route.success.status]: { description: successOf(route), ...successContent(operationId, route, schemas) },
       ...errorResponses(route),
     },
     "x-surface": route.surface,
@@ -83,6 +83,11 @@ function requestBodyOf(operationId: string, route: RouteContract, schemas: Schem
     required: !route.body || !v.is(route.body, undefined),
     content: Object.fromEntries((route.accepts ?? ["application/json"]).map((type) => [type, media])),
   };
+}
+
+/** Viewers show no events, but what is said of an answer. */
+function successOf({ success }: RouteContract): string {
+  return success.kind === "events" ? `Server-sent events: ${Object.keys(success.events).join(", ")}` : "Success";
 }
 
 function successContent(operationId: string, route: RouteContract, schemas: SchemaBook): { content?: Content } {

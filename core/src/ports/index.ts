@@ -11,6 +11,7 @@ export {
   type TurnUsage,
 } from "./agent-engines.ts";
 export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
+export { type Area, areas } from "./areas.ts";
 export {
   type BackgroundTurn,
   type BackgroundTurnEnd,

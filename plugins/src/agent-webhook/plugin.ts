@@ -24,6 +24,7 @@ const ORIGIN = "webhook";
 /** Events from outside that agents work on in the background, and their management by the instance's owner (specification 4.3 and 4.4). */
 export const agentWebhook = definePlugin({
   name: "agent-webhook",
+  summary: "Events from outside that an agent works on in the background, and what can be triggered.",
   config: agentWebhookConfig,
   needs: {
     agents: ports.agents,

@@ -18,6 +18,7 @@ import { toAttachmentError, toMediaError } from "./translated-errors.ts";
 /** General files, media, and short-lived links to media (specification 4.5). */
 export const attachmentsMedia = definePlugin({
   name: "attachments-media",
+  summary: "Files that queries refer to, and links to pictures, sounds and videos.",
   config: attachmentsMediaConfig,
   needs: {
     blobs: ports.blobs,

@@ -1,6 +1,7 @@
 import { definePlugin, jsonList, ports } from "@portico/core";
 import { turnRuntime } from "./agent-runtime.ts";
 import { toAgentSummary } from "./agent-summary.ts";
+import { queryChannel } from "./channel.ts";
 import { conversationsRunsConfig } from "./config.ts";
 import { conversationsRunsContract } from "./contract.ts";
 import { readMessages } from "./conversations/messages.ts";
@@ -17,9 +18,11 @@ const RUN_ID = /^[A-Za-z0-9_-]+$/;
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
 export const conversationsRuns = definePlugin({
   name: "conversations-runs",
+  summary: "Queries to agents, their progress, the runs that they make, and conversations.",
   config: conversationsRunsConfig,
   needs: { runtime: turnRuntime, log: ports.log, identity: ports.identity, agents: ports.agents, clock: ports.clock },
   contract: conversationsRunsContract,
+  channels: { queries: queryChannel },
   guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
   setup(given, settings, { plugins }) {
     const capabilities = capabilitiesOf(plugins, settings.capabilities);

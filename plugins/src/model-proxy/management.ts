@@ -7,6 +7,7 @@ import { createSafeTokens } from "./safe-tokens.ts";
 /** The owner's management of safe tokens, for presets that have an agent service beside the proxy. */
 export const safeTokenManagement = definePlugin({
   name: "safe-tokens",
+  summary: "Safe tokens for the model proxy, and the providers that they can be for.",
   config: v.strictObject({}),
   needs: {
     models: ports.models,

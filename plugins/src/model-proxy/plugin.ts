@@ -23,6 +23,7 @@ interface CallInput {
 /** Area 1: trusted programs call configured model providers with a safe token (specification 4.1). */
 export const modelProxy = definePlugin({
   name: "model-proxy",
+  summary: "Model providers behind safe tokens, in Messages and Chat Completions format.",
   config: modelProxyConfig,
   needs: {
     models: ports.models,

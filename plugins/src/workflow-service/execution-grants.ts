@@ -7,6 +7,7 @@ import { workflowRuntime } from "./workflow-runtime.ts";
 /** The owner's execution grants, for presets that have an agent service beside the workflows. */
 export const executionGrants = definePlugin({
   name: "execution-grants",
+  summary: "Execution grants, with which one run of a workflow is started.",
   config: v.strictObject({}),
   needs: {
     runtime: workflowRuntime,

@@ -25,6 +25,7 @@ const GRANT_HEADER = "x-execution-grant";
 /** Workflows that administrators deploy: triggered, followed, approved and looked up by programs (specification 4.2). */
 export const workflowService = definePlugin({
   name: "workflow-service",
+  summary: "Workflows: triggering them, following their runs, deciding at their gates, and their history.",
   config: workflowServiceConfig,
   needs: {
     runtime: workflowRuntime,

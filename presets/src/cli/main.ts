@@ -12,6 +12,7 @@ const portico = defineCommand({
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
     new: async () => (await import("./commands/new.ts")).newCommand,
     openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
+    asyncapi: async () => (await import("./commands/asyncapi.ts")).asyncapiCommand,
   },
 });
 

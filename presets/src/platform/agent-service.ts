@@ -7,10 +7,12 @@ import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { agentTurns } from "./agent-turns.ts";
+import { apiPages } from "./api-pages.ts";
 import { listenersPage } from "./listeners-page.ts";
-import { agentMetricsPage } from "./metrics-page.ts";
+import { metricsPage } from "./metrics-page.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
+import { agentSurface } from "./surface-access.ts";
 import { VERSION } from "./version.ts";
 import { webConsole } from "./web-console.ts";
 
@@ -41,7 +43,8 @@ export function agentService(
       attachmentsMedia({}),
       agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({}),
-      agentMetricsPage(metrics),
+      metricsPage(metrics, agentSurface),
+      apiPages(agentSurface),
       listenersPage(listeners),
       ...(hasConsole ? [webConsole({ listeners })] : []),
       probes({ surface: "agent", isReady }),

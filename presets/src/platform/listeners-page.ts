@@ -8,6 +8,7 @@ import type { Listeners } from "./platform-options.ts";
 export function listenersPage(listeners: Listeners): Plugin {
   const plugin = definePlugin({
     name: "listeners",
+    summary: "Where this process listens.",
     config: v.strictObject({}),
     needs: { identity: ports.identity },
     contract: listenersContract,

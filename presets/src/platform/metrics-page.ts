@@ -1,47 +1,18 @@
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { defineContract, definePlugin, type Guard, type Needs, type Given, type Plugin, ports, reply } from "@portico/core";
-import { serviceAccess } from "@portico/plugins/workflow-service/access";
-import { serviceGuard } from "@portico/plugins/workflow-service/guards";
+import { defineContract, definePlugin, type Needs, type Plugin, reply } from "@portico/core";
 import * as v from "valibot";
 import { instanceErrors } from "./instance-errors.ts";
-import { instanceGuard } from "./instance-guard.ts";
+import type { SurfaceAccess } from "./surface-access.ts";
 
-/** `GET /metrics` of the agent service, with one of its tokens (open points 4). */
-export function agentMetricsPage(metrics: PrometheusMetrics): Plugin {
-  return metricsPage(metrics, {
-    surface: "agent",
-    auth: "instance",
-    needs: { identity: ports.identity },
-    guard: ({ identity }) => instanceGuard(identity),
-  });
-}
-
-/** `GET /metrics` of the workflow service, with its token (open points 4). */
-export function workflowMetricsPage(metrics: PrometheusMetrics): Plugin {
-  return metricsPage(metrics, {
-    surface: "workflow",
-    auth: "service",
-    needs: { access: serviceAccess },
-    guard: ({ access }) => serviceGuard(access),
-  });
-}
-
-interface MetricsAccess<N extends Needs> {
-  readonly surface: string;
-  /** The scheme's name, as the area calls it. */
-  readonly auth: string;
-  readonly needs: N;
-  readonly guard: (given: Given<N>) => Guard<unknown>;
-}
-
-/** In Prometheus' text format. */
-function metricsPage<const N extends Needs>(
+/** `GET /metrics` of a surface, in Prometheus' text format, with a token of it (open points 4). */
+export function metricsPage<const N extends Needs>(
   metrics: PrometheusMetrics,
-  { surface, auth, needs, guard }: MetricsAccess<N>,
+  { surface, auth, needs, guard }: SurfaceAccess<N>,
 ): Plugin {
   const plugin = definePlugin({
     // One name per surface: plugins of one name replace each other.
     name: `metrics-${surface}`,
+    summary: "What was measured, for scrapers.",
     config: v.strictObject({}),
     needs,
     contract: defineContract(

@@ -44,6 +44,7 @@ export interface WebConsoleOptions {
 export function webConsole({ listeners, built = BUILT }: WebConsoleOptions): Plugin {
   const plugin = definePlugin({
     name: WEB_CONSOLE,
+    summary: "The web console's own files.",
     config: v.strictObject({}),
     needs: {},
     contract,

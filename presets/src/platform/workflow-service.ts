@@ -5,8 +5,10 @@ import { workflowService as workflowServicePlugin } from "@portico/plugins/workf
 import { workflowServiceRuntime } from "@portico/plugins/workflow-service/runtime";
 import { openWorkflowStarter } from "@portico/plugins/workflow-service/starter";
 import { keepingMs } from "../settings/keeping.ts";
-import { workflowMetricsPage } from "./metrics-page.ts";
+import { apiPages } from "./api-pages.ts";
+import { metricsPage } from "./metrics-page.ts";
 import type { PlatformOptions } from "./platform-options.ts";
+import { workflowSurface } from "./surface-access.ts";
 import { workflowAccess } from "./workflow-access.ts";
 import { workflowNodes } from "./workflow-nodes.ts";
 
@@ -31,7 +33,12 @@ export function workflowService(
       workflowAccess({ token, onMade: (made) => onTokenMade?.(made, "workflow") }),
     ],
     // Probes come last, so that an unknown path is answered in the workflow service's words.
-    plugins: [workflowServicePlugin({}), workflowMetricsPage(metrics), probes({ surface: "workflow", isReady })],
+    plugins: [
+      workflowServicePlugin({}),
+      metricsPage(metrics, workflowSurface),
+      apiPages(workflowSurface),
+      probes({ surface: "workflow", isReady }),
+    ],
     surfaces: { workflow: { allowedOrigins } },
   };
 }

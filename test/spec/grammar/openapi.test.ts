@@ -64,6 +64,7 @@ describe("the OpenAPI document", () => {
     expect(success("/ticks/{count}", "get")).toMatchObject([
       "200",
       {
+        description: "Server-sent events: tick, done",
         content: {
           "text/event-stream": { schema: { type: "string" }, "x-events": { tick: { type: "object" }, done: { type: "null" } } },
         },
@@ -134,6 +135,21 @@ describe("the OpenAPI document", () => {
     });
     for (const reference of references(document)) expect(lookUp(reference)).toBeDefined();
     expect(references(document).length).toBeGreaterThan(1);
+  });
+
+  it("says of itself what it is given: its license, where the service is, and what each area is", () => {
+    const license = { name: "MIT", url: "https://license.example" };
+    const servers = [{ url: "/", description: "Here" }];
+    const told = toOpenAPI(
+      { ...info, license },
+      { guests: guestContract },
+      { servers, summaries: { guests: "Who comes and goes.", others: "Not in it." } },
+    );
+    expect([told.info, told.servers, told.tags]).toEqual([
+      { ...info, license },
+      servers,
+      [{ name: "guests", description: "Who comes and goes." }],
+    ]);
   });
 
   it("is of one surface where one is named, and refuses one place for two surfaces", () => {

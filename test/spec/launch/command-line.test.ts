@@ -6,7 +6,19 @@ import { runPortico } from "../../harness/portico-process.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
 const COMMANDS = [
-  ...["start", "token", "token issue", "token list", "token revoke", "grant", "grant issue", "config", "doctor", "openapi"],
+  ...[
+    "start",
+    "token",
+    "token issue",
+    "token list",
+    "token revoke",
+    "grant",
+    "grant issue",
+    "config",
+    "doctor",
+    "openapi",
+    "asyncapi",
+  ],
   ...["new", "new plugin", "new adapter", "new preset"],
   ...["", " check", " schema", " approve", " reject", " cancel"].map((name) => `workflow${name}`),
 ];
@@ -66,7 +78,7 @@ describe("the portico command line", () => {
     expect(await promisify(execFile)("bash", ["-c", pipeline], { cwd: import.meta.dirname })).toEqual({ stdout: "", stderr: "" });
   });
 
-  it("openapi prints the document of a preset, or of one surface, without making a data directory", async () => {
+  it("openapi prints the document of a surface, without making a data directory", async () => {
     const { code, stdout } = await runPortico(["openapi", "--surface", "agent"]);
 
     const document = JSON.parse(stdout) as { openapi: string; paths: Record<string, unknown> };

@@ -1,0 +1,192 @@
+import type { ChannelContract } from "../channel.ts";
+import type { Area } from "../ports/areas.ts";
+import type { Events, RouteContract, Schema } from "../route.ts";
+import type { DocumentInfo } from "./document-info.ts";
+import { type JsonSchema, SchemaBook } from "./schema-book.ts";
+import { type Security, type SecurityScheme, securitySchemesOf } from "./security-schemes.ts";
+
+export type { DocumentInfo } from "./document-info.ts";
+export type { Security, SecurityScheme } from "./security-schemes.ts";
+
+export interface AsyncAPIOptions {
+  /** Only what stands on this surface; default all. */
+  readonly surface?: string;
+  /** How the credential behind each `auth` name is presented. */
+  readonly security?: Security;
+  /** How a client speaks on a realtime channel: the transport is the adapter's, and no contract knows it. */
+  readonly transport?: string;
+}
+
+export interface AsyncAPIDocument {
+  readonly asyncapi: "3.0.0";
+  readonly info: DocumentInfo;
+  readonly defaultContentType: "application/json";
+  readonly channels: Readonly<Record<string, ChannelItem>>;
+  readonly operations: Readonly<Record<string, ChannelOperation>>;
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, object>>;
+    readonly schemas: Readonly<Record<string, unknown>>;
+    /** One per area. */
+    readonly tags: Readonly<Record<string, { readonly name: string; readonly description?: string }>>;
+  };
+}
+
+export interface ChannelItem {
+  /** A path of the surface. */
+  readonly address: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly parameters?: Readonly<Record<string, object>>;
+  readonly messages: Readonly<Record<string, Message>>;
+  readonly "x-surface": string;
+}
+
+export interface Message {
+  /** Of the event. */
+  readonly name: string;
+  readonly summary?: string;
+  readonly payload: JsonSchema;
+}
+
+export interface ChannelOperation {
+  /** What the service does: `send` is what a client gets. */
+  readonly action: "send" | "receive";
+  readonly channel: Reference;
+  readonly summary: string;
+  readonly tags: readonly Reference[];
+  readonly messages: readonly Reference[];
+  readonly security?: readonly Reference[];
+  readonly bindings?: object;
+}
+
+interface Reference {
+  readonly $ref: string;
+}
+
+const STREAM = "Server-sent events: each message is an event of its name, with the payload as its data.";
+const BROKEN = "The stream breaks here, in the words of the area's errors.";
+
+/**
+ * The AsyncAPI 3.0 document of some areas: realtime channels, and routes that answer with server-sent events. A projection, with no fact of its
+ * own; seen from the service, as AsyncAPI has it.
+ */
+export function toAsyncAPI(info: DocumentInfo, areas: readonly Area[], options: AsyncAPIOptions = {}): AsyncAPIDocument {
+  const book = new Book(options);
+  const stands = ({ surface }: { readonly surface: string }) => surface === (options.surface ?? surface);
+  for (const area of areas) {
+    for (const [key, channel] of Object.entries(area.channels)) if (stands(channel)) book.addChannel(area, key, channel);
+    for (const [key, route] of Object.entries(area.contract)) {
+      if (stands(route) && route.success.kind === "events") book.addStream(area, key, route, route.success.events);
+    }
+  }
+  return {
+    asyncapi: "3.0.0",
+    info,
+    defaultContentType: "application/json",
+    channels: book.channels,
+    operations: book.operations,
+    components: { securitySchemes: book.securitySchemes, schemas: book.schemas.shared, tags: book.tags },
+  };
+}
+
+class Book {
+  readonly tags: Record<string, { name: string; description?: string }> = {};
+  readonly channels: Record<string, ChannelItem> = {};
+  readonly operations: Record<string, ChannelOperation> = {};
+  readonly securitySchemes: Record<string, object> = {};
+  readonly schemas = new SchemaBook();
+  readonly #options: AsyncAPIOptions;
+
+  constructor(options: AsyncAPIOptions) {
+    this.#options = options;
+  }
+
+  addChannel(area: Area, key: string, channel: ChannelContract): void {
+    const id = `${area.name}.${key}`;
+    const hello = { connect: channel.hello };
+    this.channels[id] = {
+      address: channel.path,
+      title: channel.summary,
+      ...(this.#options.transport !== undefined && { description: this.#options.transport }),
+      messages: {
+        ...this.#messages(id, hello, () => "What a client presents when it connects."),
+        ...this.#messages(id, channel.receives),
+        ...this.#messages(id, channel.sends),
+      },
+      "x-surface": channel.surface,
+    };
+    this.#operate(area, id, "connect", { action: "receive", summary: "A client connects" }, hello);
+    this.#operate(area, id, "receive", { action: "receive", summary: "What clients may say" }, channel.receives);
+    this.#operate(area, id, "send", { action: "send", summary: "What clients are told" }, channel.sends);
+  }
+
+  addStream(area: Area, key: string, route: RouteContract, events: Events): void {
+    const id = `${area.name}.${key}`;
+    const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+    const broken: Message = { name: "error", summary: BROKEN, payload: {} };
+    this.channels[id] = {
+      address: route.path.replaceAll(/:(\w+)/g, "{$1}"),
+      title: route.summary,
+      description: STREAM,
+      ...(names.length > 0 && { parameters: Object.fromEntries(names.map((name) => [name, {}])) }),
+      messages: { error: broken, ...this.#messages(id, events) },
+      "x-surface": route.surface,
+    };
+    const query = route.query && { query: this.schemas.of(`${id}.query`, route.query) };
+    const schemes = securitySchemesOf(route.auth, this.#options.security);
+    for (const [name, scheme] of Object.entries(schemes)) this.securitySchemes[name] = asyncScheme(scheme);
+    const security = Object.keys(schemes).map((name) => ({ $ref: `#/components/securitySchemes/${name}` }));
+    this.#operate(
+      area,
+      id,
+      "send",
+      {
+        action: "send",
+        summary: route.summary,
+        ...(security.length > 0 && { security }),
+        bindings: { http: { method: route.method, ...query, bindingVersion: "0.3.0" } },
+      },
+      { ...events, error: undefined },
+    );
+  }
+
+  #operate(
+    area: Area,
+    id: string,
+    verb: string,
+    operation: Pick<ChannelOperation, "action" | "summary" | "security" | "bindings">,
+    messages: object,
+  ): void {
+    this.tags[area.name] = { name: area.name, ...(area.summary !== undefined && { description: area.summary }) };
+    const channel = `#/channels/${pointed(id)}`;
+    this.operations[`${id}.${verb}`] = {
+      ...operation,
+      channel: { $ref: channel },
+      tags: [{ $ref: `#/components/tags/${area.name}` }],
+      messages: Object.keys(messages).map((name) => ({ $ref: `${channel}/messages/${pointed(name)}` })),
+    };
+  }
+
+  #messages(id: string, events: Readonly<Record<string, Schema>>, summary?: (name: string) => string): Record<string, Message> {
+    return Object.fromEntries(
+      Object.entries(events).map(([name, schema]) => [
+        name,
+        {
+          name,
+          ...(summary && { summary: summary(name) }),
+          payload: this.schemas.of(`${id}.${name.replaceAll(":", "-")}`, schema),
+        },
+      ]),
+    );
+  }
+}
+
+/** AsyncAPI calls a key in a header otherwise than OpenAPI. */
+function asyncScheme(scheme: SecurityScheme): object {
+  return scheme.type === "apiKey" ? { ...scheme, type: "httpApiKey" } : scheme;
+}
+
+/** A key as a part of a JSON pointer (RFC 6901). */
+function pointed(key: string): string {
+  return key.replaceAll("~", "~0").replaceAll("/", "~1");
+}

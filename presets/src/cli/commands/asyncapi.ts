@@ -1,0 +1,15 @@
+import { defineCommand } from "citty";
+import { surfaceFlags } from "../surface-flags.ts";
+
+export const asyncapiCommand = defineCommand({
+  meta: { name: "asyncapi", description: "Print the AsyncAPI 3.0 document of a surface: its events, as JSON" },
+  args: surfaceFlags,
+  async run({ args }) {
+    const [{ readSurface }, { asyncAPIOf }] = await Promise.all([
+      import("../read-surface.ts"),
+      import("../../platform/api-documents.ts"),
+    ]);
+    const { areas, surface } = await readSurface(args, args);
+    console.log(JSON.stringify(asyncAPIOf(areas, surface), null, 2));
+  },
+});
