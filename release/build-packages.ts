@@ -6,6 +6,9 @@ import { runProgram } from "./run-program.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
+/** Where the packages of a release are, each in a folder of its room's name: as `publishConfig.directory` says in its package.json. */
+export const PACKAGES: string = join(root, "dist/packages");
+
 /** Rooms whose packages are published, each after those that it needs. */
 const PUBLISHED = ["core", "adapters", "plugins", "client", "presets", "test"];
 

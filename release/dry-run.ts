@@ -1,7 +1,7 @@
-// What a release would publish, tried as its users will: `npm run release:dry`. Leaves the packages in `dist`, ready to be published.
+// What a release would publish, tried as its users will: `npm run release:dry`. Leaves the packages in `dist/packages`, ready to be published.
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { buildPackages } from "./build-packages.ts";
+import { buildPackages, PACKAGES } from "./build-packages.ts";
 import { checkTarball } from "./check-tarball.ts";
 import { createProject } from "./empty-project.ts";
 import { entriesOf } from "./entries.ts";
@@ -9,13 +9,12 @@ import { packPackages } from "./pack-packages.ts";
 import { trialsOf } from "./trials.ts";
 
 const root = resolve(import.meta.dirname, "..");
-const dist = join(root, "dist");
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(2)} MB`;
 
-const built = await buildPackages(dist);
+const built = await buildPackages(PACKAGES);
 const tarballs = await packPackages(
   built.map(({ folder }) => folder),
-  dist,
+  PACKAGES,
 );
 const packed = await Promise.all(
   built.map(async ({ name, folder }, at) => ({ name, entries: await entriesOf(folder), ...tarballs[at]! })),
