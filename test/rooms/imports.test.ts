@@ -22,7 +22,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   rou3: /^core\/src\//,
   srvx: /^core\/src\//,
   "content-disposition": /^core\/src\/http\//,
-  ofetch: /^(?:core\/src\/derive\/client\.ts|adapters\/src\/models\/)/,
+  ofetch: /^core\/src\/derive\/client\.ts$/,
   "@valibot/to-json-schema": /^core\/src\/derive\//,
   unstorage: /^adapters\/src\/documents\//,
   crossws: /^adapters\/src\/realtime\//,

@@ -1,5 +1,4 @@
 import { type ports, Secret } from "@portico/core";
-import { ofetch } from "ofetch";
 import type { HttpProviderOptions } from "./http/provider-options.ts";
 
 /** A provider that was found on this machine, with where it came from in words for a person. */
@@ -98,12 +97,12 @@ function baseUrlOf(vendor: Vendor, env: Readonly<Record<string, string | undefin
 
 async function findLocal(server: LocalServer, signal: AbortSignal | undefined): Promise<FoundProvider[]> {
   try {
-    const list = await ofetch<{ data?: unknown }>(`${server.baseUrl}/models`, {
-      retry: 0,
+    const answer = await fetch(`${server.baseUrl}/models`, {
       // Whatever listens there may point elsewhere; nobody is asked who is not on this machine.
       redirect: "error",
       signal: AbortSignal.any([AbortSignal.timeout(LOCAL_ANSWER_MS), ...(signal ? [signal] : [])]),
     });
+    const list = answer.ok ? ((await answer.json()) as { readonly data?: unknown } | null) : null;
     if (!Array.isArray(list?.data) || list.data.length === 0) return [];
   } catch {
     return [];

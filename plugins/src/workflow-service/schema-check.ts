@@ -1,6 +1,6 @@
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import type { ValidateFunction } from "ajv/dist/2020.js";
+import { createAjv } from "./definition/create-ajv.ts";
 import type { JsonSchema } from "./definition/definition.ts";
-import { JSON_SCHEMA_OPTIONS } from "./definition/json-schema-options.ts";
 
 /** One place that breaks a schema, without its value: a JSON pointer, and what is wrong there. */
 export interface SchemaFault {
@@ -26,7 +26,7 @@ export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, u
   let check = known.get(schema);
   if (!check) {
     // One for each schema: a shared one would keep every schema that it ever saw.
-    const ajv = new Ajv2020({ ...JSON_SCHEMA_OPTIONS, allErrors: true, useDefaults: true });
+    const ajv = createAjv({ allErrors: true, useDefaults: true });
     const { $schema: _dialect, ...rest } = schema;
     check = { validate: ajv.compile(rest), fills: JSON.stringify(rest).includes('"default":') };
     known.set(schema, check);

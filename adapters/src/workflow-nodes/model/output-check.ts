@@ -1,17 +1,18 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { createRequire } from "node:module";
+import type * as ajv from "ajv/dist/2020.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Faults of a value by a schema, in words that repeat none of it; none where it fits. */
 export type OutputCheck = (value: unknown) => string | undefined;
 
+const load = createRequire(import.meta.url);
 const MOST_FAULTS = 5;
 const MOST_SCHEMAS = 100;
 
 /** Checks by JSON Schema 2020-12, each compiled once. */
 export class OutputChecks {
-  // Authors write formats and words for models to read, which ajv need not know.
-  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+  #opened: ajv.Ajv2020 | undefined;
   readonly #compiled = new Map<string, OutputCheck>();
 
   /** Throws an Error, in words for the author, for what is no schema. */
@@ -23,6 +24,14 @@ export class OutputChecks {
     const check = this.#compile(text);
     this.#compiled.set(text, check);
     return check;
+  }
+
+  get #ajv(): ajv.Ajv2020 {
+    if (this.#opened) return this.#opened;
+    // It takes its time to load: services whose nodes ask for no schema do not wait for it.
+    const { Ajv2020 } = load("ajv/dist/2020.js") as typeof ajv;
+    // Authors write formats and words for models to read, which ajv need not know.
+    return (this.#opened = new Ajv2020({ strict: false, validateFormats: false, logger: false }));
   }
 
   #compile(text: string): OutputCheck {

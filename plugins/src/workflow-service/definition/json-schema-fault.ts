@@ -1,5 +1,4 @@
-import { Ajv2020 } from "ajv/dist/2020.js";
-import { JSON_SCHEMA_OPTIONS } from "./json-schema-options.ts";
+import { createAjv } from "./create-ajv.ts";
 
 /**
  * Why an object is no JSON Schema 2020-12 that can be used: in words that quote the schema only. Undefined where it is one. References
@@ -12,7 +11,7 @@ export function jsonSchemaFault(schema: Readonly<Record<string, unknown>>): stri
       return "Schemas are of JSON Schema 2020-12: leave `$schema` out, or name that";
     }
     // One for each schema: a shared one would keep every schema that it ever saw.
-    const ajv = new Ajv2020(JSON_SCHEMA_OPTIONS);
+    const ajv = createAjv();
     if (!ajv.validateSchema(rest)) {
       const [error] = ajv.errors ?? [];
       return `This is no JSON Schema: ${error?.instancePath || "the schema"} ${error?.message ?? "is wrong"}`;

@@ -1,15 +1,6 @@
-import {
-  type Alias,
-  isAlias,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  parseAllDocuments,
-  type Scalar,
-} from "yaml";
+import { createRequire } from "node:module";
+import type * as Yaml from "yaml";
+import type { Alias, Node, Scalar } from "yaml";
 import { DEFINITION_BYTES, DOCUMENT_DEPTH, DOCUMENT_VALUES } from "./definition-limits.ts";
 import { type DefinitionProblem, type Path, toJsonPath } from "./definition-problem.ts";
 import { setOwn } from "./set-own.ts";
@@ -32,6 +23,11 @@ interface Place {
   readonly children?: ReadonlyMap<string | number, Place> | undefined;
 }
 
+const load = createRequire(import.meta.url);
+/** It takes its time to load: services without definitions do not wait for it. */
+let loaded: typeof Yaml | undefined;
+const yaml = (): typeof Yaml => (loaded ??= load("yaml") as typeof Yaml);
+
 const STRANGE_TAG = "Tags other than YAML's own core ones have no meaning here";
 const CORE_TAG = /^(?:!|tag:yaml\.org,2002:(?:map|seq|str|null|bool|int|float))$/;
 
@@ -49,6 +45,7 @@ const YAML_OPTIONS = {
 
 /** Read a YAML 1.2 (or JSON) document as JSON. Never throws; the problems are those of the text, not of what it says. */
 export function readSource(text: string): { readonly source: Source } | { readonly problems: readonly DefinitionProblem[] } {
+  const { LineCounter, parseAllDocuments } = yaml();
   const lines = new LineCounter();
   const at = (offset: number, path: Path, message: string): DefinitionProblem => {
     const { line, col } = lines.linePos(Math.max(0, Math.min(offset, text.length)));
@@ -119,10 +116,10 @@ class Reading {
       return none;
     }
     if (node === null) return none;
-    if (isAlias(node)) return this.#followed(node, path, key);
+    if (yaml().isAlias(node)) return this.#followed(node, path, key);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
     if (node.tag !== undefined && !CORE_TAG.test(node.tag)) this.#tell(start, path, STRANGE_TAG);
-    if (isScalar(node)) return { value: this.#scalar(node, path), place: { start, key, scalar: node } };
+    if (yaml().isScalar(node)) return { value: this.#scalar(node, path), place: { start, key, scalar: node } };
     this.#open.add(node);
     const read = this.#collection(node, path, start, key);
     this.#open.delete(node);
@@ -131,7 +128,7 @@ class Reading {
 
   #collection(node: Node, path: Path, start: number, key: number | undefined): { value: unknown; place: Place } {
     const children = new Map<string | number, Place>();
-    if (isSeq(node)) {
+    if (yaml().isSeq(node)) {
       const value = node.items.map((item, index) => {
         const read = this.read(item as Node | null, [...path, index], undefined);
         children.set(index, read.place);
@@ -140,8 +137,8 @@ class Reading {
       return { value, place: { start, key, children } };
     }
     const value: Record<string, unknown> = {};
-    for (const pair of isMap(node) ? node.items : []) {
-      if (!isPair(pair)) continue;
+    for (const pair of yaml().isMap(node) ? node.items : []) {
+      if (!yaml().isPair(pair)) continue;
       const name = this.#key(pair.key as Node | null, path);
       if (name === undefined) continue;
       const keyStart = (pair.key as Node).range?.[0];
@@ -154,7 +151,8 @@ class Reading {
   }
 
   #key(key: Node | null, path: Path): string | undefined {
-    if (isScalar(key) && key.value !== null) return typeof key.value === "string" ? key.value : (key.source ?? String(key.value));
+    if (yaml().isScalar(key) && key.value !== null)
+      return typeof key.value === "string" ? key.value : (key.source ?? String(key.value));
     this.#tell(key?.range?.[0] ?? 0, path, "A key is a text");
     return undefined;
   }
