@@ -45,6 +45,7 @@ export function trialsOf(specifiers: readonly string[]): readonly Trial[] {
         return "npx vitest";
       },
     },
+    { name: "what portico new makes", run: tryScaffolds },
     {
       name: "types, those of the packages included",
       run: tryTypes,
@@ -108,6 +109,21 @@ async function tryEmbedding({ folder }: EmptyProject): Promise<string> {
   } finally {
     child.kill();
   }
+}
+
+/** Packages that it makes stand in the project as if they had installed what the project has. */
+async function tryScaffolds(project: EmptyProject): Promise<string> {
+  const made = [
+    ["plugin", "tea-house"],
+    ["adapter", "tea-tools", "--port", "tools"],
+    ["preset", "tea-stack"],
+  ];
+  for (const [kind = "", name = "", ...more] of made) {
+    await project.run("npx", "portico", "new", kind, name, ...more);
+    await project.run("npm", "run", "--prefix", name, "check");
+    await project.run("npm", "run", "--prefix", name, "test");
+  }
+  return made.map(([kind]) => kind).join(", ");
 }
 
 /** Declarations are checked, too, and not only what is used of them; those of other packages are not ours to mend. */
