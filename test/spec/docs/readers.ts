@@ -29,6 +29,15 @@ export const readers: Readonly<Record<string, Reader>> = {
   "docs/areas/model-proxy.md": {
     prints: [SAID, SAID, /"data":\[\{"id":"demo"/],
   },
+  "docs/guides/ask-a-person.md": {
+    again: { "workflow show $FIRST": /Publish this\?/ },
+    prints: [
+      /waiting_human/,
+      /Publish this\?/,
+      /To members: You said: Write a notice: The lift works again/,
+      /Not published\. Nobody wants to read that\./,
+    ],
+  },
   "docs/guides/your-tools.md": { prints: [SAID, SAID] },
   "docs/operations.md": { prints: [] },
   "docs/client.md": {
