@@ -1,6 +1,7 @@
-import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { cp, glob, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundlePackage } from "./bundle-package.ts";
 import { type Manifest, publishedManifest, type Repository } from "./manifest.ts";
 import { runProgram } from "./run-program.ts";
 
@@ -19,43 +20,35 @@ export interface BuiltPackage {
 }
 
 /**
- * Compile the sources, and put every published package into a folder of its own below `into`, which is emptied. The repository runs from
- * its sources, and Node.js strips no types below `node_modules`: what is published is therefore a copy, and not the workspace.
+ * Put every published package into a folder of its own below `into`, which is emptied: its sources as JavaScript, their declarations, and what goes
+ * along. The repository runs from its sources, and Node.js strips no types below `node_modules`: what is published is therefore a copy, and
+ * not the workspace.
  */
 export async function buildPackages(into: string): Promise<BuiltPackage[]> {
   await rm(into, { recursive: true, force: true });
-  const compiled = join(into, "compiled");
-  await compile(compiled);
-  const built = await Promise.all(PUBLISHED.map((room) => stage(room, join(compiled, room), join(into, room))));
-  await rm(compiled, { recursive: true });
+  const declarations = join(into, "declarations");
+  await declare(declarations);
+  const built = await Promise.all(PUBLISHED.map((room) => stage(room, join(declarations, room), join(into, room))));
+  await rm(declarations, { recursive: true });
   return built;
 }
 
-async function compile(outDir: string): Promise<void> {
+async function declare(outDir: string): Promise<void> {
   const compiler = join(dirname(fileURLToPath(import.meta.resolve("typescript/package.json"))), "bin/tsc");
   await runProgram(process.execPath, [compiler, "-p", join(import.meta.dirname, "tsconfig.json"), "--outDir", outDir], root);
 }
 
-async function stage(room: string, compiled: string, folder: string): Promise<BuiltPackage> {
+async function stage(room: string, declarations: string, folder: string): Promise<BuiltPackage> {
   const source = join(root, room);
   const manifest = JSON.parse(await readFile(join(source, "package.json"), "utf8")) as Manifest;
-  for await (const file of glob("**/*.{js,d.ts,js.map}", { cwd: compiled })) {
-    const target = join(folder, "dist", file.replace(/^src\//, ""));
-    await mkdir(dirname(target), { recursive: true });
-    if (file.endsWith(".map")) await writeFile(target, await relocatedMap(join(compiled, file), target, join(folder, file)));
-    else await cp(join(compiled, file), target);
-  }
+  await bundlePackage(source, manifest, declarations, join(folder, "dist"));
+  for await (const file of glob("**/*.d.ts", { cwd: declarations }))
+    await cp(join(declarations, file), join(folder, "dist", file.replace(/^src\//, "")));
   const asTheyAre = ["README.md", ...manifest.files.filter((entry) => entry !== "dist")];
   for (const entry of asTheyAre) await cp(join(source, entry), join(folder, entry), { recursive: true });
   await cp(join(root, "LICENSE"), join(folder, "LICENSE"));
   await writeFile(join(folder, "package.json"), `${JSON.stringify(publishedManifest(manifest, repositoryOf(room)), null, 2)}\n`);
   return { name: manifest.name, folder };
-}
-
-/** A source map holds its source; only the name under which debuggers show it is another than where it was compiled. */
-async function relocatedMap(compiled: string, target: string, shown: string): Promise<string> {
-  const map = JSON.parse(await readFile(compiled, "utf8")) as object;
-  return JSON.stringify({ ...map, sources: [relative(dirname(target), shown.replace(/\.js\.map$/, ".ts"))] });
 }
 
 /** Where the build service says that the sources are at home: a package's provenance is checked against it. */

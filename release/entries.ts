@@ -1,15 +1,18 @@
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Manifest } from "./manifest.ts";
+import { CHUNKS } from "./bundle-package.ts";
 
 /** Workers are entries by a pattern only: they work in a thread of their own, and nobody imports them. */
 const WORKER = /-worker$/;
 
 /** All subpaths that a built package exports, as `./a/b` or `.`, patterns resolved by the files that are there. */
 export async function entriesOf(folder: string): Promise<string[]> {
-  const { exports } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as Manifest;
+  const { exports } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as {
+    exports: Readonly<Record<string, string | null>>;
+  };
   const entries = new Set<string>();
   for (const [subpath, target] of Object.entries(exports)) {
+    if (target === null) continue;
     if (!target.includes("*")) entries.add(subpath);
     else for await (const word of wordsOf(folder, target)) entries.add(subpath.replace("*", word));
   }
@@ -20,6 +23,6 @@ export async function entriesOf(folder: string): Promise<string[]> {
 async function* wordsOf(folder: string, target: string): AsyncGenerator<string> {
   const [before = "", after = ""] = target.replace("./", "").split("*");
   for await (const file of glob(`${before}**/*.js`, { cwd: folder })) {
-    if (file.endsWith(after)) yield file.slice(before.length, file.length - after.length);
+    if (file.endsWith(after) && !file.startsWith(`dist/${CHUNKS}/`)) yield file.slice(before.length, file.length - after.length);
   }
 }

@@ -1,3 +1,5 @@
+import { CHUNKS } from "./bundle-package.ts";
+
 /** A package.json, as far as it matters here. */
 export interface Manifest {
   readonly name: string;
@@ -28,7 +30,8 @@ export function publishedManifest(source: Manifest, repository: Repository | und
   return {
     ...kept,
     ...(kept.imports && { imports: compiledPaths(kept.imports) }),
-    exports: compiledPaths(kept.exports),
+    // What modules share is no module of the package's, though a pattern would let it be one.
+    exports: { ...compiledPaths(kept.exports), ...(kept.exports["./*"] && { [`./${CHUNKS}/*`]: null }) },
     publishConfig: { access: kept.publishConfig.access },
     ...(repository && { repository: { type: "git", ...repository } }),
   };

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 import type { EmptyProject } from "./empty-project.ts";
@@ -61,24 +62,44 @@ async function tryService(project: EmptyProject): Promise<string> {
 
   await using service = await startService(["npx", "portico", "start", "--json"], project.folder);
   const token = (await project.run("npx", "portico", "token", "issue", "--provider", "demo")).trim();
-  const answer = await fetch(`${service.urls["proxy"]}/chat/completions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "demo", messages: [{ role: "user", content: "Hello" }] }),
-  });
-  expect(answer.status, 200);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  // One that is converted on the event loop, and one that a thread converts.
+  for (const content of ["Hello", "Hello ".repeat(200_000)]) {
+    const body = JSON.stringify({ model: "demo", max_tokens: 10, messages: [{ role: "user", content }] });
+    for (const path of ["chat/completions", "messages"])
+      expect((await fetch(`${service.urls["proxy"]}/${path}`, { method: "POST", headers, body })).status, 200);
+  }
   for (const surface of ["workflow", "agent"]) expect((await fetch(`${service.urls[surface]}/healthz`)).status, 200);
 
+  const { agentServiceToken, workflowServiceToken } = JSON.parse(
+    await readFile(join(project.folder, ".portico/credentials.json"), "utf8"),
+  ) as { agentServiceToken: string; workflowServiceToken: string };
+  expect(await runWorkflow(service.urls["workflow"]!, workflowServiceToken), 6);
+
   const page = await bundlePage(project);
-  const credentials = JSON.parse(await readFile(join(project.folder, ".portico/credentials.json"), "utf8")) as {
-    agentServiceToken: string;
-  };
   const { ask } = (await import(pathToFileURL(page.path).href)) as { ask: (...words: string[]) => Promise<string> };
-  const said = await ask(service.urls["agent"]!, credentials.agentServiceToken, "from a page");
+  const said = await ask(service.urls["agent"]!, agentServiceToken, "from a page");
   if (said === "") throw new Error("The agent said nothing");
 
   expect(await service.stop(), 0);
   return `answers, and stops; a page's bundle with the client has ${Math.round(page.bytes / 1024)} KiB`;
+}
+
+/** Answers what the workflow `threads` computes: its nodes run in threads of their own. */
+async function runWorkflow(url: string, token: string): Promise<unknown> {
+  const headers = { "x-workflow-service-token": token };
+  const call = async (path: string, method = "GET") => {
+    const answer = await fetch(`${url}/api/workflow/${path}`, { method, headers });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as { runId: string; status: string; finalOutputs?: { doubled: unknown } };
+  };
+  const { runId } = await call("webhook?id=threads", "POST");
+  for (;;) {
+    const run = await call(`threads/runs/${runId}`);
+    if (run.status === "completed") return run.finalOutputs?.doubled;
+    if (run.status !== "running") throw new Error(JSON.stringify(run));
+    await sleep(100);
+  }
 }
 
 /** The client as a bundler puts it into a page. Throws where that holds anything of Node.js. */

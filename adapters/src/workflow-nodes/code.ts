@@ -27,8 +27,7 @@ type CodeInput = v.InferOutput<typeof input>;
 const CPU_MS = 1_000;
 const MEMORY_BYTES = 32 * 1024 * 1024;
 
-// The sources run as they are, and the published build has the same file beside this one.
-const WORKER = new URL(`./code/code-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
+const WORKER = new URL(import.meta.resolve("#code-worker"));
 
 /**
  * Nodes that run a script: in QuickJS, which knows nothing but the language, in a thread beside the event loop, for a second and in 32 MB at

@@ -27,8 +27,7 @@ export interface TransformNodeOptions {
 
 type TransformInput = v.InferOutput<typeof input>;
 
-// The sources run as they are, and the published build has the same file beside this one.
-const WORKER = new URL(`./transform/transform-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
+const WORKER = new URL(import.meta.resolve("#transform-worker"));
 
 /**
  * Nodes that compute a value: `value` as its expressions give it, or what a JSONata expression makes of `input`. JSONata runs in a sandbox

@@ -54,10 +54,7 @@ export function createRequestConverter(clock: ports.Clock): RequestConverter {
     waiting.clear();
   };
   const start = (): Worker => {
-    // The sources run as they are, and the published build has the same file beside this one.
-    const started = new Worker(
-      new URL(import.meta.url.endsWith(".ts") ? "./conversion-worker.ts" : "./conversion-worker.js", import.meta.url),
-    );
+    const started = new Worker(new URL(import.meta.resolve("#conversion-worker")));
     started.unref();
     started.on("message", (result: ConversionResult) => {
       const job = waiting.get(result.id);

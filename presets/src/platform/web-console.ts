@@ -3,10 +3,11 @@ import { readFile } from "node:fs/promises";
 import { checkConditions, defineContract, defineErrors, definePlugin, type Plugin, reply, type RequestHead } from "@portico/core";
 import Negotiator from "negotiator";
 import * as v from "valibot";
+import { packageFile } from "./package-file.ts";
 import type { Listeners } from "./platform-options.ts";
 
 /** Where `npm run console` builds it to. */
-const BUILT = new URL("../../console/", import.meta.url);
+const BUILT = packageFile("console/");
 
 /** Everything that a build has beside its page, and nothing else can be asked for. */
 const TYPES: Readonly<Record<string, string>> = {

@@ -21,7 +21,12 @@ it("a published package names compiled files where the workspace names sources, 
   expect(publishedManifest(source, undefined)).toEqual({
     ...kept,
     imports: { "#main": "./dist/cli/main.js" },
-    exports: { ".": "./dist/index.js", "./*": "./dist/*/preset.js", "./conformance/*": "./dist/conformance/*.js" },
+    exports: {
+      ".": "./dist/index.js",
+      "./*": "./dist/*/preset.js",
+      "./conformance/*": "./dist/conformance/*.js",
+      "./chunks/*": null,
+    },
     publishConfig: { access: "public" },
   });
 });

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildPackages } from "../../../release/build-packages.ts";
+import { CHUNKS } from "../../../release/bundle-package.ts";
 import { entriesOf } from "../../../release/entries.ts";
 import { packPackages, type Tarball } from "../../../release/pack-packages.ts";
 import { startService } from "../../../release/start-service.ts";
@@ -41,16 +42,23 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("the published packages", () => {
-  it("hold compiled files with their declarations and maps, README, license, and no source", () => {
-    for (const { name, files } of packages) {
+  it("hold JavaScript with declarations and maps, README, license, and no source", async () => {
+    for (const { name, folder: own, files } of packages) {
       expect(files, name).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
-      const compiled = files.filter((file) => /^dist\/.*\.js$/.test(file)).map((file) => file.slice(0, -3));
-      const all = compiled.flatMap((file) => [`${file}.js`, `${file}.d.ts`, `${file}.js.map`]);
-      const others = files.filter((file) => !all.includes(file) && file.startsWith("dist/"));
-      expect(compiled.length, name).toBeGreaterThan(3);
-      expect(others, name).toEqual([]);
+      const built = files.filter((file) => file.startsWith("dist/"));
+      const code = built.filter((file) => file.endsWith(".js"));
+      const exported = code.filter((file) => !file.startsWith(`dist/${CHUNKS}/`));
+      const mapped: string[] = [];
+      for (const file of code)
+        if ((await readFile(join(own, file), "utf8")).includes("sourceMappingURL")) mapped.push(`${file}.map`);
+      const declared = exported.map((file) => file.replace(/\.js$/, ".d.ts"));
+      expect(mapped.length, name).toBeGreaterThan(0);
       expect(
-        all.filter((file) => !files.includes(file)),
+        [...mapped, ...declared].filter((file) => !files.includes(file)),
+        name,
+      ).toEqual([]);
+      expect(
+        built.filter((file) => !/\.(?:js|js\.map|d\.ts)$/.test(file)),
         name,
       ).toEqual([]);
     }

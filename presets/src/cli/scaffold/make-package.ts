@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { nearestWord } from "@portico/core";
+import { packageFile } from "../../platform/package-file.ts";
 import { VERSION } from "../../platform/version.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { type PackageName, packageName } from "./package-name.ts";
@@ -22,7 +23,7 @@ export interface MadePackage {
 }
 
 /** Each folder of it is a package that works, with `sample-name` for its name; `every` holds what they all have. */
-const TEMPLATES = fileURLToPath(new URL("../../../templates/", import.meta.url));
+const TEMPLATES = fileURLToPath(packageFile("templates/"));
 const DEFAULT_PORT = "tools";
 
 /**
