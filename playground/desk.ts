@@ -1,9 +1,8 @@
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
-import { type App, createApp, ports, Secret } from "@portico/core";
+import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import { testing } from "portico/testing";
@@ -16,12 +15,12 @@ export interface Desk {
 }
 
 /** The model proxy with the offline model, the notebook, and an agent that says back what it is told; everything in memory. */
-export async function openDesk(): Promise<Desk> {
+export async function openDesk(realtime: Adapter = socketIoRealtime({})): Promise<Desk> {
   const tokens = { notebook: "a-token-for-this-story", agent: "owner-token" };
   const app = await createApp({
     name: "desk",
     extends: testing({}),
-    adapters: [systemClock(), randomIds(), socketIoRealtime({}), agentRuntime({})],
+    adapters: [systemClock(), randomIds(), realtime],
     plugins: [modelProxy({}), notebook({ token: new Secret(tokens.notebook) }), conversationsRuns({})],
   });
   const safeTokens = createSafeTokens({

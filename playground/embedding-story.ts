@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { connectAgent } from "@portico/client";
+import { type AgentClientOptions, connectAgent } from "@portico/client";
 import type { App } from "@portico/core";
 import type { Attachment } from "@portico/core/node";
 import type { Desk } from "./desk.ts";
@@ -39,7 +39,7 @@ export async function listening(app: App, server: Server, attached: Attachment):
 }
 
 /** Call every part of the host once, and print what it says. */
-export async function tell({ call, url, tokens }: EmbeddingStory): Promise<void> {
+export async function tell({ call, url, tokens }: EmbeddingStory, realtime?: AgentClientOptions["realtime"]): Promise<void> {
   console.log(`host: ${await (await call("/")).text()}`);
   const answer = await call("/proxy/v1/messages", {
     method: "POST",
@@ -50,12 +50,18 @@ export async function tell({ call, url, tokens }: EmbeddingStory): Promise<void>
   console.log(`proxy: ${content[0]?.text}`);
   const list = await call("/notebook/notes", { headers: { authorization: `Bearer ${tokens.notebook}` } });
   console.log(`notebook: ${await list.text()}`);
-  if (url !== undefined) console.log(`agent: ${await ask(`${url}/agent`, { token: tokens.agent, agentId: "echo" })}`);
+  if (url !== undefined) console.log(`agent: ${await ask(`${url}/agent`, { token: tokens.agent, agentId: "echo", realtime })}`);
 }
 
 /** What an agent answers over the realtime channel. */
-export async function ask(baseURL: string, { token, agentId }: { readonly token: string; readonly agentId: string }) {
-  await using client = connectAgent({ baseURL, token });
+export async function ask(
+  baseURL: string,
+  {
+    agentId,
+    ...options
+  }: { readonly agentId: string; readonly token: string; readonly realtime?: AgentClientOptions["realtime"] | undefined },
+) {
+  await using client = connectAgent({ baseURL, ...options });
   const { result } = (await client.submit({ agentId, prompt: "Hello" }).ended) as { result?: { output: string } };
   return result?.output;
 }

@@ -46,7 +46,7 @@ export function fromGithub(name: string, notification: v.InferOutput<typeof gith
 export function forwardGithub({ secret, trigger }: v.InferOutput<typeof githubConfig>): H3 {
   const delivery = v.object({ name: v.string(), notification: v.pipe(v.string(), v.parseJson(), githubNotification) });
   return new H3().use(bodyLimit(TRIGGER_BYTES)).post("/github", async ({ req }) => {
-    // The signature is of these very bytes: nobody may parse them before.
+    // The signature covers exactly these bytes, so they must not be parsed before.
     const body = await req.text();
     const signature = req.headers.get("x-hub-signature-256");
     if (!body || !signature || !(await verify(secret.reveal(), body, signature)))

@@ -41,7 +41,7 @@ export function fromStripe(notification: v.InferOutput<typeof stripeNotification
 /** An application with `POST /stripe`. Mount its `fetch` in your own, or listen. */
 export function forwardStripe({ secret, trigger }: v.InferOutput<typeof stripeConfig>): H3 {
   return new H3().use(bodyLimit(TRIGGER_BYTES)).post("/stripe", async ({ req }) => {
-    // The signature is of these very bytes: nobody may parse them before.
+    // The signature covers exactly these bytes, so they must not be parsed before.
     const body = await req.text();
     const signature = req.headers.get("stripe-signature") ?? "";
     const read = v.safeParse(stripeNotification, await verified(body, signature, secret.reveal()));

@@ -6,7 +6,6 @@ import { functionTools } from "@portico/adapters/tools/functions";
 import { connectAgent } from "@portico/client";
 import { type App, createApp, defineAdapter, definePreset, ports } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { testing } from "portico/testing";
 import { listen } from "./listen.ts";
 
@@ -89,7 +88,7 @@ const tally = functionTools({
 export const office = definePreset(() => ({
   name: "office",
   extends: testing({ agents: new Map([["office", { name: "Office", engine: "clerk", tools: ["add"] }]]) }),
-  adapters: [systemClock(), randomIds(), socketIoRealtime(undefined), clerk({}), tally, agentRuntime({})],
+  adapters: [systemClock(), randomIds(), socketIoRealtime(undefined), clerk({}), tally],
   plugins: [conversationsRuns({})],
 }));
 

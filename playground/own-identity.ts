@@ -3,7 +3,6 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
 import { type App, createApp, defineAdapter, orAborted, ports } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { errors, generateKeyPair, type JWTVerifyGetKey, jwtVerify, SignJWT } from "jose";
 import { testing } from "portico/testing";
 import * as v from "valibot";
@@ -21,7 +20,7 @@ const claims = v.variant("role", [
   v.object({ role: v.literal("service"), sub: v.optional(v.undefined()) }),
 ]);
 
-/** Whoever presents a signed token (JWT) of one issuer is the user that it names. Nobody holds an instance access token. */
+/** The caller's signed token (JWT) of one issuer names the user. No user holds an instance access token. */
 export const jwtIdentity = defineAdapter({
   name: "identity/jwt",
   port: ports.identity,
@@ -53,7 +52,7 @@ export function start(provider: JwtIdentityOptions): Promise<App> {
   return createApp({
     name: "desk",
     extends: testing({}),
-    adapters: [systemClock(), randomIds(), agentRuntime({}), jwtIdentity(provider)],
+    adapters: [systemClock(), randomIds(), jwtIdentity(provider)],
     plugins: [conversationsRuns({})],
   });
 }

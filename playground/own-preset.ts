@@ -1,5 +1,6 @@
 // A preset of one's own: the proxy with another plugin beside it, settings for both, and everything that `portico start` does around it.
-import { definePreset, probes } from "@portico/core";
+import { definePreset } from "@portico/core";
+import { probes } from "@portico/plugins/probes";
 import { type PlatformOptions, proxy, proxySchema } from "portico/proxy";
 import { listenSchema, startPreset } from "portico/start";
 import * as v from "valibot";

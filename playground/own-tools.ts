@@ -43,7 +43,7 @@ export const memoryTools = defineAdapter({
       list: async () => definitions,
       async call({ toolId, arguments: args, caller }, signal) {
         signal.throwIfAborted();
-        if (!definitions.some(({ id }) => id === toolId)) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
+        if (!definitions.some(({ id }) => id === toolId)) throw new ports.ToolNotFound(`Unknown tool "${toolId}"`);
         try {
           return await run(toolId, args, caller.userId ?? "nobody");
         } catch (cause) {
@@ -70,7 +70,7 @@ function parsed<const S extends v.GenericSchema>(schema: S, args: unknown): v.In
   const result = v.safeParse(schema, args);
   if (result.success) return result.output;
   const paths = result.issues.map((issue) => v.getDotPath(issue) ?? "(arguments)");
-  throw new ports.ToolArgumentsInvalid(`Arguments that do not fit: ${paths.join(", ")}`);
+  throw new ports.ToolArgumentsInvalid(`Invalid arguments: ${paths.join(", ")}`);
 }
 
 function told(text: string): ports.ToolResult {

@@ -1,6 +1,6 @@
 // A kind of workflow node of one's own: `counter` counts under a name, for ticket numbers and the like.
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { type App, createApp, defineAdapter, ports } from "@portico/core";
+import { type App, createApp, defineWorkflowNode, ports } from "@portico/core";
 import * as v from "valibot";
 
 const input = v.strictObject({
@@ -15,19 +15,20 @@ export interface CounterOptions {
 }
 
 /** Definitions use it as `type: counter` with `with: { name: tickets }`; its output is `{ count }`. */
-export const counterNode = defineAdapter({
+export const counterNode = defineWorkflowNode({
   name: "workflow-nodes/counter",
-  port: ports.workflowNodes,
   needs: { records: ports.records },
-  open({ records }, { most = 1_000_000 }: CounterOptions): ports.WorkflowNode<v.InferOutput<typeof input>> {
+  rules: () => ({
+    type: "counter",
+    input,
+    // A step is written down together with its count: the same one, done again, counts once.
+    repeatable: true,
+  }),
+  open({ records }, { most = 1_000_000 }: CounterOptions) {
     const counters = records.collection<{ readonly count: number }>({ name: "workflow-counters" });
     const steps = records.collection<{ readonly count: number }>({ name: "workflow-counted-steps" });
     return {
-      type: "counter",
-      input,
-      // A step is written down together with its count: the same one, done again, counts once.
-      repeatable: true,
-      async run({ input: { name, by }, step: { runId, nodeId, attempt }, signal }) {
+      async run({ input: { name, by }, step: { runId, nodeId, attempt }, signal }: ports.NodeWork<v.InferOutput<typeof input>>) {
         const step = `${runId}/${nodeId}/${attempt}`;
         for (;;) {
           signal.throwIfAborted();

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Nothing newer than the JavaScript of Node.js 12: it must be read by the very versions that it refuses.
-const needed = [22, 18];
+const needed = [22, 19];
 const running = process.versions.node.split(".").map(Number);
 if (running[0] < needed[0] || (running[0] === needed[0] && running[1] < needed[1])) {
   console.error(`Portico needs Node.js ${needed.join(".")} or newer; this is ${process.versions.node}.`);

@@ -9,7 +9,7 @@ const sources = join(import.meta.dirname, "api-reference");
 const viewer = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
 const SURFACES = ["proxy", "workflow", "agent"];
 
-/** One page per surface, which needs nothing from elsewhere, and the documents beside it, as the command line prints them. */
+/** One self-contained page per surface, and the documents next to it, as the command line prints them. */
 export async function buildApiReference(into: string): Promise<void> {
   await rm(into, { recursive: true, force: true });
   await mkdir(into, { recursive: true });
@@ -20,7 +20,7 @@ export async function buildApiReference(into: string): Promise<void> {
     await cp(join(viewer, file), join(into, file));
 }
 
-/** Answers its line of the list. */
+/** Returns the surface's line of the list. */
 async function writeSurface(surface: string, into: string): Promise<string> {
   const describe = (kind: string) =>
     runProgram(process.execPath, [join(root, "presets/portico.mjs"), kind, "local", "--surface", surface], root);

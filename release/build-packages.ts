@@ -7,22 +7,24 @@ import { runProgram } from "./run-program.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
-/** Where the packages of a release are, each in a folder of its room's name: as `publishConfig.directory` says in its package.json. */
+/**
+ * The packages of a release, each in a folder with the name of its room: `publishConfig.directory` in its package.json names it.
+ */
 export const PACKAGES: string = join(root, "dist/packages");
 
-/** Rooms whose packages are published, each after those that it needs. */
+/** Rooms whose packages are published, each after its dependencies. */
 const PUBLISHED = ["core", "adapters", "plugins", "client", "presets", "test"];
 
 export interface BuiltPackage {
   readonly name: string;
-  /** What is published, as it is. */
+  /** Holds exactly the published files. */
   readonly folder: string;
 }
 
 /**
- * Put every published package into a folder of its own below `into`, which is emptied: its sources as JavaScript, their declarations, and what goes
- * along. The repository runs from its sources, and Node.js strips no types below `node_modules`: what is published is therefore a copy, and
- * not the workspace.
+ * Put every published package into its own folder below `into`, which is emptied first: its sources as JavaScript, their
+ * declarations, and further files. The repository runs from its TypeScript sources, but Node.js strips no types below
+ * `node_modules`. Therefore a compiled copy is published, and not the workspace.
  */
 export async function buildPackages(into: string): Promise<BuiltPackage[]> {
   await rm(into, { recursive: true, force: true });
@@ -51,7 +53,7 @@ async function stage(room: string, declarations: string, folder: string): Promis
   return { name: manifest.name, folder };
 }
 
-/** Where the build service says that the sources are at home: a package's provenance is checked against it. */
+/** The repository of the sources, as the build service names it. The provenance of a package is checked against it. */
 function repositoryOf(directory: string): Repository | undefined {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
   return server && name ? { url: `git+${server}/${name}.git`, directory } : undefined;

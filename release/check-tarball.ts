@@ -3,12 +3,12 @@ import { checkPackage, createPackageFromTarballData, type Problem } from "@areth
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 
-/** Problems of CommonJS callers and of resolution as it was before `exports`: these packages are ES modules, found by `exports`. */
+/** Problems of CommonJS callers and of module resolution before `exports`: these packages are ES modules, found by `exports`. */
 const OTHER_WORLDS = new Set(["node10", "node16-cjs"]);
-/** What `portico new` copies is a package only where it was copied to. */
+/** The templates of `portico new` become packages only after they are copied. */
 const TEMPLATE = /^\.\/templates\//;
 
-/** All that `publint` and `@arethetypeswrong/core` find wrong with a packed package, a line each; none where it is well. */
+/** All problems that `publint` and `@arethetypeswrong/core` find in a packed package, one line each. Empty without problems. */
 export async function checkTarball(tarball: string, entries: readonly string[]): Promise<string[]> {
   const bytes = await readFile(tarball);
   const { messages, pkg } = await publint({ pack: { tarball: toArrayBuffer(bytes) }, strict: true });

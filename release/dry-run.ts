@@ -1,4 +1,5 @@
-// What a release would publish, tried as its users will: `npm run release:dry`. Leaves the packages in `dist/packages`, ready to be published.
+// Tests the packages of a release as their users will use them: `npm run release:dry`. Leaves the packages in `dist/packages`,
+// ready to be published.
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { buildPackages, PACKAGES } from "./build-packages.ts";

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runProgram } from "./run-program.ts";
 
-/** A folder far from the repository, in which nothing is installed but what is asked for. */
+/** A folder outside of the repository with only the requested packages installed. */
 export interface EmptyProject extends AsyncDisposable {
   readonly folder: string;
   /** Names with versions, or tarballs. */
   install(packages: readonly string[]): Promise<void>;
   run(file: string, ...args: string[]): Promise<string>;
-  /** How many packages are installed, and how many bytes their files have. */
+  /** Number of installed packages, and total bytes of their files. */
   measure(): Promise<{ readonly packages: number; readonly bytes: number }>;
 }
 

@@ -1,11 +1,11 @@
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CHUNKS } from "./bundle-package.ts";
+import { CHUNKS } from "./manifest.ts";
 
-/** Workers are entries by a pattern only: they work in a thread of their own, and nobody imports them. */
+/** Only a pattern makes workers entries: they run in their own thread and are never imported. */
 const WORKER = /-worker$/;
 
-/** All subpaths that a built package exports, as `./a/b` or `.`, patterns resolved by the files that are there. */
+/** All subpaths that a built package exports, as `./a/b` or `.`. Patterns are resolved by the existing files. */
 export async function entriesOf(folder: string): Promise<string[]> {
   const { exports } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as {
     exports: Readonly<Record<string, string | null>>;
@@ -19,7 +19,7 @@ export async function entriesOf(folder: string): Promise<string[]> {
   return [...entries].filter((entry) => !WORKER.test(entry)).sort();
 }
 
-/** What can stand for the `*` of a target: as Node.js reads it, that may hold slashes. */
+/** Values for the `*` of a target. As in Node.js, they may contain slashes. */
 async function* wordsOf(folder: string, target: string): AsyncGenerator<string> {
   const [before = "", after = ""] = target.replace("./", "").split("*");
   for await (const file of glob(`${before}**/*.js`, { cwd: folder })) {

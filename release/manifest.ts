@@ -1,6 +1,7 @@
-import { CHUNKS } from "./bundle-package.ts";
+/** Folder below a package's `dist` for code that several of its modules share. */
+export const CHUNKS = "chunks";
 
-/** A package.json, as far as it matters here. */
+/** The parts of a package.json that are used here. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -22,22 +23,22 @@ export interface Repository {
 }
 
 /**
- * What a package says of itself where it is published: compiled files in place of sources, and nothing that only matters in the
- * repository. TypeScript finds a declaration file beside the file that an entry names.
+ * The package.json of a published package: compiled files in place of sources, without entries that matter only in the
+ * repository. TypeScript finds a declaration file next to each entry's file.
  */
 export function publishedManifest(source: Manifest, repository: Repository | undefined): object {
   const { devDependencies: _development, ...kept } = source;
   return {
     ...kept,
     ...(kept.imports && { imports: compiledPaths(kept.imports) }),
-    // What modules share is no module of the package's, though a pattern would let it be one.
+    // Shared chunks are not modules of the package, even if a pattern matches them.
     exports: { ...compiledPaths(kept.exports), ...(kept.exports["./*"] && { [`./${CHUNKS}/*`]: null }) },
     publishConfig: { access: kept.publishConfig.access },
     ...(repository && { repository: { type: "git", ...repository } }),
   };
 }
 
-/** Where the compiled file of a source stands in the published package: `./src/a.ts`, `./a.ts` → `./dist/a.js`. */
+/** Path of the compiled file of a source in the published package: `./src/a.ts`, `./a.ts` → `./dist/a.js`. */
 export function compiledPath(source: string): string {
   return source.replace(/^\.\/(?:src\/)?(.*)\.ts$/, "./dist/$1.js");
 }

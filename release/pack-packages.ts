@@ -6,12 +6,12 @@ export interface Tarball {
   readonly path: string;
   /** Paths inside the package. */
   readonly files: readonly string[];
-  /** Bytes of the tarball, and of what it holds. */
+  /** Bytes of the tarball, and of its unpacked files. */
   readonly size: number;
   readonly unpackedSize: number;
 }
 
-/** Pack folders into `into`, as the registry would get them; answers in their order. */
+/** Pack folders into `into`, as the registry would get them. Returns the packages in the same order. */
 export async function packPackages(folders: readonly string[], into: string): Promise<Tarball[]> {
   const packed = JSON.parse(
     await runProgram("npm", ["pack", "--json", "--pack-destination", into, ...folders], dirname(into)),

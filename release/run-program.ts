@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 
-/** Run a program to its end; answers its standard output. Throws with all that it wrote when it fails. */
+/** Run a program to its end and return its standard output. If it fails, throws an error with all its output. */
 export function runProgram(file: string, args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(file, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {

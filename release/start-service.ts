@@ -6,11 +6,11 @@ import { createInterface } from "node:readline";
 export interface RunningService extends AsyncDisposable {
   /** By surface. */
   readonly urls: Readonly<Record<string, string>>;
-  /** SIGTERM to the process that the ready line names; answers the command's exit code, null where a signal ended it. */
+  /** Sends SIGTERM to the process in the ready line. Returns the exit code of the command; null if a signal ended it. */
   stop(): Promise<number | null>;
 }
 
-/** Start a service and wait for its ready line. Throws with what it wrote when it ends before that. Disposing kills it. */
+/** Start a service and wait for its ready line. If it ends before that, throws an error with its output. Disposing kills it. */
 export async function startService(command: readonly [string, ...string[]], cwd: string): Promise<RunningService> {
   const [file, ...args] = command;
   const child = spawn(file, args, {
@@ -31,7 +31,7 @@ export async function startService(command: readonly [string, ...string[]], cwd:
         return (await exited)[0];
       },
       async [Symbol.asyncDispose]() {
-        // The command may be npx, which has the service for a grandchild.
+        // The command may be npx, whose grandchild is the service.
         if (child.exitCode === null) process.kill(pid, "SIGKILL");
         await exited;
       },

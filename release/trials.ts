@@ -8,20 +8,20 @@ import { rolldown } from "rolldown";
 import type { EmptyProject } from "./empty-project.ts";
 import { startService } from "./start-service.ts";
 
-/** One thing that must work in a project with the packed packages; answers what there is to say of it. Throws where it does not work. */
+/** One check of a project with the packed packages. Returns a report. Throws if it fails. */
 export interface Trial {
   readonly name: string;
   run(project: EmptyProject): Promise<string>;
 }
 
-/** `specifiers` are all that the packages export, as they are imported. */
+/** `specifiers` are all import specifiers of the packages. */
 export function trialsOf(specifiers: readonly string[]): readonly Trial[] {
   return [
     {
       name: "every exported module is imported",
       async run(project) {
         const text = specifiers.map((specifier) => `await import(${JSON.stringify(specifier)});\n`).join("");
-        // Conformance suites run in vitest only.
+        // Conformance suites run only in vitest.
         await writeFile(
           join(project.folder, "modules.test.ts"),
           `import { it } from "vitest";\n${text}it("is there", () => {});\n`,
@@ -54,7 +54,7 @@ export function trialsOf(specifiers: readonly string[]): readonly Trial[] {
   ];
 }
 
-/** The service as a user starts it: called as a program calls it, watched as a page does, and stopped as a supervisor does. */
+/** Uses the service as a user does: starts it, calls it as a program, watches it as a page, and stops it as a supervisor. */
 async function tryService(project: EmptyProject): Promise<string> {
   const agent = join(project.folder, "agents/helper");
   await mkdir(agent, { recursive: true });
@@ -63,7 +63,7 @@ async function tryService(project: EmptyProject): Promise<string> {
   await using service = await startService(["npx", "portico", "start", "--json"], project.folder);
   const token = (await project.run("npx", "portico", "token", "issue", "--provider", "demo")).trim();
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  // One that is converted on the event loop, and one that a thread converts.
+  // One is converted on the event loop, and one in a worker thread.
   for (const content of ["Hello", "Hello ".repeat(200_000)]) {
     const body = JSON.stringify({ model: "demo", max_tokens: 10, messages: [{ role: "user", content }] });
     for (const path of ["chat/completions", "messages"])
@@ -85,7 +85,7 @@ async function tryService(project: EmptyProject): Promise<string> {
   return `answers, and stops; a page's bundle with the client has ${Math.round(page.bytes / 1024)} KiB`;
 }
 
-/** Answers what the workflow `threads` computes: its nodes run in threads of their own. */
+/** Returns the result of the workflow `threads`: its nodes run in their own threads. */
 async function runWorkflow(url: string, token: string): Promise<unknown> {
   const headers = { "x-workflow-service-token": token };
   const call = async (path: string, method = "GET") => {
@@ -102,7 +102,7 @@ async function runWorkflow(url: string, token: string): Promise<unknown> {
   }
 }
 
-/** The client as a bundler puts it into a page. Throws where that holds anything of Node.js. */
+/** Bundles the client for a page. Throws if the bundle contains code of Node.js. */
 async function bundlePage({ folder }: EmptyProject): Promise<{ readonly path: string; readonly bytes: number }> {
   const bundle = await rolldown({ input: join(folder, "page.ts"), cwd: folder, platform: "browser", logLevel: "silent" });
   const path = join(folder, "bundle/page.js");
@@ -124,7 +124,7 @@ async function tryEmbedding({ folder }: EmptyProject): Promise<string> {
     const [said] = (await Promise.race([once(child.stdout, "data"), once(child, "close")])) as [Buffer | number];
     const port = /port: (\d+)/.exec(String(said))?.[1];
     const answer = await fetch(`http://127.0.0.1:${port}/v1/models`);
-    // Nobody may call without a safe token: it is the proxy that says so.
+    // Calls without a safe token are refused: the refusal shows that the proxy answers.
     expect(answer.status, 401);
     return "node embed.ts";
   } finally {
@@ -132,7 +132,7 @@ async function tryEmbedding({ folder }: EmptyProject): Promise<string> {
   }
 }
 
-/** Packages that it makes stand in the project as if they had installed what the project has. */
+/** Scaffolded packages are placed in the project, as if they had installed its packages. */
 async function tryScaffolds(project: EmptyProject): Promise<string> {
   const made = [
     ["plugin", "tea-house"],
@@ -147,7 +147,10 @@ async function tryScaffolds(project: EmptyProject): Promise<string> {
   return made.map(([kind]) => kind).join(", ");
 }
 
-/** Declarations are checked, too, and not only what is used of them; those of other packages are not ours to mend. */
+/**
+ * Also checks the declarations themselves, not only their use. Declarations of other packages are excluded, because they cannot
+ * be fixed here.
+ */
 async function tryTypes(project: EmptyProject): Promise<string> {
   try {
     await project.run("npx", "tsc", "--pretty", "false");

@@ -1,13 +1,41 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+
+/** Files that change what all files of a process share, or that are about it. */
+const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
+
+// What a test starts in a process of its own is compiled once, and not each time.
+process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/compiled");
 
 export default defineConfig({
   root: import.meta.dirname,
   test: {
-    include: ["{conformance,spec,rooms,chaos}/**/*.test.ts"],
     // Most of our tests wait for processes, browsers and disks.
-    maxWorkers: availableParallelism() + 1,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    maxWorkers: availableParallelism() + 2,
+    globalSetup: process.env.PORTICO_LONG ? ["chaos/whole-bound.ts"] : [],
+    // What is late tells of a busy machine, not of a fault: these only end what hangs.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // CI does not stop for one race, but the report counts the retried tests: each of them is a defect to mend.
+    retry: Number(process.env.PORTICO_TEST_RETRY ?? 0),
+    expect: { poll: { interval: 50, timeout: 30_000 } },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "together",
+          include: ["{conformance,spec,rooms,chaos}/**/*.test.ts"],
+          exclude: ALONE,
+          // One after another in the same process, files load what they import once: nearly half of the suite's processor time.
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: "alone", include: ALONE } },
+      // `npm run try:tools` installs large programs and runs them: not for every day.
+      ...(process.env.PORTICO_CODING_TOOLS
+        ? [{ extends: true as const, test: { name: "coding-tools", include: ["coding-tools/**/*.test.ts"] } }]
+        : []),
+    ],
   },
 });

@@ -1,7 +1,7 @@
 import { CallFailed, type CallResult, type Client, createClient } from "@portico/core/client";
 import { attachmentsMediaContract } from "@portico/plugins/attachments-media/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
-import { io, type Socket } from "socket.io-client";
+import { io } from "socket.io-client";
 import { OpenQuery, type Query, type QueryMessage, type QueryStarted } from "./query.ts";
 import { randomId } from "./random-id.ts";
 import { afterFailure, afterLookup, pauseMs } from "./recovery.ts";
@@ -14,39 +14,54 @@ import {
   type Submission,
   toSubmission,
 } from "./submission.ts";
-import { toForm, type UploadOptions, type UploadSource } from "./upload.ts";
+import { toForm, type UploadOptions, type UploadSource } from "./to-form.ts";
+import { WebSocketWire } from "./web-socket-wire.ts";
+import type { Wire } from "./wire.ts";
 
+/** Options of an agent client. */
 export interface AgentClientOptions {
   /**
-   * Where the agent service stands, for example `http://127.0.0.1:49154`, or `https://desk.example/agent` where an application has mounted it
-   * there. A page may leave out its own origin: `/agent`.
+   * Base URL of the agent service, for example `http://127.0.0.1:49154`, or `https://desk.example/agent` where an application has
+   * mounted the service. A page may leave out its own origin: `/agent`.
    */
   readonly baseURL: string;
-  /** What goes into `X-Agent-Service-Token`. */
+  /** The token, sent as `X-Agent-Service-Token`. */
   readonly token: string;
   /**
-   * Names this client program, 16-128 of letters, digits, `.`, `_`, `:`, `-`: whoever comes back with the same gets what it missed. A
-   * browser keeps it in its session storage. Default: a new one.
+   * Identifies this client program: 16-128 letters, digits, `.`, `_`, `:`, `-`. A client that reconnects with the same ID gets
+   * the messages that it missed. In a browser, keep the ID in session storage. Default: a new ID.
    */
   readonly clientInstanceId?: string;
-  /** In place of the platform's own. */
+  /** Replaces the platform's `fetch`. */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
-  /** What Socket.IO connects over; default: its own choice, polling first. */
+  /**
+   * Transport of the realtime channel: `socket-io` (the default), or `websocket` for a service with `webSocketRealtime`.
+   * `websocket` uses the platform's WebSocket (browsers, Node.js 22 and later).
+   */
+  readonly realtime?: "socket-io" | "websocket" | undefined;
+  /** Transports of Socket.IO. Default: the choice of Socket.IO, which begins with polling. */
   readonly transports?: readonly ("polling" | "websocket")[];
   /**
-   * How long an accepted query may be silent after its run has come to rest before it counts as `unknown`, in milliseconds; default:
+   * An accepted query whose run has come to rest ends as `unknown` after this many milliseconds without a message. Default:
    * 10,000.
    */
   readonly silenceMs?: number;
-  /** Told of the realtime connection whenever it changes: for whoever shows it to people. What it throws is nobody's. */
+  /** Called at every change of the realtime connection, for example to display it. Errors that it throws are ignored. */
   readonly onConnection?: (state: ConnectionState) => void;
 }
 
-/** `interrupted`: it is being made again by itself. `refused`: the service does not take the token, and nothing is tried any more. */
+/**
+ * `interrupted`: the client reconnects by itself. `refused`: the service does not accept the token, and the client makes no
+ * further attempt.
+ */
 export type ConnectionState = "connecting" | "connected" | "interrupted" | "refused" | "closed";
 
+/** Options of a query. */
 export interface SubmitOptions {
-  /** Told of every step until the service has the query or refuses it: for whoever shows it to people. What it throws is nobody's. */
+  /**
+   * Called at every step until the service accepts or refuses the query, for example to display it. Errors that it throws are
+   * ignored.
+   */
   readonly onState?: (state: SubmissionState) => void;
 }
 
@@ -58,11 +73,11 @@ type UploadCall<T> = (input: {
 
 const contract = { ...conversationsRunsContract, ...attachmentsMediaContract };
 
-/** What the service answers an upload of a general file: `fileReference` goes into a query's `fileReferences`. */
+/** The service's answer to an upload of a general file. `fileReference` goes into a query's `fileReferences`. */
 export type AttachmentReceipt = CallResult<typeof contract.uploadAttachment>;
-/** What the service answers an upload of media: it goes into a query's `mediaRefs`. */
+/** The service's answer to an upload of media. It goes into a query's `mediaRefs`. */
 export type MediaMetadata = CallResult<typeof contract.uploadMedia>;
-/** `items` in the order of the first occurrences, each with its whole address, and `missing`: what is not there. */
+/** `items` is in the order of the first occurrences, each with its absolute URL. `missing` lists the media that do not exist. */
 export type MediaLinks = CallResult<typeof contract.mediaLinks>;
 
 /** A client of one agent service. */
@@ -71,36 +86,37 @@ export interface AgentClient extends AsyncDisposable {
   /** Every call of the service, typed by its contract: `client.calls.runs({ query: { limit: "10" } })`. */
   readonly calls: Client<typeof contract>;
   /**
-   * Store a general file, up to 20 MiB. Nothing is retried: after a lost answer the file may be there, as one more. `fetch` does not tell
-   * how far a `Blob` has been sent; whoever wants to show that sends a stream and counts what is taken from it.
-   * @throws CallFailed where the service refuses it, the signal's reason, and what `fetch` or the source fails with.
+   * Store a general file, up to 20 MiB. Nothing is retried: if the answer is lost, a second upload may store the file twice.
+   * `fetch` does not report the upload progress of a `Blob`. To show progress, upload a stream and count the bytes that are read
+   * from it.
+   * @throws CallFailed if the service refuses the upload, the signal's reason, and the errors of `fetch` and of the source.
    */
   uploadAttachment(source: UploadSource, options?: UploadOptions): Promise<AttachmentReceipt>;
-  /** Store an image, sound or video, up to 2 GiB: in the same way. It needs its MIME type. */
+  /** Store an image, sound or video, up to 2 GiB, in the same way as `uploadAttachment`. The MIME type is required. */
   uploadMedia(source: UploadSource, options?: UploadOptions): Promise<MediaMetadata>;
   /**
-   * Links to media, 1-100 of them, for whoever has them and for five minutes: they go into `<img src>` as they are. All of it fails with
-   * CallFailed where one ID is malformed, or another user's.
+   * Links to 1-100 media, valid for five minutes. Every person who has a link can use it, and it works in `<img src>`. Rejects
+   * with CallFailed if one ID is malformed or belongs to another user.
    */
   mediaLinks(mediaIds: readonly string[], options?: Pick<UploadOptions, "signal">): Promise<MediaLinks>;
-  /** Resolves when the realtime connection stands. Rejects where the service refuses the token. */
+  /** Resolves when the realtime connection is established. Rejects if the service refuses the token. */
   connected(): Promise<void>;
   /**
-   * Submit a query. Listens before it submits, and finds out by lookup what became of a submission whose answer was lost: it is never
-   * submitted in a way that lets it run twice.
-   * @throws TypeError where a query with this `clientRequestId` is still open in this client, and for a follow-up with a `clientRequestId`
-   * of the application's own and without its `timestamp`.
+   * Submit a query. The client listens before it submits. If the answer to a submission is lost, the client looks up what
+   * happened to the submission. A submission never runs twice.
+   * @throws TypeError if a query with this `clientRequestId` is still open in this client, and for a follow-up that has its own
+   * `clientRequestId` but no `timestamp`.
    */
   submit(query: QueryOptions | FollowUp, options?: SubmitOptions): Query;
-  /** End the connection. Queries that are still open end as `unknown`. */
+  /** Close the connection. Queries that are still open end as `unknown`. */
   close(): void;
 }
 
 const SILENCE_MS = 10_000;
-/** Where no lookup has told yet for how long a submission may be sent again. */
+/** How long a submission may be sent again, before a lookup has given the service's own value. */
 const AUTO_REPLAY_MS = 10 * 60_000;
 
-/** Connect to an agent service. Nothing is awaited: queries wait for the connection by themselves. */
+/** Connect to an agent service. Returns at once: queries wait for the connection by themselves. */
 export function connectAgent(options: AgentClientOptions): AgentClient {
   return new Connection(options);
 }
@@ -109,7 +125,7 @@ class Connection implements AgentClient {
   readonly clientInstanceId: string;
   readonly calls: Client<typeof contract>;
   readonly #baseURL: string;
-  readonly #socket: Socket;
+  readonly #socket: Wire;
   readonly #silenceMs: number;
   readonly #onConnection: (state: ConnectionState) => void;
   readonly #open = new Map<string, { readonly query: OpenQuery; readonly submission: Submission; isAccepted: boolean }>();
@@ -119,7 +135,7 @@ class Connection implements AgentClient {
   #isCatchingUp = false;
   #isLooking = false;
 
-  constructor({ baseURL, token, clientInstanceId, fetch, transports, silenceMs, onConnection }: AgentClientOptions) {
+  constructor({ baseURL, token, clientInstanceId, fetch, realtime, transports, silenceMs, onConnection }: AgentClientOptions) {
     this.clientInstanceId = clientInstanceId ?? randomId("client-");
     this.#silenceMs = silenceMs ?? SILENCE_MS;
     this.#onConnection = onConnection ?? (() => {});
@@ -130,13 +146,17 @@ class Connection implements AgentClient {
       ...(fetch && { fetch }),
     });
     const { origin, path } = socketPlace(baseURL);
-    this.#socket = io(origin, {
-      path,
-      forceNew: true,
-      ...(transports && { transports: [...transports] }),
-      // Asked at every connection: where each query has come is what the service replays from.
-      auth: (tell) => tell({ token, clientInstanceId: this.clientInstanceId, ...this.#received() }),
-    });
+    // Called at every connection: the service replays each query from the position that is given here.
+    const hello = () => ({ token, clientInstanceId: this.clientInstanceId, ...this.#received() });
+    this.#socket =
+      realtime === "websocket"
+        ? new WebSocketWire({ url: origin.replace(/^http/, "ws") + path, hello })
+        : io(origin, {
+            path,
+            forceNew: true,
+            ...(transports && { transports: [...transports] }),
+            auth: (tell) => tell(hello()),
+          });
     this.#listen();
   }
 
@@ -204,7 +224,7 @@ class Connection implements AgentClient {
     this.close();
   }
 
-  /** Until the service has the submission for sure, or refuses it. */
+  /** Runs until the service has certainly accepted the submission, or refuses it. */
   async #send(submission: Submission, query: OpenQuery, onState: (state: SubmissionState) => void): Promise<void> {
     const begun = Date.now();
     for (let attempt = 0; !query.isOver; attempt++) {
@@ -213,13 +233,13 @@ class Connection implements AgentClient {
       onState("sending");
       try {
         const { duplicate } = await this.#post(submission);
-        // It was there before this program was: what it told by now is replayed at a connection that says so.
+        // The submission is older than this program. A new connection with its position makes the service replay its messages.
         if (duplicate && query.sessionId === undefined && !query.isOver) this.#socket.disconnect().connect();
         return;
       } catch (error) {
         const next = afterFailure(error);
         if (next === "refused") throw error;
-        // Its events came although its answer did not.
+        // The events arrived, although the answer was lost.
         if (query.sessionId !== undefined) return;
         onState(next === "busy" ? "busy" : "unanswered");
         if (next === "unsure" && (await this.#findOut(submission, query, begun, onState)) === "accepted") return;
@@ -236,7 +256,10 @@ class Connection implements AgentClient {
       : this.calls.followUp({ body: body as FollowUpInput, signal });
   }
 
-  /** What became of a submission, asked until the service answers. Throws Unknown where it cannot tell, or may not be asked again. */
+  /**
+   * Asks for the state of a submission until the service answers. Throws Unknown if the service cannot tell, or if the client may
+   * not ask again.
+   */
   async #findOut(
     submission: Submission,
     query: OpenQuery,
@@ -276,7 +299,7 @@ class Connection implements AgentClient {
     });
   }
 
-  /** Until the caller's signal aborts or the client is closed: whatever `fetch` makes of that, it rejects with the reason. */
+  /** Aborts with the caller's signal or when the client closes. Rejects with the reason, whatever error `fetch` makes of it. */
   async #untilAborted<T>(options: Pick<UploadOptions, "signal">, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const signal = options.signal ? AbortSignal.any([options.signal, this.#closing.signal]) : this.#closing.signal;
     signal.throwIfAborted();
@@ -301,7 +324,7 @@ class Connection implements AgentClient {
   }
 
   #forget(query: OpenQuery): void {
-    // Its answer may come after its end, when the same submission is open again.
+    // The answer may arrive after the query ended, when the same submission is open again.
     if (this.#open.get(query.clientRequestId)?.query === query) this.#open.delete(query.clientRequestId);
   }
 
@@ -318,7 +341,7 @@ class Connection implements AgentClient {
     });
     on("query:complete", (query, { terminal, result, seq }) => {
       if (seq > query.seq) return this.#catchUp();
-      // Without a structured terminal nothing may be declared (specification 6.2).
+      // Without a structured terminal, the client must not declare an outcome (specification 6.2).
       if (terminal?.status === "completed" || terminal?.status === "interrupted")
         this.#end(query, { status: terminal.status, terminal, result });
     });
@@ -333,19 +356,19 @@ class Connection implements AgentClient {
     socket.on("connect_error", (error: Error & { readonly data?: { readonly code?: string } }) => {
       if (this.#closing.signal.aborted) return;
       this.#stands("interrupted");
-      // Socket.IO comes back by itself after everything but a refusal.
+      // Socket.IO reconnects by itself after every error except a refusal.
       if (socket.active) return;
       if (error.data?.code === "internal_error") this.#connectSoon();
       else this.#refuse(error);
     });
-    // The service ended it, for example because it is about to stop.
+    // The service closed the connection, for example because it is about to stop.
     socket.on("disconnect", (reason) => {
       this.#stands("interrupted");
       if (reason === "io server disconnect") this.#connectSoon();
     });
   }
 
-  /** Messages are missing: a new connection says where each query has come, and the service replays from there. */
+  /** Messages are missing. A new connection sends the position of each query, and the service replays from there. */
   #catchUp(): void {
     if (this.#isCatchingUp) return;
     this.#isCatchingUp = true;
@@ -355,7 +378,7 @@ class Connection implements AgentClient {
 
   #connectSoon(): void {
     const connect = () => this.#socket.connect();
-    // Closed meanwhile: nobody wants it any more.
+    // The client was closed meanwhile: the connection is no longer needed.
     this.#pause(2).then(connect, () => {});
   }
 
@@ -374,15 +397,15 @@ class Connection implements AgentClient {
   }
 
   /**
-   * Looks after queries that were accepted, as long as there are any. What a turn tells is replayed by the service; where that is not possible,
-   * because what it said is not kept any more or belongs to another client program, its run comes to rest without a word, and its end stays
-   * unknown.
+   * Watches accepted queries for as long as one is open. The service replays the messages of a turn. It cannot replay messages
+   * that it no longer keeps, or that belong to another client program. The run then comes to rest without a message, and the
+   * query ends as unknown.
    */
   async #lookAfter(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const accepted = () => [...this.#open.values()].filter(({ isAccepted, query }) => isAccepted && !query.isOver);
-    /** Queries whose run rested at the last look, and where they stood. */
+    /** Queries whose run was at rest at the last look, each with its position. */
     let rested = new Map<OpenQuery, number>();
     while (!this.#closing.signal.aborted && accepted().length > 0) {
       await this.#sleep(this.#silenceMs).catch(() => {});
@@ -390,7 +413,7 @@ class Connection implements AgentClient {
       const resting = new Map<OpenQuery, number>();
       for (const { query, submission } of accepted()) {
         if (!(await this.#isAtRest(query, submission)) || query.isOver) continue;
-        // Twice without a word between: what was on its way has arrived by now.
+        // At rest at two looks, without a message between them: messages in transit have arrived by now.
         if (rested.get(query) === query.seq)
           this.#end(query, { status: "unknown", reason: "The run has come to rest, and its end was not told" });
         else resting.set(query, query.seq);
@@ -400,7 +423,7 @@ class Connection implements AgentClient {
     this.#isLooking = false;
   }
 
-  /** Whether a query's turn cannot be executing: its run rests, or the service does not know the query any more. */
+  /** Whether a query's turn can no longer be executing: its run is at rest, or the service does not know the query any more. */
   async #isAtRest(query: OpenQuery, { agentId, clientRequestId }: Submission): Promise<boolean> {
     const { signal } = this.#closing;
     try {
@@ -411,7 +434,7 @@ class Connection implements AgentClient {
       const id = sessionId.replace(/^ses_/, "run_");
       return (await this.calls.runtimeState({ params: { id }, signal })).status !== "running";
     } catch (error) {
-      // A run that is gone will not speak again; a service that is away may.
+      // A run that was removed sends no more messages. A service that is unreachable may return.
       return CallFailed.is(error) && error.status === 404;
     }
   }
@@ -444,16 +467,19 @@ class Connection implements AgentClient {
   }
 }
 
-/** Socket.IO is told apart where the server is and where it listens there: a path behind the origin would be a namespace to it. */
+/**
+ * The server's origin and the path of the channel. Socket.IO takes them separately: it reads a path after the origin as a
+ * namespace.
+ */
 function socketPlace(baseURL: string): { readonly origin: string; readonly path: string } {
   const { origin, pathname } = new URL(baseURL, globalThis.location?.href);
   return { origin, path: `${pathname.replace(/\/$/, "")}/socket.io/` };
 }
 
-/** So many the service takes in one hello. */
+/** Maximum entries that the service accepts in one hello. */
 const MOST_RECEIVED = 100;
 
-/** Nothing more can be found out. */
+/** The client cannot find out more. */
 class Unknown extends Error {
   override readonly name = "Unknown";
 }

@@ -12,4 +12,4 @@ export type { Query, QueryEnd, QueryMessage, QueryStarted } from "./query.ts";
 export { requestDigest } from "./request-digest.ts";
 export type { FollowUp, QueryOptions } from "./submission.ts";
 export type { SubmissionState } from "./submission-state.ts";
-export type { UploadOptions, UploadSource } from "./upload.ts";
+export type { UploadOptions, UploadSource } from "./to-form.ts";

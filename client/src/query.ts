@@ -1,4 +1,4 @@
-import type { turnMessage, turnTerminal } from "@portico/plugins/conversations-runs/channel";
+import type { turnMessage, turnTerminal } from "@portico/plugins/conversations-runs/client";
 import type { InferOutput } from "valibot";
 
 /** One message of a turn; `seq` grows by one. */
@@ -13,8 +13,9 @@ export interface QueryStarted {
 }
 
 /**
- * How a query ended. Only `completed` is a success; `unknown` says that nothing more can be found out by itself: look into the
- * conversation before submitting anything again.
+ * How a query ended. Only `completed` is a success. It is a full success only without `terminal.reason`, which says why the turn
+ * ended other than by its agent's own decision (for example `max_tokens`). `unknown` means that the client cannot find out more:
+ * look into the conversation before you submit anything again.
  */
 export type QueryEnd =
   | {
@@ -25,21 +26,21 @@ export type QueryEnd =
   | { readonly status: "failed"; readonly error: string; readonly code?: string | undefined }
   | { readonly status: "unknown"; readonly reason: string };
 
-/** A query that was submitted: its messages, once and in order, and its end. */
+/** A submitted query: its messages, once and in order, and its end. */
 export interface Query extends AsyncIterable<QueryMessage> {
   readonly clientRequestId: string;
   readonly userMessageId: string;
-  /** Resolves when the service has it for sure. Rejects with CallFailed where it was refused. */
+  /** Resolves when the service has certainly accepted the query. Rejects with CallFailed if the service refused it. */
   readonly accepted: Promise<void>;
-  /** Resolves when the turn begins to execute, or undefined when it ended without. Rejects as `accepted`. */
+  /** Resolves when the turn begins to execute, or with undefined if the query ended before. Rejects as `accepted` does. */
   readonly started: Promise<QueryStarted | undefined>;
-  /** Resolves with the end, whatever it is. Rejects as `accepted`. */
+  /** Resolves with the end, also for a failed query. Rejects as `accepted` does. */
   readonly ended: Promise<QueryEnd>;
-  /** Stop the turn; it ends as interrupted. Does nothing before it has begun. */
+  /** Stop the turn. It ends as interrupted. Does nothing before the turn has begun. */
   abort(): void;
 }
 
-/** The state of one query, and the hand that its user holds. */
+/** The state of one query, and the object that its user holds. */
 export class OpenQuery implements Query {
   readonly clientRequestId: string;
   readonly userMessageId: string;
@@ -58,7 +59,7 @@ export class OpenQuery implements Query {
     this.clientRequestId = ids.clientRequestId;
     this.userMessageId = ids.userMessageId;
     this.#abort = abort;
-    // Whoever looks at one of them alone must not meet the others' rejections.
+    // A caller that uses one of these promises must not get unhandled rejections of the others.
     for (const { promise } of [this.#accepted, this.#started, this.#ended]) promise.catch(() => {});
   }
 
@@ -74,7 +75,7 @@ export class OpenQuery implements Query {
     return this.#ended.promise;
   }
 
-  /** The `seq` of the last message that is here: where a replay goes on. */
+  /** The `seq` of the last message received. A replay continues after it. */
   get seq(): number {
     return this.#seq;
   }
@@ -113,7 +114,7 @@ export class OpenQuery implements Query {
     this.#started.resolve(started);
   }
 
-  /** Takes a message; false where one is missing before it. One that came before is passed over. */
+  /** Takes a message. Returns false if a message before it is missing. Ignores a message that was taken before. */
   take(message: QueryMessage): boolean {
     if (this.#isOver || message.seq <= this.#seq) return true;
     if (message.seq > this.#seq + 1) return false;

@@ -1,13 +1,13 @@
 /**
- * Where a submission stands on its way to the service:
+ * The state of a submission before the service has accepted it:
  *
- * - `connecting`: it is not sent yet, for the realtime connection does not stand;
- * - `sending`: it was sent, and nothing has been answered;
- * - `busy`: the conversation is being cleared, and it is sent again later;
- * - `unanswered`: no answer came, and the service is asked what became of it;
- * - `committed`, `reserved`, `absent`, `unknown`: what the service said to that (specification 3.4). After `absent` it is sent again with the same IDs,
- *   as long as that is allowed; after `unknown` it never is.
- * - `accepted`: the service has it.
+ * - `connecting`: not sent yet, because the realtime connection is not established;
+ * - `sending`: sent, without an answer so far;
+ * - `busy`: the conversation is being cleared, and the client sends the submission again later;
+ * - `unanswered`: no answer came, and the client asks the service what happened to the submission;
+ * - `committed`, `reserved`, `absent`, `unknown`: the service's answer to that question (specification 3.4). After `absent`, the
+ *   client sends the submission again with the same IDs while that is allowed. After `unknown`, it never does.
+ * - `accepted`: the service has accepted the submission.
  */
 export type SubmissionState =
   | "connecting"

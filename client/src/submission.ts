@@ -1,22 +1,24 @@
 import type { InferInput } from "valibot";
-import type { followUpBody, startBody } from "@portico/plugins/conversations-runs/query-contract";
+import type { followUpBody, startBody } from "@portico/plugins/conversations-runs/client";
 import { randomId } from "./random-id.ts";
 import { requestDigest } from "./request-digest.ts";
 
-/** A query to an agent, in a new conversation or in one that is there. */
+/** A query to an agent, in a new or an existing conversation. */
 export interface QueryOptions {
   readonly agentId: string;
   readonly prompt: string;
   readonly conversationId?: string | undefined;
   readonly model?: string | undefined;
-  /** Most model calls, 1-100. */
+  /** Maximum number of model calls, 1-100. */
   readonly maxTurns?: number | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Media that the model sees, as `uploadMedia` gave them; with some the prompt may be empty. */
+  /** Media that the model sees, as returned by `uploadMedia`. With media, the prompt may be empty. */
   readonly mediaRefs?: readonly { readonly mediaId: string }[] | undefined;
-  /** Attachments that the model may read: the `fileReference` of each, as `uploadAttachment` gave it. */
+  /** Attachments that the model may read: the `fileReference` of each, as returned by `uploadAttachment`. */
   readonly fileReferences?: readonly string[] | undefined;
-  /** Default: new ones. An application that kept them can submit again what it does not know the fate of. */
+  /**
+   * Default: new IDs. An application that stored its IDs can submit again if it does not know what happened to the submission.
+   */
   readonly clientRequestId?: string | undefined;
   readonly userMessageId?: string | undefined;
 }
@@ -24,19 +26,22 @@ export interface QueryOptions {
 /** The next query of a session. */
 export interface FollowUp extends Pick<QueryOptions, "prompt" | "clientRequestId" | "userMessageId"> {
   readonly sessionId: string;
-  /** Whose session it is: what lookups ask with. */
+  /** The agent that the session belongs to. Lookups need it. */
   readonly agentId: string;
-  /** Milliseconds since 1970; default: now. Part of the content: whoever keeps IDs to submit again keeps it with them. */
+  /**
+   * Milliseconds since 1970; default: now. It is part of the content: an application that stores IDs to submit again stores this
+   * with them.
+   */
   readonly timestamp?: number | undefined;
 }
 
-/** One submission: what stays the same however often it is sent. */
+/** One submission: the content that stays the same in every attempt. */
 export interface Submission {
   readonly route: "start" | "followUp";
   readonly agentId: string;
   readonly clientRequestId: string;
   readonly userMessageId: string;
-  /** The body for a connection. */
+  /** The request body for one connection. */
   bodyFor(originSocketId: string): StartInput | FollowUpInput;
 }
 
@@ -44,8 +49,8 @@ export type StartInput = InferInput<typeof startBody>;
 export type FollowUpInput = InferInput<typeof followUpBody>;
 
 /**
- * Makes the ids and the digest of a query. Throws TypeError for a follow-up with an ID of the application's own and without its timestamp,
- * which could not be submitted again.
+ * Makes the IDs and the digest of a query. Throws TypeError for a follow-up that has its own ID but no timestamp, because it
+ * could not be submitted again.
  */
 export function toSubmission(query: QueryOptions | FollowUp, now: number): Submission {
   const clientRequestId = query.clientRequestId ?? randomId("req_");

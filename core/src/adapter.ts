@@ -1,17 +1,18 @@
 import type { Filling, Given, Needs, Port } from "./port.ts";
 import type { Scope } from "./scope.ts";
 
+/** What `defineAdapter` takes: the port that the adapter fills, what it needs, and how it opens. */
 export interface AdapterSpec<P extends Port<any>, N extends Needs, O> {
   /** Port and technology, as in the file tree: `records/sqlite`. */
   readonly name: string;
   readonly port: P;
   /** Ports this adapter is built on; the app opens their adapters first. */
   readonly needs: N;
-  /** Open the technology and answer the port's interface. Whatever it opens is undone with `scope.onClose`. */
+  /** Open the technology and return the port's interface. `scope.onClose` undoes what it opens. */
   open(given: Given<N>, options: O, scope: Scope): Filling<P> | Promise<Filling<P>>;
 }
 
-/** An adapter with its options, ready to stand in a preset. */
+/** An adapter with its options, ready to be listed in a preset. */
 export interface Adapter<P extends Port<any> = Port<any>> {
   readonly name: string;
   readonly spec: AdapterSpec<P, any, any>;

@@ -1,72 +1,100 @@
-import * as v from "valibot";
 import type { Adapter } from "./adapter.ts";
 import { areaOf } from "./area-of.ts";
+import { pluginConfig } from "./brought-adapters.ts";
 import { builtIn } from "./built-in.ts";
-import { Container } from "./container.ts";
-import { NodePathTable } from "./http/node-path-table.ts";
+import { Container, type HostContainer } from "./container.ts";
+import { PathTable } from "./http/path-table.ts";
 import { type InstalledRoute, sayings } from "./http/pipeline.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Needs, Port } from "./port.ts";
-import { areas, clock, ids, nodePaths, telemetry } from "./ports/index.ts";
-import { flattenPreset, type Preset } from "./preset.ts";
+import { areas, clock, ids, type NodePath, nodePaths, telemetry, type WebSocketPath, webSocketPaths } from "./ports/index.ts";
+import { allAdapters, flattenPreset, type Preset } from "./preset.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
-import type { PluginScope, Scope } from "./scope.ts";
-import { createSurface, type Fetch, type Surface, type SurfaceBuilder } from "./surface.ts";
+import type { Scope } from "./scope.ts";
+import { createSurface, type SurfaceBuilder } from "./create-surface.ts";
+import type { Fetch, Surface } from "./surface.ts";
 
-/** A preset running. */
+/** A running preset. */
 export interface App extends AsyncDisposable {
   readonly name: string;
-  /** The fetch of the app's only surface; throws where there are several. */
+  /** The fetch function of the app's only surface. Throws if there are several. */
   readonly fetch: Fetch;
-  /** One surface by its name; throws where there is none of that name. */
+  /** One surface by its name. Throws for an unknown name. */
   surface(name: string): Surface;
-  /** Names of all surfaces, in the order in which plugins brought them; those that only have Node paths come last. */
+  /** Names of all surfaces, in the order in which plugins added them. Surfaces that have only Node paths come last. */
   readonly surfaces: readonly string[];
-  /** The contracts of every plugin by plugin name: what documents and clients are derived from. */
+  /** The contracts of every plugin by plugin name. Documents and clients are derived from them. */
   readonly contracts: Readonly<Record<string, Contract>>;
   /** Whether an adapter fills a port. */
   has<T>(port: Port<T>): boolean;
-  /** What the adapters made, for hosts and command lines that use a port directly. Throws where no adapter fills it. */
+  /**
+   * The instance that an adapter made, for hosts and command lines that use a port directly. Throws if no adapter fills the port.
+   */
   port<T>(port: Port<T>): T;
-  /** Close everything that was opened, last in first out. Twice is once. Throws an AggregateError of what did not close. */
+  /**
+   * Close everything that was opened, in reverse order. A second call has no effect. Throws an AggregateError of the parts that
+   * did not close.
+   */
   close(): Promise<void>;
 }
 
+/** Options of an app, besides its preset. */
+export interface AppOptions {
+  /**
+   * The host's own tsyringe container. While the app is open, its ports resolve there under `portToken(port)`, so that the host's
+   * classes get them injected. After the app has closed, resolving throws. Two apps cannot share one container: the second is
+   * refused.
+   */
+  readonly container?: HostContainer;
+}
+
 /**
- * Open the adapters in the order of their needs, then set the plugins up. Whatever fails undoes what was opened and throws one
- * sentence that says what is missing or wrong.
+ * Open the adapters in the order of their needs, then set the plugins up. If a step fails, closes everything that was opened and
+ * throws one sentence that names the missing or wrong part.
  */
-export async function createApp(preset: Preset): Promise<App> {
-  const { name, adapters, plugins, surfaces: options } = flattenPreset(preset);
+export async function createApp(preset: Preset, { container: host }: AppOptions = {}): Promise<App> {
+  const flat = flattenPreset(preset);
+  const { name, plugins, surfaces: options } = flat;
+  const adapters = allAdapters(flat);
   const container = new Container();
   const surfaces = new Map<string, SurfaceBuilder>();
-  const served = new NodePathTable();
+  const served = { node: new PathTable<NodePath>(), webSocket: new PathTable<WebSocketPath>() };
   const { scope, ready, close } = createScope(name);
   scope.onClose(() => container.dispose());
 
   try {
     assertNamedOnce(name, plugins);
-    container.put(nodePaths, served);
+    container.put(nodePaths, served.node);
+    container.put(webSocketPaths, served.webSocket);
     container.put(areas, plugins.map(areaOf));
+    for (const [port, standIn] of [
+      [clock, builtIn.clock],
+      [ids, builtIn.ids],
+      [telemetry, builtIn.telemetry],
+    ] as const) {
+      if (!adapters.some(({ spec }) => spec.port.id === port.id)) container.put<unknown>(port, standIn);
+    }
+    const filled = new Set(adapters.map(({ spec }) => spec.port.id));
+    const isFilled = ({ id }: Port<unknown>) => filled.has(id) || container.has({ id, many: false });
     for (const adapter of inOrder(adapters)) {
-      assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, container);
+      assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, isFilled);
       container.put(adapter.spec.port, await adapter.spec.open(container.give(adapter.spec.needs), adapter.options, scope));
     }
-    const services = {
-      clock: container.has(clock) ? container.get(clock) : builtIn.clock,
-      ids: container.has(ids) ? container.get(ids) : builtIn.ids,
-      telemetry: container.has(telemetry) ? container.get(telemetry) : builtIn.telemetry,
-    };
+    const services = { clock: container.get(clock), ids: container.get(ids), telemetry: container.get(telemetry) };
+    const pathsOf = (surface: string) => ({ node: served.node.of(surface), webSocket: served.webSocket.of(surface) });
     const surfaceOf = (surface: string) => {
-      const known = surfaces.get(surface) ?? createSurface(surface, services, served.of(surface), options[surface]);
+      const known = surfaces.get(surface) ?? createSurface(surface, services, pathsOf(surface), options[surface]);
       surfaces.set(surface, known);
       return known;
     };
-    const pluginScope = { ...scope, plugins: plugins.map((plugin) => plugin.name) };
-    for (const plugin of plugins) await install(plugin, container, surfaceOf, pluginScope);
-    for (const surface of served.surfaces) surfaceOf(surface);
+    for (const plugin of plugins) {
+      assertFilled(`Plugin "${plugin.name}"`, plugin.spec.needs, isFilled);
+      await install(plugin, container, surfaceOf, scope);
+    }
+    for (const surface of [...served.node.surfaces, ...served.webSocket.surfaces]) surfaceOf(surface);
     await ready();
-    // The last to be opened: nothing that a source reads from is closed before its readers are gone.
+    if (host) container.expose(host, name, scope);
+    // Opened last, so closed first: event sources close only after their readers are gone.
     scope.onClose(() => surfaces.forEach((surface) => surface.endEventStreams()));
   } catch (error) {
     await close().catch(() => {});
@@ -93,7 +121,7 @@ export async function createApp(preset: Preset): Promise<App> {
     },
     has: (port) => container.has(port),
     port(port) {
-      assertFilled(`App "${name}"`, { port }, container);
+      assertFilled(`App "${name}"`, { port }, (wanted) => container.has(wanted));
       return container.get(port);
     },
     close,
@@ -105,20 +133,13 @@ async function install(
   plugin: Plugin,
   container: Container,
   surfaceOf: (name: string) => SurfaceBuilder,
-  scope: PluginScope,
+  scope: Scope,
 ): Promise<void> {
   const { spec } = plugin;
-  assertFilled(`Plugin "${spec.name}"`, spec.needs, container);
-  const config = v.safeParse(spec.config, plugin.options);
-  if (!config.success) {
-    const lines = config.issues.map(
-      (issue) => `  ${v.getDotPath(issue) ?? "(options)"}: expected ${issue.expected ?? "another value"}`,
-    );
-    throw new Error(`Plugin "${spec.name}" was given options that it does not take:\n${lines.join("\n")}`);
-  }
+  const config = pluginConfig(plugin);
   const given = container.give(spec.needs as Needs);
-  const guards: Guards = spec.guards?.(given, config.output) ?? {};
-  const handlers = (await spec.setup(given, config.output, scope)) as Readonly<Record<string, InstalledRoute["handler"]>>;
+  const guards: Guards = spec.guards?.(given, config) ?? {};
+  const handlers = (await spec.setup(given, config, scope)) as Readonly<Record<string, InstalledRoute["handler"]>>;
   for (const [key, contract] of Object.entries(spec.contract as Record<string, RouteContract>)) {
     const handler = handlers[key];
     if (!handler) throw new Error(`Plugin "${spec.name}" has no handler for "${key}" of its contract`);
@@ -131,21 +152,21 @@ async function install(
   }
 }
 
-function assertFilled(who: string, needs: Needs, container: Container): void {
+function assertFilled(who: string, needs: Needs, isFilled: (port: Port<unknown>) => boolean): void {
   for (const port of Object.values(needs)) {
-    if (!port.many && !container.has(port))
+    if (!port.many && !port.isOptional && !isFilled(port))
       throw new Error(`${who} needs port "${port.id}", which no adapter of this preset fills`);
   }
 }
 
-/** Two plugins of one name would hide each other's contract. */
+/** Two plugins with the same name would hide each other's contract. */
 function assertNamedOnce(preset: string, plugins: readonly Plugin[]): void {
   const names = plugins.map((plugin) => plugin.name);
   const twice = names.find((each, index) => names.indexOf(each) !== index);
-  if (twice !== undefined) throw new Error(`Plugin "${twice}" stands twice in preset "${preset}"`);
+  if (twice !== undefined) throw new Error(`Plugin "${twice}" is listed twice in preset "${preset}"`);
 }
 
-/** Adapters may be built on ports that other adapters fill: those open first. */
+/** An adapter may need ports that other adapters fill: those adapters open first. */
 function inOrder(adapters: readonly Adapter[]): Adapter[] {
   const done = new Set<Adapter>();
   const path: Adapter[] = [];
@@ -158,6 +179,7 @@ function inOrder(adapters: readonly Adapter[]): Adapter[] {
     }
     path.push(adapter);
     for (const port of Object.values(adapter.spec.needs as Needs)) {
+      if (port.isLater) continue;
       for (const other of adapters) if (other.spec.port.id === port.id) visit(other);
     }
     path.pop();

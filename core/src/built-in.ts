@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomFillSync, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeCause } from "./describe-cause.ts";
 import type { Clock } from "./ports/clock.ts";
@@ -6,8 +6,8 @@ import type { Ids } from "./ports/ids.ts";
 import type { Telemetry } from "./ports/telemetry.ts";
 
 /**
- * What an app measures and names its requests with where its preset fills neither `clock`, `ids` nor `telemetry`, so that an embedding
- * of ten lines needs none of them. Plugins that need these ports still need adapters.
+ * Fills `clock`, `ids` and `telemetry` in apps whose presets have no adapter for them, so that a small embedding needs none.
+ * Telemetry writes errors to `console.error` and drops everything else.
  */
 export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telemetry: Telemetry } = {
   clock: {
@@ -18,15 +18,29 @@ export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telem
     },
     sleep: (ms, signal) => sleep(ms, undefined, { ref: false, ...(signal && { signal }) }),
   },
-  ids: { uuid: () => randomUUID(), id: (prefix) => prefix + randomUUID().replaceAll("-", "") },
+  ids: { uuid: () => randomUUID(), id: (prefix) => prefix + randomDigits() },
   telemetry: {
     log: {
       debug() {},
       info() {},
       warn() {},
-      // Errors nobody could see would be lost: without telemetry they go where Node's own warnings go.
+      // Without telemetry, errors go to the place of Node's own warnings. Otherwise they would be lost.
       error: (message, fields, cause) => console.error(message, fields ?? {}, cause === undefined ? "" : describeCause(cause)),
     },
     begin: () => ({ note() {}, end() {} }),
+    modelCall() {},
   },
 };
+
+const ID_BYTES = 16;
+/** Every request has an ID: random bytes are generated for many IDs at a time. */
+const pool = Buffer.alloc(256 * ID_BYTES);
+let taken = pool.length;
+
+function randomDigits(): string {
+  if (taken === pool.length) {
+    randomFillSync(pool);
+    taken = 0;
+  }
+  return pool.toString("hex", taken, (taken += ID_BYTES));
+}

@@ -1,11 +1,13 @@
 import * as v from "valibot";
 import { ServiceError } from "./error.ts";
-import { ConnectionRefused, type Realtime, type RealtimeSocket } from "./ports/realtime.ts";
+import { ConnectionRefused, type Realtime, type RealtimeSocket, type Resumption } from "./ports/realtime.ts";
 import type { Log, Telemetry } from "./ports/telemetry.ts";
 import type { Schema } from "./route.ts";
 import type { Scope } from "./scope.ts";
 
-/** A realtime channel, declared like a contract: what clients may send and what the service says (specification 6.2). Pure data. */
+/**
+ * A realtime channel, declared like a contract: the events that clients and the service may send (specification 6.2). Pure data.
+ */
 export interface ChannelContract {
   readonly surface: string;
   /** Where the transport listens on that surface, for example `/socket.io/`. */
@@ -39,7 +41,10 @@ export type ChannelMessage<C extends ChannelContract> = {
 
 /** What a plugin does with a channel: admit a hello, and receive each declared event with its parsed payload. */
 export interface ChannelHandlers<C extends ChannelContract, W = unknown> {
-  /** Answers who the client is, or throws: then the connection is refused, with code and message of a ServiceError. */
+  /**
+   * Returns the identity of the client, or throws. If it throws, the connection is refused with code and message of a
+   * ServiceError.
+   */
   admit(hello: v.InferOutput<C["hello"]>, signal: AbortSignal): W | Promise<W>;
   /** One per declared event. What it throws is logged; the connection stays. */
   readonly receive: {
@@ -48,9 +53,14 @@ export interface ChannelHandlers<C extends ChannelContract, W = unknown> {
       data: v.InferOutput<C["receives"][K]>,
     ) => void | Promise<void>;
   };
-  /** The client can be spoken to from now on. */
-  joined?(from: RealtimeSocket<W>): void | Promise<void>;
-  /** The client is gone. */
+  /**
+   * Where a client that reconnects continues. `last` is the place of the last event that the client has, as `send` gave it. It is
+   * untrusted text: parse it. Must not throw.
+   */
+  resume?(who: W, last: string | undefined): Resumption | undefined;
+  /** From now on, events can be sent to the client. `place` is the answer of `resume`. */
+  joined?(from: RealtimeSocket<W>, place: string | undefined): void | Promise<void>;
+  /** The client has disconnected. */
   gone?(from: RealtimeSocket<W>): void | Promise<void>;
 }
 
@@ -58,22 +68,22 @@ export interface ChannelHandlers<C extends ChannelContract, W = unknown> {
 export interface Channel<C extends ChannelContract> {
   /** Makes the declared messages: `channel.send(socketId, channel.say["query:started"]({ … }))`. */
   readonly say: ChannelSay<C>;
-  /** False when there is no such connection (any more). */
-  send(socketId: string, message: ChannelMessage<C>): boolean;
+  /** Returns false if there is no such connection (any more). `place`: the client's position once it has this message. */
+  send(socketId: string, message: ChannelMessage<C>, place?: string): boolean;
   has(socketId: string): boolean;
   /**
-   * Waits until all that was sent to this connection so far has left; false when it ends first, or is not there. For replays: a client that
-   * is too far behind is cut, so send a page, wait, and send the next.
+   * Waits until everything sent to this connection so far has left. Returns false if the connection ends first or does not exist.
+   * For replays: a client that is too far behind is disconnected, so send a page, wait, and send the next.
    */
   drained(socketId: string): Promise<boolean>;
-  /** End one connection, for example when its token was revoked. False when there is none. */
+  /** End one connection, for example when its token was revoked. Returns false if it does not exist. */
   drop(socketId: string): boolean;
 }
 
 /**
- * Serve a channel until the app closes. The hello and every payload are parsed with the contract's schemas: a hello that does not fit
- * is refused (`invalid_hello`); an event that is not declared, or whose payload does not fit, is dropped and logged without its content,
- * since the channel has no answers (specification 4.6). Throws a sentence when the path is already served.
+ * Serve a channel until the app closes. The hello and every payload are parsed with the contract's schemas. An invalid hello is
+ * refused (`invalid_hello`). An undeclared event, or one with an invalid payload, is dropped and logged without its content,
+ * because the channel has no answers (specification 4.6). Throws a sentence when the path is already served.
  */
 export function openChannel<const C extends ChannelContract, W>(
   given: { readonly realtime: Realtime; readonly telemetry: Telemetry },
@@ -91,7 +101,8 @@ export function openChannel<const C extends ChannelContract, W>(
     surface: contract.surface,
     path: contract.path,
     admit: (hello, signal) => admit(contract, handlers, log, hello, signal),
-    joined: (socket) => guarded("joined", socket.id, () => handlers.joined?.(socket)),
+    ...(handlers.resume && { resume: (who: W, last: string | undefined) => handlers.resume!(who, last) }),
+    joined: (socket, place) => guarded("joined", socket.id, () => handlers.joined?.(socket, place)),
     gone: (socket) => guarded("gone", socket.id, () => handlers.gone?.(socket)),
     receive(socket, event, payload) {
       const schema = Object.hasOwn(contract.receives, event) ? contract.receives[event] : undefined;
@@ -99,7 +110,7 @@ export function openChannel<const C extends ChannelContract, W>(
         return log.warn("A realtime event that is not declared was dropped", { path: contract.path, socket: socket.id });
       const parsed = v.safeParse(schema, payload);
       if (!parsed.success) {
-        return log.warn("A realtime event whose payload does not fit was dropped", {
+        return log.warn("A realtime event with an invalid payload was dropped", {
           path: contract.path,
           socket: socket.id,
           event,
@@ -112,7 +123,7 @@ export function openChannel<const C extends ChannelContract, W>(
 
   return {
     say: sayings(contract) as ChannelSay<C>,
-    send: (socketId, message) => connections.send(socketId, message.event, message.data),
+    send: (socketId, message, place) => connections.send(socketId, message.event, message.data, place),
     has: (socketId) => connections.has(socketId),
     drained: (socketId) => connections.drained(socketId),
     drop: (socketId) => connections.drop(socketId),
@@ -137,7 +148,7 @@ async function admit<C extends ChannelContract, W>(
   }
 }
 
-/** One handler that fails must neither end the connection nor the process. */
+/** A handler that fails must end neither the connection nor the process. */
 async function attempt(log: Log, what: string, socketId: string, run: () => void | Promise<void>): Promise<void> {
   try {
     await run();

@@ -18,8 +18,8 @@ export interface LoadedConfig<T> {
 }
 
 /**
- * Read a configuration with its schema. Sources, weakest first: the schema's defaults, file, environment variables (`fromEnv`), flags.
- * Throws ConfigUnusable with every problem at once: unknown keys of strict objects, wrong types, secrets that are not there.
+ * Read a configuration with its schema. Sources, weakest first: the schema's defaults, file, environment variables (`fromEnv`),
+ * flags. Throws ConfigUnusable with every problem at once: unknown keys of strict objects, wrong types, missing secrets.
  */
 export function loadConfig<const S extends v.GenericSchema<any, any>>(
   schema: S,
@@ -33,7 +33,7 @@ export function loadConfig<const S extends v.GenericSchema<any, any>>(
   return { value: result.output, settings: listSettings(shape, layers, result.output) };
 }
 
-/** A problem found early, such as a secret that is not there, makes the schema stumble over the same key once more. */
+/** A key with an early problem, such as a missing secret, fails the schema a second time. */
 function onePerPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return problems.filter((problem, index) => problems.findIndex((other) => other.path === problem.path) === index);
 }
@@ -42,7 +42,7 @@ function problemOf(issue: v.BaseIssue<unknown>, root: ConfigShape, layers: Layer
   const keys = (issue.path ?? []).map((item) => String(item.key));
   const path = keys.join(".");
   const { shape, isSecret } = shapeAt(root, keys);
-  // valibot's own messages begin like this; any other was written by the schema's author, as what was expected.
+  // valibot's own messages begin like this. Any other message was written by the schema's author, as the expected value.
   const expected = issue.message.startsWith("Invalid ") ? (shape?.expected ?? "no such key") : issue.message;
   const source = layers.sourceOf(path);
   const isMissing = writtenAt(layers.written, keys) === undefined;

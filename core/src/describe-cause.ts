@@ -1,4 +1,4 @@
-/** What a log may say about an error: where it came from, never what it said. */
+/** The parts of an error that a log may hold: its origin, never its message. */
 export interface CauseDescription {
   readonly name: string;
   readonly code?: string | number;
@@ -10,12 +10,12 @@ export interface CauseDescription {
 const FRAMES = 12;
 const DEPTH = 5;
 const IDENTIFIER = /^[\w.$-]{1,64}$/;
-/** A line of a V8 stack that names a place; a line of a message hardly ever ends like one. */
+/** A line of a V8 stack that names a source position. A line of a message rarely ends like one. */
 const FRAME = /^\s+at .{1,300}(?::\d+:\d+\)?|\(<anonymous>\)|\(native\))$/;
 
 /**
- * Name, code and stack frames of an error and of its causes. Its message is left out on purpose, also where the stack repeats it:
- * messages quote addresses, tokens and what callers sent. Takes anything that was thrown and never throws itself.
+ * Name, code and stack frames of an error and of its causes. Messages are left out on purpose, also where the stack repeats them:
+ * they quote addresses, tokens and input of callers. Accepts any thrown value and never throws itself.
  */
 export function describeCause(cause: unknown, depth: number = DEPTH): CauseDescription {
   if (cause === null || (typeof cause !== "object" && typeof cause !== "function")) return { name: typeof cause };
@@ -42,7 +42,7 @@ function identifier(value: unknown): string | undefined {
   return typeof value === "string" && IDENTIFIER.test(value) ? value : undefined;
 }
 
-/** A property of something thrown by a stranger: its getter may throw. */
+/** Reads a property of an unknown thrown value. Its getter may throw. */
 function read(from: object, key: string): unknown {
   try {
     return (from as Record<string, unknown>)[key];

@@ -1,4 +1,6 @@
-/** What went wrong, in the service's own words. How it looks on the wire is the envelope's business. */
+import { SHORTAGE_WORDS } from "./shortage.ts";
+
+/** An error of the service, with code and message. The envelope decides its form on the wire. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly code: string;
@@ -21,6 +23,7 @@ export class ServiceError extends Error {
   }
 }
 
+/** What a ServiceError can carry beside its code and status; `cause` is logged and never sent. */
 export interface ServiceErrorOptions {
   readonly message?: string;
   readonly details?: Readonly<Record<string, unknown>>;
@@ -44,7 +47,7 @@ export interface ErrorMaker extends ErrorSpec {
 
 export type ErrorCatalogue = Readonly<Record<string, ErrorMaker>>;
 
-/** Turn a table of codes into throwable makers: the table is the documentation. */
+/** Turn a table of codes into throwable makers. The table is also the documentation. */
 export function defineErrors<const T extends Readonly<Record<string, Omit<ErrorSpec, "code">>>>(
   table: T,
 ): { readonly [K in keyof T]: ErrorMaker } {
@@ -60,12 +63,15 @@ export function defineErrors<const T extends Readonly<Record<string, Omit<ErrorS
   return Object.fromEntries(entries) as { readonly [K in keyof T]: ErrorMaker };
 }
 
-/** Renders one error as one area's wire body (JSON). `at` tells where, for areas whose body depends on the path. */
+/**
+ * Renders one error as the wire body (JSON) of one area. `at` is the request's method and path, for areas whose body depends on
+ * them.
+ */
 export type Envelope = (error: ServiceError, at: { readonly method: string; readonly path: string }) => unknown;
 
 /**
- * What the grammar itself can refuse before a handler runs. A contract or a route replaces any of them by an error of its own
- * (`faults`), so that every area keeps the words of the specification.
+ * The errors of the request grammar, before a handler runs. A contract or a route can replace any of them with its own error
+ * (`faults`), so that every area keeps the texts of the specification.
  */
 export const faults = defineErrors({
   invalid_request: { status: 400, message: "The request does not match its schema" },
@@ -76,10 +82,13 @@ export const faults = defineErrors({
   method_not_allowed: { status: 405, message: "Method not allowed" },
   body_too_large: { status: 413, message: "Request body too large" },
   unsupported_media_type: { status: 415, message: "Unsupported media type" },
+  host_not_allowed: { status: 421, message: "This service does not answer for the host that the request names" },
   internal_error: { status: 500, message: "Internal error" },
+  storage_full: { status: 503, message: SHORTAGE_WORDS.storage_full },
+  too_many_open_files: { status: 503, message: SHORTAGE_WORDS.too_many_open_files },
   service_not_ready: { status: 503, message: "The service is not ready" },
 });
 
 export type FaultCode = keyof typeof faults;
-/** Own errors in place of the grammar's. */
+/** An area's own errors in place of those of the grammar. */
 export type Faults = { readonly [K in FaultCode]?: ErrorMaker };

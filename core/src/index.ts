@@ -1,8 +1,34 @@
-// Assembling
+// Presets, and the apps that run them
+export { type App, type AppOptions, createApp } from "./app.ts";
+export { type HostContainer, type PortToken, portToken } from "./container.ts";
+export { definePreset, type FlatPreset, flattenPreset, type Preset } from "./preset.ts";
+export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";
 
-// Writing an adapter
+// Ports, and the adapters that fill them
 export { type Adapter, type AdapterSpec, defineAdapter } from "./adapter.ts";
-export { type App, createApp } from "./app.ts";
+export {
+  defineManyPort,
+  definePort,
+  type Filling,
+  type Given,
+  later,
+  type ManyPort,
+  type Needs,
+  optional,
+  type Port,
+} from "./port.ts";
+export * as ports from "./ports/index.ts";
+export {
+  defineWorkflowNode,
+  type KnownParts,
+  nodeRulesOf,
+  type WorkflowNodeAdapter,
+  type WorkflowNodeSpec,
+} from "./workflow-node.ts";
+export type { RequestTrace } from "./ports/telemetry.ts";
+export type { Scope } from "./scope.ts";
+
+// Plugins: contracts, handlers, channels
 export { areaOf } from "./area-of.ts";
 export {
   type Channel,
@@ -13,6 +39,51 @@ export {
   defineChannel,
   openChannel,
 } from "./channel.ts";
+export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
+export {
+  type Contract,
+  type ContractDefaults,
+  defineContract,
+  type EventOf,
+  type Exchange,
+  type Guard,
+  type Handler,
+  type Handlers,
+  type RequestHead,
+  type RouteContract,
+  type RouteInput,
+  type RouteResult,
+  reply,
+  type Say,
+} from "./route.ts";
+
+// Callers and their credentials
+export { type Access, defineAccess, instanceAccess, openAccess, scraperAccess } from "./access.ts";
+export { accessErrors } from "./access-errors.ts";
+export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./http/credential.ts";
+export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
+
+// Errors
+export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError, type ServiceErrorOptions } from "./error.ts";
+export { type CauseDescription, describeCause } from "./describe-cause.ts";
+export { findShortage, type Shortage, SHORTAGE_WORDS } from "./shortage.ts";
+
+// Bodies that arrive
+export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/body.ts";
+export { parseJsonBody } from "./http/parse-json-body.ts";
+export { roomIn } from "./http/room-in.ts";
+export type { StreamedBody } from "./http/streamed-body.ts";
+export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
+export { hasMoreLevels } from "./json-levels.ts";
+
+// Answers: long JSON, files and parts of files
+export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Validators } from "./http/conditional.ts";
+export { contentDisposition } from "./http/content-disposition.ts";
+export { jsonList } from "./http/json-list.ts";
+export { JsonPieces } from "./http/json-pieces.ts";
+export { type ByteRange, readRange } from "./http/range.ts";
+export { type SendingInput, sendStream, type StreamAnswer } from "./http/send-stream.ts";
+
 // Configuration
 export {
   type ConfigFlag,
@@ -31,48 +102,13 @@ export {
   secret,
   secretFromEnv,
 } from "./config.ts";
-export { type CauseDescription, describeCause } from "./describe-cause.ts";
-export { defineErrors, type Envelope, type ErrorMaker, type Faults, ServiceError, type ServiceErrorOptions } from "./error.ts";
-export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/body.ts";
-export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Validators } from "./http/conditional.ts";
-export { contentDisposition } from "./http/content-disposition.ts";
-export { bearerToken, callerOf } from "./http/credential.ts";
-export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
-export { jsonList } from "./http/json-list.ts";
-export { JsonPieces } from "./http/json-pieces.ts";
-export { parseJsonBody } from "./http/parse-json-body.ts";
-export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOptions, UploadTooLarge } from "./http/upload.ts";
-export { type ByteRange, readRange } from "./http/range.ts";
-export { roomIn } from "./http/room-in.ts";
-export { type SendingInput, sendStream, type StreamAnswer } from "./http/send-stream.ts";
-export type { StreamedBody } from "./http/streamed-body.ts";
-// Writing a plugin
-export { definePlugin, type Plugin, type PluginSpec } from "./plugin.ts";
-export { defineManyPort, definePort, type Filling, type Given, type ManyPort, type Needs, type Port } from "./port.ts";
-export { orAborted } from "./or-aborted.ts";
-export * as ports from "./ports/index.ts";
-export type { RequestTrace } from "./ports/telemetry.ts";
-export { definePreset, flattenPreset, type Preset } from "./preset.ts";
-export { type ProbeOptions, probes } from "./probes.ts";
-export { repeatUntilClosed } from "./repeat-until-closed.ts";
-export {
-  type Contract,
-  type ContractDefaults,
-  defineContract,
-  type EventOf,
-  type Exchange,
-  type Guard,
-  type Handler,
-  type Handlers,
-  type RequestHead,
-  type RouteContract,
-  type RouteInput,
-  type RouteResult,
-  reply,
-  type Say,
-} from "./route.ts";
-export type { PluginScope, Scope } from "./scope.ts";
+export { DURATION, parseDuration } from "./parse-duration.ts";
 export { Secret } from "./secret.ts";
-export type { Fetch, NodeListener, Surface, SurfaceOptions } from "./surface.ts";
+
+// Durable work: waits, repetition, what stores keep
+export { orAborted } from "./or-aborted.ts";
+export { repeatUntilClosed } from "./repeat-until-closed.ts";
 export { isStoreAway } from "./store-away.ts";
+export { findStoreTooNew, stepsFrom, StoreTooNew } from "./store-format.ts";
+export { retryWhileStoreAway, type StoreRetry } from "./store-retry.ts";
 export { writeAgain } from "./write-again.ts";

@@ -1,10 +1,10 @@
 /**
- * What a promise answers; or rejects with the signal's reason as soon as that aborts, or has: the work then goes on by itself, and for others who
- * wait for it. Without a signal it is the promise.
+ * Returns the result of a promise, or rejects with the signal's reason as soon as the signal is aborted. The work then continues
+ * by itself, and for other waiting callers. Without a signal, returns the promise unchanged.
  */
 export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
-  // For each wait: a promise that all of them race against would hold what they gave until it settles.
+  // A new promise for each wait: a shared one would keep the results of all races in memory until it settles.
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error);
     if (signal.aborted) abort();

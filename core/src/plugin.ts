@@ -1,32 +1,48 @@
 import type { GenericSchema, InferInput, InferOutput } from "valibot";
+import type { Adapter } from "./adapter.ts";
 import type { ChannelContract } from "./channel.ts";
+import type { Security } from "./derive/security-schemes.ts";
 import type { Given, Needs } from "./port.ts";
 import type { Contract, Guards, Handlers } from "./route.ts";
-import type { PluginScope } from "./scope.ts";
+import type { Scope } from "./scope.ts";
 
 type Schema = GenericSchema<any, any>;
 
+/** What `definePlugin` takes: one area with its contract, its handlers, and what they need. */
 export interface PluginSpec<N extends Needs, S extends Schema, C extends Contract, G extends Guards> {
   readonly name: string;
-  /** What the area is, in a sentence, for documents. */
+  /** One sentence about the area, for documents. */
   readonly summary?: string;
   /** Strict schema of the plugin's options. */
   readonly config: S;
   readonly needs: N;
   readonly contract: C;
-  /** The realtime channels of the area, for documents: `setup`, or an adapter that the area brings along, opens them. */
+  /** The realtime channels of the area, for documents. `setup`, or an adapter that the area brings along, opens them. */
   readonly channels?: Readonly<Record<string, ChannelContract>>;
+  /** How callers present the credential of each `auth` scheme that the contract names, for documents. */
+  readonly security?: Security;
+  /**
+   * What clients can do because the app has the area. The handshake of the agent service reports each of these words with `true`.
+   * Made from the area's options, so that disabled features are not reported.
+   */
+  capabilities?(config: InferOutput<S>): readonly string[];
+  /**
+   * Adapters that the area brings along, made from its options. They are opened with the preset's own, which take precedence. A
+   * brought adapter is left out if the preset has an adapter for the same single port or with the same name, or if `without` of
+   * the preset names it.
+   */
+  provides?(config: InferOutput<S>): readonly Adapter[];
   /** One guard per `auth` scheme that the contract names. */
   guards?(given: Given<N>, config: InferOutput<S>): G;
   /** Called once, after every adapter is open. Returns one handler per contract key. */
   setup(
     given: Given<N>,
     config: InferOutput<S>,
-    scope: PluginScope,
+    scope: Scope,
   ): Handlers<NoInfer<C>, NoInfer<G>> | Promise<Handlers<NoInfer<C>, NoInfer<G>>>;
 }
 
-/** A plugin with its options, ready to stand in a preset. */
+/** A plugin with its options, ready to be listed in a preset. */
 export interface Plugin {
   readonly name: string;
   readonly spec: PluginSpec<any, any, any, any>;

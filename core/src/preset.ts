@@ -1,38 +1,40 @@
 import type { Adapter } from "./adapter.ts";
+import { broughtBy, replaces } from "./brought-adapters.ts";
 import { nearestWord } from "./config/nearest.ts";
 import type { Plugin } from "./plugin.ts";
 import type { SurfaceOptions } from "./surface.ts";
 
-/** A chosen set of adapters and plugins. */
+/** A set of adapters and plugins. */
 export interface Preset {
   readonly name: string;
-  /** Start from another preset; see `flattenPreset` for who wins. */
+  /** Extends another preset. `flattenPreset` defines which parts win. */
   readonly extends?: Preset;
   /**
-   * Names of plugins and adapters that are not taken over from what it extends: an area whose plugin is left out is not there, and its paths
-   * are unknown ones.
+   * Names of plugins and adapters that are not inherited from the extended preset, including adapters that its plugins bring
+   * along. Without its plugin, an area does not exist, and its paths are unknown.
    */
   readonly without?: readonly string[];
   readonly adapters?: readonly Adapter[];
   readonly plugins?: readonly Plugin[];
-  /** What goes for whole surfaces, by their names. */
+  /** Options of whole surfaces, by surface name. */
   readonly surfaces?: Readonly<Record<string, SurfaceOptions>>;
 }
 
-/** Declare a preset that takes options. */
+/** Declare a preset that has options. */
 export function definePreset<O = void>(build: (options: O) => Preset): (options: O) => Preset {
   return build;
 }
 
 /**
- * A preset with everything it extends. Children win: an adapter for the same single port, or a plugin of the same name, replaces the
- * parent's; adapters of a many-port are added to the parent's; what it says of a surface replaces what the parent said of it. Throws a
- * sentence where it leaves out what the parent does not have: a misspelt name must not leave an area switched on.
+ * Merges a preset with all presets that it extends. Children win: an adapter for the same single port, or a plugin of the same
+ * name, replaces the parent's. Adapters of a many-port are added to the parent's. Surface options replace the parent's options of
+ * the same surface. Throws a sentence if `without` names a part that the parent does not have: a misspelled name must not leave
+ * an area enabled.
  */
 export function flattenPreset(preset: Preset): FlatPreset {
   const base = withoutParts(
     preset,
-    preset.extends ? flattenPreset(preset.extends) : { name: "", adapters: [], plugins: [], surfaces: {} },
+    preset.extends ? flattenPreset(preset.extends) : { name: "", adapters: [], plugins: [], surfaces: {}, without: [] },
   );
   const adapters = preset.adapters ?? [];
   const plugins = preset.plugins ?? [];
@@ -44,13 +46,24 @@ export function flattenPreset(preset: Preset): FlatPreset {
     ],
     plugins: [...base.plugins.filter((old) => !plugins.some((own) => own.name === old.name)), ...plugins],
     surfaces: { ...base.surfaces, ...preset.surfaces },
+    without: base.without,
   };
 }
 
-type FlatPreset = Required<Omit<Preset, "extends" | "without">>;
+/** A preset that extends no other. `without` then holds names of adapters that its plugins would bring along. */
+export type FlatPreset = Required<Omit<Preset, "extends">>;
+
+/** All adapters of an app: the preset's own, and those that its plugins bring along. */
+export function allAdapters({ adapters, plugins, without }: FlatPreset): readonly Adapter[] {
+  const brought = broughtBy(plugins).filter(
+    (adapter) => !without.includes(adapter.name) && !adapters.some((own) => replaces(own, adapter)),
+  );
+  return [...adapters, ...brought];
+}
 
 function withoutParts({ name, without = [] }: Preset, base: FlatPreset): FlatPreset {
-  const known = [...base.plugins, ...base.adapters].map((part) => part.name);
+  if (without.length === 0) return base;
+  const known = [...base.plugins, ...allAdapters(base)].map((part) => part.name);
   const stranger = without.find((each) => !known.includes(each));
   if (stranger !== undefined) {
     const nearest = nearestWord(stranger, known);
@@ -59,5 +72,10 @@ function withoutParts({ name, without = [] }: Preset, base: FlatPreset): FlatPre
     );
   }
   const stays = (part: { readonly name: string }) => !without.includes(part.name);
-  return { ...base, adapters: base.adapters.filter(stays), plugins: base.plugins.filter(stays) };
+  return {
+    ...base,
+    adapters: base.adapters.filter(stays),
+    plugins: base.plugins.filter(stays),
+    without: [...base.without, ...without],
+  };
 }

@@ -2,8 +2,8 @@ import type { Clock } from "./ports/clock.ts";
 import type { Scope } from "./scope.ts";
 
 /**
- * Does `work` again and again, `everyMs` after it was last done and for the first time after `firstMs` (default: `everyMs`), until the scope
- * closes: then it gets an aborted signal, and closing waits for it. `work` deals with its own failures.
+ * Runs `work` repeatedly: for the first time after `firstMs` (default: `everyMs`), then `everyMs` after each run has ended, until
+ * the scope closes. Its signal then aborts, and closing waits for it. `work` handles its own failures.
  */
 export function repeatUntilClosed(
   scope: Scope,

@@ -7,25 +7,26 @@ import type { RequestTrace } from "./ports/telemetry.ts";
 
 export type Schema = GenericSchema<any, any>;
 
-/** Everything the outside may know about one endpoint. Pure data: no handler, no server import. */
+/** The public description of one endpoint. Pure data: no handler, no server import. */
 export interface RouteContract extends ContractDefaults {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** `:name` takes one segment. */
+  /** `:name` matches one segment. */
   readonly path: `/${string}`;
   readonly summary: string;
   readonly params?: Schema;
-  /** Of single values; a parameter that comes twice is an array of strings for the schema to refuse or take. */
+  /** Schema of single values. A parameter that occurs twice is an array of strings, which the schema accepts or refuses. */
   readonly query?: Schema;
   /** A JSON body. Exchange routes read their body themselves and declare it for the documents only. */
   readonly body?: Schema;
   /**
-   * What the handler gets of its `body`; default `json`: parsed with the schema. With `text` the body's text as it came, `""` where there is
-   * none and undefined where it is no UTF-8, for areas that must look at more than the head before anybody is told what is wrong with the
-   * body; `parseJsonBody` does the rest.
-   * With `stream` a StreamedBody, for uploads: only the head was looked at, `body` may be left out, and `accepts` names the media types.
+   * The form in which the handler gets its `body`. `json` (default): parsed with the schema. `text`: the body's text, unchanged;
+   * `""` without a body, and undefined for invalid UTF-8. It is for areas that must check more than the head before they report
+   * an error of the body; `parseJsonBody` does the rest.
+   * `stream`: a StreamedBody, for uploads. Only the head was checked, `body` may be left out, and `accepts` names the media
+   * types.
    */
   readonly bodyAs?: "json" | "text" | "stream";
-  /** Accepted media types of the body; default: `application/json` where there is a body. */
+  /** Accepted media types of the body. Default: `application/json` if there is a body. */
   readonly accepts?: readonly string[];
   /** Bytes; default 1 MiB. */
   readonly bodyLimit?: number;
@@ -33,9 +34,9 @@ export interface RouteContract extends ContractDefaults {
   readonly errors?: ErrorCatalogue;
 }
 
-/** What all routes of one contract share; a route may override each. */
+/** Properties that all routes of one contract share. A route may override each. */
 export interface ContractDefaults {
-  /** The address the route stands on: `proxy`, `workflow`, `agent`, or one of a third party's own. */
+  /** The surface of the route: `proxy`, `workflow`, `agent`, or a third party's own. */
   readonly surface: string;
   /** Names one of the plugin's guards. No default on purpose: `"open"` must be written down. */
   readonly auth: string;
@@ -52,27 +53,28 @@ export type Success =
 
 export type Events = Readonly<Record<string, Schema>>;
 
-/** What a route answers when all went well. */
+/** The kinds of successful answers of a route. */
 export const reply = {
   /** The handler returns the value, or `JsonPieces` of it; it is sent as JSON. */
   json: <S extends Schema>(schema: S, status = 200) => ({ kind: "json", status, schema }) as const,
   /** The handler returns nothing: 204. */
   empty: () => ({ kind: "empty", status: 204 }) as const,
   /**
-   * The handler yields events; they are sent as server-sent events, and after 15 seconds of silence a comment that readers pass over. When
-   * the service stops, the stream ends and `signal` aborts. What it throws before it returns its iterable is an ordinary error
-   * answer; what the iterable throws later is sent as an event `error`, in the contract's envelope, and then the stream breaks.
+   * The handler yields events. They are sent as server-sent events; after 15 seconds of silence, a comment that readers ignore is
+   * sent. When the service stops, the stream ends and `signal` aborts. An error before the handler returns its iterable is an
+   * ordinary error answer. A later error of the iterable is sent as an event `error`, in the contract's envelope, and then the
+   * stream breaks.
    */
   events: <E extends Events>(events: E) => ({ kind: "events", status: 200, events }) as const,
   /** The handler returns a `Response`. */
   bytes: (status = 200) => ({ kind: "bytes", status }) as const,
-  /** The handler reads the body and writes the answer itself, as streams, with nothing in between: for routes that move bytes fast. */
+  /** The handler reads the body and writes the answer itself, directly as streams. For routes that transfer bytes fast. */
   exchange: (mediaTypes: readonly string[], status = 200) => ({ kind: "exchange", status, mediaTypes }) as const,
 };
 
 type RouteBody = Omit<RouteContract, keyof ContractDefaults> & Partial<ContractDefaults>;
 
-/** Declare what an area offers to the outside. Routes take surface, auth, envelope and faults from `defaults`. */
+/** Declare the public routes of an area. Routes inherit surface, auth, envelope and faults from `defaults`. */
 export function defineContract<const D extends ContractDefaults, const R extends Readonly<Record<string, RouteBody>>>(
   defaults: D,
   routes: R,
@@ -80,24 +82,25 @@ export function defineContract<const D extends ContractDefaults, const R extends
   return Object.fromEntries(Object.entries(routes).map(([key, route]) => [key, { ...defaults, ...route }])) as never;
 }
 
+/** Routes by their keys. */
 export type Contract = Readonly<Record<string, RouteContract>>;
 
-/** What a guard may look at: the head of a request, and nothing that would have to be waited for. */
+/** The input of a guard: the head of a request, which is available without waiting. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
   /** `""` or with its leading `?`. */
   readonly search: string;
   readonly params: Readonly<Record<string, string>>;
-  /** By lowercase name; a header that came several times is joined with `, `. */
+  /** By lowercase name. A header that occurs several times is joined with `, `. */
   header(name: string): string | undefined;
 }
 
-/** Reads one credential and answers who holds it, or throws one of the area's errors. */
+/** Reads one credential and returns its holder, or throws one of the area's errors. */
 export type Guard<W = unknown> = (head: RequestHead, signal: AbortSignal) => W | Promise<W>;
 export type Guards = Readonly<Record<string, Guard>>;
 
-/** Whom the guard of this route let in; undefined on open routes. */
+/** The caller as the guard of this route returned it; undefined on open routes. */
 export type Who<G extends Guards, C extends RouteContract> = C["auth"] extends "open"
   ? undefined
   : C["auth"] extends keyof G
@@ -108,16 +111,17 @@ export type Who<G extends Guards, C extends RouteContract> = C["auth"] extends "
 export interface Exchange {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: Readable;
-  /** Send the head; what is returned takes the body and must be ended. Throws when called twice. */
+  /** Send the head. Write the body to the returned stream, and end it. Throws when called twice. */
   respond(status: number, headers: Readonly<Record<string, string | readonly string[]>>): Writable;
 }
 
 type Out<S> = S extends Schema ? InferOutput<S> : undefined;
 
+/** The input of a handler: the request, parsed by the route's contract. */
 export interface RouteInput<C extends RouteContract, W = unknown> {
   readonly params: Out<C["params"]>;
   readonly query: Out<C["query"]>;
-  /** Parsed, or text or a stream where the contract's `bodyAs` says so; undefined on exchange routes, which read `exchange.body`. */
+  /** Parsed, or text or a stream if the contract's `bodyAs` says so. Undefined on exchange routes, which read `exchange.body`. */
   readonly body: C["success"] extends { kind: "exchange" }
     ? undefined
     : C extends { bodyAs: "stream" }
@@ -127,26 +131,29 @@ export interface RouteInput<C extends RouteContract, W = unknown> {
         : Out<C["body"]>;
   readonly head: RequestHead;
   readonly who: W;
-  /** Aborts when the caller goes away. */
+  /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
-  /** Where the handler notes what the request's log line and span should say. */
+  /** Adds facts to the request's log line and span. */
   readonly trace: RequestTrace;
-  /** The only errors this route may throw: those its contract declares. */
+  /** The errors that the contract of this route declares. It may throw no others. */
   readonly fail: C["errors"] extends ErrorCatalogue ? C["errors"] : {};
-  /** The only events this route may send: those its contract declares. */
+  /** The events that the contract of this route declares. It may send no others. */
   readonly say: C["success"] extends { kind: "events"; events: infer E extends Events } ? Say<E> : {};
   /** The whole request, on `bytes` routes. */
   readonly request: C["success"] extends { kind: "bytes" } ? Request : undefined;
   readonly exchange: C["success"] extends { kind: "exchange" } ? Exchange : undefined;
 }
 
+/** One event of a stream: its name, with data for its schema. */
 export type EventOf<E extends Events> = {
   [K in keyof E & string]: { readonly event: K; readonly data: InferInput<E[K]> };
 }[keyof E & string];
+/** Makes the events of a stream: one function per name. */
 export type Say<E extends Events> = {
   readonly [K in keyof E & string]: (data: InferInput<E[K]>) => { readonly event: K; readonly data: InferInput<E[K]> };
 };
 
+/** The return type of a handler, by its route's `success`. */
 export type RouteResult<C extends RouteContract> = C["success"] extends { kind: "events"; events: infer E extends Events }
   ? AsyncIterable<EventOf<E>> | Promise<AsyncIterable<EventOf<E>>>
   : C["success"] extends { kind: "json"; schema: infer S extends Schema }
@@ -155,7 +162,8 @@ export type RouteResult<C extends RouteContract> = C["success"] extends { kind: 
       ? Response | Promise<Response>
       : void | Promise<void>;
 
+/** Answers one route. `W` is the result type of the route's guard. */
 export type Handler<C extends RouteContract, W = unknown> = (input: RouteInput<C, W>) => RouteResult<C>;
 
-/** One handler per contract key; a missing or misspelt key does not compile. */
+/** One handler per contract key. A missing or misspelled key does not compile. */
 export type Handlers<C extends Contract, G extends Guards = {}> = { readonly [K in keyof C]: Handler<C[K], Who<G, C[K]>> };

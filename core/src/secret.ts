@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 
 const MASK = "***";
 
-/** A secret value that cannot slip out: printing, logging, or serialising it shows `***`. */
+/** A secret value that is never exposed by accident: printing, logging, or serialising it shows `***`. */
 export class Secret {
   readonly #value: string;
 
@@ -10,7 +10,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself, for the one line that uses it. */
+  /** The value itself, for the line of code that uses it. */
   reveal(): string {
     return this.#value;
   }

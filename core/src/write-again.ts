@@ -3,8 +3,9 @@ import { RecordConflict } from "./ports/records.ts";
 const ATTEMPTS = 50;
 
 /**
- * Optimistic locking over the port `records`: `attempt` reads, decides and writes under the versions that it read, again until nobody else
- * wrote in between. Throws what it throws, and the last RecordConflict when somebody always did.
+ * Optimistic locking over the port `records`. `attempt` reads, decides and writes with the versions that it read. It is repeated
+ * while another caller writes in between. Throws the errors of `attempt`, and the last RecordConflict if every attempt
+ * conflicted.
  */
 export async function writeAgain<T>(attempt: () => Promise<T>): Promise<T> {
   for (let count = 1; ; count++) {

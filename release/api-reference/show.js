@@ -1,9 +1,9 @@
-// The document is a script beside this one, so that the page can be opened from a folder, too, and has nothing to fetch.
+// The document is a script next to this one, so that the page also works when opened from a folder, without any request.
 SwaggerUIBundle({
   spec: globalThis.openapi,
   dom_id: "#reference",
   deepLinking: true,
   defaultModelsExpandDepth: -1,
-  // The service that it describes is somewhere else, and its credentials are no matter of this page.
+  // No requests from this page: the described service runs elsewhere, and the page must not handle its credentials.
   supportedSubmitMethods: [],
 });

@@ -1,6 +1,6 @@
 import { defineAdapter, ports } from "@portico/core";
 
-/** Names that count up, for tests. */
+/** IDs that count up, for tests. */
 export const countedIds = defineAdapter({
   name: "ids/counted",
   port: ports.ids,

@@ -129,14 +129,14 @@ async function withNginx<T>(size: number, use: (nginx: (Server & { path: string 
   }
 }
 
-/** The body of an upload of so many bytes, with a multipart envelope or without. */
+/** The body of an upload with this many bytes, with or without a multipart envelope. */
 async function* bodyOf(isMultipart: boolean): AsyncIterable<Buffer> {
   const chunk = randomBytes(64 * 1024);
   if (isMultipart) {
     yield Buffer.from(
       `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="film.mp4"\r\ncontent-type: video/mp4\r\n\r\n`,
     );
-    // An MP4's first box; what comes behind it nobody looks at.
+    // The first box of an MP4. The rest is not read.
     const head = Buffer.alloc(chunk.length);
     head.write("\0\0\0\x20ftypisom\0\0\x02\0isomiso2avc1mp41", 0, "latin1");
     yield head;

@@ -1,15 +1,17 @@
 /**
  * What the model proxy costs: `npm run bench:proxy`, about three minutes; with `-- --quick` 40 seconds and rougher numbers.
- * Starts its own upstream and measures, in one run, the way straight to it, nginx, a bare node:http + undici pass-through and the
- * proxy, each in a process of its own. docs/performance.md says how to read it.
+ * `-- --beside FOLDER` lets the proxy of another checkout take part. Starts its own upstream and measures, in one run, the way straight to it,
+ * nginx, a bare node:http + undici pass-through and the proxy, each in a process of its own. docs/performance.md says how to read it.
  */
 import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { startWorker } from "./proxy/child.ts";
 import { startField } from "./proxy/contestants.ts";
 import type { LoadJob, LoadResult } from "./proxy/load.ts";
 import { MIXED_CASES, type MixedResult, runMixed } from "./proxy/mixed.ts";
+import { canPin, pin } from "./proxy/pin.ts";
 import { race } from "./proxy/race.ts";
 import { mixedTable, type Race, raceTable, verdicts } from "./proxy/report.ts";
 import { assertSound } from "./proxy/sound.ts";
@@ -18,7 +20,8 @@ import type { Kind } from "./proxy/workload.ts";
 
 const KINDS: readonly Kind[] = ["plain", "stream"];
 const CONCURRENCIES = [1, 32, 256];
-const isQuick = process.argv.includes("--quick");
+const { values: flags } = parseArgs({ options: { quick: { type: "boolean" }, beside: { type: "string" } } });
+const isQuick = flags.quick === true;
 const effort = isQuick
   ? { rounds: 2, ms: 300, warmMs: 300, uploads: 1, quietMs: 300 }
   : { rounds: 5, ms: 650, warmMs: 4000, uploads: 2, quietMs: 1000 };
@@ -26,11 +29,12 @@ const effort = isQuick
 const dir = mkdtempSync(join(tmpdir(), "portico-bench-"));
 const log = openSync(join(dir, "stderr.log"), "a");
 console.log(
-  `node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"}), ${effort.rounds} rounds\n`,
+  `node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"}), ${effort.rounds} rounds, ${canPin ? "contestants on a core of their own" : "all on the same cores"}\n`,
 );
 const load = startWorker<LoadJob, LoadResult>(new URL("./proxy/load.ts", import.meta.url));
 const uploader = startWorker<UploadJob, UploadResult>(new URL("./proxy/upload.ts", import.meta.url));
-const field = await startField(dir, log);
+pin("load", load.pid, uploader.pid, process.pid);
+const field = await startField(dir, log, flags.beside && resolve(flags.beside));
 
 const races: Race[] = [];
 for (const kind of KINDS) {

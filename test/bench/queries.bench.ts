@@ -124,7 +124,7 @@ async function withService(use: (bench: Bench) => Promise<void>, kind: "server" 
     await use({ url: url!, socket });
   } finally {
     socket?.disconnect();
-    // Turns that wait are not what is measured: nobody waits for them.
+    // Waiting turns are not measured, so the server stops without them.
     await server.stop();
     rmSync(dataDir, { recursive: true });
   }

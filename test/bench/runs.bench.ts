@@ -8,7 +8,7 @@ import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { ports } from "@portico/core";
-import { createRuns, type Run } from "@portico/plugins/conversations-runs/runs";
+import { createRuns, type Run } from "../../plugins/src/conversations-runs/runs/runs.ts";
 import { Pool } from "undici";
 import { type AgentService, startAgentService, TOKENS } from "../harness/agent-app.ts";
 

@@ -69,7 +69,7 @@ async function withServer<T>(
     await send({ concurrency: 32, triggers: WARM_UP });
     return await use(send, url);
   } finally {
-    // Events that wait are not what is measured: nobody waits for them.
+    // Waiting events are not measured, so the server stops without them.
     await server.stop();
     rmSync(dataDir, { recursive: true });
   }
@@ -105,7 +105,7 @@ function bareBody(): string {
   return JSON.stringify({ clientRequestId: `event-${sent++}`, payload: PAYLOAD });
 }
 
-/** Resolves when so many runs are there and none executes. */
+/** Resolves when this many runs exist and none executes. */
 async function finished(url: string, runs: number): Promise<void> {
   const headers = { "x-agent-service-token": TOKENS.owner };
   for (;;) {

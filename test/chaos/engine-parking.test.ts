@@ -48,7 +48,7 @@ it(
     });
     expect(wrong).toEqual([]);
   },
-  LIVES * 20_000,
+  40_000 + LIVES * 20_000,
 );
 
 /** Lets a process work until it is killed, some time after it began. */

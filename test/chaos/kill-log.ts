@@ -1,16 +1,14 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Adapter, ports } from "@portico/core";
 import { afterAll, expect, it } from "vitest";
 import { openAdapter } from "../conformance/open-adapter.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "portico-chaos-log-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-const LIVES = process.env.PORTICO_LONG ? 50 : 3;
+const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 
 /**
  * Tests a log and its records after kills. `place` is what `processes/append-until-killed.ts` takes: a path or a connection URL.
@@ -20,12 +18,16 @@ export function survivesKills(
   adapter: Adapter<typeof ports.log>,
   others: readonly [Adapter<typeof ports.records>],
 ): void {
+  // Of this call's own: files that run in one process share this module.
+  const folder = mkdtempSync(join(tmpdir(), "portico-chaos-log-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
   it(
     "has every acknowledged entry after a kill at any instant, without a gap, and each with its record",
     async () => {
       const acknowledged = new Map<string, number>();
       for (let life = 0; life < LIVES; life++) {
-        for (const line of await liveAndDie(place, `life${life}`)) {
+        for (const line of await liveAndDie(place, join(folder, `life${life}`))) {
           const [stream, at] = line.split(" ");
           acknowledged.set(stream!, Number(at));
         }
@@ -48,16 +50,21 @@ export function survivesKills(
       await records.close();
       await log.close();
     },
-    20_000 + LIVES * 2000,
+    60_000 + LIVES * 2000,
   );
 }
 
-/** Lets a process write until it is killed, some time after it began. Answers what it said was there. */
-async function liveAndDie(place: string, life: string): Promise<string[]> {
-  const acknowledgements = join(folder, life);
-  const child = fork(join(import.meta.dirname, "processes/append-until-killed.ts"), [place, life, acknowledgements]);
+/** Lets a process write until it is killed, some time after its first acknowledgement. Answers what it said was there. */
+async function liveAndDie(place: string, acknowledgements: string): Promise<string[]> {
+  const child = fork(join(import.meta.dirname, "processes/append-until-killed.ts"), [
+    place,
+    basename(acknowledgements),
+    acknowledgements,
+  ]);
   const exited = once(child, "exit");
-  child.once("message", () => setTimeout(() => child.kill("SIGKILL"), 100 + Math.random() * 300));
+  const isWriting = () => child.exitCode !== null || (existsSync(acknowledgements) && statSync(acknowledgements).size > 0);
+  while (!isWriting()) await sleep(10);
+  setTimeout(() => child.kill("SIGKILL"), Math.random() * 300);
   expect(await exited).toEqual([null, "SIGKILL"]);
   // A last line without its end was cut short by the kill, and acknowledges nothing.
   return readFileSync(acknowledgements, "utf8").split("\n").slice(0, -1);

@@ -9,7 +9,7 @@ import { afterAll, expect, it } from "vitest";
 import { startBody, TOKENS, withDigest } from "../harness/agent-app.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
 
-const LIVES = process.env.PORTICO_LONG ? 50 : 3;
+const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 /** Submitted over all lives. */
 const QUERIES = 200;
 const WRITERS = 8;
@@ -67,7 +67,7 @@ it(
     expect(found.committed).toBeGreaterThan(0);
     last.child.kill("SIGKILL");
   },
-  LIVES * 20_000,
+  40_000 + LIVES * 20_000,
 );
 
 /** Lets clients submit until the service is killed, some time after it began. */

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
-import type { ports } from "@portico/core";
+import { ports } from "@portico/core";
 import { afterAll, expect, it } from "vitest";
 import { openAdapter } from "../conformance/open-adapter.ts";
 
@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const LIVES = 3;
 
-it("has every acknowledged write after a kill at any instant, and every batch whole", async () => {
+it("has every acknowledged write after a kill at any instant, and every batch whole, and takes no kill for a loss", async () => {
   const path = join(folder, "records.db");
   const acknowledged: string[] = [];
   for (let life = 0; life < LIVES; life++) acknowledged.push(...(await liveAndDie(path, `life${life}`)));
@@ -22,7 +22,9 @@ it("has every acknowledged write after a kill at any instant, and every batch wh
   const { port, close } = await openAdapter(sqliteRecords({ path }));
   const entries = await idsOf(port.collection({ name: "entries", indexes: { life: ["life"] } }));
   const pairs = await idsOf(port.collection({ name: "pairs" }));
+  const losses = await idsOf(port.collection({ name: ports.STORE_LOSSES }));
   await close();
+  expect([...losses]).toEqual([]);
   expect(acknowledged.filter((id) => !entries.has(id))).toEqual([]);
   const batched = [...entries].filter((id) => {
     const [, writer, at] = id.split("-");

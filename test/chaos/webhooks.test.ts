@@ -8,11 +8,11 @@ import { afterAll, expect, it } from "vitest";
 import { TOKENS } from "../harness/agent-app.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
 
-const LIVES = process.env.PORTICO_LONG ? 50 : 3;
+const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 const WRITERS = 8;
 /** Sent in one life at most, so that the last one comes to an end. */
 const PER_LIFE = 150;
-const BURST = process.env.PORTICO_LONG ? 10_000 : 1_500;
+const BURST = process.env.PORTICO_LONG ? 10_000 : 600;
 const CONCURRENCY = 64;
 const MEGABYTE = 1024 * 1024;
 
@@ -36,6 +36,7 @@ it(
       const { child, url } = service;
       const exited = once(child, "exit");
       const over = new AbortController();
+      const firstAccepted = Promise.withResolvers<void>();
       let left = PER_LIFE;
       const writers = Array.from({ length: WRITERS }, async () => {
         while (!over.signal.aborted && left-- > 0) {
@@ -43,10 +44,12 @@ it(
           const attempt = { isAccepted: false };
           sent.set(text, attempt);
           attempt.isAccepted = (await trigger(url, secret, text, over.signal).catch(() => 0)) === 200;
+          if (attempt.isAccepted) firstAccepted.resolve();
           await sleep(Math.random() * 4);
         }
       });
-      setTimeout(() => child.kill("SIGKILL"), 20 + Math.random() * 250);
+      await firstAccepted.promise;
+      setTimeout(() => child.kill("SIGKILL"), Math.random() * 250);
       expect(await exited).toEqual([null, "SIGKILL"]);
       over.abort();
       await Promise.all(writers);
@@ -55,7 +58,7 @@ it(
     const { url, child } = await begin(folder, happened);
     const accepted = [...sent].filter(([, { isAccepted }]) => isAccepted).map(([text]) => text);
     const runs = await settled(url, accepted);
-    expect(accepted.length).toBeGreaterThan(LIVES);
+    expect(accepted.length).toBeGreaterThanOrEqual(LIVES);
     const played = count(readFileSync(happened, "utf8").split("\n").filter(Boolean));
     expect(
       [...played.values()].filter((times) => times > 1),
@@ -84,7 +87,7 @@ it(
     }
     child.kill("SIGKILL");
   },
-  LIVES * 20_000,
+  40_000 + LIVES * 20_000,
 );
 
 it(
@@ -120,7 +123,7 @@ it(
     expect(after - before).toBeLessThan(16 * MEGABYTE);
     child.kill("SIGKILL");
   },
-  30_000 + BURST * 20,
+  60_000 + BURST * 20,
 );
 
 function newFolder(): string {

@@ -13,8 +13,8 @@ import { temporaryFolder } from "../harness/portico-process.ts";
 import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
 
 const MEBIBYTE = 1024 * 1024;
-const WAITING = process.env.PORTICO_LONG ? 1_000 : 300;
-const ITEMS = process.env.PORTICO_LONG ? 10_000 : 3_000;
+const WAITING = process.env.PORTICO_LONG ? 1_000 : 150;
+const ITEMS = process.env.PORTICO_LONG ? 10_000 : 1_500;
 
 const folders: ReturnType<typeof temporaryFolder>[] = [];
 const children: ChildProcess[] = [];
@@ -71,7 +71,7 @@ it(`${WAITING} runs that wait at gates cost no memory beyond their records, surv
   await trigger(WAITING - 50);
   await waiting(service.url, WAITING);
   const after = await settledHeap(service.child);
-  // So many executions with their outputs would be several times that.
+  // The executions with their outputs would need several times this memory.
   expect((after - before) / WAITING).toBeLessThan(4 * 1024);
 
   service.child.kill("SIGKILL");

@@ -14,8 +14,8 @@ import { afterAll, expect, it } from "vitest";
 import { temporaryFolder } from "../harness/portico-process.ts";
 import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
 
-const LIVES = process.env.PORTICO_LONG ? 20 : 3;
-const RUNS = process.env.PORTICO_LONG ? 200 : 40;
+const LIVES = process.env.PORTICO_LONG ? 20 : 2;
+const RUNS = process.env.PORTICO_LONG ? 200 : 30;
 
 const folders: ReturnType<typeof temporaryFolder>[] = [];
 const children: ChildProcess[] = [];

@@ -1,12 +1,15 @@
 import { echoAgentEngine } from "@portico/adapters/agent-engines/echo";
 import { loopAgentEngine, type LoopOptions } from "@portico/adapters/agent-engines/loop";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type ports, Secret } from "@portico/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { chatEvents, messagesEvents } from "../harness/stream-scripts.ts";
+import { answerEvents } from "../harness/answer-events.ts";
 import { type FakeUpstream, startFakeUpstream } from "../harness/fake-upstream.ts";
 import { CUT, events, json, type Step } from "../harness/upstream-answers.ts";
 import { agentEngineConformance, rememberedContext } from "./agent-engines.ts";
@@ -19,23 +22,23 @@ beforeAll(async () => {
 });
 afterAll(() => upstream.close());
 
-const provider = (protocol: ports.ModelProtocol) => {
+const provider = (protocol: ports.ModelProtocol, dialect: Partial<ports.ChatDialect> = {}) => {
   const options = { id: "main", type: "test", baseUrl: upstream.baseUrl, credential: new Secret(KEY), models: ["echo-large"] };
-  return protocol === "messages" ? messagesHttp(options) : chatHttp(options);
+  return protocol === "messages" ? messagesHttp(options) : chatHttp({ ...options, dialect });
 };
 const protocols: readonly ports.ModelProtocol[] = ["messages", "chat-completions"];
 
 agentEngineConformance("echo", () => ({ adapter: echoAgentEngine({}), others: [] }));
 agentEngineConformance("loop, with the offline provider", () => ({
   adapter: loopAgentEngine({}),
-  others: [demo({}), systemClock()],
+  others: [demo({}), systemClock(), memoryTelemetry({})],
   turn: { provider: "demo", model: "demo" },
   prompt: "Say something longer about the weather, the sea and the mountains in between",
 }));
 for (const protocol of protocols) {
   agentEngineConformance(`loop, with a provider of ${protocol}`, () => ({
     adapter: loopAgentEngine({}),
-    others: [provider(protocol), systemClock()],
+    others: [provider(protocol), systemClock(), memoryTelemetry({})],
     turn: { provider: "main", model: "echo-large" },
   }));
 }
@@ -52,7 +55,8 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     requiresConfirmation: false,
     idempotent: false,
   });
-  const open = async (options: LoopOptions = {}) => openAdapter(loopAgentEngine(options), [provider(protocol), systemClock()]);
+  const open = async (options: LoopOptions = {}) =>
+    openAdapter(loopAgentEngine(options), [provider(protocol), systemClock(), memoryTelemetry({})]);
   const turnOf = (text: string, more: Partial<ports.AgentTurn> = {}): ports.AgentTurn => ({
     agentId: "agent",
     agent: { name: "Agent", engine: "loop", tools: [], skills: [], core: false, instructions: "Be brief." },
@@ -75,6 +79,8 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     }
   };
   const body = async (number: number) => JSON.parse((await (await upstream.request(number)).bytes()).toString()) as any;
+  const overloadedError = JSON.stringify({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } });
+  const overloaded = protocol === "messages" ? `event: error\ndata: ${overloadedError}\n\n` : `data: ${overloadedError}\n\n`;
   const script = (said: string): Step[] => (protocol === "messages" ? messagesEvents(said) : chatEvents(said));
 
   it("asks with the agent's instructions, model, tools and history, and with the provider's credential alone", async () => {
@@ -141,7 +147,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
           : context.step(name, work),
     };
     const outcome = await run(turnOf(`look {"of":"a"}`, { tools: [tool("look")] }), interrupted);
-    expect(outcome.output).toContain("nobody knows whether it took effect");
+    expect(outcome.output).toContain("it is unknown whether the tool took effect");
   });
 
   it("stops after maxTurns model calls, with the results of the last ones", async () => {
@@ -213,9 +219,37 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     const whole = script("one two three four five six");
     upstream.answerNext(events([...whole.slice(0, 5), CUT]));
     const { context, said } = rememberedContext(new Map());
-    await expect(run(turnOf("hello"), context)).rejects.toMatchObject({ name: "ModelUnreachable" });
+    await expect(run(turnOf("hello"), context)).rejects.toMatchObject({ name: "AnswerBroken" });
     expect(said.length).toBeGreaterThan(0);
     expect(upstream.requests.length).toBe(1);
+  });
+
+  it.each<[string, () => Step[]]>([
+    ["ends before its protocol's end", () => []],
+    ["is cut", () => [CUT]],
+    ["tells that the provider is overloaded", () => [overloaded]],
+  ])("asks again where an answer of which nothing was said %s", async (_what, end) => {
+    // Its first event says nothing yet.
+    upstream.answerNext(events([script("x")[0]!, ...end()]));
+    const clock = createManualClock();
+    const { port, close } = await openAdapter(loopAgentEngine({}), [
+      provider(protocol),
+      manualClock({ clock }),
+      memoryTelemetry({}),
+    ]);
+    const running = port.run(turnOf("hello"), rememberedContext(new Map()).context);
+    await untilSettled(running, () => clock.advance(1000));
+    expect((await running).output).toBe("echo: hello");
+    expect(upstream.requests.length).toBe(2);
+    await close();
+  });
+
+  it("names an overload that the provider tells in the middle of its answer, and does not say anything twice", async () => {
+    upstream.answerNext(events([...script("one two three four five six").slice(0, 5), overloaded]));
+    const { context, said } = rememberedContext(new Map());
+    const failed = await run(turnOf("hello"), context).catch((error: unknown) => error as Error);
+    expect(failed).toMatchObject({ name: "ModelOverloaded", message: expect.stringContaining("overloaded_error: Overloaded") });
+    expect([said.length > 0, upstream.requests.length]).toEqual([true, 1]);
   });
 
   it("aborts the call at the provider when the turn aborts", async () => {
@@ -228,9 +262,38 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
   });
 });
 
+/** Do something again and again until a promise has settled, however it does. */
+async function untilSettled(promise: Promise<unknown>, again: () => Promise<unknown>): Promise<void> {
+  let isSettled = false;
+  const settled = () => void (isSettled = true);
+  void promise.then(settled, settled);
+  while (!isSettled) await again();
+}
+
 describe("the loop and thinking", () => {
+  beforeEach(() => upstream.reset());
+
+  const look: ports.TurnTool = {
+    ...{ id: "look", name: "look", description: "", inputSchema: { type: "object" } },
+    ...{ riskLevel: "low", requiresConfirmation: false, idempotent: true },
+  };
+  const play = async (adapter: ReturnType<typeof provider>, history: readonly ports.ConversationMessage[] = []) => {
+    const { port, close } = await openAdapter(loopAgentEngine({}), [adapter, systemClock(), memoryTelemetry({})]);
+    const { context, said } = rememberedContext(new Map(), {
+      callTool: async () => ({ content: [{ type: "text", text: "seen" }], isError: false }),
+    });
+    const agent = { name: "A", engine: "loop", tools: [], skills: [], core: false };
+    const input = [{ type: "text" as const, text: "go" }];
+    const asked = { agentId: "a", agent, provider: "main", model: "echo-large", input, tools: [look], maxTurns: 3, caller: {} };
+    const outcome = await port.run({ ...asked, history }, context);
+    await close();
+    return { outcome, said };
+  };
+  const sent = async (number: number) =>
+    JSON.parse((await (await upstream.request(number)).bytes()).toString()).messages as any[];
+  const thinks = { thinking: "let me see", calls: [{ id: "call_1", name: "look", input: {} }] };
+
   it("gives signed and redacted thinking back to the model that made it, unchanged", async () => {
-    upstream.reset();
     const block = (index: number, start: object, ...deltas: object[]) => [
       `event: content_block_start\ndata: ${JSON.stringify({ type: "content_block_start", index, content_block: start })}\n\n`,
       ...deltas.map(
@@ -239,7 +302,6 @@ describe("the loop and thinking", () => {
       `event: content_block_stop\ndata: ${JSON.stringify({ type: "content_block_stop", index })}\n\n`,
     ];
     const [first, ...rest] = messagesEvents("done");
-    const end = rest.slice(-2);
     upstream.answerNext(
       events([
         first!,
@@ -255,34 +317,49 @@ describe("the loop and thinking", () => {
           { type: "tool_use", id: "call_1", name: "look", input: {} },
           { type: "input_json_delta", partial_json: '{"of":"a"}' },
         ),
-        ...end,
+        ...rest.slice(-2),
       ]),
     );
-    const { port, close } = await openAdapter(loopAgentEngine({}), [provider("messages"), systemClock()]);
-    const look = {
-      id: "look",
-      name: "look",
-      description: "",
-      inputSchema: { type: "object" },
-      riskLevel: "low",
-      requiresConfirmation: false,
-      idempotent: true,
-    } as const;
-    const { context, said } = rememberedContext(new Map(), {
-      callTool: async () => ({ content: [{ type: "text", text: "seen" }], isError: false }),
-    });
-    const agent = { name: "A", engine: "loop", tools: [], skills: [], core: false };
-    const input = [{ type: "text" as const, text: "go" }];
-    await port.run(
-      { agentId: "a", agent, provider: "main", model: "echo-large", history: [], input, tools: [look], maxTurns: 3, caller: {} },
-      context,
-    );
-    await close();
+    const { said } = await play(provider("messages"));
     expect(said[0]).toEqual({ type: "thinking", delta: "let me see" });
-    const sent = JSON.parse((await (await upstream.request(2)).bytes()).toString()) as any;
-    expect(sent.messages[1].content.slice(0, 2)).toEqual([
+    expect((await sent(2))[1].content.slice(0, 2)).toEqual([
       { type: "thinking", thinking: "let me see", signature: "sig-1" },
       { type: "redacted_thinking", data: "opaque" },
     ]);
+  });
+
+  it("gives Chat Completions its reasoning back as reasoning_content within the turn, and not in later ones", async () => {
+    upstream.answerNext(events(answerEvents("chat-completions", thinks)));
+    const { outcome } = await play(provider("chat-completions"));
+    expect((await sent(2))[1]).toMatchObject({ role: "assistant", reasoning_content: "let me see", tool_calls: [{}] });
+    await play(provider("chat-completions"), [{ role: "user", parts: [{ type: "text", text: "go" }] }, ...outcome.messages]);
+    expect(JSON.stringify(await sent(3))).not.toContain("let me see");
+  });
+
+  it("sends no reasoning_content where the provider's dialect takes none, and no stream_options where it takes none", async () => {
+    upstream.answerNext(events(answerEvents("chat-completions", thinks)));
+    await play(provider("chat-completions", { reasoningContent: false, streamOptions: false }));
+    const body = (await (await upstream.request(2)).bytes()).toString();
+    expect(body).toContain("call_1");
+    expect(body).not.toMatch(/let me see|stream_options/);
+  });
+
+  it("gives thinking to no other model than the one that made it", async () => {
+    const made = (by: string) => ({ type: "thinking" as const, text: `by ${by}`, signature: "c2lnbmVk" });
+    const history: ports.ConversationMessage[] = [
+      { role: "user", parts: [{ type: "text", text: "earlier" }] },
+      {
+        role: "assistant",
+        parts: [
+          { ...made("this"), provider: "main", model: "echo-large" },
+          { ...made("another provider"), provider: "other", model: "echo-large" },
+          { ...made("another model"), provider: "main", model: "echo-small" },
+          { type: "text", text: "I said" },
+        ],
+      },
+    ];
+    await play(provider("messages"), history);
+    const { content } = (await sent(1))[1];
+    expect(content.map(({ thinking, text }: any) => thinking ?? text)).toEqual(["by this", "I said"]);
   });
 });

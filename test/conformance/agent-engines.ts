@@ -2,6 +2,7 @@ import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface AgentEngineUnderTest {
   readonly adapter: Adapter<typeof ports.agentEngines>;
   readonly others: readonly Adapter[];

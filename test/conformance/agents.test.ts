@@ -115,7 +115,7 @@ describe.skipIf(!hasGit)("an agent's git state", () => {
   const later = async () => {
     await clock.advance(6000);
     await state();
-    await vi.waitFor(async () => expect((await state())?.syncStatus).not.toBe("unknown"), { timeout: 15_000 });
+    await vi.waitFor(async () => expect((await state())?.syncStatus).not.toBe("unknown"), { timeout: 30_000 });
     return state();
   };
   const commit = (cwd: string, text: string) => {
@@ -149,17 +149,17 @@ describe.skipIf(!hasGit)("an agent's git state", () => {
     expect(await later()).toMatchObject({ syncStatus: "synced" });
     commit(own, "two");
     await clock.advance(6000);
-    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("ahead"), { timeout: 15_000 });
+    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("ahead"), { timeout: 30_000 });
     git(own, "push", "-q");
     git(folder, "clone", "-q", remote, other);
     commit(other, "three");
     git(other, "push", "-q");
     git(own, "fetch", "-q");
     await clock.advance(6000);
-    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("behind"), { timeout: 15_000 });
+    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("behind"), { timeout: 30_000 });
     commit(own, "four");
     await clock.advance(6000);
-    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("diverged"), { timeout: 15_000 });
+    await vi.waitFor(async () => expect((await state())?.syncStatus).toBe("diverged"), { timeout: 30_000 });
   });
 
   it("is known in a worktree, whose repository lies elsewhere", async () => {

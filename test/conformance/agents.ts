@@ -2,6 +2,7 @@ import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface AgentsUnderTest {
   /** Has no agent yet. */
   readonly adapter: Adapter<typeof ports.agents>;
@@ -27,7 +28,7 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
 
     const write = (id: string, value: object) => made.edit(id, JSON.stringify(value));
     /** Changes that another program makes are seen soon. */
-    const soon = (holds: () => unknown) => vi.waitFor(holds, { timeout: 15_000, interval: 20 });
+    const soon = (holds: () => unknown) => vi.waitFor(holds, { timeout: 30_000, interval: 20 });
 
     it("has none where there is none", async () => {
       expect(await agents.list()).toEqual([]);
@@ -48,6 +49,7 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
         provider: "main",
         model: "m-large",
         instructions: "Be brief.",
+        onMaxTokens: "continue",
         tools: ["SendUserMessage", "files/read"],
         skills: ["skills/a.md"],
         heartbeat: { enabled: true, everyMs: 60_000, prompt: "Look around." },

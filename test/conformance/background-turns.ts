@@ -2,6 +2,7 @@ import { type Adapter, defineAdapter, definePort, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface BackgroundTurnsSubject {
   /**
    * Plays a turn by delivering its prompt as a text and saying it, too. Fails at the prompt `fail`; at `wait` it says and delivers nothing,
@@ -66,13 +67,13 @@ export function backgroundTurnsConformance(
         const status = await engine.status(workId);
         expect(status?.state).toBe("completed");
         return status!.output;
-      }, 10_000);
+      }, 30_000);
     const page = async (offset = 0, limit = 100, agentId = "helper") => {
       const { items, total } = await turns.deliveries(agentId, { offset, limit, signal });
       return { items: await Array.fromAsync(items), total };
     };
     const delivered = (count: number, agentId = "helper") =>
-      vi.waitFor(async () => expect((await page(0, 100, agentId)).total).toBe(count), 10_000);
+      vi.waitFor(async () => expect((await page(0, 100, agentId)).total).toBe(count), 30_000);
 
     it("plays an accepted turn, and lists what it delivers with its run and origin", async () => {
       const { runId } = await start("Good morning");

@@ -13,13 +13,14 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { open as openFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { fileBlobs } from "@portico/adapters/blobs/files";
-import { ports } from "@portico/core";
+import { findStoreTooNew, ports } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
@@ -49,7 +50,7 @@ describe("blobs/files", () => {
   /** Files that are not yet what they will be, of whomever. */
   const unfinished = (): string[] =>
     readdirSync(join(dir, ".tmp"), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name !== "lock")
+      .filter((entry) => entry.isFile() && !["lock", ".format"].includes(entry.name))
       .map((entry) => join(entry.parentPath, entry.name));
 
   it("keeps each blob in a file of its key's name that only its owner can read", async () => {
@@ -59,6 +60,42 @@ describe("blobs/files", () => {
       const path = join(entry.parentPath, entry.name);
       expect([path, modeOf(path)]).toEqual([path, entry.isDirectory() ? 0o700 : 0o600]);
     }
+  });
+
+  it.each(["replaced", "absent"])("gives a file its name when its bytes are on the disk, and not before (%s)", async (kind) => {
+    const place = join(dir, "a/b");
+    if (kind === "replaced") await put("a/b", "before");
+    const handle = await openFile(join(folder, "any"), "w");
+    const Handle = Object.getPrototypeOf(handle) as { sync(this: typeof handle): Promise<void> };
+    await handle.close();
+    const { sync } = Handle;
+    const synced: string[] = [];
+    Handle.sync = async function (this: typeof handle) {
+      const isNamed = existsSync(place) && readFileSync(place, "utf8") === "bytes";
+      synced.push(`${(await this.stat()).isFile() ? "bytes" : "folder"} ${isNamed ? "named" : "unnamed"}`);
+      await sync.call(this);
+    };
+    try {
+      await put("a/b", "bytes", { ifAbsent: kind === "absent" });
+    } finally {
+      Handle.sync = sync;
+    }
+    expect(synced.filter((what) => what.startsWith("bytes"))).toEqual(["bytes unnamed"]);
+    expect(synced.at(-1)).toBe("folder named");
+  });
+
+  it("has a format, and refuses a folder of a newer one", async () => {
+    const mark = join(dir, ".format");
+    expect(readFileSync(mark, "utf8")).toBe("1\n");
+    await put("a", "x");
+    writeFileSync(mark, "2\n");
+    const error: unknown = await openAdapter(fileBlobs({ dir })).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ports.BlobsUnavailable);
+    expect(findStoreTooNew(error)?.message).toContain("it has format 2");
+    expect([readFileSync(mark, "utf8"), await keys()]).toEqual(["2\n", ["a"]]);
+    rmSync(mark);
+    await (await openAdapter(fileBlobs({ dir }))).close();
+    expect(readFileSync(mark, "utf8")).toBe("1\n");
   });
 
   it("leaves nothing unfinished behind, whatever goes wrong", async () => {

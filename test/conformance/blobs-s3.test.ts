@@ -9,7 +9,7 @@ import { inspect } from "node:util";
 import { type S3BlobsOptions, s3Blobs } from "@portico/adapters/blobs/s3";
 import { createStoreAddress } from "@portico/adapters/blobs/s3/store-address";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
-import { ports, Secret } from "@portico/core";
+import { findStoreTooNew, ports, Secret } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createGate } from "../harness/gate.ts";
 import type { S3Bucket } from "../harness/s3-bucket.ts";
@@ -47,7 +47,7 @@ describe("blobs/s3", () => {
   const read = async (key: string, range: ports.OpenBlobOptions = {}): Promise<Buffer> =>
     buffer((await blobs.open(key, range))!.stream);
   const asked = (): string[] => store.requests.map(({ operation }) => operation);
-  /** The first so many requests of that operation come to grief. */
+  /** The first requests of this operation fail. */
   const harm = (operation: string, mishap: S3Mishap, times = 1): void => {
     let left = times;
     store.mishap = (request) => (request.operation === operation && left-- > 0 ? mishap : undefined);
@@ -93,7 +93,7 @@ describe("blobs/s3", () => {
         blobs = opened.port;
       });
 
-      /** Gives so many bytes, counts what was asked for, and goes on, breaks or ends when it is told to. */
+      /** Gives this many bytes, counts the requests, and continues, breaks or ends on command. */
       const counted = (bytes: number, then: Promise<void> = Promise.resolve()) => {
         const source = { asked: 0, bytes: generate() };
         return source;
@@ -105,7 +105,7 @@ describe("blobs/s3", () => {
           await then;
         }
       };
-      /** Resolves when nobody asks for anything any more. */
+      /** Resolves when no more bytes are requested. */
       const stillness = async (sources: readonly { readonly asked: number }[]): Promise<number> => {
         const asked = () => sources.reduce((sum, source) => sum + source.asked, 0);
         for (let before = -1; before !== asked();) {
@@ -496,6 +496,17 @@ describe("blobs/s3", () => {
   });
 
   describe("opening", () => {
+    it("refuses a bucket in which a newer version wrote", async () => {
+      await put("format-3", Buffer.of());
+      const object = bucket.objects.get("blobs/format-3")!;
+      bucket.objects.set("blobs/.format-3", object);
+      const error: unknown = await open().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(ports.BlobsUnavailable);
+      expect(findStoreTooNew(error)?.message).toContain("it has format 3");
+      bucket.objects.delete("blobs/.format-3");
+      await (await open()).close();
+    });
+
     it("fails where there is no such bucket, or where the key is another", async () => {
       await expect(open({ bucket: "nowhere" })).rejects.toMatchObject({
         name: "BlobsUnavailable",

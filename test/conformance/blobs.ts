@@ -7,12 +7,14 @@ import { type Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface BlobsUnderTest {
   readonly adapter: Adapter<typeof ports.blobs>;
   /** What the adapter needs beside. */
   readonly others?: readonly Adapter[];
 }
 
+/** Options of `blobsConformance`. */
 export interface BlobsConformanceOptions {
   /** Whether a second adapter over the same place, opened with the same `BlobsUnderTest`, sees the first one's blobs. Default: false. */
   readonly shared?: boolean;

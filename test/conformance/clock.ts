@@ -2,12 +2,14 @@ import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface ClockUnderTest {
   readonly adapter: Adapter<typeof ports.clock>;
   /** Resolves when `ms` milliseconds of this clock have passed and everything that fell due has run. */
   pass(ms: number): Promise<void>;
 }
 
+/** Options of `clockConformance`. */
 export interface ClockConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];

@@ -101,7 +101,7 @@ describe("documents/unstorage, a folder", () => {
     await documents.watch((changed) => names.push(changed));
     return names;
   };
-  const soon = (holds: () => unknown): Promise<unknown> => vi.waitFor(holds, { timeout: 15_000, interval: 20 });
+  const soon = (holds: () => unknown): Promise<unknown> => vi.waitFor(holds, { timeout: 30_000, interval: 20 });
   const refused = (call: Promise<unknown>) => expect(call).rejects.toBeInstanceOf(ports.DocumentsUnavailable);
 
   it("is empty and readable where there is no folder, and makes it for the first document", async () => {

@@ -2,6 +2,7 @@ import { type Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface DocumentsUnderTest {
   /** Holds no document yet. */
   readonly adapter: Adapter<typeof ports.documents>;
@@ -11,6 +12,7 @@ export interface DocumentsUnderTest {
   readonly spoil?: (name: string, bytes: Uint8Array) => unknown;
 }
 
+/** Options of `documentsConformance`. */
 export interface DocumentsConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];
@@ -37,7 +39,7 @@ export function documentsConformance(
       const names: string[] = [];
       return { names, stop: await documents.watch((changed) => names.push(changed)) };
     };
-    const soon = (holds: () => unknown): Promise<unknown> => vi.waitFor(holds, { timeout: 15_000, interval: 20 });
+    const soon = (holds: () => unknown): Promise<unknown> => vi.waitFor(holds, { timeout: 30_000, interval: 20 });
 
     describe("read and write", () => {
       it("has an id that tells it from other sources", () => expect(documents.id).toMatch(/./));

@@ -278,7 +278,7 @@ export function engineDurability(
       await rival.pass(durable.leaseMs - 1);
       await settled();
       expect(ran).toEqual([]);
-      // The rival's own clock has told it: the first one, whose clock stands still, has given no sign of life.
+      // The rival's own clock has advanced. The clock of the first process has not, so that process renewed no lease.
       await rival.pass(2);
       await rival.ended("one");
       expect(ran).toEqual(["one"]);

@@ -122,7 +122,7 @@ async function outcomeOf(parkAfterMs: number, work: readonly Deed[], events: rea
   }
   const status = await engine.status("one");
   await close();
-  // Which of several steps that begin at once is first, is nobody's promise.
+  // The order of steps that begin at once is not guaranteed.
   ran.sort();
   // Of what is not over, the one says that it executes, and the other that it waits.
   const state = status?.endedAt === undefined ? "open" : status.state;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { type Adapter, createApp, ports } from "@portico/core";
 
 /** One process of an engine's, as far as its suite can tell. */
@@ -7,6 +7,14 @@ export interface EngineUnderTest {
   readonly adapters: readonly Adapter[];
   /** Resolves when `ms` milliseconds of that clock have passed and everything that fell due was begun. */
   pass(ms: number): Promise<void>;
+  /** Puts the engine's store out of reach and back, while it is open. */
+  readonly outage?: Outage;
+}
+
+/** A store that cannot be written for a while. */
+export interface Outage {
+  begin(): void;
+  end(): void;
 }
 
 /** What the suite keeps beside the work. */
@@ -42,12 +50,16 @@ export async function openEngine(under: EngineUnderTest, define?: (engine: ports
   };
 }
 
-/** What `look` finds, as soon as it finds something: looked for in every turn of the event loop, until the test's own time is over. */
+/** Looks in as many turns of the event loop follow each other; what takes longer waits for a disk or a process, and needs the processor itself. */
+const LOOKS_AT_ONCE = 100;
+
+/** The first result of `look`, within the test's timeout. */
 export async function found<T>(look: () => T | Promise<T>): Promise<Exclude<T, undefined | null | false | 0>> {
-  for (;;) {
+  for (let looks = 0; ; looks++) {
     const seen = await look();
     if (seen) return seen as Exclude<T, undefined | null | false | 0>;
-    await nextTurn();
+    if (looks < LOOKS_AT_ONCE) await nextTurn();
+    else await sleep(2);
   }
 }
 
@@ -68,6 +80,7 @@ export interface Gate {
   open(): void;
 }
 
+/** A closed gate. */
 export function createGate(): Gate {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { passed: promise, open: resolve };

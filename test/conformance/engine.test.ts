@@ -5,9 +5,10 @@ import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { embeddedEngine, type EmbeddedEngineOptions } from "@portico/adapters/engine/embedded";
 import { memoryEngine } from "@portico/adapters/engine/memory";
 import { memoryRecords } from "@portico/adapters/records/memory";
+import { sqliteStoreOf } from "@portico/adapters/records/sqlite/store";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import type { Adapter } from "@portico/core";
+import type { Adapter, ports } from "@portico/core";
 import { afterAll } from "vitest";
 import { type EngineUnderTest, engineConformance } from "./engine.ts";
 
@@ -19,7 +20,24 @@ const PARK_AFTER_MS = 1000;
 
 function processOf(engine: Adapter, records: Adapter): EngineUnderTest {
   const clock = createManualClock();
-  return { adapters: [engine, records, manualClock({ clock }), memoryTelemetry({})], pass: clock.advance };
+  const [seen, store] = seeing(records);
+  // Reads go on, and writes fail, as on a disk that is full.
+  const write = (isAway: boolean) => sqliteStoreOf(store()!)?.database.exec(`PRAGMA query_only = ${isAway ? "ON" : "OFF"}`);
+  return {
+    adapters: [engine, seen, manualClock({ clock }), memoryTelemetry({})],
+    pass: clock.advance,
+    outage: { begin: () => write(true), end: () => write(false) },
+  };
+}
+
+/** The same adapter, and what it opened last. */
+function seeing(adapter: Adapter): readonly [Adapter, () => ports.Records | undefined] {
+  let opened: ports.Records | undefined;
+  const open: Adapter["spec"]["open"] = async (given, options, scope) => {
+    opened = (await adapter.spec.open(given, options, scope)) as ports.Records;
+    return opened;
+  };
+  return [{ ...adapter, spec: { ...adapter.spec, open } }, () => opened];
 }
 
 engineConformance("memory", () => processOf(memoryEngine({ parkAfterMs: PARK_AFTER_MS }), memoryRecords()), {
@@ -50,6 +68,7 @@ const shared = onOneStore((path, options) => processOf(embeddedEngine(options), 
 engineConformance("embedded, in the file of the records", shared.make, {
   durable: shared.durable,
   parkAfterMs: PARK_AFTER_MS,
+  outages: true,
 });
 
 const apart = onOneStore((path, options) => processOf(embeddedEngine({ ...options, path }), memoryRecords()));

@@ -2,17 +2,21 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DurableEngine, engineDurability } from "./engine-durable.ts";
+import { engineOutages } from "./engine-outages.ts";
 import { engineParking } from "./engine-parking.ts";
 import { createGate, type EngineUnderTest, found, type OpenEngine, openEngine, settled, untilAborted } from "./engine-subject.ts";
 
 export type { DurableEngine } from "./engine-durable.ts";
 export type { EngineUnderTest } from "./engine-subject.ts";
 
+/** Options of `engineConformance`. */
 export interface EngineConformanceOptions {
   /** How further processes meet the same store: then durability, recovery and ownership are tested too. */
   readonly durable?: DurableEngine;
   /** After how many milliseconds of `pass` work that only waits is parked: then that is tested too. */
   readonly parkAfterMs?: number;
+  /** Whether what `make` gives has an `outage`: then work that executes while the store is out of reach is tested too. */
+  readonly outages?: boolean;
 }
 
 const HOUR_MS = 3_600_000;
@@ -26,7 +30,7 @@ const BACKLOG = 700;
 export function engineConformance(
   name: string,
   make: () => EngineUnderTest | Promise<EngineUnderTest>,
-  { durable, parkAfterMs }: EngineConformanceOptions = {},
+  { durable, parkAfterMs, outages = false }: EngineConformanceOptions = {},
 ): void {
   describe(`engine port: ${name}`, () => {
     let opened: OpenEngine;
@@ -100,6 +104,17 @@ export function engineConformance(
         expect(status).toMatchObject({ kind: "kind", state: "completed", attempt: 1 });
         expect(status.output).toStrictEqual({ got: { text, list: [1, null], at: kept }, at: kept });
         expect(ran).toEqual(["one 1"]);
+      });
+
+      it("may take the functions out of its context", async () => {
+        await ready(async ({ step, sleep, waitFor }) => {
+          await sleep("nap", 0);
+          return [await step("first", async () => "done"), await waitFor("word")];
+        });
+        await start("one");
+        await engine.signal("one", "word", "said");
+        await opened.pass(1);
+        expect((await opened.ended("one")).output).toEqual(["done", "said"]);
       });
 
       it("is taken as it was when start was called", async () => {
@@ -215,7 +230,7 @@ export function engineConformance(
         ["an error", () => new TeapotError("short and stout"), "TeapotError: short and stout"],
         ["a text", () => "a text", "Error: a text"],
         ["nothing", () => undefined, "Error: undefined"],
-        ["what cannot be described", () => Object.create(null), "Error: What was thrown cannot be described"],
+        ["what cannot be described", () => Object.create(null), "Error: The thrown value cannot be described"],
       ])("ends as failed, with name and message of %s", async (_what, makeThrown, error) => {
         await ready(async () => {
           throw makeThrown();
@@ -850,6 +865,7 @@ export function engineConformance(
       });
     });
 
+    if (outages) engineOutages(make);
     if (parkAfterMs !== undefined) engineParking(make, parkAfterMs);
     if (durable) engineDurability(make, durable, parkAfterMs);
   });

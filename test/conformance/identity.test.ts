@@ -6,6 +6,9 @@ import { identityConformance } from "./identity.ts";
 import { openAdapter } from "./open-adapter.ts";
 
 identityConformance("tokens", (tokens) => tokenIdentity({ tokens }), { others: [memorySecrets()] });
+identityConformance("tokens that are found at the start", (tokens) => tokenIdentity({ tokens: async () => tokens }), {
+  others: [memorySecrets()],
+});
 
 describe("identity/tokens", () => {
   const open = (...tokens: TokenHolder[]) => openAdapter(tokenIdentity({ tokens }), [memorySecrets()]);
@@ -23,7 +26,7 @@ describe("identity/tokens", () => {
     ["an empty token", [{ token: new Secret(""), userId: "a", role: "owner" }], "tokens[0] is empty"],
     ["an owner without a userId", [{ token, role: "owner" }], "tokens[0] has role owner and needs a userId"],
     ["a member with an empty userId", [{ token, userId: "", role: "member" }], "tokens[0] has role member and needs a userId"],
-    ["a service with a userId", [{ token, userId: "a", role: "service" }], "tokens[0] has role service, which is no user"],
+    ["a service with a userId", [{ token, userId: "a", role: "service" }], "tokens[0] has role service, which has no user"],
     ["an unknown role", [{ token, userId: "a", role: "admin" as ports.Role }], "tokens[0] has no role"],
   ])("refuses %s when it opens, with a sentence and without the value", async (_what, tokens, sentence) => {
     const refused = await open(...tokens).catch((error: unknown) => error);

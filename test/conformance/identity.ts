@@ -9,12 +9,13 @@ export interface KnownToken {
   readonly role: ports.Role;
 }
 
+/** Options of `identityConformance`. */
 export interface IdentityConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];
   /** What a holder presents where that is not the suite's own token, such as a signed one; default: the token as it is. */
   readonly present?: (known: KnownToken) => string | Promise<string>;
-  /** False for an adapter with which nobody holds the instance access token; default: the first owner does. */
+  /** False for an adapter without a holder of the instance access token. Default: the first owner holds it. */
   readonly hasInstanceToken?: boolean;
 }
 

@@ -2,10 +2,11 @@ import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** Options of `idsConformance`. */
 export interface IdsConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];
-  /** Every opening gives the same names in the same order; otherwise nobody can foretell one. */
+  /** Every opening gives the same IDs in the same order. Otherwise IDs must be unpredictable. */
   readonly foretold?: boolean;
 }
 

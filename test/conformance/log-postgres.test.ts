@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { postgresLog } from "@portico/adapters/log/postgres";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { postgresRecords } from "@portico/adapters/records/postgres";
-import { ports } from "@portico/core";
+import { findStoreTooNew, ports } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { postgresDatabase } from "../harness/postgres.ts";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
@@ -98,13 +98,15 @@ describe.skipIf(!database)("log/postgres", () => {
     opened = await open();
     const left = `SELECT (SELECT count(*)::int FROM ${schema}._log_entries) AS entries,
       (SELECT count(*)::int FROM ${schema}._log_removed) AS removed`;
-    await expect.poll(() => query(left), { timeout: 15_000 }).toEqual([{ entries: 1, removed: 0 }]);
+    await expect.poll(() => query(left), { timeout: 30_000 }).toEqual([{ entries: 1, removed: 0 }]);
   });
 
   describe("opening", () => {
     it("refuses tables of a newer version with LogUnavailable", async () => {
       await query(`UPDATE ${schema}._log_format SET format = 2`);
-      await expect(open()).rejects.toThrow(ports.LogUnavailable);
+      const error: unknown = await open().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(ports.LogUnavailable);
+      expect(findStoreTooNew(error)?.message).toContain("it has format 2");
     });
 
     it("asks for a url where the records are not in PostgreSQL", async () => {

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
-import { ports } from "@portico/core";
+import { findStoreTooNew, ports } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
@@ -75,14 +75,16 @@ describe("a removed stream", () => {
       database.close();
       return { entries, removed };
     };
-    await vi.waitFor(() => expect(left()).toEqual({ entries: 1, removed: 0 }), { timeout: 15_000 });
+    await vi.waitFor(() => expect(left()).toEqual({ entries: 1, removed: 0 }), { timeout: 30_000 });
   });
 });
 
 describe("opening", () => {
   it("refuses tables of a newer version with LogUnavailable", async () => {
     meddle(`UPDATE "_log_format" SET format = 2`);
-    await expect(openAdapter(sqliteLog({}), [sqliteRecords({ path })])).rejects.toThrow(ports.LogUnavailable);
+    const error: unknown = await openAdapter(sqliteLog({}), [sqliteRecords({ path })]).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ports.LogUnavailable);
+    expect(findStoreTooNew(error)?.message).toContain("it has format 2");
   });
 
   it("asks for a path where the records are not in SQLite", async () => {

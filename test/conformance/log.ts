@@ -3,12 +3,14 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface LogUnderTest {
   readonly adapter: Adapter<typeof ports.log>;
   /** What the adapter needs beside: its records, in a store that is empty. */
   readonly others: readonly Adapter[];
 }
 
+/** Options of `logConformance`. */
 export interface LogConformanceOptions {
   /** Whether a second adapter over the same place, opened with the same `LogUnderTest`, sees the first one's entries. Default: false. */
   readonly shared?: boolean;

@@ -17,6 +17,7 @@ import { describeTransfer } from "./models/transfer.ts";
 
 export type { MakeModels, ModelsUnderTest, ProviderSetting } from "./models/subject.ts";
 
+/** Options of `modelsConformance`. */
 export interface ModelsConformanceOptions {
   /** `http`: it calls the suite's upstream at `setting.baseUrl`. `none`: it answers by itself; only what holds for all is tested. */
   readonly upstream: "http" | "none";

@@ -17,7 +17,7 @@ interface Steps {
 
 /**
  * Open one adapter alone: `others` fill the ports that it, or they, ask for, and are opened only where they are asked for.
- * Throws what opening throws, with everything undone, and an Error naming a port that nobody fills.
+ * Throws the error of opening, after everything is closed, and an Error that names a port without an adapter.
  */
 export async function openAdapter<P extends Port<unknown>>(
   adapter: Adapter<P>,
@@ -44,13 +44,34 @@ async function openInto(
   opened: Map<Adapter, Promise<unknown>>,
 ): Promise<unknown> {
   const given: Record<string, unknown> = {};
+  const late: (readonly [name: string, need: Port<unknown>])[] = [];
   for (const [name, need] of Object.entries(adapter.spec.needs as Record<string, Port<unknown>>)) {
-    given[name] = await fill(steps, adapter, need, others, opened);
+    if (need.isLater) late.push([name, need]);
+    else given[name] = await fill(steps, adapter, need, others, opened);
   }
+  for (const [name, need] of late) given[name] = bound(steps, adapter, need, others, opened);
   return adapter.spec.open(given, adapter.options, {
     onClose: (step) => steps.undo.push(step),
     onReady: (run) => steps.ready.push(run),
   });
+}
+
+/** What a need made with `later` answers, once the adapter is open. */
+function bound(
+  steps: Steps,
+  asking: Adapter,
+  need: Port<unknown>,
+  others: readonly Adapter[],
+  opened: Map<Adapter, Promise<unknown>>,
+): () => unknown {
+  let filled: { readonly value: unknown } | undefined;
+  steps.ready.unshift(async () => {
+    filled = { value: await fill(steps, asking, need, others, opened) };
+  });
+  return () => {
+    if (!filled) throw new Error(`${asking.name} asked for the port ${need.id} before it was open`);
+    return filled.value;
+  };
 }
 
 async function fill(
@@ -67,6 +88,7 @@ async function fill(
     fillings.push(await already);
   }
   if (need.many) return fillings;
+  if (need.isOptional && fillings.length === 0) return undefined;
   if (fillings.length !== 1)
     throw new Error(`${asking.name} needs one adapter for the port ${need.id}; ${fillings.length} were given`);
   return fillings[0];

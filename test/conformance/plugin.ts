@@ -3,6 +3,7 @@ import { toOpenAPI } from "@portico/core/openapi";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
+/** Options of `pluginConformance`. */
 export interface PluginConformanceOptions {
   /** Fills what the plugin needs; preset `testing` of `portico/testing` most of the time. */
   readonly extends?: Preset;
@@ -18,7 +19,7 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 const LOOSE = ["object", "loose_object", "object_with_rest"];
 
 /**
- * What holds for every plugin, as vitest tests: guards let nobody in without the whole credential, what is refused is told in the contract's own
+ * What holds for every plugin, as vitest tests: guards refuse callers without the whole credential, refusals are told in the contract's own
  * envelope and repeats nothing, what comes in is parsed strictly, and streams end with their app. `make` is called once per test, and once more for
  * the contract.
  */

@@ -7,15 +7,22 @@ export interface RealtimeClient {
   emit(event: string, payload: unknown): void;
   /** Listen to one event, or to `disconnect`. */
   on(event: string, listener: (payload: unknown) => void): void;
+  /** The place of the last event that it has; of a client that has none, the place at which it began. */
+  place(): string | undefined;
   leave(): void;
 }
 
+/** The adapter under test, and what it needs. */
 export interface RealtimeUnderTest {
   readonly adapter: Adapter<typeof ports.realtime>;
-  /** Connect to a path of surface `agent`. Rejects with an error that carries `code` and `message` of the refusal. */
-  connect(opened: ports.Realtime, path: string, hello: unknown): Promise<RealtimeClient>;
+  /**
+   * Connect to a path of surface `agent`. Rejects with an error that carries `code` and `message` of the refusal. `last` is the `place` of
+   * a client that comes back.
+   */
+  connect(opened: ports.Realtime, path: string, hello: unknown, last?: string): Promise<RealtimeClient>;
 }
 
+/** Options of `realtimeConformance`. */
 export interface RealtimeConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];
@@ -45,7 +52,7 @@ export function realtimeConformance(
     });
     afterEach(() => opened.close());
 
-    const connect = (hello: unknown, path = "/live/") => made.connect(opened.port, path, hello);
+    const connect = (hello: unknown, path = "/live/", last?: string) => made.connect(opened.port, path, hello, last);
     const serve = (more: Partial<ports.RealtimeService<string>> = {}) => serveNamed(opened.port, more);
 
     it("admits by what the client presents, and tells who it is", async () => {
@@ -190,6 +197,50 @@ export function realtimeConformance(
       await connect({ name: "ada" });
       await service.saw("joined ada");
       expect(service.idOf("ada")).not.toBe(id);
+    });
+
+    it("tells a service that resumes where a client that comes back was, and nobody else", async () => {
+      const asked: unknown[] = [];
+      const joined: unknown[] = [];
+      const hellos: unknown[] = [];
+      const service = serve({
+        admit: async (hello) => (hellos.push(hello), (hello as { name: string }).name),
+        resume(who, last) {
+          asked.push([who, last]);
+          return { place: last ?? "the beginning", isWhole: last !== undefined };
+        },
+        joined: (socket, place) => void joined.push([socket.who, place, socket.id]),
+      });
+      const come = async (last?: string) => {
+        const client = await connect({ name: "ada" }, "/live/", last);
+        const [, , id] = joined.at(-1) as [string, string, string];
+        return { client, id };
+      };
+      const first = await come();
+      expect(first.client.place()).toBe("the beginning");
+      const heard = new Promise((resolve) => first.client.on("news", resolve));
+      service.connections.send(first.id, "news", { n: 1 }, "after one");
+      service.connections.send(first.id, "weather", {});
+      expect(await heard).toEqual({ n: 1 });
+      expect(first.client.place()).toBe("after one");
+      await come(first.client.place());
+      await come("the beginning");
+      expect(asked).toEqual([
+        ["ada", undefined],
+        ["ada", "after one"],
+        ["ada", "the beginning"],
+      ]);
+      expect(joined.map((each) => (each as unknown[])[1])).toEqual(["the beginning", "after one", "the beginning"]);
+      // The hello does not contain the fields that the transport adds.
+      expect(hellos).toEqual(Array.from({ length: 3 }, () => ({ name: "ada" })));
+    });
+
+    it("keeps no place for a client that has none", async () => {
+      const joined = Promise.withResolvers<unknown[]>();
+      serve({ resume: () => undefined, joined: (...given) => joined.resolve(given) });
+      const client = await connect({ name: "ada" });
+      expect((await joined.promise)[1]).toBeUndefined();
+      expect(client.place()).toBeUndefined();
     });
 
     it("keeps several paths apart", async () => {

@@ -147,7 +147,7 @@ function plan(model: Model, steps: readonly WriteStep[]): Map<string, Thing | un
     const touched = after.has(step.id);
     const exists = touched ? after.get(step.id) !== undefined : model.has(step.id);
     const wanted = step.value === undefined ? expectedVersion(model, step) : expected(model, step);
-    // A record that the same batch has touched has a version that nobody could name yet.
+    // The version of a record that the same batch has changed is not known yet.
     if (wanted === "absent" && exists) return undefined;
     if (typeof wanted === "number" && (touched || wanted !== model.get(step.id)?.version)) return undefined;
     after.set(step.id, step.value);

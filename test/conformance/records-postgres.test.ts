@@ -3,7 +3,10 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { postgresRecords } from "@portico/adapters/records/postgres";
+import { createLocks } from "@portico/adapters/records/postgres/locks";
+import { postgresStoreOf } from "@portico/adapters/records/postgres/store";
 import { ports, Secret } from "@portico/core";
+import { Client } from "pg";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkCollection } from "../../adapters/src/records/collection-shape.ts";
 import { pageSql } from "../../adapters/src/records/postgres/page-sql.ts";
@@ -42,6 +45,42 @@ describe.skipIf(!database)("records/postgres", () => {
     query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
     );
+
+  describe("beside another process that is writing", () => {
+    /** Another process in the middle of a transaction that changes these records. */
+    const writing = async (ids: readonly string[]): Promise<AsyncDisposable> => {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      await client.query(`BEGIN; ${createLocks(schema).writers(ids.map((id) => `notes/${id}`))}`);
+      return { [Symbol.asyncDispose]: () => client.end() };
+    };
+    const some = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}-${at}`);
+    const put = (ids: readonly string[]) => Promise.all(ids.map((id) => notes.put(id, { text: "t" })));
+
+    it("writes other records, hundreds of them, without waiting", async () => {
+      await using _other = await writing(some("theirs", 200));
+      expect(await put(some("ours", 200))).toHaveLength(200);
+    });
+
+    it("waits where it writes the same, also in a batch of more records than a server has locks for", async () => {
+      const other = await writing(["shared"]);
+      let isOver = false;
+      const batch = opened.port.batch(["shared", ...some("ours", 9000)].map((id) => notes.write.put(id, { text: "b" })));
+      const done = [put(["shared"]), batch].map((each) => each.then(() => void (isOver = true)));
+      const waiting = "SELECT count(*)::int AS count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+      await expect.poll(async () => (await query(waiting))[0].count, { timeout: 30_000 }).toBeGreaterThan(0);
+      expect(isOver).toBe(false);
+      await other[Symbol.asyncDispose]();
+      await Promise.all(done);
+      expect((await notes.get("ours-8999"))?.value).toEqual({ text: "b" });
+    });
+
+    it("has its locks after 5 s where that process stands still", async () => {
+      const { read } = postgresStoreOf(opened.port)!;
+      const { rows } = await read((client) => client.query("SHOW idle_in_transaction_session_timeout"));
+      expect(rows).toEqual([{ idle_in_transaction_session_timeout: "5s" }]);
+    });
+  });
 
   describe("when connections end", () => {
     it("goes on with others, and the process lives", async () => {

@@ -1,6 +1,18 @@
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import fs, { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import fs, {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -35,7 +47,8 @@ describe("records/sqlite: the file", () => {
     const path = newPath();
     const { port, close } = await openAdapter(sqliteRecords({ path }));
     await port.collection<Note>({ name: "notes" }).put("one", { text: "t" });
-    expect(modes(path)).toEqual({ "records.db": 0o600, "records.db-wal": 0o600, "records.db-shm": 0o600 });
+    const files = ["records.db", "records.db-mark", "records.db-shm", "records.db-wal"];
+    expect(modes(path)).toEqual(Object.fromEntries(files.map((file) => [file, 0o600])));
     expect(statSync(dirname(path)).mode & 0o777).toBe(0o700);
     await close();
   });
@@ -55,7 +68,7 @@ describe("records/sqlite: the file", () => {
     const { port, close } = await openAdapter(sqliteRecords({ path }));
     await port.collection<Note>({ name: "notes" }).put("one", { text: "t" });
     await close();
-    expect(Object.keys(modes(path))).toEqual(["records.db"]);
+    expect(Object.keys(modes(path))).toEqual(["records.db", "records.db-mark"]);
     const database = new DatabaseSync(path, { readOnly: true });
     expect(database.prepare("SELECT id, value FROM notes").all()).toEqual([{ id: "one", value: '{"text":"t"}' }]);
     database.close();
@@ -69,8 +82,8 @@ describe("records/sqlite: the file", () => {
     expect(database.prepare("PRAGMA busy_timeout").get()).toEqual({ timeout: 100 });
     const disk = takeOverSync(database)!;
     expect(database.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 1 });
-    await new Promise<void>((resolve, reject) => disk.start((error) => (error ? reject(error) : resolve())));
-    disk.wait();
+    await new Promise<void>((resolve, reject) => disk.start(1, (error) => (error ? reject(error) : resolve())));
+    disk.wait(1);
     disk.close();
     database.close();
   });
@@ -100,6 +113,62 @@ describe("records/sqlite: the file", () => {
     const more = notes.put("last", { text: "t" });
     await close();
     expect((await Promise.all([...writes, more])).every(({ version }) => version > 0)).toBe(true);
+  });
+});
+
+describe("records/sqlite: what is missing", () => {
+  const copyStore = (from: string, to: string): void => {
+    mkdirSync(dirname(to));
+    for (const end of ["", "-wal", "-mark"]) copyFileSync(from + end, to + end);
+  };
+  const opened = async (path: string): Promise<{ readonly losses: readonly ports.StoreLoss[]; readonly version: number }> => {
+    const { port, close } = await openAdapter(sqliteRecords({ path }));
+    const { items } = await port.collection<ports.StoreLoss>({ name: ports.STORE_LOSSES }).query();
+    const { version } = await port.collection<Note>({ name: "notes" }).put("next", { text: "t" });
+    await close();
+    return { losses: items.map(({ value }) => value), version };
+  };
+
+  it.each<[string, (path: string) => void]>([
+    ["the log beside it is deleted", (path) => rmSync(`${path}-wal`)],
+    ["the log beside it is cut", (path) => truncateSync(`${path}-wal`, Math.floor(statSync(`${path}-wal`).size / 2))],
+    [
+      "the log beside it is garbled",
+      (path) =>
+        writeFileSync(
+          `${path}-wal`,
+          readFileSync(`${path}-wal`).map((byte, at) => (at < 60 || at > 4000 ? byte : ~byte)),
+        ),
+    ],
+    ["an earlier copy takes its place", (path) => [`${path}-wal`, path].forEach((file) => rmSync(file))],
+  ])("is noticed once when %s, and versions go on", async (_how, harm) => {
+    const [path, copy] = [newPath(), newPath()];
+    const { port, close } = await openAdapter(sqliteRecords({ path }));
+    const notes = port.collection<Note>({ name: "notes" });
+    for (let at = 0; at < 20; at++) await notes.put(`note-${at}`, { text: "t" });
+    const last = await notes.put("last", { text: "t" });
+    // As a kill leaves it.
+    copyStore(path, copy);
+    await close();
+    harm(copy);
+    const { losses, version } = await opened(copy);
+    expect(losses).toEqual([{ from: expect.any(Number), to: last.version }]);
+    expect(version).toBeGreaterThan(last.version);
+    expect((await opened(copy)).losses).toEqual(losses);
+  });
+
+  it("is nothing after a kill that left all files, nor without the mark, nor with one that cannot be read", async () => {
+    const [path, copy] = [newPath(), newPath()];
+    const { port, close } = await openAdapter(sqliteRecords({ path }));
+    await port.collection<Note>({ name: "notes" }).put("last", { text: "t" });
+    copyStore(path, copy);
+    await close();
+    expect((await opened(copy)).losses).toEqual([]);
+    for (const mark of [undefined, "", "many"]) {
+      rmSync(`${copy}-mark`);
+      if (mark !== undefined) writeFileSync(`${copy}-mark`, mark);
+      expect((await opened(copy)).losses).toEqual([]);
+    }
   });
 });
 

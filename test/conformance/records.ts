@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 import { recordsHistories } from "./records-model.ts";
 
+/** Options of `recordsConformance`. */
 export interface RecordsConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];

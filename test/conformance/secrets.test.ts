@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
-import { ports, Secret } from "@portico/core";
+import { findStoreTooNew, ports, Secret } from "@portico/core";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { openAdapter } from "./open-adapter.ts";
 import { secretsConformance } from "./secrets.ts";
@@ -48,7 +48,7 @@ describe("secrets/files", () => {
   it("keeps one JSON object of names and values that only its owner can read (open points 1)", async () => {
     const { value } = await secrets.keep("agent", () => secrets.create("a_"));
     await secrets.replace("workflow", new Secret("w"));
-    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ agent: value.reveal(), workflow: "w" });
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ $format: "1", agent: value.reveal(), workflow: "w" });
     for (const file of readdirSync(dirname(path))) expect([file, modeOf(join(dirname(path), file))]).toEqual([file, 0o600]);
     expect(modeOf(dirname(path))).toBe(0o700);
   });
@@ -105,8 +105,18 @@ describe("secrets/files", () => {
     await secrets.keep("agent", () => new Secret("kept"));
     writeFileSync(`${path}.new`, '{"agent":"half of a much longer file that was never finished');
     await secrets.keep("other", () => new Secret("o"));
-    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ agent: "kept", other: "o" });
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ $format: "1", agent: "kept", other: "o" });
     expect(existsSync(`${path}.new`)).toBe(false);
+  });
+
+  it.each(["2", "17", 2])("refuses a file of the newer format %j, and leaves it alone", async (format) => {
+    const text = JSON.stringify({ $format: format, agent: "kept" });
+    write(text);
+    const error: unknown = await secrets.keep("agent", () => new Secret("other")).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ports.SecretsUnavailable);
+    expect(findStoreTooNew(error)?.message).toContain("newer version");
+    await expect(secrets.replace("agent", new Secret("other"))).rejects.toThrow("newer version");
+    expect(readFileSync(path, "utf8")).toBe(text);
   });
 
   it("is not held up by a process that was killed while it held the lock", async () => {
@@ -136,6 +146,6 @@ describe("secrets/files", () => {
     expect(new Set(answers.map((answer) => answer.common)).size).toBe(1);
     expect(answers.filter((answer) => answer.created)).toHaveLength(1);
     const own = Object.fromEntries(names.map((name, at) => [name, answers[at]?.mine]));
-    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ common: answers[0]?.common, ...own });
+    expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ $format: "1", common: answers[0]?.common, ...own });
   });
 });

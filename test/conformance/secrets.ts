@@ -2,6 +2,7 @@ import { type Adapter, type ports, Secret } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** Options of `secretsConformance`. */
 export interface SecretsConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];
@@ -128,6 +129,19 @@ export function secretsConformance(
       it.each(["", "x".repeat(129), "a b", "a\n", "é", "a=b"])("refuses the name %j", async (bad) => {
         await expect(secrets.keep(bad, () => secrets.create(""))).rejects.toThrow(TypeError);
         await expect(secrets.replace(bad, secrets.create(""))).rejects.toThrow(TypeError);
+        await expect(secrets.find(bad)).rejects.toThrow(TypeError);
+      });
+    });
+
+    describe("find", () => {
+      it("answers what is kept, and makes nothing", async () => {
+        expect(await secrets.find("agent")).toBeUndefined();
+        const { value, created } = await secrets.keep("agent", () => secrets.create(""));
+        expect(created).toBe(true);
+        expect(reveal((await secrets.find("agent"))!)).toBe(reveal(value));
+        await secrets.replace("agent", new Secret("new"));
+        expect(reveal((await secrets.find("agent"))!)).toBe("new");
+        for (const other of ["agen", "constructor", "__proto__"]) expect(await secrets.find(other)).toBeUndefined();
       });
     });
 

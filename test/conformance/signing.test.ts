@@ -1,4 +1,6 @@
+import { memorySecrets } from "@portico/adapters/secrets/memory";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
+import { keptKey } from "@portico/adapters/signing/kept-key";
 import { Secret } from "@portico/core";
 import { describe, expect, it } from "vitest";
 import { openAdapter } from "./open-adapter.ts";
@@ -15,5 +17,18 @@ describe("signing/hmac", () => {
 
   it("refuses an empty key when it opens", async () => {
     await expect(openAdapter(hmacSigning({ key: new Secret("") }))).rejects.toThrow(TypeError);
+  });
+
+  it("finds its key among the secrets: one that is made once and kept", async () => {
+    const found = hmacSigning({ key: async () => new Secret("instance") });
+    const { port: signing } = await openAdapter(found, [memorySecrets()]);
+    expect(await signing.sign("media-link", "é")).toBe("owqpfLVjoRsiBKZ6CyUZkGaXVZPiPxV5ia-OUxE4Utg");
+
+    const { port: secrets } = await openAdapter(memorySecrets());
+    expect((await keptKey(secrets)).reveal()).toBe((await keptKey(secrets)).reveal());
+  });
+
+  it("refuses to find a key where there are no secrets", async () => {
+    await expect(openAdapter(hmacSigning({ key: keptKey }))).rejects.toThrow('port "secrets"');
   });
 });

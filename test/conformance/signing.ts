@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** Options of `signingConformance`. */
 export interface SigningConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];

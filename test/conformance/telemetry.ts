@@ -2,12 +2,14 @@ import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface TelemetryUnderTest {
   readonly adapter: Adapter<typeof ports.telemetry>;
   /** Everything that was told so far, as one text: what an operator could read. */
   told(): string | Promise<string>;
 }
 
+/** Options of `telemetryConformance`. */
 export interface TelemetryConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];
@@ -125,6 +127,24 @@ export function telemetryConformance(
     it("tells the error code of a request that failed", async () => {
       telemetry.begin(request()).end({ status: 404, error: "guest_unknown" });
       expect(await toldInTheEnd()).toContain("guest_unknown");
+    });
+
+    it("tells an error that was noted in place of the end's: why an answer that began well did not end so", async () => {
+      const trace = telemetry.begin(request());
+      trace.note({ error: "upstream_broken" });
+      trace.note({ model: "m-late" });
+      trace.end({ status: 200, error: "answer_broken" });
+      const told = await toldInTheEnd();
+      expect(told).toContain("upstream_broken");
+      expect(told).not.toContain("answer_broken");
+    });
+
+    it("takes model calls that no request stands for, whatever their names are", async () => {
+      const call = { source: "agent", provider: "main", providerType: "vendor", model: "m".repeat(5000), durationMs: 12.5 };
+      telemetry.modelCall(call);
+      telemetry.modelCall({ ...call, durationMs: -1, inputTokens: 0, outputTokens: undefined, error: "ModelTimeout" });
+      telemetry.log.info("still here");
+      expect(await toldInTheEnd()).toContain("still here");
     });
 
     it("keeps requests that run side by side apart", async () => {

@@ -322,4 +322,28 @@ describe("what a tool of an MCP server gives", () => {
     const { source } = await open([tool("a")], (_params, response) => void response.writeHead(503).end("hidden-word"));
     await expect(run(source, "shop/a")).rejects.toThrow('MCP server "shop" cannot be used now (HTTP_503)');
   });
+
+  it.each([
+    ["in JSON", "application/json", (message: string) => message],
+    ["as an event", "text/event-stream", (message: string) => `data: ${message}\n\n`],
+  ])("is an error result with the server's own words where it answers with an error, %s", async (_what, type, framed) => {
+    const { source, telemetry } = await open([tool("a")], (_params, response, id) => {
+      const error = { code: -32_603, message: "No such file: /reports/2031.txt. Use list_files first." };
+      response.writeHead(200, { "content-type": type }).end(framed(JSON.stringify({ jsonrpc: "2.0", id, error })));
+    });
+    const words = "No such file: /reports/2031.txt. Use list_files first.";
+    expect(await run(source, "shop/a")).toEqual({ content: [text(words)], isError: true });
+    expect(JSON.stringify(telemetry.lines)).not.toContain("2031");
+  });
+
+  it.each([
+    ["", "The server of this tool refused the call (RPC_-32603)"],
+    ["x".repeat(10_000), "x".repeat(4000)],
+  ])("of an error without words says its code, and of a long one as much as a model needs", async (message, words) => {
+    const { source } = await open([tool("a")], (_params, response, id) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_603, message } }));
+    });
+    expect(await run(source, "shop/a")).toEqual({ content: [text(words)], isError: true });
+  });
 });

@@ -20,7 +20,7 @@ const everything = {
   command: process.execPath,
   args: [join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-everything/dist/index.js")],
 };
-const patient = { timeout: 8_000, interval: 20 };
+const patient = { timeout: 30_000, interval: 20 };
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
@@ -347,7 +347,7 @@ describe("options that fit no server", () => {
   });
 });
 
-/** Time that stands still, and how often somebody began to wait anew. */
+/** Time that does not advance, and the number of restarted timers. */
 function countingClock(counted: { refreshes: number }): Adapter {
   const clock = createManualClock();
   const after: ports.Clock["after"] = (ms, run) => {

@@ -78,6 +78,7 @@ const throughMcp = (place: Pick<McpToolsOptions, "command" | "args" | "url">) =>
   works: { toolId: "shop/greet", arguments: { name: "Ada" } },
   broken: [undefined, null, [], {}, "hidden-word", { name: 5 }, { name: "" }, { name: "Ada", more: "hidden-word" }],
   fails: { toolId: "shop/break", arguments: {} },
+  tellsFailures: true,
   hangs: { toolId: "shop/hang", arguments: {} },
 });
 const aroundMcp = { others: [systemClock(), memoryTelemetry({})] };

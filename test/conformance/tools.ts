@@ -8,6 +8,7 @@ export interface WorkingCall {
   readonly arguments: unknown;
 }
 
+/** The adapter under test, and what it needs. */
 export interface ToolsUnderTest {
   readonly adapter: Adapter<typeof ports.tools>;
   readonly works: WorkingCall;
@@ -15,10 +16,13 @@ export interface ToolsUnderTest {
   readonly broken: readonly unknown[];
   /** A call that fails at its work, whose cause says `hidden-word`; left out where no call can. */
   readonly fails?: WorkingCall;
+  /** Whether that cause is the tool's own answer to the model, as an MCP server's error is; default: false, it is an error of this process. */
+  readonly tellsFailures?: boolean;
   /** A call that goes on until its signal aborts; left out where none does. */
   readonly hangs?: WorkingCall;
 }
 
+/** Options of `toolsConformance`. */
 export interface ToolsConformanceOptions {
   /** Adapters that fill what the adapter needs. */
   readonly others?: readonly Adapter[];
@@ -119,12 +123,14 @@ export function toolsConformance(
         expect(await failure(made.works, AbortSignal.abort(reason))).toBe(reason);
       });
 
-      it("gives a result with isError for a tool that fails at its work, without what its error said", async ({ skip }) => {
+      it("gives a result with isError for a tool that fails at its work: with its own words, and without those of an error", async ({
+        skip,
+      }) => {
         if (!made.fails) return skip("No call of this source can fail");
         const result = await call(made.fails);
         expect(result.isError).toBe(true);
         expect(result.content).not.toHaveLength(0);
-        expect(JSON.stringify(result)).not.toContain("hidden-word");
+        expect(JSON.stringify(result).includes("hidden-word")).toBe(made.tellsFailures ?? false);
       });
 
       it("throws the signal's reason as soon as it aborts", async ({ skip }) => {

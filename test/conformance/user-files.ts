@@ -3,6 +3,7 @@ import type { Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
+/** The adapter under test, and what it needs. */
 export interface UserFilesSubject {
   readonly adapter: Adapter<typeof ports.userFiles>;
   /** Adapters that fill what the adapter needs. */

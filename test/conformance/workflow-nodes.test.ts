@@ -8,6 +8,7 @@ import { httpNode } from "@portico/adapters/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { ports } from "@portico/core";
 import { afterAll, beforeAll, describe } from "vitest";
 import { workflowNodesConformance } from "./workflow-nodes.ts";
@@ -64,7 +65,7 @@ workflowNodesConformance("code", () => ({
 
 workflowNodesConformance("model, of a text", () => ({
   adapter: modelNode(),
-  others: [demo({})],
+  others: [demo({}), memoryTelemetry({})],
   works: { provider: "demo", model: "demo", system: "Be brief.", prompt: "Is this a bug?", maxTokens: 100, temperature: 0 },
   broken: [{ prompt: 5 }, { messages: [] }, { messages: [{ role: "tool", content: "" }] }, { prompt: "a", maxTokens: 0 }],
   fails: { model: "no-such-model", prompt: "hidden-word" },
@@ -72,7 +73,7 @@ workflowNodesConformance("model, of a text", () => ({
 
 workflowNodesConformance("model, of an object", () => ({
   adapter: modelNode(),
-  others: [demo({})],
+  others: [demo({}), memoryTelemetry({})],
   works: {
     messages: [{ role: "user", content: "Is this a bug?" }],
     output: {

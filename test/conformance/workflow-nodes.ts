@@ -1,11 +1,12 @@
 import { getEventListeners } from "node:events";
-import { type Adapter, ports } from "@portico/core";
+import { type Adapter, type KnownParts, nodeRulesOf, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** What a definition says under `with`, its templates filled in. */
 export type With = Readonly<Record<string, unknown>>;
 
+/** The adapter under test, and what it needs. */
 export interface WorkflowNodeUnderTest {
   readonly adapter: Adapter<typeof ports.workflowNodes>;
   /** Adapters that fill what the adapter needs. */
@@ -19,6 +20,14 @@ export interface WorkflowNodeUnderTest {
   /** Goes on until its signal aborts; left out where nothing does. */
   readonly hangs?: With;
 }
+
+const NOTHING_KNOWN: KnownParts = {
+  providers: [],
+  models: () => undefined,
+  toolSources: 0,
+  tool: () => undefined,
+  knowsAllTools: () => false,
+};
 
 const STEP: ports.NodeStep = { runId: "run_1", workflowId: "triage", nodeId: "each[3].node", attempt: 1, userId: "ada" };
 
@@ -82,6 +91,18 @@ export function workflowNodesConformance(name: string, make: () => WorkflowNodeU
         expect(node.check?.(Object.fromEntries(written)) ?? []).toEqual([]);
       });
 
+      it("are told before it is open as they are told when it is, where it tells them before", ({ skip }) => {
+        const before = nodeRulesOf(made.adapter, NOTHING_KNOWN);
+        if (!before) return skip("Its rules are known only when it is open");
+        const told = ({ type, keys, pure, cases }: ports.NodeRules) => ({ type, keys, pure, cases: cases?.(made.works) });
+        expect(told(before)).toEqual(told(node));
+        parseInput(before, made.works);
+        for (const broken of [{ ...made.works, "no-such-key": 1 }, ...(made.broken ?? [])])
+          expect(() => parseInput(before, broken), JSON.stringify(broken)).toThrow(TypeError);
+        // Problems may depend on the known facts about an instance, and the list may be empty.
+        for (const { message } of before.check?.(made.works) ?? []) expect(message).toMatch(/\S/);
+      });
+
       it("says whether it may be executed again", () => {
         const input = parseInput(node, made.works);
         expect(typeof node.repeatable === "function" ? node.repeatable(input) : node.repeatable).toBeTypeOf("boolean");
@@ -136,7 +157,7 @@ export function workflowNodesConformance(name: string, make: () => WorkflowNodeU
         setTimeout(() => stopping.abort(new Error("the run was cancelled")), 50);
         await stopped;
         await failure(made.hangs, AbortSignal.abort(new Error("the run was cancelled")));
-        // What hung holds nobody up.
+        // A hung execution does not block later ones.
         await run(made.works);
       });
     });

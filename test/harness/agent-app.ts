@@ -14,16 +14,15 @@ import { tokenIdentity } from "@portico/adapters/identity/tokens";
 import { randomIds } from "@portico/adapters/ids/random";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { demo } from "@portico/adapters/models/demo";
-import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { type SocketIoOptions, socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { webSocketRealtime } from "@portico/adapters/realtime/websocket";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, type App, createApp, isOriginAllowed, type Plugin, Secret } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
-import { backgroundTurns } from "@portico/plugins/conversations-runs/background-turns";
-import { requestDigest } from "@portico/plugins/conversations-runs/request-digest";
+import { requestDigest } from "../../plugins/src/conversations-runs/requests/request-digest.ts";
 import { io, type Socket } from "socket.io-client";
 import { type Call, httpCall, type Reply } from "./http-call.ts";
 import { temporaryFolder } from "./portico-process.ts";
@@ -55,8 +54,12 @@ export interface AgentServiceOptions {
   readonly durable?: Parameters<typeof embeddedEngine>[0];
   /** In place of the one in memory, which keeps everything: `service.telemetry` then stays empty. */
   readonly telemetry?: Adapter;
-  readonly runtime?: Parameters<typeof agentRuntime>[0];
-  readonly background?: Parameters<typeof backgroundTurns>[0];
+  readonly runtime?: Omit<Parameters<typeof conversationsRuns>[0], "background">;
+  readonly background?: Parameters<typeof conversationsRuns>[0]["background"];
+  /** Of the realtime channel: its limits. */
+  readonly realtime?: Omit<SocketIoOptions, "allowOrigin">;
+  /** In place of Socket.IO: `connect` of the service then reaches nothing. */
+  readonly isPlainWebSocket?: boolean;
   /** Areas beside conversations and runs. */
   readonly plugins?: readonly Plugin[];
 }
@@ -145,12 +148,16 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
       demo({}),
       loopAgentEngine({}),
       engine.adapter,
-      socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, [ALLOWED_ORIGIN]) }),
-      agentRuntime({ ...options.runtime }),
-      backgroundTurns({ ...options.background }),
+      (options.isPlainWebSocket ? webSocketRealtime : socketIoRealtime)({
+        ...options.realtime,
+        allowOrigin: (facts) => isOriginAllowed(facts, [ALLOWED_ORIGIN]),
+      }),
       ...(options.adapters ?? []),
     ],
-    plugins: [conversationsRuns({}), ...(options.plugins ?? [])],
+    plugins: [
+      conversationsRuns({ ...options.runtime, ...(options.background && { background: options.background }) }),
+      ...(options.plugins ?? []),
+    ],
     surfaces: { agent: { allowedOrigins: [ALLOWED_ORIGIN] } },
   });
   const surface = app.surface("agent");

@@ -11,12 +11,16 @@ export interface BrokenLine extends AsyncDisposable {
   target: string | undefined;
   /** Decides by the first line of each new connection, for example `POST /api/query/start HTTP/1.1`. Default: through. */
   fate: (firstLine: string) => Fate;
+  /** From now on nothing arrives at the clients that are connected; the service does not notice. Until the next `cut`. */
+  hold(): void;
   /** Break what is open now. */
   cut(): void;
 }
 
 export async function openBrokenLine(target?: string): Promise<BrokenLine> {
   const open = new Set<Socket>();
+  const ways = new Map<Socket, Socket>();
+  let isHeld = false;
   const server = createServer((near) => {
     track(near, open);
     near.once("data", (first: Buffer) => {
@@ -28,7 +32,10 @@ export async function openBrokenLine(target?: string): Promise<BrokenLine> {
       far.write(first);
       near.pipe(far);
       if (fate === "lost after it arrived") far.once("data", () => near.destroy());
+      else if (isHeld) far.resume();
       else far.pipe(near);
+      ways.set(far, near);
+      far.once("close", () => ways.delete(far));
       near.once("close", () => far.destroy());
       far.once("close", () => near.destroy());
     });
@@ -38,7 +45,12 @@ export async function openBrokenLine(target?: string): Promise<BrokenLine> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     target,
     fate: () => "through",
+    hold() {
+      isHeld = true;
+      for (const [far, near] of ways) far.unpipe(near).resume();
+    },
     cut() {
+      isHeld = false;
       for (const socket of open) socket.destroy();
     },
     async [Symbol.asyncDispose]() {
@@ -53,6 +65,6 @@ export async function openBrokenLine(target?: string): Promise<BrokenLine> {
 function track(socket: Socket, open: Set<Socket>): void {
   open.add(socket);
   socket.once("close", () => open.delete(socket));
-  // Whoever breaks connections gets errors of broken connections.
+  // A caller that breaks connections gets errors of broken connections.
   socket.on("error", () => {});
 }

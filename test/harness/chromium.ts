@@ -12,8 +12,8 @@ const USUAL_PATHS = [
 ];
 
 /**
- * The browser that `PORTICO_TEST_CHROMIUM` names, or the system's own. Undefined where there is none, for tests that are then skipped; but where
- * `CI` is set or the variable names one, its absence is an error.
+ * The browser that `PORTICO_TEST_CHROMIUM` names, or the system's own. Undefined without a browser: tests are then skipped. If
+ * `CI` is set or the variable names a browser, a missing one is an error.
  */
 export function findChromium(): string | undefined {
   const named = process.env["PORTICO_TEST_CHROMIUM"];
@@ -27,14 +27,32 @@ export function sayThatPagesAreSkipped(): void {
   console.warn("Tests in a browser are skipped: no Chromium is found (PORTICO_TEST_CHROMIUM names one)");
 }
 
-/** One browser for a whole test file. Its tests stand in a `describe.skipIf(findChromium() === undefined)`. */
+/** The browser of this process, for its test files one after another. */
+const shared: { browser?: Promise<Browser> | undefined; users: number; idle?: NodeJS.Timeout | undefined } = { users: 0 };
+/** How long it waits for the next file that uses it. */
+const IDLE_MS = 10_000;
+
+/**
+ * A browser for a whole test file, which gives back what it opens in it. Its tests stand in a
+ * `describe.skipIf(findChromium() === undefined)`.
+ */
 export function useChromium(): () => Browser {
   const path = findChromium();
   let browser: Browser | undefined;
   beforeAll(async () => {
-    if (path !== undefined) browser = await startChromium(path);
+    if (path === undefined) return;
+    shared.users++;
+    clearTimeout(shared.idle);
+    browser = await (shared.browser ??= startChromium(path));
   });
-  afterAll(() => browser?.close());
+  afterAll(() => {
+    if (path === undefined || --shared.users > 0) return;
+    // A process that ends in the meantime takes it along: they are connected by a pipe.
+    shared.idle = setTimeout(() => {
+      void shared.browser?.then((idle) => idle.close());
+      shared.browser = undefined;
+    }, IDLE_MS).unref();
+  });
   return () => browser!;
 }
 

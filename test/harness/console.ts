@@ -31,11 +31,14 @@ export interface OpenConsole extends AsyncDisposable {
   /** A call of the agent service with the instance token, beside the page. Answers the parsed body; throws for an error. */
   call(method: string, path: string, body?: unknown): Promise<any>;
   /**
-   * What the page did that it should not: errors that nobody caught, `console.error`, violations of the Content-Security-Policy, requests to
-   * elsewhere and files that were missing. Disposing throws where there is anything.
+   * Faults of the page: uncaught errors, `console.error`, violations of the Content-Security-Policy, requests to other hosts, and
+   * missing files. Disposing throws if there was any fault.
    */
   readonly problems: readonly string[];
 }
+
+/** How often a page reads again what it reads every few seconds, so that no test waits for that. */
+const REFRESH_MS = 200;
 
 export const PHONE = { width: 390, height: 844 };
 export const DESKTOP = { width: 1280, height: 860 };
@@ -57,6 +60,7 @@ export async function openConsole(options: ConsoleOptions): Promise<OpenConsole>
   });
   const token = (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken;
   const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: "reduce", ...around });
+  await context.addInitScript(refreshSooner, REFRESH_MS);
   const page = await context.newPage();
   const problems = watch(page, Object.values(service.ready.listeners));
 
@@ -135,6 +139,13 @@ async function accessibilityFindings(page: Page): Promise<string[]> {
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} (${failureSummary})`));
+}
+
+/** Runs in the page before its own scripts. */
+function refreshSooner(everyMs: number): void {
+  const wholeSeconds = globalThis.setInterval;
+  globalThis.setInterval = ((run: () => void, ms = 0, ...given: []) =>
+    wholeSeconds(run, ms < 1000 ? ms : everyMs, ...given)) as typeof globalThis.setInterval;
 }
 
 /** Runs in the page: another theme or width is there when it has been painted. */

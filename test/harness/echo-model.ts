@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { readChatPrompt, writeCompletion, writeCompletionChunks } from "./echo-chat.ts";
 import { readMessagesPrompt, writeMessage, writeMessageEvents } from "./echo-messages.ts";
 import { echoTurn } from "./echo-turn.ts";
-import type { Answer } from "./fake-upstream.ts";
+import type { Answer } from "./upstream-exchange.ts";
 import { empty, events, json } from "./upstream-answers.ts";
 import { record } from "./untyped.ts";
 

@@ -6,7 +6,7 @@ export interface WireEvent {
 
 /**
  * Splits the text of a whole event stream into its events, by the rules of the HTML standard, and throws where a well-behaved
- * server would not have written it so: a field that nobody knows, a comment inside an event, an event without its closing blank
+ * server would not have written it so: an unknown field, a comment inside an event, an event without its closing blank
  * line.
  */
 export function splitEventStream(stream: string | Uint8Array): readonly WireEvent[] {

@@ -2,25 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo, Socket } from "node:net";
 import { echoModel } from "./echo-model.ts";
 import { createGate } from "./gate.ts";
+import type { Answer } from "./upstream-exchange.ts";
 import { RequestCut, recordRequest, type UpstreamRequest } from "./upstream-request.ts";
-
-/** One request at the upstream and the means to answer it, well or badly. */
-export interface UpstreamExchange {
-  readonly request: UpstreamRequest;
-  readonly response: ServerResponse;
-  readonly socket: Socket;
-  /** Resolves when the exchange is over, by whichever side: for scripts that would wait for ever. */
-  readonly over: Promise<void>;
-  readonly isOver: boolean;
-  /**
-   * Leave the request's body in the socket until `until` settles, so that the sender feels a slow reader. Counts only when it is
-   * called before the script first waits.
-   */
-  holdBody(until: Promise<unknown>): void;
-}
-
-/** A script for one exchange, built from `upstream-answers.ts`. What it throws while the exchange is open fails `close()`. */
-export type Answer = (exchange: UpstreamExchange) => void | Promise<void>;
 
 /** A model provider for tests: an HTTP server that speaks both protocols, answers as told, and remembers what it was sent. */
 export interface FakeUpstream extends AsyncDisposable {

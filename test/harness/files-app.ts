@@ -3,7 +3,6 @@ import { fileBlobs } from "@portico/adapters/blobs/files";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { Secret } from "@portico/core";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
-import { userFiles } from "@portico/plugins/attachments-media/user-files";
 import { type AgentService, type AgentServiceOptions, type Answer, type Holder, startAgentService, TOKENS } from "./agent-app.ts";
 import { temporaryFolder } from "./portico-process.ts";
 
@@ -38,7 +37,7 @@ export async function startFilesService(options: FilesServiceOptions = {}): Prom
   const service = await startAgentService({
     ...rest,
     dataDir,
-    adapters: [fileBlobs({ dir: filesDir }), hmacSigning({ key }), userFiles(), ...(options.adapters ?? [])],
+    adapters: [fileBlobs({ dir: filesDir }), hmacSigning({ key }), ...(options.adapters ?? [])],
     plugins: [attachmentsMedia({})],
   });
   const close = async () => {
@@ -67,7 +66,7 @@ export async function startFilesService(options: FilesServiceOptions = {}): Prom
   };
 }
 
-/** A PNG of this size that nobody need decode. */
+/** A PNG of this size. It need not be decodable. */
 export function png(width = 2, height = 3, more = 0): Buffer {
   const header = Buffer.alloc(25);
   header.writeUInt32BE(13, 0);

@@ -6,7 +6,7 @@ export function check(holds: boolean, breach: string): asserts holds {
   if (!holds) throw new Error(breach);
 }
 
-/** The value as an object, or a throw that says what is none. */
+/** The value as an object. Throws for any other type. */
 export function object(value: unknown, what: string): Fields {
   check(typeof value === "object" && value !== null && !Array.isArray(value), `${what} is not an object`);
   return value as Fields;

@@ -21,7 +21,7 @@ export function routesOf({ contract, parameters }: Pick<GuardedArea, "contract" 
   }));
 }
 
-/** Tests that nobody gets in without the token, and no page of a foreign origin with it. */
+/** Tests that calls without the token are refused, and calls of pages of a foreign origin even with it. */
 export function guardedRoutes(area: GuardedArea): void {
   const routes = routesOf(area).filter(({ auth }) => auth === area.guard);
   let service: AgentService;

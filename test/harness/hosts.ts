@@ -28,7 +28,8 @@ export async function openHost(kind: HostKind, app: App, surface: string = app.s
 
 /** A Node listener on a port of its own. Closing cuts whatever is still open. */
 export async function listen(listener: NodeListener): Promise<Host & { readonly origin: string }> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
+  // Node cuts idle connections by its own clock, in whose place a test of cut connections has a clock that it moves.
+  const server = createServer({ keepAliveTimeout: 0 }, listener).listen(0, "127.0.0.1");
   await once(server, "listening");
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {

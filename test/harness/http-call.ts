@@ -74,7 +74,7 @@ async function sendBody(request: ClientRequest, body: Call["body"]): Promise<voi
   }
   request.flushHeaders();
   for await (const piece of body) {
-    // An early refusal ends the upload; whoever listens for the answer gets it.
+    // An early refusal ends the upload. The caller still gets the answer.
     if (request.destroyed) return;
     if (!request.write(piece)) await drained(request);
   }

@@ -5,7 +5,7 @@ export async function lintDocument(document: object): Promise<string[]> {
   const config = await createConfig({
     extends: ["recommended-strict"],
     rules: {
-      // Probes and the console's page take nothing and know nobody: there is nothing that a caller could do wrong.
+      // Probes and the console's page have no parameters and no callers, so no client error can occur.
       "operation-4xx-response": "off",
     },
     async3Rules: {

@@ -13,7 +13,7 @@ export interface McpHttpServer {
   readonly headers: readonly IncomingMessage["headers"][];
   /** How many sessions were begun, and how many their clients ended. */
   readonly sessions: { begun: number; ended: number };
-  /** How many streams were asked for that tell what nobody asked for. */
+  /** Number of opened streams for unrequested messages. */
   readonly streams: number;
   /** Forget every session, as a server does that was started anew. */
   forget(): void;

@@ -17,7 +17,7 @@ export function png(width: number, height: number, ...before: Buffer[]): Buffer 
   return bytes(hex("89504e470d0a1a0a"), pngChunk("IHDR", header), ...before, pngChunk("IDAT", pixels), pngChunk("IEND", bytes()));
 }
 
-/** Its checksum is none: who reads heads doesn't reckon. */
+/** Its checksum is invalid: readers of the head do not check it. */
 export function pngChunk(name: string, data: Buffer): Buffer {
   return bytes(number(data.length, 4, "BE"), name, data, hex("00000000"));
 }

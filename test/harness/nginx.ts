@@ -1,10 +1,11 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { hasOpenssl, makeCertificate } from "./own-certificate.ts";
 import { temporaryFolder } from "./portico-process.ts";
+import { freePort } from "./ports.ts";
 
 /** An nginx in a process and a folder of its own. */
 export interface Nginx extends AsyncDisposable {
@@ -15,9 +16,9 @@ export interface Nginx extends AsyncDisposable {
 
 /** Whether there are nginx and openssl on this machine; with `CI` set, their absence is an error. */
 export function hasNginx(): boolean {
-  const isThere = ["nginx", "openssl"].every((command) => spawnSync(command, ["-version"]).error === undefined);
-  if (!isThere && process.env["CI"]) throw new Error("CI has to have nginx and openssl");
-  return isThere;
+  const isThere = spawnSync("nginx", ["-version"]).error === undefined;
+  if (!isThere && process.env["CI"]) throw new Error("CI has to have nginx");
+  return isThere && hasOpenssl();
 }
 
 /**
@@ -28,14 +29,11 @@ export async function startNginx(http: string): Promise<Nginx> {
   const folder = temporaryFolder();
   const port = await freePort();
   const names = [...http.matchAll(/server_name (\S+);/g)].map(([, name]) => `DNS:${name}`);
-  const [certificate, key] = [join(folder.path, "certificate.pem"), join(folder.path, "key.pem")];
-  const subject = ["-subj", "/CN=portico-test", "-addext", `subjectAltName=${names.join()}`];
-  const made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", ...subject];
-  execFileSync("openssl", [...made, "-keyout", key, "-out", certificate], { stdio: "ignore" });
+  const made = makeCertificate(folder.path, names);
   const placed = http
     .replaceAll("listen 443 ssl", `listen 127.0.0.1:${port} ssl`)
-    .replaceAll(/ssl_certificate( +)\S+;/g, `ssl_certificate$1${certificate};`)
-    .replaceAll(/ssl_certificate_key( +)\S+;/g, `ssl_certificate_key$1${key};`);
+    .replaceAll(/ssl_certificate( +)\S+;/g, `ssl_certificate$1${made.certificateFile};`)
+    .replaceAll(/ssl_certificate_key( +)\S+;/g, `ssl_certificate_key$1${made.keyFile};`);
   const kept = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((what) => `${what}_temp_path ${folder.path}/${what};`);
   mkdirSync(join(folder.path, "logs"));
   writeFileSync(
@@ -60,7 +58,7 @@ export async function startNginx(http: string): Promise<Nginx> {
   }
   return {
     port,
-    certificate: readFileSync(certificate, "utf8"),
+    certificate: made.certificate,
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await exited;
@@ -78,12 +76,4 @@ function isListening(port: number): Promise<boolean> {
       resolve(true);
     });
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { root } from "../rooms/repository.ts";
+import { compileCache } from "./compile-cache.ts";
 import { temporaryFolder } from "./portico-process.ts";
 
 /** A folder outside the repository in which packages are installed: what a third party has before itself. */
@@ -53,7 +54,7 @@ export function outsideWorkspace(packages: Iterable<string>): OutsideWorkspace {
       new Promise((ended) => {
         const options = {
           cwd: resolve(path, at),
-          env: { PATH: process.env["PATH"], NO_COLOR: "1" },
+          env: { PATH: process.env["PATH"], NO_COLOR: "1", ...compileCache },
           maxBuffer: 64 * 1024 * 1024,
         };
         execFile(process.execPath, [join(path, "node_modules", file), ...args], options, (error, stdout, stderr) =>
@@ -66,7 +67,7 @@ export function outsideWorkspace(packages: Iterable<string>): OutsideWorkspace {
 /** Run every test below a folder. Throws with what vitest wrote where it cannot run them. */
 export async function runTests(outside: OutsideWorkspace, at = "."): Promise<readonly ReportedFile[]> {
   const report = join(outside.path, "report.json");
-  const args = ["run", "--root", ".", "--reporter", "json", "--outputFile", report, "--testTimeout", "20000"];
+  const args = ["run", "--root", ".", "--reporter", "json", "--outputFile", report, "--testTimeout", "60000"];
   const { stdout, stderr } = await outside.run("vitest/vitest.mjs", args, at);
   if (!existsSync(report)) throw new Error(`vitest ended without a report:\n${stdout}${stderr}`);
   return (JSON.parse(readFileSync(report, "utf8")) as { testResults: ReportedFile[] }).testResults;

@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type CommandResult, runInRoom } from "./command-room.ts";
+import { compileCache } from "./compile-cache.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../../presets/portico.mjs");
 
@@ -14,14 +16,10 @@ export interface CommandOptions {
   readonly before?: string;
   /** A program that starts a preset of its own, in place of `portico start`. */
   readonly program?: string | undefined;
+  /** How many files and sockets it may have open; default: as many as this process. */
+  readonly openFiles?: number;
   /** What it reads on standard input; nothing by default. */
   readonly input?: string;
-}
-
-export interface CommandResult {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 /** A command that goes on until it ends by itself, or is ended. */
@@ -84,6 +82,19 @@ export async function runPortico(args: readonly string[], options: CommandOption
   }
 }
 
+/** The same, for a test that does not control the process, which runs other commands before and after this one. */
+export async function runCommand(
+  args: readonly string[],
+  { cwd, env }: Pick<CommandOptions, "cwd" | "env"> = {},
+): Promise<CommandResult> {
+  const folder = cwd === undefined ? temporaryFolder() : undefined;
+  try {
+    return await runInRoom({ args, cwd: cwd ?? folder!.path, env: { ...bare(), ...env } });
+  } finally {
+    folder?.remove();
+  }
+}
+
 /** Run one command beside what the test does. */
 export function openCommand(args: readonly string[], options: CommandOptions & { readonly cwd: string }): RunningCommand {
   const child = launch(args, options);
@@ -121,7 +132,7 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   });
 
   const dataDir = join(cwd, ".portico");
-  const run = (...args: string[]) => runPortico(args, { ...around, program: undefined });
+  const run = (...args: string[]) => runCommand(args, around);
   return {
     pid: ready.pid,
     ready,
@@ -154,15 +165,22 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   };
 }
 
+function bare() {
+  return { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", PORTICO_AUTO_PROVIDERS: "false" };
+}
+
 function launch(
   args: readonly string[],
-  { cwd, env, before, input, program = LAUNCHER }: CommandOptions & { readonly cwd: string },
+  { cwd, env, before, input, openFiles, program = LAUNCHER }: CommandOptions & { readonly cwd: string },
 ): ChildProcess {
   const preload = before === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(before)}`];
-  const bare = { PATH: process.env["PATH"], HOME: process.env["HOME"], NO_COLOR: "1", PORTICO_AUTO_PROVIDERS: "false" };
-  const child = spawn(process.execPath, [...preload, program, ...args], {
+  const limit = openFiles === undefined ? [] : ["bash", "-c", `ulimit -n ${openFiles}; exec "$0" "$@"`];
+  const [command = "", ...rest] = [...limit, process.execPath, ...preload, program, ...args];
+  // The launcher has a cache of its own.
+  const cache = program === LAUNCHER ? {} : compileCache;
+  const child = spawn(command, rest, {
     cwd,
-    env: { ...bare, ...env },
+    env: { ...bare(), ...cache, ...env },
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
   child.stdin?.end(input);

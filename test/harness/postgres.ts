@@ -13,8 +13,8 @@ export interface PostgresDatabase {
 }
 
 /**
- * A fresh database on the server that `PORTICO_TEST_POSTGRES` names, or on this machine's own. Undefined where there is none, for tests that
- * are then skipped; but where `CI` is set or the variable names a server, its absence is an error.
+ * A fresh database on the server that `PORTICO_TEST_POSTGRES` names, or on this machine's own. Undefined without a server: tests
+ * are then skipped. If `CI` is set or the variable names a server, a missing one is an error.
  */
 export async function postgresDatabase(): Promise<PostgresDatabase | undefined> {
   const server = await findServer();

@@ -36,6 +36,7 @@ export type ProviderSetting =
       readonly models?: readonly string[] | "discover";
       readonly headers?: Readonly<Record<string, string>>;
       readonly timeouts?: { readonly connectMs?: number; readonly headersMs?: number; readonly idleMs?: number };
+      readonly dialect?: Partial<ports.ChatDialect>;
     };
 
 export interface ProxyOptions {
@@ -44,6 +45,10 @@ export interface ProxyOptions {
   readonly host?: "node" | "fetch";
   /** Time that only the test moves. Default: the system's. */
   readonly clock?: ManualClock;
+  /** Tokens of the instance beside safe tokens. Default: none. */
+  readonly ownTokens?: readonly string[];
+  /** Ids of providers that are Portico instances. Default: none. */
+  readonly instances?: readonly string[];
   /** In place of the one in memory, which keeps every request: `proxy.telemetry` then stays empty. */
   readonly telemetry?: Adapter;
 }
@@ -73,6 +78,7 @@ export interface ProxyApp extends AsyncDisposable {
 /** Start a proxy for these providers. */
 export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
   const telemetry = createMemoryTelemetry();
+  const ownTokens = (options.ownTokens ?? []).map((token) => new Secret(token));
   const app = await createApp({
     name: "proxy-under-test",
     adapters: [
@@ -83,7 +89,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
       randomIds(),
       options.telemetry ?? memoryTelemetry({ telemetry }),
     ],
-    plugins: [modelProxy({})],
+    plugins: [modelProxy({ ownTokens: async () => ownTokens, instances: [...(options.instances ?? [])] })],
   });
   const host = options.host === "fetch" ? fetchHost(app) : await nodeHost(app);
   const tokens = createSafeTokens({

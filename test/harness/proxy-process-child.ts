@@ -1,4 +1,5 @@
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import { peakResident } from "./peak-resident.ts";
 import type { FromProxyProcess, ToProxyProcess } from "./proxy-process.ts";
 import { type ProxyApp, startProxy } from "./proxy-app.ts";
 
@@ -21,7 +22,7 @@ process.on("message", async (message: ToProxyProcess) => {
       globalThis.gc?.();
       globalThis.gc?.();
       const { heapUsed, rss } = process.memoryUsage();
-      return tell({ type: "memory", heap: heapUsed, resident: rss, peakResident: process.resourceUsage().maxRSS * 1024 });
+      return tell({ type: "memory", heap: heapUsed, resident: rss, peakResident: peakResident() });
     }
     case "close":
       await proxy?.close();

@@ -24,7 +24,7 @@ export function cutCall(origin: string, bytes: string | Uint8Array): Promise<voi
   });
 }
 
-/** The status of a raw answer; 0 where there was none. */
+/** The status of a raw answer; 0 without an answer. */
 export function statusOf(answer: string): number {
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
 }

@@ -67,17 +67,26 @@ export async function openRawSocket(origin: string, query = "EIO=4&transport=web
 }
 
 /** A WebSocket that presents its hello and then neither reads nor leaves. Destroy it in the end. */
-export async function openDeafSocket(origin: string, hello: unknown, path = "/live/"): Promise<Socket> {
+export function openDeafSocket(origin: string, hello: unknown, path = "/live/"): Promise<Socket> {
+  return openDeaf(origin, `${path}?EIO=4&transport=websocket`, `40${JSON.stringify(hello)}`);
+}
+
+/** The same over a WebSocket that speaks the frames of `docs/websocket-protocol.md`. */
+export function openDeafWebSocket(origin: string, hello: unknown, path = "/live/"): Promise<Socket> {
+  return openDeaf(origin, path, JSON.stringify({ type: "hello", hello }));
+}
+
+async function openDeaf(origin: string, target: string, hello: string): Promise<Socket> {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
   socket.on("error", () => {});
   await once(socket, "connect");
   socket.write(
-    `GET ${path}?EIO=4&transport=websocket HTTP/1.1\r\nHost: ${hostname}:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+    `GET ${target} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
   );
   await once(socket, "data");
-  socket.write(frame(`40${JSON.stringify(hello)}`));
+  socket.write(frame(hello));
   await once(socket, "data");
   socket.pause();
   return socket;

@@ -1,3 +1,4 @@
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, ports } from "@portico/core";
 import { parseInput, type With } from "../conformance/workflow-nodes.ts";
 import { openAdapter } from "../conformance/open-adapter.ts";
@@ -12,7 +13,8 @@ export interface OpenNode extends AsyncDisposable {
 }
 
 export async function openNode(adapter: Adapter<typeof ports.workflowNodes>, others: readonly Adapter[] = []): Promise<OpenNode> {
-  const { port: node, close } = await openAdapter(adapter, others);
+  const isTold = others.some(({ spec }) => spec.port === ports.telemetry);
+  const { port: node, close } = await openAdapter(adapter, isTold ? others : [...others, memoryTelemetry({})]);
   const run: OpenNode["run"] = async (given, { signal = new AbortController().signal, ...step } = {}) =>
     node.run({
       input: parseInput(node, given),

@@ -1,28 +1,16 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { type SocketIoOptions, socketIoRealtime } from "@portico/adapters/realtime/socket-io";
-import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, defineContract, definePlugin, ports, reply, type Surface } from "@portico/core";
-import { type Attachment, attach, toNodeHandler } from "@portico/core/node";
 import { io, type ManagerOptions, type Socket, type SocketOptions } from "socket.io-client";
-import * as v from "valibot";
+import { openRealtimeHost, type RealtimeHost } from "./realtime-host.ts";
 
 export type ClientOptions = Partial<ManagerOptions & SocketOptions>;
 
 /** An app with realtime over Socket.IO, its surface `agent` on a server of its own; `workflow` is there, too. */
-export interface SocketHost extends AsyncDisposable {
-  readonly realtime: ports.Realtime;
-  readonly nodePaths: ports.NodePaths;
-  readonly telemetry: MemoryTelemetry;
-  readonly surface: (name: string) => Surface;
-  readonly server: Server;
-  readonly attachment: Attachment;
-  readonly origin: string;
-  /** Connect the real client. Rejects with `code` and `message` of a refusal. Whoever is still there in the end is disconnected. */
+export interface SocketHost extends RealtimeHost {
+  /**
+   * Connect the real client. Rejects with `code` and `message` of a refusal. Clients that are still connected at the end are
+   * disconnected.
+   */
   connect(hello?: unknown, options?: ClientOptions): Promise<Socket>;
-  /** Close the app alone, as a service does that stops. */
-  closeApp(): Promise<void>;
 }
 
 /** The ways in which the real client connects. */
@@ -33,48 +21,18 @@ export const clientKinds: Readonly<Record<string, readonly ("polling" | "websock
 };
 
 export async function openSocketHost(options?: SocketIoOptions): Promise<SocketHost> {
-  const telemetry = createMemoryTelemetry();
-  const opened: { given?: { readonly realtime: ports.Realtime; readonly nodePaths: ports.NodePaths } } = {};
-  const plugin = definePlugin({
-    name: "sockets",
-    config: v.strictObject({}),
-    needs: { realtime: ports.realtime, nodePaths: ports.nodePaths },
-    contract,
-    setup(given) {
-      opened.given = given;
-      return { agent: () => "agent", workflow: () => "workflow" };
-    },
-  });
-  const app = await createApp({
-    name: "sockets",
-    adapters: [socketIoRealtime(options), memoryTelemetry({ telemetry })],
-    plugins: [plugin({})],
-  });
-  const server = createServer(toNodeHandler(app.surface("agent"))).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const attachment = attach(server, app.surface("agent"));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const host = await openRealtimeHost(socketIoRealtime(options));
   const clients: Socket[] = [];
   return {
-    ...opened.given!,
-    telemetry,
-    server,
-    attachment,
-    origin,
-    surface: (name) => app.surface(name),
-    closeApp: () => app.close(),
+    ...host,
     connect(hello = {}, more = {}) {
-      const client = io(origin, { path: "/live/", auth: hello as object, reconnection: false, forceNew: true, ...more });
+      const client = io(host.origin, { path: "/live/", auth: hello as object, reconnection: false, forceNew: true, ...more });
       clients.push(client);
       return connected(client);
     },
     async [Symbol.asyncDispose]() {
       for (const client of clients) client.disconnect();
-      const closed = once(server, "close");
-      server.close();
-      await app.close();
-      server.closeIdleConnections();
-      await closed;
+      await host[Symbol.asyncDispose]();
     },
   };
 }
@@ -96,10 +54,3 @@ export function told(
 ): Promise<unknown> {
   return new Promise((resolve) => emitter.once(event as never, resolve));
 }
-
-const route = (surface: string) =>
-  ({ surface, method: "GET", path: "/hello", summary: "", success: reply.json(v.string()) }) as const;
-const contract = defineContract(
-  { surface: "agent", auth: "open", envelope: (error) => ({ error: error.code }) },
-  { agent: route("agent"), workflow: route("workflow") },
-);

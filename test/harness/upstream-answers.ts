@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { OutgoingHttpHeaders } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import type { Answer, UpstreamExchange } from "./fake-upstream.ts";
+import type { Answer, UpstreamExchange } from "./upstream-exchange.ts";
 
 export interface AnswerHead {
   /** Default 200. */

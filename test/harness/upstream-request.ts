@@ -23,7 +23,7 @@ export interface UpstreamRequest {
   sha256(): Promise<string>;
   /** How far the exchange came. */
   readonly stage: UpstreamStage;
-  /** Resolves when the exchange is over: `answered` in full, or `aborted` before. */
+  /** Resolves when the exchange has ended: `answered` in full, or `aborted` before. */
   readonly outcome: Promise<"answered" | "aborted">;
 }
 
@@ -39,7 +39,7 @@ export interface Recording {
   readonly request: UpstreamRequest;
   /** Begin to read the body. */
   read(): void;
-  /** The exchange is over. */
+  /** The exchange has ended. */
   end(): void;
 }
 
@@ -59,7 +59,7 @@ export function recordRequest(incoming: IncomingMessage, response: ServerRespons
     whole.reject(error);
     for (const each of waiting.splice(0)) each.reject(error);
   };
-  // Whoever is interested awaits it; a cut body that nobody asks for is no failure.
+  // A test may await it. A cut body that is not awaited is not a failure.
   whole.promise.catch(() => {});
   incoming.on("error", cut);
   incoming.once("close", cut);

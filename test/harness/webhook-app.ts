@@ -67,7 +67,7 @@ export async function startWebhookService(options: WebhookServiceOptions = {}): 
       }),
     readText: (agentId) => readFileSync(agentFile(agentId), "utf8"),
     writeText(text, agentId) {
-      // As editors do it: nobody reads half a file.
+      // As editors do it, so that no reader sees half a file.
       writeFileSync(`${agentFile(agentId)}~`, text);
       renameSync(`${agentFile(agentId)}~`, agentFile(agentId));
     },

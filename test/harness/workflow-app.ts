@@ -12,18 +12,14 @@ import { randomIds } from "@portico/adapters/ids/random";
 import { sqliteLog } from "@portico/adapters/log/sqlite";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
+import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { transformNode } from "@portico/adapters/workflow-nodes/transform";
-import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
+import { type Adapter, type App, createApp, type Plugin, ports, Secret } from "@portico/core";
 import { toNodeHandler } from "@portico/core/node";
 import { workflowService } from "@portico/plugins/workflow-service";
-import { tokenAccess } from "@portico/plugins/workflow-service/access";
-import { agentsForWorkflows } from "@portico/plugins/workflow-service/agents";
-import { runWorkflowTool } from "@portico/plugins/workflow-service/run-workflow-tool";
 import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service/grants";
-import { workflowServiceRuntime } from "@portico/plugins/workflow-service/runtime";
-import { openWorkflowStarter } from "@portico/plugins/workflow-service/starter";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type AgentService, type AgentServiceOptions, type Answer, startAgentService } from "./agent-app.ts";
 import { type Call, httpCall } from "./http-call.ts";
@@ -42,10 +38,10 @@ export interface WorkflowServiceOptions {
   readonly nodes?: ScriptedNodes;
   readonly adapters?: readonly Adapter[];
   readonly engine?: Parameters<typeof embeddedEngine>[0];
-  readonly runtime?: Parameters<typeof workflowServiceRuntime>[0];
+  readonly runtime?: Omit<Parameters<typeof workflowService>[0], "token">;
   /** In place of the one in memory. */
   readonly telemetry?: Adapter;
-  /** With agents beside, as these options say; by default there are none. */
+  /** With agents, as these options say. Default: without agents. */
   readonly agents?: AgentServiceOptions;
 }
 
@@ -58,7 +54,7 @@ export interface WorkflowService extends AsyncDisposable {
   readonly dataDir: string;
   /** Where there are agents beside. */
   readonly agents: AgentService | undefined;
-  /** A call with the service token; `""` is none. A body is JSON, a string is sent as it is. */
+  /** A call with the service token; `""` sends no token. A body is sent as JSON, a string unchanged. */
   call(method: string, path: string, body?: unknown, more?: CallOptions): Promise<Answer>;
   /** Trigger and await the 200; answers the run's id. */
   trigger(workflowId: string, parameters?: object): Promise<string>;
@@ -67,10 +63,10 @@ export interface WorkflowService extends AsyncDisposable {
   ended(workflowId: string, runId: string): Promise<any>;
   /** The detail, once it fulfils something. */
   until(workflowId: string, runId: string, isSo: (detail: any) => boolean): Promise<any>;
-  /** Subscribe to a run's events. Throws what status it is, where it is none that streams. */
+  /** Subscribe to a run's events. Throws the status if the answer is not a stream. */
   events(runId: string): Promise<EventSubscription>;
   grant(order: GrantOrder): Promise<string>;
-  /** Write a definition as editors do it: nobody reads half a file. */
+  /** Write a definition as editors do it, so that no reader sees half a file. */
   deploy(name: string, definition: string | object): void;
   close(): Promise<void>;
 }
@@ -102,17 +98,17 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     renameSync(join(dataDir, "deploying"), path);
   };
   for (const [name, definition] of Object.entries(options.definitions ?? {})) deploy(name, definition);
+  const plugin = workflowService({ ...options.runtime, ...(token !== undefined && { token: new Secret(token) }) });
   const own: readonly Adapter[] = [
     hmacSigning({ key: new Secret("a key of this test") }),
+    aesGcmSealing({}),
     unstorageDocuments({ id: "workflows", dir: definitionsDir }),
-    openWorkflowStarter(),
     transformNode({}),
     ...nodes.adapters,
-    workflowServiceRuntime({ ...options.runtime }),
-    tokenAccess({ token: token === undefined ? undefined : new Secret(token) }),
     ...(options.adapters ?? []),
   ];
-  const agents = options.agents && (await startBesideAgents({ ...options.agents, dataDir, durable: options.engine ?? {} }, own));
+  const agents =
+    options.agents && (await startBesideAgents({ ...options.agents, dataDir, durable: options.engine ?? {} }, own, plugin));
   const app =
     agents?.app ??
     (await createApp({
@@ -128,7 +124,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
         tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
         ...own,
       ],
-      plugins: [workflowService({})],
+      plugins: [plugin],
     }));
   const server = createServer(toNodeHandler(app.surface("workflow"))).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -194,9 +190,9 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
   return service;
 }
 
-function startBesideAgents(options: AgentServiceOptions, own: readonly Adapter[]): Promise<AgentService> {
-  const adapters = [...own, agentsForWorkflows(), runWorkflowTool(), ...(options.adapters ?? [])];
-  return startAgentService({ ...options, adapters, plugins: [workflowService({}), ...(options.plugins ?? [])] });
+function startBesideAgents(options: AgentServiceOptions, own: readonly Adapter[], plugin: Plugin): Promise<AgentService> {
+  const adapters = [...own, ...(options.adapters ?? [])];
+  return startAgentService({ ...options, adapters, plugins: [plugin, ...(options.plugins ?? [])] });
 }
 
 async function subscribe(url: string): Promise<EventSubscription> {

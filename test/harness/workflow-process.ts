@@ -63,11 +63,11 @@ function withCalls(service: PorticoProcess, given: string | undefined): Workflow
       return body.runId as string;
     },
     async until(workflowId: string, runId: string, wanted: string) {
-      for (let left = 400; ; left--) {
+      for (let left = 600; ; left--) {
         const { body } = await call("GET", `/api/workflow/${workflowId}/runs/${runId}`);
         if (body.status === wanted) return body;
         if (left === 0) throw new Error(`The run is ${body.status}: ${JSON.stringify(body)}`);
-        await new Promise((resolve) => setTimeout(resolve, 25));
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
   }) as unknown as WorkflowProcess;

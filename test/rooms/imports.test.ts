@@ -9,22 +9,23 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   plugins: ["core"],
   client: ["core", "plugins"],
   presets: ["core", "adapters", "plugins"],
-  // Of the tests, what is published: suites for whoever writes an adapter or a plugin.
+  console: ["core", "plugins", "client"],
+  // The published part of the tests: suites for authors of adapters and plugins.
   playground: ["core", "adapters", "plugins", "client", "presets", "test"],
   test: ["core", "adapters", "plugins", "client", "presets", "playground"],
 };
 
-/** Packages that live in one place only; whoever wants them elsewhere asks for what stands there. */
+/** Packages that only one place may import. Other places use the functions of that place. */
 const livesIn: Readonly<Record<string, RegExp>> = {
   tsyringe: /^core\/src\/container\.ts$/,
   "reflect-metadata": /^core\/src\/container\.ts$/,
   h3: /^core\/src\//,
-  rou3: /^core\/src\//,
   srvx: /^core\/src\//,
   "content-disposition": /^core\/src\/http\//,
   ofetch: /^core\/src\/derive\/client\.ts$/,
   "@valibot/to-json-schema": /^core\/src\/derive\//,
   unstorage: /^adapters\/src\/documents\//,
+  db0: /^adapters\/src\/documents\//,
   crossws: /^adapters\/src\/realtime\//,
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
@@ -52,7 +53,7 @@ const bound = ["core", "adapters", "plugins", "client", "presets"];
 let imports: Import[];
 beforeAll(async () => {
   const sources = (await repositoryFiles()).filter((file) =>
-    /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.(?:m?ts|svelte)$/.test(file),
+    /^(?:core|adapters|plugins|client|presets|console|playground|test)\/.*\.(?:m?ts|svelte)$/.test(file),
   );
   imports = (await Promise.all(sources.map(async (file) => importsOf(file, await readText(file))))).flat();
 });
@@ -151,6 +152,56 @@ describe("an area", () => {
 
   it("is reached by presets through its door, not through its inside", () => {
     expect(imports.filter(({ file, target }) => file.startsWith("presets/") && /@portico\/\w+\/src\//.test(target))).toEqual([]);
+  });
+});
+
+/** Who may import whom inside `presets/src`. A preset is a folder with a `preset.ts`; `testing` is one, too. */
+const mayImportInPresets = {
+  settings: [],
+  platform: ["settings"],
+  preset: ["platform", "settings"],
+  cli: ["settings", "platform", "preset"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+describe("inside presets", () => {
+  const roomOf = (path: string) => {
+    const folder = /^presets\/src\/([^/]+)\//.exec(path)?.[1];
+    return folder === undefined || folder in mayImportInPresets ? (folder as keyof typeof mayImportInPresets) : "preset";
+  };
+  const inside = () =>
+    imports.filter(({ file, target }) => file.startsWith("presets/src/") && target.startsWith(".") && roomOf(file) !== undefined);
+
+  it.each(Object.entries(mayImportInPresets))("%s imports no other room than %s", (room, allowed) => {
+    const own = inside().filter(({ file }) => roomOf(file) === room);
+    expect(own).not.toEqual([]);
+    const broken = own.filter(({ file, target }) => {
+      const other = roomOf(pathOf(file, target));
+      return other !== room && !(allowed as readonly string[]).includes(other);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it("no preset imports another, and none reads files or the environment: they are lists of areas and stores", () => {
+    const presets = imports.filter(({ file }) => /^presets\/src\/[^/]+\/preset\.ts$/.test(file));
+    expect(new Set(presets.map(({ file }) => file)).size).toBeGreaterThan(4);
+    const broken = presets.filter(
+      ({ file, target }) =>
+        target.startsWith("node:") || (target.startsWith(".") && target.endsWith("/preset.ts") && pathOf(file, target) !== file),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("the command line checks workflows without an app", async () => {
+    const checks = new Set(
+      imports
+        .map(({ file }) => file)
+        .filter((file) => file.startsWith("presets/src/cli/workflows/") || file.endsWith("/doctor/check-workflows.ts")),
+    );
+    expect(checks.size).toBeGreaterThan(10);
+    const opening: string[] = [];
+    for (const file of checks) if (/\bcreateApp\b/.test(await readText(file))) opening.push(file);
+    // The grant is signed by what the instance signs with.
+    expect(opening).toEqual(["presets/src/cli/workflows/issue-grant.ts"]);
   });
 });
 

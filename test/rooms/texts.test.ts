@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 import { beforeAll, describe, expect, it } from "vitest";
+import { commentLines, hardPhrases, proseLines } from "./hard-phrases.ts";
 import { readText, repositoryFiles, root } from "./repository.ts";
 
 // Written in pieces, so that this file is not the first to be found.
@@ -12,7 +13,7 @@ const focused = new RegExp(["\\b(?:describe|it|test|suite|bench)\\.o", "nly\\b|\
 
 let texts: Map<string, string>;
 beforeAll(async () => {
-  const files = (await repositoryFiles()).filter((file) => !/\.(?:png|jpe?g|gif|webp|woff2?|ico|db|gz)$/.test(file));
+  const files = (await repositoryFiles()).filter((file) => !/\.(?:png|jpe?g|gif|webp|woff2?|ico|db|gz|sqlite)$/.test(file));
   texts = new Map(await Promise.all(files.map(async (file) => [file, await readText(file)] as const)));
 });
 
@@ -36,8 +37,51 @@ describe("no text of the repository", () => {
     expect(focused.test(["it.o", 'nly("x")'].join(""))).toBe(true);
   });
 
+  it("holds a mark of a merge that was not resolved", () => {
+    const marks = /^(?:<{7}|>{7})(?: |$)/m;
+    expect(containing(marks)).toEqual([]);
+    expect(marks.test(`kept\n${"<".repeat(7)} HEAD\n`)).toBe(true);
+  });
+
   it("has a line that says what is still to be done", () => {
     expect(containing(new RegExp(["\\b(?:TO", "DO|FIX", "ME)\\b"].join("")))).toEqual([]);
+  });
+});
+
+/** The texts that are written in plain words (CONTRIBUTING.md), and how their prose is found. */
+const plainRooms: readonly { readonly files: RegExp; prose(text: string): readonly string[] }[] = [
+  { files: /^(?:README|CONTRIBUTING)\.md$/, prose: proseLines },
+  { files: /^docs\/.*\.md$/, prose: proseLines },
+  { files: /^\.changeset\/.*\.md$/, prose: proseLines },
+  { files: /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.md$/, prose: proseLines },
+  {
+    files: /^(?:plugins\/src|presets\/(?:src|templates)|console\/src)\/.*\.(?:ts|svelte|css)$/,
+    prose: (text) => text.split("\n"),
+  },
+  { files: /^(?:(?:core|adapters|client)\/src|release|playground|test)\/.*\.[cm]?[jt]sx?$/, prose: commentLines },
+];
+
+describe("plain words", () => {
+  const hardLines = (lines: readonly string[]) =>
+    lines.flatMap((line, index) =>
+      hardPhrases
+        .filter(({ phrase }) => phrase.test(line))
+        .map(({ phrase, better }) => `${index + 1}: "${phrase.exec(line)![0]}" (better: ${better})`),
+    );
+
+  it.each(plainRooms)("are in $files", ({ files, prose }) => {
+    const pages = [...texts].filter(([file]) => files.test(file));
+    expect(pages).not.toEqual([]);
+    expect(pages.flatMap(([file, text]) => hardLines(prose(text)).map((line) => `${file}:${line}`))).toEqual([]);
+  });
+
+  it("are missed by every phrase of the list, but in code", () => {
+    const hard =
+      "Whoever calls\nNobody is there\nA name that is none\nas ever\nThe run is over\nIt is over 90 bytes\nThis is no JSON";
+    expect(hardLines(proseLines(hard)).map((line) => Number.parseInt(line, 10))).toEqual([1, 2, 3, 4, 5, 7]);
+    expect(hardLines(proseLines("the value `as ever`\n```ts\n// nobody\n```"))).toEqual([]);
+    const code = ["/** Whoever */", " * nobody", "const nobody = 1;\t// as ever", "const nobody = `// nobody`;", "// `nobody`"];
+    expect(hardLines(commentLines(code.join("\n"))).map((line) => Number.parseInt(line, 10))).toEqual([1, 2, 3]);
   });
 });
 

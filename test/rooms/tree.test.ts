@@ -1,13 +1,17 @@
 import { readdir } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { RULES } from "../mutation/rules.ts";
 import { readText, repositoryFiles, root } from "./repository.ts";
 
 const topLevel = [
-  ...["adapters", "client", "core", "docs", "playground", "plugins", "presets", "release", "test"],
+  ...["adapters", "client", "console", "core", "docs", "playground", "plugins", "presets", "release", "test"],
   ...["CONTRIBUTING.md", "LICENSE", "README.md", "package-lock.json", "package.json", "tsconfig.base.json"],
 ];
 const furniture = ["README.md", "contract.ts", "errors.ts", "envelope.ts", "guards.ts", "limits.ts", "config.ts", "plugin.ts"];
+/** Pages that any service can have beside its areas: small, and with one folder each. */
+const servicePages = ["api-docs", "console", "listeners", "metrics", "probes"];
+const pageFurniture = ["README.md", "contract.ts", "config.ts", "plugin.ts"];
 const namelessWords = /^(?:utils?|helpers?|types?|common|misc|shared|lib)\.[cm]?[jt]s$/;
 
 let files: string[];
@@ -26,7 +30,9 @@ describe("the tree", () => {
   });
 
   it("spells file names in small letters, digits and single hyphens", () => {
-    const sources = files.filter((file) => /^(?:core|adapters|plugins|client|presets|playground|test)\/.*\.ts$/.test(file));
+    const sources = files.filter((file) =>
+      /^(?:core|adapters|plugins|client|presets|console|playground|test)\/.*\.ts$/.test(file),
+    );
     expect(
       sources.filter(
         (file) =>
@@ -36,14 +42,31 @@ describe("the tree", () => {
   });
 });
 
+describe("mutation testing", () => {
+  it("mutates files that exist", () => {
+    expect(RULES.flatMap((group) => group.files).filter((file) => !files.includes(file))).toEqual([]);
+  });
+});
+
 describe("every area", () => {
   it("has the same furniture", async () => {
     const areas = (await readdir(resolve(root, "plugins/src"), { withFileTypes: true })).filter((entry) => entry.isDirectory());
     expect(areas.length).toBeGreaterThan(0);
+    expect(areas.map(({ name }) => name)).toEqual(expect.arrayContaining(servicePages));
+    const furnitureOf = (name: string) => (servicePages.includes(name) ? pageFurniture : furniture);
     const missing = areas
-      .flatMap(({ name }) => furniture.map((piece) => `plugins/src/${name}/${piece}`))
+      .flatMap(({ name }) => furnitureOf(name).map((piece) => `plugins/src/${name}/${piece}`))
       .filter((piece) => !files.includes(piece));
     expect(missing).toEqual([]);
+  });
+});
+
+describe("the plugin of every area", () => {
+  it("only assembles: handlers are files of their own, and it has at most 100 lines", async () => {
+    const plugins = files.filter((file) => /^plugins\/src\/[\w-]+\/plugin\.ts$/.test(file));
+    expect(plugins.length).toBeGreaterThan(5);
+    const long = await Promise.all(plugins.map(async (file) => ({ file, lines: (await readText(file)).split("\n").length })));
+    expect(long.filter(({ lines }) => lines > 100)).toEqual([]);
   });
 });
 
@@ -51,6 +74,7 @@ describe("every area", () => {
 const filledByTheApp: Readonly<Record<string, string>> = {
   areas: "test/spec/grammar/areas.test.ts",
   "node-paths": "test/spec/grammar/node-paths.test.ts",
+  "websocket-paths": "test/spec/grammar/websocket-paths.test.ts",
 };
 
 describe("every port of the core", () => {
@@ -77,7 +101,7 @@ describe("every port of the core", () => {
     const misnamed: string[] = [];
     for (const file of adapters) {
       const [, folder, technology] = /^adapters\/src\/([\w-]+)\/([\w-]+)\.ts$/.exec(file)!;
-      const declared = /defineAdapter\(\{\s*name: "([^"]+)"/.exec(await readText(file))?.[1];
+      const declared = /define(?:Adapter|WorkflowNode)\(\{\s*name: "([^"]+)"/.exec(await readText(file))?.[1];
       if (declared !== undefined && declared !== `${folder}/${technology}`) misnamed.push(`${file} is called ${declared}`);
     }
     expect(misnamed).toEqual([]);

@@ -49,7 +49,7 @@ openChannel(given, contract, { ...good, receive: { say: good.receive.say } }, sc
 // @ts-expect-error a receiver has no event
 openChannel(given, contract, { ...good, receive: { ...good.receive, shout() {} } }, scope);
 
-// @ts-expect-error nobody is admitted by nobody
+// @ts-expect-error a channel without `admit` admits no client
 openChannel(given, contract, { receive: good.receive }, scope);
 
 // @ts-expect-error the text is no number

@@ -131,7 +131,7 @@ export const wrongWho: All["greet"] = ({ who }) => ({
 });
 
 export const openWho: All["peek"] = ({ who }) => {
-  // @ts-expect-error nobody guards an open route
+  // @ts-expect-error an open route has no guard
   who.ownerId;
 };
 

@@ -24,11 +24,18 @@ modelsConformance("mine", (setting) => ({ adapter: myProvider(setting), others: 
 
 import { realtimeConformance } from "@portico/test/conformance/realtime";
 
-realtimeConformance("mine", () => ({ adapter: myRealtime(), connect: (opened, path, hello) => connectTo(opened, path, hello) }));
+realtimeConformance("mine", () => ({
+  adapter: myRealtime(),
+  connect: (opened, path, hello, last) => connectTo(opened, path, hello, last),
+}));
 
 import { recordsConformance } from "@portico/test/conformance/records";
 
 recordsConformance("mine", () => myRecords({ url: process.env.TEST_STORE_URL }), { others: [], shared: true });
+
+import { sealingConformance } from "@portico/test/conformance/sealing";
+
+sealingConformance("mine", (key) => mySealing({ key }), { others: () => [] });
 
 import { secretsConformance } from "@portico/test/conformance/secrets";
 
@@ -48,8 +55,14 @@ declare function myIdentity(known: readonly KnownToken[]): Adapter<typeof ports.
 declare function myIds(): Adapter<typeof ports.ids>;
 declare function myProvider(setting: ProviderSetting): Adapter<typeof ports.models>;
 declare function myRealtime(): Adapter<typeof ports.realtime>;
-declare function connectTo(opened: ports.Realtime, path: string, hello: unknown): Promise<RealtimeClient>;
+declare function connectTo(
+  opened: ports.Realtime,
+  path: string,
+  hello: unknown,
+  last: string | undefined,
+): Promise<RealtimeClient>;
 declare function myRecords(options: { readonly url: string | undefined }): Adapter<typeof ports.records>;
+declare function mySealing(options: { readonly key: Secret }): Adapter<typeof ports.sealing>;
 declare function mySecrets(): Adapter<typeof ports.secrets>;
 declare function mySigning(options: { readonly key: Secret | undefined }): Adapter<typeof ports.signing>;
 declare function myTelemetry(): Adapter<typeof ports.telemetry>;

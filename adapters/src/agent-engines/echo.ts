@@ -1,11 +1,14 @@
 import { defineAdapter, ports } from "@portico/core";
 
+/** Options of `echoAgentEngine`. */
 export interface EchoOptions {
-  /** What `agent.json` names under `engine`; default: `echo`. */
+  /** The value of `engine` in `agent.json`. Default: `echo`. */
   readonly id?: string;
 }
 
-/** The simplest agent engine there is: it says back what it is told, word by word, without a model. For trying an app out, and for tests. */
+/**
+ * The simplest agent engine: it repeats the user's message, word by word, without a model. For trying an app out, and for tests.
+ */
 export const echoAgentEngine = defineAdapter({
   name: "agent-engines/echo",
   port: ports.agentEngines,

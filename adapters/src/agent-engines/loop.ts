@@ -1,38 +1,43 @@
 import { defineAdapter, ports } from "@portico/core";
-import { cutResult, estimateTokens, fitHistory } from "./loop/context-window.ts";
-import { languageModel } from "./loop/language-model.ts";
+import { type AskedCall, callTools } from "./loop/call-tools.ts";
+import { estimateTokens, fitHistory } from "./loop/context-window.ts";
+import { CutAnswers } from "./loop/cut-answers.ts";
+import { openLanguageModel } from "./loop/open-language-model.ts";
+import type { ModelAnswer } from "./loop/model-answer.ts";
 import { isTooLong } from "./loop/model-refused.ts";
-import { callModel, type ModelAnswer } from "./loop/model-step.ts";
+import { callModel } from "./loop/model-step.ts";
 import { toFunctionTool, toPrompt } from "./loop/prompt.ts";
 
+/** Options of `loopAgentEngine`. */
 export interface LoopOptions {
-  /** Tokens that a model is asked with at most; older turns are left out of longer conversations. Default: 120,000. */
+  /** Maximum tokens of a model request. Older turns of longer conversations are left out. Default: 120,000. */
   readonly contextTokens?: number;
-  /** The same for single models, by name. */
+  /** The same for single models, by model name. */
   readonly contextTokensOf?: Readonly<Record<string, number>>;
-  /** Characters of a tool's result that the model gets; default: 50,000. */
+  /** Maximum characters of a tool's result that the model gets. Default: 50,000. */
   readonly toolResultCharacters?: number;
-  /** Tokens that a model may answer with; default: the model's own. */
+  /** Maximum tokens of a model's answer. Default: the model's own limit. */
   readonly maxOutputTokens?: number;
 }
 
 /**
- * The built-in agent engine: the model is asked, the tools that it calls are run, side by side, and it is asked again, until it stops by
- * itself or `maxTurns` model calls are over. Every model call and every tool call is a step of its own.
+ * The built-in agent engine. It calls the model, runs the tools that the model calls, and calls the model again, until the model
+ * stops by itself or `maxTurns` is reached. Every model call and every tool call is a separate step.
  */
 export const loopAgentEngine = defineAdapter({
   name: "agent-engines/loop",
   port: ports.agentEngines,
-  needs: { models: ports.models, clock: ports.clock },
-  open: ({ models, clock }, options: LoopOptions): ports.AgentEngine => ({
+  needs: { models: ports.models, clock: ports.clock, telemetry: ports.telemetry },
+  open: ({ models, clock, telemetry }, options: LoopOptions): ports.AgentEngine => ({
     id: "loop",
-    run: (turn, context) => new Loop(turn, context, { clock, options, provider: providerOf(models, turn) }).run(),
+    run: (turn, context) => new Loop(turn, context, { clock, telemetry, options, provider: providerOf(models, turn) }).run(),
   }),
 });
 
 interface LoopGiven {
   readonly provider: ports.ModelProvider;
   readonly clock: ports.Clock;
+  readonly telemetry: ports.Telemetry;
   readonly options: LoopOptions;
 }
 
@@ -44,9 +49,10 @@ class Loop {
   readonly #turn: ports.AgentTurn;
   readonly #context: ports.TurnContext;
   readonly #given: LoopGiven;
-  /** What this turn adds to the conversation. */
+  /** The messages that this turn adds to the conversation. */
   readonly #messages: ports.ConversationMessage[] = [];
   readonly #toolCalls: ports.TurnToolCall[] = [];
+  readonly #cut: CutAnswers;
   #usage: ports.TurnUsage = { modelCalls: 0 };
   #budget: number;
 
@@ -54,26 +60,39 @@ class Loop {
     this.#turn = turn;
     this.#context = context;
     this.#given = given;
+    this.#cut = new CutAnswers(turn.agent);
     const { contextTokens = CONTEXT_TOKENS, contextTokensOf = {} } = given.options;
     this.#budget = Object.hasOwn(contextTokensOf, turn.model) ? contextTokensOf[turn.model]! : contextTokens;
   }
 
   async run(): Promise<ports.TurnOutcome> {
+    const { maxTurns } = this.#turn;
     for (let count = 1; ; count++) {
       this.#context.signal.throwIfAborted();
       const answer = await this.#ask(count);
       this.#count(answer);
+      const parts = this.#cut.whole(answer.parts.map((part) => this.#labelled(part)));
+      if (answer.cut !== undefined && count < maxTurns && this.#cut.goOn(answer.cut, parts)) continue;
+      this.#cut.clear();
       const calls = answer.calls.map((call) => ({
         ...call,
         toolId: this.#turn.tools.find(({ name }) => name === call.name)?.id ?? call.name,
       }));
       const callParts = calls.map((call) => ({ type: "tool_call" as const, ...call, arguments: call.arguments ?? {} }));
-      this.#messages.push({ role: "assistant", parts: [...answer.parts, ...callParts] });
-      if (calls.length === 0) return this.#outcome(answer, "completed");
-      const results = await Promise.all(calls.map((call, at) => this.#call(call, `tool-${count}-${at + 1}`)));
+      // A message without parts would be refused by providers in the next turn.
+      if (parts.length + callParts.length > 0) this.#messages.push({ role: "assistant", parts: [...parts, ...callParts] });
+      if (calls.length === 0) return this.#outcome(parts, endingOf(answer, parts));
+      const results = await this.#call(calls, count);
       this.#messages.push({ role: "tool", parts: results });
-      if (count >= this.#turn.maxTurns) return this.#outcome(answer, "max_turns");
+      for (const [at, { callId, toolId, name, arguments: args }] of callParts.entries())
+        this.#toolCalls.push({ callId, toolId, name, arguments: args, isError: results[at]!.result.isError });
+      if (count >= maxTurns) return this.#outcome(parts, "max_turns");
     }
+  }
+
+  #call(calls: readonly AskedCall[], count: number) {
+    const { toolResultCharacters: resultCharacters = RESULT_CHARACTERS } = this.#given.options;
+    return callTools({ context: this.#context, tools: this.#turn.tools, resultCharacters }, calls, count);
   }
 
   async #ask(count: number): Promise<ModelAnswer> {
@@ -83,63 +102,42 @@ class Loop {
     try {
       return await ask(`model-${count}`);
     } catch (error) {
-      // The estimate was too low for this model: half of it, once.
+      // The estimate was too low for this model. Retry once with half of the history.
       if (!isTooLong(error) || this.#turn.history.length === 0) throw error;
-      this.#budget = Math.floor(estimateTokens(this.#fitted()) / 2);
+      this.#budget = Math.floor(estimateTokens([...this.#history(), ...this.#now()]) / 2);
       return ask(`model-${count}-shorter`);
     }
   }
 
   async #question() {
-    const { provider, clock, options } = this.#given;
+    const { provider, clock, telemetry, options } = this.#given;
     const { agent, model, tools } = this.#turn;
+    const { id, protocol, dialect = ports.PUBLISHED_CHAT_DIALECT } = provider;
+    const asked = { provider: id, protocol, model, takesReasoning: dialect.reasoningContent };
     return {
       provider,
       clock,
-      model: await languageModel(provider, model),
-      prompt: toPrompt(agent.instructions, this.#fitted(), provider.protocol),
+      model: await openLanguageModel(provider, model, { source: "agent", telemetry }),
+      prompt: toPrompt(agent.instructions, { history: this.#history(), now: this.#now() }, asked),
       tools: tools.map(toFunctionTool),
       maxOutputTokens: options.maxOutputTokens,
     };
   }
 
-  #fitted(): readonly ports.ConversationMessage[] {
-    const now: readonly ports.ConversationMessage[] = [{ role: "user", parts: this.#turn.input }, ...this.#messages];
-    return [...fitHistory(this.#turn.history, this.#budget - estimateTokens(now)), ...now];
+  /** The messages of this turn. */
+  #now(): readonly ports.ConversationMessage[] {
+    return [{ role: "user", parts: this.#turn.input }, ...this.#messages, ...this.#cut.prompt];
   }
 
-  async #call(
-    call: { readonly callId: string; readonly toolId: string; readonly name: string; readonly arguments?: unknown },
-    stepName: string,
-  ): Promise<Extract<ports.MessagePart, { type: "tool_result" }>> {
-    const { callId, toolId, name } = call;
-    const { say, signal } = this.#context;
-    await say({ type: "tool_call", callId, toolId, name, arguments: call.arguments ?? {} });
-    const result = await this.#result(call, stepName);
-    signal.throwIfAborted();
-    this.#toolCalls.push({ callId, toolId, name, arguments: call.arguments ?? {}, isError: result.isError });
-    await say({ type: "tool_result", callId, toolId, result });
-    return { type: "tool_result", callId, toolId, name, result };
+  /** The earlier turns that fit into the remaining context. */
+  #history(): readonly ports.ConversationMessage[] {
+    return fitHistory(this.#turn.history, this.#budget - estimateTokens(this.#now()));
   }
 
-  async #result(
-    { toolId, ...call }: { readonly toolId: string; readonly arguments?: unknown },
-    stepName: string,
-  ): Promise<ports.ToolResult> {
-    const { step, callTool, signal } = this.#context;
-    if (call.arguments === undefined) return problem("The arguments are no JSON");
-    const most = this.#given.options.toolResultCharacters ?? RESULT_CHARACTERS;
-    try {
-      return await step(stepName, async (toolSignal) =>
-        cutResult(await callTool({ toolId, arguments: call.arguments }, toolSignal), most),
-      );
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof Error && error.name === "StepInterrupted") {
-        return problem("The process stopped while the tool ran: nobody knows whether it took effect");
-      }
-      throw error;
-    }
+  /** Adds the name of its model to a thinking part: no other model accepts it. */
+  #labelled(part: ports.MessagePart): ports.MessagePart {
+    const { provider, model } = this.#turn;
+    return part.type === "thinking" ? { ...part, provider, model } : part;
   }
 
   #count({ usage }: ModelAnswer): void {
@@ -154,24 +152,23 @@ class Loop {
     };
   }
 
-  #outcome({ parts }: ModelAnswer, end: ports.TurnOutcome["end"]): ports.TurnOutcome {
-    const output = parts.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n\n");
-    const order = new Map(
-      this.#messages
-        .flatMap(({ parts: all }) => all)
-        .flatMap((part, at) => (part.type === "tool_call" ? [[part.callId, at]] : [])),
-    );
-    const toolCalls = this.#toolCalls.toSorted((a, b) => order.get(a.callId)! - order.get(b.callId)!);
-    return { output, messages: this.#messages, toolCalls, end, usage: this.#usage };
+  #outcome(parts: readonly ports.MessagePart[], end: ports.TurnEnding): ports.TurnOutcome {
+    return { output: textOf(parts), messages: this.#messages, toolCalls: this.#toolCalls, end, usage: this.#usage };
   }
+}
+
+/** Why a turn ended with this answer, which calls no tool (open points 13). */
+function endingOf({ cut }: ModelAnswer, parts: readonly ports.MessagePart[]): ports.TurnEnding {
+  if (cut !== undefined) return cut === "context_full" ? "max_tokens" : cut;
+  return textOf(parts).trim() === "" ? "empty_answer" : "completed";
+}
+
+function textOf(parts: readonly ports.MessagePart[]): string {
+  return parts.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n\n");
 }
 
 function providerOf(models: readonly ports.ModelProvider[], turn: ports.AgentTurn): ports.ModelProvider {
   const provider = models.find(({ id }) => id === turn.provider);
   if (!provider) throw new TypeError("The turn's provider is not configured");
   return provider;
-}
-
-function problem(text: string): ports.ToolResult {
-  return { content: [{ type: "text", text }], isError: true };
 }

@@ -1,12 +1,12 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
 
-/** What is known of an agent without its git state. */
+/** An agent without its git state. */
 export type AgentText = Pick<ports.Agent, "definition" | "metadataError">;
 
 const text = v.pipe(v.string(), v.nonEmpty());
 
-/** The fields that we read. People and other programs keep more in the file: those are nobody's mistake. */
+/** The fields that are read. Other fields of the file are allowed, because people and other programs store more in it. */
 const fields = {
   name: v.pipe(v.string(), v.trim(), v.nonEmpty()),
   description: v.optional(v.string()),
@@ -14,6 +14,7 @@ const fields = {
   provider: v.optional(text),
   model: v.optional(text),
   instructions: v.optional(v.string()),
+  onMaxTokens: v.optional(v.picklist(["stop", "continue"])),
   tools: v.optional(v.array(text)),
   skills: v.optional(v.array(text)),
   heartbeat: v.optional(
@@ -22,12 +23,12 @@ const fields = {
   core: v.optional(v.boolean()),
 } satisfies Record<string, v.GenericSchema>;
 
-/** An agent of which nothing can be read. */
+/** An agent whose file cannot be read. */
 export function unreadAgent(id: string, metadataError: NonNullable<AgentText["metadataError"]>): AgentText {
   return { definition: { name: id, engine: "loop", tools: [], skills: [], core: false }, metadataError };
 }
 
-/** What an `agent.json` says. Where a field is wrong it counts as absent, and `metadataError` tells; the others are used all the same. */
+/** Parses an `agent.json`. An invalid field counts as absent, and `metadataError` says so. The other fields are still used. */
 export function readAgentText(id: string, json: string): AgentText {
   let given: unknown;
   try {

@@ -4,23 +4,24 @@ import { defineAdapter, ports } from "@portico/core";
 import { type AgentText, readAgentText, unreadAgent } from "./agent-file.ts";
 import { GitStates } from "./git-state.ts";
 
+/** Options of `documentAgents`. */
 export interface DocumentAgentsOptions {
   /**
-   * The folder with one folder per agent, where the documents are files: for git states, and for folders in which there is nothing yet.
+   * The folder with one folder per agent, if the documents are files. Used for git states, and for agent folders without a file.
    * Without it there is no git state.
    */
   readonly directory?: string;
-  /** Which source of documents has the agents; default: `agents`. */
+  /** ID of the source of documents that has the agents. Default: `agents`. */
   readonly source?: string;
 }
 
 const FILE = "agent.json";
-/** So many agents are read at once. */
+/** Maximum agents that are read at once. */
 const READ_AT_ONCE = 16;
 
 /**
- * Agents whose `agent.json` are documents named `ID/agent.json`. What was read is kept until the documents tell of a change, so that asking
- * again costs nothing. Opening throws TypeError where no source of documents has that id.
+ * Agents whose `agent.json` are documents named `ID/agent.json`. Parsed agents are cached until the documents report a change.
+ * Opening throws TypeError if no source of documents has that ID.
  */
 export const documentAgents = defineAdapter({
   name: "agents/documents",
@@ -56,9 +57,9 @@ export const documentAgents = defineAdapter({
       if (read.has(id)) return read.get(id);
       const before = changes;
       const found = await readOne(documents, id);
-      // A folder without the file is not remembered: nobody tells when the folder goes.
+      // A folder without the file is not cached: its removal is not reported.
       if (!found) return (await isFolder(id)) ? unreadAgent(id, "missing") : undefined;
-      // Nor one that cannot be read: nobody tells when it can again.
+      // An unreadable file is not cached either: its recovery is not reported.
       if (changes === before && found.metadataError !== "unreadable") read.set(id, found);
       return found;
     };
@@ -89,7 +90,7 @@ async function readOne(documents: ports.Documents, id: string): Promise<AgentTex
     const document = await documents.read(`${id}/${FILE}`);
     return document && readAgentText(id, document.text);
   } catch (error) {
-    // One file that cannot be read keeps nobody from the others.
+    // One unreadable file must not hide the other agents.
     if (error instanceof ports.DocumentsUnavailable) return unreadAgent(id, "unreadable");
     throw error;
   }
@@ -107,7 +108,7 @@ async function foldersOf(directory: string): Promise<readonly string[]> {
   try {
     return (await readdir(directory, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name);
   } catch {
-    // A folder that is not there yet has no agents.
+    // A folder that does not exist yet has no agents.
     return [];
   }
 }

@@ -4,17 +4,18 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { ports } from "@portico/core";
 
-/** For so long what was found out about a folder is not looked for again. */
+/** How long the state of a folder is cached. */
 const FRESH_MS = 5000;
-/** Git that takes longer, on a network folder say, is given up. */
+/** Timeout of git, for example on a network folder. */
 const GIT_MS = 5000;
-/** Reading a folder's state must neither run its hooks, nor ask anybody for a password, nor write to it. */
+/** Reading a folder's state must not run its hooks, ask for a password, or write to it. */
 const QUIET = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
 const ENVIRONMENT = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C" };
 
 /**
- * The git state of folders, read without blocking and remembered for a short time. Only a folder's own repository counts, not one around
- * it. How the branch stands to its upstream is found out in the background: until then it is `unknown`, or what it was.
+ * The git state of folders, read without blocking and cached for a short time. Only a folder's own repository counts, not a
+ * surrounding one. The comparison with the upstream runs in the background: until it has finished, the answer is `unknown` or the
+ * previous one.
  */
 export class GitStates {
   readonly #clock: ports.Clock;
@@ -22,7 +23,7 @@ export class GitStates {
   readonly #known = new Map<string, { readonly at: number; readonly state: ports.GitState }>();
   readonly #comparing = new Map<string, Promise<void>>();
 
-  /** `signal` ends what is still running. */
+  /** `signal` ends running git processes. */
   constructor(clock: ports.Clock, signal: AbortSignal) {
     this.#clock = clock;
     this.#signal = signal;
@@ -42,7 +43,7 @@ export class GitStates {
     return state;
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no git process runs any more. */
   async settled(): Promise<void> {
     await Promise.all(this.#comparing.values());
   }
@@ -72,7 +73,7 @@ async function findRepository(folder: string): Promise<string | undefined> {
 
 async function hasRemote(repository: string): Promise<boolean> {
   try {
-    // A worktree shares the configuration of the repository that it came from.
+    // A worktree shares the configuration of its main repository.
     const common = await readFile(join(repository, "commondir"), "utf8").catch(() => ".");
     const config = await readFile(join(repository, common.trim(), "config"), "utf8");
     return /^\s*\[remote\s+"/m.test(config);

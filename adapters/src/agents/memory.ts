@@ -1,21 +1,22 @@
 import { defineAdapter, ports } from "@portico/core";
 import { readAgentText, unreadAgent } from "./agent-file.ts";
 
+/** Options of `memoryAgents`. */
 export interface MemoryAgentsOptions {
   /**
-   * By id, what stands in its `agent.json`: a value, or a text that is read as the file would be; null for a folder without one. The table
-   * may be changed while the app runs.
+   * The content of `agent.json` by agent ID: a value, or a text that is parsed like the file; null for a folder without the file.
+   * The table may be changed while the app runs.
    */
   readonly agents: ReadonlyMap<string, object | string | null>;
 }
 
-/** Agents that a program gives, without a folder: for tests, and for hosts that have their own place for them. */
+/** Agents from a program, without a folder: for tests, and for hosts that store agents elsewhere. */
 export const memoryAgents = defineAdapter({
   name: "agents/memory",
   port: ports.agents,
   needs: {},
   open(_given, { agents }: MemoryAgentsOptions): ports.Agents {
-    /** What was made of an entry, as long as it is that entry. */
+    /** The parsed result of each entry, for as long as the entry is unchanged. */
     const read = new Map<string, { readonly given: object | string | null; readonly agent: ports.Agent }>();
     const find = (id: string): ports.Agent | undefined => {
       const given = ports.AGENT_ID.test(id) ? agents.get(id) : undefined;

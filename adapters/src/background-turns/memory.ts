@@ -1,17 +1,18 @@
 import { defineAdapter, ports } from "@portico/core";
 
-/** What is done with a turn; `deliver` is what `SendUserMessage` would do. A text that it answers is the turn's output. */
+/** Executes a turn. `deliver` does what `SendUserMessage` would do. A returned text is the turn's output. */
 export type PlayBackgroundTurn = (
   turn: ports.BackgroundTurn & { readonly runId: string },
   deliver: (message: Pick<ports.Delivery, "delivery" | "text">) => void,
-  /** Aborts when the turn is stopped, which does not wait for whoever does not listen. */
+  /** Aborts when the turn is stopped. The stop does not wait for a function that ignores the signal. */
   signal: AbortSignal,
 ) => string | void | Promise<string | void>;
 
+/** Options of `memoryBackgroundTurns`. */
 export interface MemoryBackgroundTurnsOptions {
-  /** Default: nothing is done. */
+  /** Default: a function without effect. */
   readonly play?: PlayBackgroundTurn;
-  /** Tools that turns may be given; default: `SendUserMessage` alone. */
+  /** Tools that turns may be given. Default: only `SendUserMessage`. */
   readonly tools?: readonly ports.ToolDefinition[];
 }
 
@@ -25,7 +26,9 @@ const sendUserMessage: ports.ToolDefinition = {
   idempotent: false,
 };
 
-/** Background turns that a program plays, without agents and models: for tests. Nothing is durable, and all are played in their order. */
+/**
+ * Background turns that a program executes, without agents and models: for tests. Not durable. All turns run one after another.
+ */
 export const memoryBackgroundTurns = defineAdapter({
   name: "background-turns/memory",
   port: ports.backgroundTurns,
@@ -34,7 +37,7 @@ export const memoryBackgroundTurns = defineAdapter({
     const { play = () => {}, tools = [sendUserMessage] } = options;
     const delivered = new Map<string, ports.Delivery[]>();
     const runOfKey = new Map<string, string>();
-    /** What stops each turn that is not over, by its run. */
+    /** Stops each open turn, by its run. */
     const open = new Map<string, (reason: string) => void>();
     let last: Promise<unknown> = Promise.resolve();
     let isClosed = false;
@@ -56,7 +59,7 @@ export const memoryBackgroundTurns = defineAdapter({
         });
     };
 
-    /** Resolves when the turn is over, which it is at once when it is stopped: whether it waited in line, and whether it listens. */
+    /** Resolves when the turn has ended. A stopped turn ends at once, also if it is still queued or ignores its signal. */
     const playInLine = (turn: ports.BackgroundTurn, runId: string): Promise<ports.BackgroundTurnEnd> => {
       const stopping = new AbortController();
       const { promise: stopped, resolve } = Promise.withResolvers<ports.BackgroundTurnEnd>();
@@ -89,7 +92,7 @@ export const memoryBackgroundTurns = defineAdapter({
         if (turn.key !== undefined) runOfKey.set(turn.key, runId);
         const over = playInLine(turn, runId).then(async (end) => {
           open.delete(runId);
-          // An engine that was never ready has nobody who waits.
+          // An engine that was never ready has no waiting work.
           if (turn.tell) await engine.signal(turn.tell.workId, turn.tell.signal, end).catch(() => {});
         });
         last = last.then(() => over);

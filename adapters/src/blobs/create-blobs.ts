@@ -6,7 +6,7 @@ import { storeBlob } from "./store-blob.ts";
 import { takeSource } from "./take-source.ts";
 import { orUnavailable } from "./unavailable.ts";
 
-/** The port's rules over any place: keys, limits, ranges, and an end that waits for everything that was begun. */
+/** The port's rules over any storage: keys, limits, ranges, and a closing that waits for all open operations. */
 export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
   const closing = new AbortController();
   const begun = new Set<Promise<unknown>>();
@@ -16,13 +16,13 @@ export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
     closing.abort(new ports.BlobsUnavailable("The blobs are closed"));
     for (const reader of readers) cutShort(reader, closing.signal.reason);
     await Promise.allSettled(begun);
-    // Whoever reads keys may be anywhere between two of them.
+    // A reader of keys may be between two of them.
     await Promise.allSettled([...listings].map((listing) => listing.return()));
     await place.close();
   });
 
   const begin = async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    if (!ports.isBlobKey(key)) throw new TypeError("This is no key of a blob");
+    if (!ports.isBlobKey(key)) throw new TypeError("Invalid blob key");
     return track(work);
   };
   const track = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -106,7 +106,7 @@ export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
   };
 }
 
-/** First byte and the one past the last. */
+/** First byte, and the byte after the last. */
 function toRange(size: number, start: number | undefined, end: number | undefined): readonly [number, number] {
   if (start === undefined && end === undefined) return [0, size];
   const [first, last] = [start ?? 0, end ?? size - 1];

@@ -17,7 +17,7 @@ function memoryPlace(clock: ports.Clock): BlobPlace {
     async draft(key) {
       let chunks: Buffer[] = [];
       return {
-        // A copy, since the source may use its chunk again.
+        // A copy, because the source may reuse its chunk.
         write: async (chunk) => void chunks.push(Buffer.from(chunk)),
         async place(ifAbsent) {
           if (ifAbsent && blobs.has(key)) throw new ports.BlobExists("There is a blob of that key");

@@ -1,37 +1,42 @@
 import { defineAdapter, ports, type Scope, type Secret } from "@portico/core";
 import { createBlobs } from "./create-blobs.ts";
 import { BLOCK_BYTES, createBlockRoom } from "./s3/block-room.ts";
+import { checkFormat } from "./s3/check-format.ts";
 import { s3Place } from "./s3/s3-place.ts";
 import { createStoreClient } from "./s3/store-client.ts";
 import { sweepUploads } from "./s3/sweep-uploads.ts";
 import { orUnavailable } from "./unavailable.ts";
 
+/** Options of `s3Blobs`. */
 export interface S3BlobsOptions {
-  /** Where the store answers, `https://s3.eu-central-1.amazonaws.com`; a path is kept, credentials in it are refused. */
+  /** Base URL of the store, `https://s3.eu-central-1.amazonaws.com`. A path is kept; credentials in it are refused. */
   readonly endpoint: string;
   readonly bucket: string;
-  /** Default: `us-east-1`, which stores that know no regions take. */
+  /** Default: `us-east-1`, which stores without regions accept. */
   readonly region?: string;
   readonly accessKeyId: Secret;
   readonly secretAccessKey: Secret;
-  /** Of temporary credentials. */
+  /** Session token of temporary credentials. */
   readonly sessionToken?: Secret;
-  /** What the names of all objects begin with, as `portico/`; default: nothing. What is below it belongs to this adapter. */
+  /** Prefix of the names of all objects, such as `portico/`. Default: none. All objects below it belong to this adapter. */
   readonly prefix?: string;
-  /** Where the bucket is named: in the path, which every store takes, or in front of the host's name. Default: `path`. */
+  /** Where the bucket is named: in the path, which every store accepts, or as a subdomain. Default: `path`. */
   readonly addressing?: "path" | "host";
   /**
-   * Bytes of one part of an upload, from 5 MiB on; default 8 MiB. A blob that is no larger goes in one request. Each `put` holds up to
+   * Bytes of one part of an upload, at least 5 MiB; default 8 MiB. A smaller blob is sent in one request. Each `put` holds up to
    * two parts in memory, and a blob has at most 10,000.
    */
   readonly partBytes?: number;
-  /** Bytes that all of them hold together, from two parts on; default 256 MiB. Whoever needs more asks its source for no more meanwhile. */
+  /**
+   * Maximum bytes that all uploads hold together, at least two parts; default 256 MiB. When they are used up, uploads stop
+   * reading from their sources.
+   */
   readonly heldBytes?: number;
-  /** Milliseconds that the store may be silent before a request counts as failed; default 60,000. */
+  /** Idle timeout of a request in milliseconds. Default: 60,000. */
   readonly silenceMs?: number;
   /**
-   * Abort, at opening, uploads below the prefix that began so many milliseconds ago: what killed processes left. Default: none, as a
-   * rule of the bucket can do it, too. Choose more than the slowest upload takes.
+   * When opening, abort uploads below the prefix that are older than this many milliseconds: killed processes left them. Default:
+   * none, because a rule of the bucket can do it, too. Choose more than the slowest upload takes.
    */
   readonly sweepAfterMs?: number;
 }
@@ -41,8 +46,8 @@ const HELD_BYTES = 256 * 1024 * 1024;
 const SILENCE_MS = 60_000;
 
 /**
- * Blobs as objects of a bucket, in any store that speaks S3 with conditional writes. Any number of processes may share a prefix. Opening
- * throws BlobsUnavailable when the bucket cannot be listed, and TypeError for options that are none.
+ * Blobs as objects of a bucket, in any store that supports S3 with conditional writes. Any number of processes may share a
+ * prefix. Opening throws BlobsUnavailable when the bucket cannot be listed, and TypeError for invalid options.
  */
 export const s3Blobs = defineAdapter({
   name: "blobs/s3",
@@ -68,9 +73,9 @@ async function openBucket(clock: ports.Clock, options: S3BlobsOptions, scope: Sc
   return createBlobs(s3Place({ client, partBytes, clock, room }), scope);
 
   async function checkBucket(): Promise<void> {
-    // A missing bucket would look like one without blobs: the answer to HEAD does not tell one from the other.
     const { signal } = new AbortController();
-    await client.ask({ method: "GET", query: { "list-type": "2", prefix: client.prefix, "max-keys": "1" } }, signal);
+    // A missing bucket would look like an empty one: the answer to HEAD does not distinguish them, but a list does.
+    await checkFormat(client, signal);
     if (sweepAfterMs < Infinity) await sweepUploads(client, clock.now() - sweepAfterMs, signal);
   }
 }

@@ -4,23 +4,27 @@ import type { BlobPlace } from "./blob-place.ts";
 import type { TakenSource } from "./take-source.ts";
 import { orUnavailable } from "./unavailable.ts";
 
+/** How one blob is stored. */
 export interface StoreOptions {
   readonly maxBytes: number;
   readonly ifAbsent: boolean;
-  /** Ends it until all is written. */
+  /** Aborts the write, until all bytes are written. */
   readonly signal: AbortSignal;
-  /** Ends it also afterwards, when the blob may be there or not. */
+  /** Also aborts it after that, when it is unknown whether the blob is stored. */
   readonly closing: AbortSignal;
 }
 
-/** Hash a source into a draft, chunk by chunk, and place it whole. What the place throws is told apart from what the source throws. */
+/**
+ * Copies a source into a draft, chunk by chunk, hashes it, and places it as a whole. Errors of the storage and of the source are
+ * distinguished.
+ */
 export async function storeBlob(
   place: BlobPlace,
   key: string,
   source: TakenSource,
   { maxBytes, ifAbsent, signal, closing }: StoreOptions,
 ): Promise<ports.StoredBlob> {
-  // Spares reading it all: only placing it decides.
+  // Avoids reading the whole source. Only `place` decides.
   if (ifAbsent && (await orUnavailable(place.find(key, signal), signal)))
     throw new ports.BlobExists("There is a blob of that key");
   const draft = await orUnavailable(place.draft(key, signal), signal);
@@ -33,14 +37,14 @@ export async function storeBlob(
       size += chunk.byteLength;
       if (size > maxBytes) throw new ports.BlobTooLarge("The blob is over its limit of bytes");
       const written = draft.write(chunk);
-      // While it is on its way to the disk.
+      // Hashes while the chunk is being written.
       hash.update(chunk);
       await orUnavailable(written, signal);
     }
     await orUnavailable(draft.place(ifAbsent, closing), signal);
     return { size, sha256: hash.digest("hex") };
   } catch (error) {
-    // The first error is the one to tell of.
+    // The first error is reported.
     await draft.discard().catch(() => {});
     throw error;
   }

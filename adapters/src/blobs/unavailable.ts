@@ -1,6 +1,8 @@
 import { ports } from "@portico/core";
 
-/** Await the place's work. Throws the port's own errors and the signals' reasons as they are, and anything else as BlobsUnavailable. */
+/**
+ * Await the storage. Throws the port's own errors and the signals' reasons unchanged, and any other error as BlobsUnavailable.
+ */
 export async function orUnavailable<T>(work: Promise<T>, ...signals: readonly AbortSignal[]): Promise<T> {
   try {
     return await work;
@@ -9,6 +11,10 @@ export async function orUnavailable<T>(work: Promise<T>, ...signals: readonly Ab
   }
 }
 
+/**
+ * Converts an error for callers of the port. Errors of the port stay unchanged. Any other error becomes BlobsUnavailable, with
+ * the error as its cause.
+ */
 export function toUnavailable(error: unknown): unknown {
   const isOurs = error instanceof ports.BlobExists || error instanceof ports.BlobsUnavailable;
   return isOurs ? error : new ports.BlobsUnavailable("The blobs cannot be read or written", { cause: error });

@@ -4,22 +4,24 @@ import { createSleep } from "./sleep.ts";
 
 const DEFAULT_START = "2030-01-01T00:00:00.000Z";
 
+/** A clock that a test controls. */
 export interface ManualClock extends ports.Clock {
   /**
-   * Let `ms` milliseconds pass: runs what falls due, in order, and lets everything that this sets going settle before the next.
-   * Rejects with what a timer throws; the rest of the time has then not passed. Calls queue up.
+   * Let `ms` milliseconds pass. Runs due timers in order, and lets all their effects settle before the next one. Rejects with the
+   * error of a timer; the rest of the time has then not passed. Calls are queued.
    */
   advance(ms: number): Promise<void>;
 }
 
+/** Options of a manual clock. */
 export interface ManualClockOptions {
   /** ISO 8601; default 2030-01-01T00:00:00.000Z. */
   readonly startAt?: string;
-  /** A clock made before, so that the test holds its controls; then `startAt` is that clock's affair. */
+  /** An existing clock, so that the test holds its controls. `startAt` is then ignored. */
   readonly clock?: ManualClock;
 }
 
-/** Time that stands still until a test moves it. */
+/** Time that advances only when a test moves it. */
 export const manualClock = defineAdapter({
   name: "clock/manual",
   port: ports.clock,
@@ -29,12 +31,12 @@ export const manualClock = defineAdapter({
 
 interface Entry {
   due: number;
-  /** Breaks ties: who was set first runs first. */
+  /** Tie-breaker: timers that were set first run first. */
   order: number;
   readonly run: () => void;
 }
 
-/** A manual clock with its controls. Throws RangeError when `startAt` is no time. */
+/** A manual clock with its controls. Throws RangeError when `startAt` is invalid. */
 export function createManualClock(options: { readonly startAt?: string } = {}): ManualClock {
   const start = Date.parse(options.startAt ?? DEFAULT_START);
   if (Number.isNaN(start)) throw new RangeError("startAt is not an ISO 8601 time");
@@ -58,7 +60,7 @@ export function createManualClock(options: { readonly startAt?: string } = {}): 
 
   const move = async (ms: number): Promise<void> => {
     const end = now + ms;
-    // First of all, so that what a test has just set going gets to set its timers.
+    // First, let code that the test has just started set its timers.
     await settled();
     for (let entry = nextDue(entries, end); entry; entry = nextDue(entries, end)) {
       entries.delete(entry);
@@ -91,7 +93,7 @@ function nextDue(entries: ReadonlySet<Entry>, end: number): Entry | undefined {
   return first;
 }
 
-/** One turn of the event loop: every promise that could be settled is, however long its chain. */
+/** One turn of the event loop: every promise that can settle has settled after it, even at the end of a long chain. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

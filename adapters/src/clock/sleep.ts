@@ -10,7 +10,7 @@ export function createSleep(after: ports.Clock["after"]): ports.Clock["sleep"] {
         reject(signal?.reason);
       };
       const timer = after(ms, () => {
-        // A signal may live as long as the app: nothing stays behind on it.
+        // A signal may live as long as the app: its listener must be removed.
         signal?.removeEventListener("abort", abort);
         resolve();
       });

@@ -10,7 +10,7 @@ export const systemClock = defineAdapter({
   open: () => createSystemClock(),
 });
 
-/** Node runs a longer timer after one millisecond. */
+/** For a longer timer, Node runs the callback after one millisecond. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 function createSystemClock(): ports.Clock {
@@ -28,7 +28,7 @@ function shortTimer(ms: number, run: () => void): ports.Timer {
     run();
   }, ms).unref();
   return {
-    // Node's own refresh would wake a timer that is over; for one that is not it costs next to nothing, as idle timeouts need it.
+    // Node's own refresh would restart a timer that has ended. Otherwise it is very cheap, which idle timeouts need.
     refresh: () => void (over || timeout.refresh()),
     cancel() {
       over = true;

@@ -1,29 +1,31 @@
 import type { ports } from "@portico/core";
 import type { DocumentPlace } from "./document-place.ts";
 
-/** When everything is looked at again for what nobody told of, in milliseconds; left out: never. */
+/** Intervals of full checks for unreported changes, in milliseconds. Default: never. */
 export interface WatchTimes {
-  /** Where the place itself tells of changes. */
+  /** For a storage that reports changes. */
   readonly netMs?: number;
-  /** Where it cannot tell, or fails to. */
+  /** For a storage that cannot report changes, or fails to. */
   readonly pollMs?: number;
 }
 
+/** Reports to subscribers which documents change. */
 export interface Changes {
-  /** Resolves when changes from now on are seen; the returned function ends it. */
+  /** Resolves when all later changes will be seen. The returned function ends the subscription. */
   subscribe(changed: (name: string) => void): Promise<() => Promise<void>>;
-  /** A change that was made here: told at once. */
+  /** Reports a change that was made here at once. */
   tell(name: string): void;
   close(): Promise<void>;
 }
 
-/** Editors save in several steps, and a checkout changes many files: one look after the first hint sees them all. */
+/** Editors save in several steps, and a checkout changes many files: one check after the first hint covers them all. */
 const SETTLE_MS = 50;
 const AT_ONCE = 32;
 
 /**
- * Who is told of changes. What the place says is a hint only: a document has changed when its fingerprint differs from the last one seen,
- * which holds for hints, for the looks in between, and for places that never hint. Watching begins with the first who wants to know.
+ * Reports changes to subscribers. A report of the storage is only a hint. A document has changed when its fingerprint differs
+ * from the previous one. This also holds for the periodic checks, and for storages without hints. Watching begins with the first
+ * subscriber.
  */
 export function createChanges(place: DocumentPlace, clock: ports.Clock, times: WatchTimes): Changes {
   const listeners = new Set<(name: string) => void>();
@@ -45,7 +47,7 @@ export function createChanges(place: DocumentPlace, clock: ports.Clock, times: W
   };
   const look = async (names: ReadonlySet<string> | "all", found: (name: string) => void): Promise<void> => {
     const there = names === "all" ? await place.list().catch(() => undefined) : [...names];
-    // A place that cannot be listed now will be later; what is in it did not change by that.
+    // A storage that cannot be listed now will work later. Its content did not change by that.
     if (there === undefined) return;
     const all = [...new Set(names === "all" ? [...there, ...seen.keys()] : there)];
     for (let first = 0; first < all.length; first += AT_ONCE) {
@@ -65,7 +67,7 @@ export function createChanges(place: DocumentPlace, clock: ports.Clock, times: W
   const begin = async (): Promise<() => Promise<void>> => {
     const stop = await place.watch?.(hint).catch(() => undefined);
     const every = stop ? times.netMs : times.pollMs;
-    // After watching began: whatever changes from here on differs from what is seen here.
+    // After watching began: every later change differs from the fingerprints taken here.
     await look("all", () => {});
     const timer = every === undefined ? undefined : repeat(clock, every, () => hint());
     return async () => {
@@ -78,7 +80,7 @@ export function createChanges(place: DocumentPlace, clock: ports.Clock, times: W
 
   return {
     async subscribe(changed) {
-      // A function of its own, so that one given twice is told twice.
+      // A new function, so that a listener that is added twice is called twice.
       const listener = (name: string): void => changed(name);
       await (watching ??= begin());
       listeners.add(listener);

@@ -3,7 +3,7 @@ import { ports, type Scope } from "@portico/core";
 import { createChanges, type WatchTimes } from "./changes.ts";
 import type { CheckCurrent, DocumentPlace } from "./document-place.ts";
 
-/** The port's rules over any place: names, versions, one write at a time for each name, and who is told of changes. */
+/** The port's rules over any storage: names, versions, one write at a time per name, and reports of changes. */
 export function createDocuments(
   id: string,
   place: DocumentPlace,
@@ -19,16 +19,8 @@ export function createDocuments(
     await place.close?.();
   });
 
-  const at = async <T>(name: string | undefined, work: () => Promise<T>): Promise<T> => {
-    if (name !== undefined && !ports.isDocumentName(name)) throw new TypeError("This is no name of a document");
-    if (isClosed) throw new ports.DocumentsUnavailable(`The documents "${id}" are closed`);
-    try {
-      return await work();
-    } catch (cause) {
-      throw toPortError(id, cause);
-    }
-  };
-  // One after another: whoever writes second sees what the first has written, and conflicts.
+  const at = guarded(id, () => isClosed);
+  // One after another: the second writer sees the first write, and conflicts.
   const inTurn = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
     const before = writes.get(name);
     const turn = (before ?? Promise.resolve()).catch(() => {}).then(work);
@@ -42,11 +34,7 @@ export function createDocuments(
 
   return {
     id,
-    read: (name) =>
-      at(name, async () => {
-        const text = await place.read(name);
-        return text === undefined ? undefined : toDocument(name, text);
-      }),
+    ...reading(place, at),
     async write(name, text, expected) {
       checkText(text);
       return at(name, async () => {
@@ -67,8 +55,40 @@ export function createDocuments(
         return wasThere;
       });
     },
-    list: () => at(undefined, async () => sortNames((await place.list()).filter(ports.isDocumentName))),
     watch: (changed) => at(undefined, () => changes.subscribe(changed)),
+  };
+}
+
+/** The port's rules for read-only use: nothing is watched, and nothing must be closed. */
+export function createReading(id: string, place: DocumentPlace): Pick<ports.Documents, "read" | "list"> {
+  return reading(
+    place,
+    guarded(id, () => false),
+  );
+}
+
+type At = <T>(name: string | undefined, work: () => Promise<T>) => Promise<T>;
+
+function guarded(id: string, isClosed: () => boolean): At {
+  return async (name, work) => {
+    if (name !== undefined && !ports.isDocumentName(name)) throw new TypeError("Invalid document name");
+    if (isClosed()) throw new ports.DocumentsUnavailable(`The documents "${id}" are closed`);
+    try {
+      return await work();
+    } catch (cause) {
+      throw toPortError(id, cause);
+    }
+  };
+}
+
+function reading(place: DocumentPlace, at: At): Pick<ports.Documents, "read" | "list"> {
+  return {
+    read: (name) =>
+      at(name, async () => {
+        const text = await place.read(name);
+        return text === undefined ? undefined : toDocument(name, text);
+      }),
+    list: () => at(undefined, async () => sortNames((await place.list()).filter(ports.isDocumentName))),
   };
 }
 
@@ -77,7 +97,7 @@ function checkText(text: string): void {
   if (Buffer.byteLength(text) > ports.DOCUMENT_BYTES) throw new RangeError("A document's text is at most 16 MiB");
 }
 
-/** Throws DocumentConflict unless what is there is what the caller has seen. */
+/** Throws DocumentConflict unless the current document is the one that the caller expects. */
 function expecting(name: string, expected: string): CheckCurrent {
   return (current) => {
     const found = current === undefined ? "absent" : versionOf(current);
@@ -85,7 +105,7 @@ function expecting(name: string, expected: string): CheckCurrent {
   };
 }
 
-/** Of the text alone, so that a person's edit counts like one of ours, and putting a text back is no change. */
+/** Derived only from the text: an edit by a person counts like one of ours, and restoring a text is no change. */
 function versionOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

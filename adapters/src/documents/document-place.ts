@@ -1,21 +1,28 @@
-/** Where documents lie. Names were checked; calls for one name come one after another. Errors that are no port's own may be of any kind. */
+/**
+ * The storage of documents. Names are already checked. Calls for one name are sequential. Errors other than the port's own may be
+ * of any kind.
+ */
 export interface DocumentPlace {
-  /** The text; undefined where there is none. */
+  /** The text. Undefined for a missing document. */
   read(name: string): Promise<string | undefined>;
-  /** Put a text in place of what is there. `check` sees that at the last moment; what it throws is thrown, and nothing is written. */
+  /**
+   * Replace the document. `check` gets the current text at the last moment. If it throws, its error is thrown and nothing is
+   * written.
+   */
   replace(name: string, text: string, check: CheckCurrent): Promise<void>;
-  /** Take a document away, after `check` like `replace`. */
+  /** Remove a document, after `check` as in `replace`. */
   remove(name: string, check: CheckCurrent): Promise<void>;
-  /** All names, in any order; also what is no document's name. */
+  /** All names, in any order. Invalid document names may be among them. */
   list(): Promise<readonly string[]>;
-  /** Differs once the document has changed; undefined where there is none. Cheaper than reading where the place can tell. */
+  /** Differs once the document has changed. Undefined for a missing document. Cheaper than reading if the storage allows it. */
   fingerprint(name: string): Promise<string | undefined>;
   /**
-   * Calls `hint` with a name that may have changed, or with nothing where any may have. Resolves when it sees changes, to what ends it.
-   * Left out by places that cannot tell.
+   * Calls `hint` with a name that may have changed, or without a name if any document may have. Resolves when it sees changes,
+   * with a function that ends it. Left out by storages that cannot report changes.
    */
   watch?(hint: (name?: string) => void): Promise<() => unknown>;
   close?(): unknown;
 }
 
+/** Throws if the document is not the one that the writer expects. Undefined means a missing document. */
 export type CheckCurrent = (current: string | undefined) => void;

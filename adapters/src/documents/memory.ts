@@ -2,22 +2,23 @@ import { defineAdapter, ports } from "@portico/core";
 import { createDocuments } from "./create-documents.ts";
 import type { DocumentPlace } from "./document-place.ts";
 
+/** Options of `memoryDocuments`. */
 export interface MemoryDocumentsOptions {
-  /** What the documents are for: `agents`, `workflows`. */
+  /** ID of the source: `agents`, `workflows`. */
   readonly id: string;
-  /** What is there from the start: texts by name. */
+  /** Initial documents: texts by name. */
   readonly texts?: Readonly<Record<string, string>>;
 }
 
-/** Documents in this process's memory, for tests and for trying things out. Opening throws TypeError for a name that is none. */
+/** Documents in this process's memory, for tests and for trying things out. Opening throws TypeError for an invalid name. */
 export const memoryDocuments = defineAdapter({
   name: "documents/memory",
   port: ports.documents,
   needs: { clock: ports.clock },
   open({ clock }, { id, texts = {} }: MemoryDocumentsOptions, scope) {
     const wrong = Object.keys(texts).find((name) => !ports.isDocumentName(name));
-    if (wrong !== undefined) throw new TypeError(`"${wrong}" is no name of a document`);
-    // Nobody else can change them: what is told at once is all there is to tell.
+    if (wrong !== undefined) throw new TypeError(`"${wrong}" is not a valid document name`);
+    // No other program can change them, so all changes are reported at once.
     return createDocuments(id, memoryPlace(new Map(Object.entries(texts))), { clock, times: {}, scope });
   },
 });

@@ -3,6 +3,7 @@ import { ports } from "@portico/core";
 import { checkDuration } from "../clock/duration.ts";
 import { DueWork } from "./due-work.ts";
 import { Execution, type Parking } from "./execution.ts";
+import { Insistence, RETRY_MS } from "./insistence.ts";
 import type { Ending, Journal, NewWork, Note, OpenWork, Place, Rest, WorkState } from "./journal.ts";
 import { createKind, type Kind } from "./kind.ts";
 import { KindLine, type Reservation, type Seat } from "./kind-line.ts";
@@ -10,6 +11,7 @@ import { Ownership } from "./ownership.ts";
 import { WakeUps } from "./wake-ups.ts";
 import { checkName, describeThrown, fromJsonText, toInputText, toJsonText } from "./work-text.ts";
 
+/** The dependencies of an engine. */
 export interface EngineSettings {
   readonly journal: Journal;
   readonly clock: ports.Clock;
@@ -17,19 +19,17 @@ export interface EngineSettings {
   readonly owner: string;
   readonly leaseMs: number;
   readonly keepEndedMs: number;
-  /** For how long work of `resume` kinds has to do nothing but wait until it is parked. Infinity: it never is. */
+  /** Work of `resume` kinds is parked after it has only waited for this time. Infinity: never. */
   readonly parkAfterMs: number;
 }
 
-/** Between two attempts at a journal that is out of reach. */
-const RETRY_MS = 1000;
-/** How many ended works one commit forgets, so that none holds the event loop for long. */
+/** How many ended works one commit deletes. Limits how long the event loop is blocked. */
 const PRUNED_AT_ONCE = 200;
-/** How many interrupted works are being closed at once. */
+/** How many interrupted works are closed at once. */
 const CLOSED_AT_ONCE = 64;
 /**
- * How many turns of the event loop work gets to end after its signal aborted: several commits of its own. Whoever wants to wait for more
- * drains first; time is not counted, for with a clock that stands still there is none.
+ * How many turns of the event loop work gets to end after its signal aborted: enough for several commits. Callers that want to
+ * wait longer drain first. Counted in turns, because test clocks do not advance.
  */
 const STOPPING_TURNS = 100;
 
@@ -45,22 +45,22 @@ const STATES: Readonly<Record<WorkState, ports.WorkStatus["state"]>> = {
   interrupted: "interrupted",
 };
 
-/** A work from before it is begun until after it has ended: it can be stopped all the while. */
+/** A work from before it begins until after it has ended. It can be stopped during all this time. */
 interface Running {
   readonly stop: AbortController;
   /** Undefined until its function can be called. */
   execution?: Execution;
-  /** Its new place in the line, where it came back before its function's being over was seen. */
+  /** Its new place in the queue, if it came back before the end of its function was noticed. */
   again?: Place;
 }
 
-/** What came for work while it was being accepted, which is executed as soon as it is. */
+/** Events for work that is being accepted. They take effect as soon as it executes. */
 interface Early {
   readonly notes: Note[];
   reason?: string;
 }
 
-/** The engine port over a journal. `close` stops what executes and gives the ownership back. */
+/** The engine port over a journal. `close` stops executing work and releases the ownership. */
 export function createEngine(settings: EngineSettings): ports.Engine & { close(): Promise<void> } {
   return new JournalEngine(settings);
 }
@@ -72,13 +72,14 @@ class JournalEngine implements ports.Engine {
   readonly #keepEndedMs: number;
   readonly #parkAfterMs: number;
   readonly #ownership: Ownership;
+  readonly #insistence: Insistence;
   readonly #wakeUps: WakeUps;
   readonly #dueWork: DueWork;
   readonly #kinds = new Map<string, Kind>();
   readonly #lines = new Map<string, KindLine>();
   /** By the journal's number. */
   readonly #running = new Map<number, Running>();
-  /** By the id: work that is begun in the commit that accepts it. */
+  /** By ID: work that begins in the commit that accepts it. */
   readonly #accepting = new Map<string, Early>();
   readonly #onTaken: (() => void)[] = [];
   readonly #closing = new AbortController();
@@ -96,6 +97,12 @@ class JournalEngine implements ports.Engine {
     this.#keepEndedMs = keepEndedMs;
     if (!(parkAfterMs >= 0)) throw new RangeError("parkAfterMs is a number of milliseconds from 0");
     this.#parkAfterMs = parkAfterMs;
+    this.#insistence = new Insistence({
+      clock,
+      log,
+      signal: this.#closing.signal,
+      onFailure: (error) => this.#ownership.notice(error),
+    });
     this.#wakeUps = new WakeUps(clock);
     this.#dueWork = new DueWork({
       journal,
@@ -128,7 +135,7 @@ class JournalEngine implements ports.Engine {
   }
 
   onTaken(run: () => void): void {
-    if (this.#readied) throw new TypeError("Whoever is told of the work being taken over says so before the engine is ready");
+    if (this.#readied) throw new TypeError("onTaken must be called before the engine is ready");
     this.#onTaken.push(run);
   }
 
@@ -155,7 +162,7 @@ class JournalEngine implements ports.Engine {
     const work = { kind, id, key, input: toInputText(input), acceptedAt: this.#clock.now() };
     this.#ownership.assert();
     const records = options.records ?? [];
-    // What is closed after a crash has to wait for its turn: it could not be told from what had been executing.
+    // Work that is closed after a crash must wait for its turn: otherwise it would look like work that was executing.
     const reserved = found.onInterrupted === "resume" && !this.#accepting.has(id) && this.#lines.get(kind)?.reserve();
     if (reserved) return { duplicate: await this.#acceptAtOnce(found, work, records, reserved) };
     const { duplicate, places } = await this.#write(this.#journal.accept({ ...work, atOnce: false }, records));
@@ -163,7 +170,7 @@ class JournalEngine implements ports.Engine {
     return { duplicate };
   }
 
-  /** Accept work that may begin, and begin it in the same commit. */
+  /** Accept work that may begin at once, and begin it in the same commit. */
   async #acceptAtOnce(kind: Kind, work: Omit<NewWork, "atOnce">, records: readonly ports.Write[], seat: Reservation) {
     const early: Early = { notes: [] };
     this.#accepting.set(work.id, early);
@@ -228,7 +235,7 @@ class JournalEngine implements ports.Engine {
     await this.#stopAndSettle();
   }
 
-  /** Stop what executes, let others have the work, and take no more. */
+  /** Stop executing work, let other processes take over, and accept no more. */
   async close(): Promise<void> {
     await this.#stopAndSettle();
     this.#closing.abort();
@@ -264,15 +271,15 @@ class JournalEngine implements ports.Engine {
     try {
       run();
     } catch (error) {
-      this.#log.error("Whoever was told that the work was taken over failed", {}, error);
+      this.#log.error("A function given to onTaken failed", {}, error);
     }
   }
 
-  /** Execute a work of the line, if it still is there. Never rejects. */
+  /** Execute a work of the queue, if it is still queued. Never rejects. */
   async #execute(kind: Kind, place: Place, seat: Seat): Promise<void> {
     const { work } = place;
     const present = this.#running.get(work);
-    // Never beside itself. Whether it came back or only was in the window twice, is seen when it begins.
+    // Never twice in parallel. Whether it came back, or was only loaded twice, shows when it begins.
     if (present) return void (present.again = place);
     await this.#occupy(kind, work, async (running) => {
       const begun = await this.#insist(() => this.#journal.begin(work));
@@ -282,9 +289,12 @@ class JournalEngine implements ports.Engine {
     });
   }
 
-  /** Execute what was begun when it was accepted: from here on it can be told and stopped, without a turn in between. Never rejects. */
+  /**
+   * Execute work that began when it was accepted. From here on it can get signals and be stopped, without a turn of the event
+   * loop in between. Never rejects.
+   */
   async #executeAccepted(kind: Kind, begun: OpenWork, notes: readonly Note[], seat: Seat): Promise<void> {
-    // It is resumed by the next process.
+    // The next process resumes it.
     if (this.#stopped) return;
     await this.#occupy(kind, begun.work, (running) => this.#perform(kind, begun, notes, running, seat));
   }
@@ -295,7 +305,7 @@ class JournalEngine implements ports.Engine {
     try {
       await execute(running);
     } catch (error) {
-      // Fenced or closed: the work is another process's, or the next one's.
+      // Fenced or closed: the work belongs to another process, or to the next one.
       if (!this.#stopped) this.#log.error("Work could not be executed", { kind: kind.kind, work }, error);
     } finally {
       this.#running.delete(work);
@@ -305,7 +315,7 @@ class JournalEngine implements ports.Engine {
 
   async #perform(kind: Kind, begun: OpenWork, notes: readonly Note[], running: Running, seat: Seat): Promise<void> {
     const { work, reason } = begun;
-    // Cancelled by a process that then died.
+    // Cancelled by a process that died before it could end the work.
     if (reason !== undefined) running.stop.abort(new ports.WorkCancelled(reason));
     const execution = new Execution(begun, {
       clock: this.#clock,
@@ -314,7 +324,7 @@ class JournalEngine implements ports.Engine {
       signal: running.stop.signal,
       notes,
       parking: this.#parkingOf(kind, running),
-      note: (note: Note) => this.#write(this.#journal.note(work, note)),
+      announce: (note: Note) => this.#insist(() => this.#journal.note(work, note), running.stop.signal),
       insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
     });
     running.execution = execution;
@@ -322,7 +332,7 @@ class JournalEngine implements ports.Engine {
     execution.finish();
     if (execution.rest) return this.#park(work, execution.rest);
     if (ending) return this.#end(work, ending);
-    // Stopped half-way. What is resumed stays as it is, for the next process.
+    // Stopped before its end. Work of a `resume` kind stays as it is, for the next process.
     if (kind.onInterrupted === "close" && !(this.#stopped instanceof ports.EngineFenced)) await this.#tellClosed(begun);
   }
 
@@ -340,21 +350,21 @@ class JournalEngine implements ports.Engine {
     this.#add(places);
   }
 
-  /** Run the work's function. Undefined when it was stopped half-way. */
+  /** Run the work's function. Undefined if it was stopped before its end. */
   async #outcomeOf(kind: Kind, execution: Execution): Promise<Ending | undefined> {
     try {
       const output = await kind.work(execution, fromJsonText(execution.input) as object);
       return { state: "completed", endedAt: this.#clock.now(), output: toJsonText("What the work answered", output) };
     } catch (thrown) {
       if (this.#stopped && execution.signal.reason === this.#stopped) return undefined;
-      // What was asked for is no failure.
+      // A requested stop is not a failure.
       if (!execution.signal.aborted) this.#log.error("Work failed", { kind: kind.kind, id: execution.id }, thrown);
       const { name, message } = describeThrown(thrown);
       return { state: "failed", endedAt: this.#clock.now(), error: `${name}: ${message}` };
     }
   }
 
-  /** Tell the end of work that was interrupted. While it cannot be told, its key goes on, and the next start tells it. */
+  /** Report the end of interrupted work. If that fails, its key continues, and the next start reports it. */
   async #tellClosed({ work, id, kind }: OpenWork): Promise<void> {
     let state: Ending["state"] = "interrupted";
     try {
@@ -379,17 +389,9 @@ class JournalEngine implements ports.Engine {
     return this.#ownership.watch(write);
   }
 
-  /** Again and again while the store is out of reach: what has happened is not undone by its not being written down. */
-  async #insist<T>(write: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await this.#write(write());
-      } catch (error) {
-        if (!(error instanceof ports.EngineUnavailable) || this.#closing.signal.aborted) throw error;
-        this.#log.error("The engine's journal is out of reach", {}, error);
-        await this.#clock.sleep(RETRY_MS, this.#closing.signal);
-      }
-    }
+  /** Retries while the journal is unavailable, until `signal` aborts or the engine closes. */
+  #insist<T>(write: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#insistence.until(write, signal);
   }
 
   #noticeIdle(): void {
@@ -407,7 +409,7 @@ class JournalEngine implements ports.Engine {
     for (const { stop } of this.#running.values()) stop.abort(this.#stopped);
   }
 
-  /** What is to be done now and then. */
+  /** Periodic maintenance. */
   async #tidy(): Promise<void> {
     this.#wakeUps.run();
     if (this.#pruning) return;

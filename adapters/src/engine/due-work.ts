@@ -2,23 +2,24 @@ import type { ports } from "@portico/core";
 import type { Journal, Place } from "./journal.ts";
 import type { WakeUps } from "./wake-ups.ts";
 
-/** How many works one commit brings back, so that none holds the event loop for long. */
+/** How many works one commit brings back. Limits how long the event loop is blocked. */
 const BROUGHT_BACK_AT_ONCE = 200;
 
+/** The dependencies of DueWork. */
 export interface DueWorkOptions {
   readonly journal: Pick<Journal, "bringBack" | "nextDue">;
   readonly clock: ports.Clock;
   readonly wakeUps: WakeUps;
-  /** Ask the journal again and again while it is out of reach. */
+  /** Retry a call to the journal while it is unavailable. */
   insist<T>(ask: () => Promise<T>): Promise<T>;
   add(places: readonly Place[]): void;
   onFailed(error: unknown): void;
 }
 
-/** Brings parked work back into its line when it is due, with one wake-up for the first of it, however much there is. */
+/** Brings parked work back into its queue when it is due. One timer, for the earliest, serves any amount of work. */
 export class DueWork {
   readonly #options: DueWorkOptions;
-  /** What is due before this is looked after. */
+  /** Time of the next check. Work that is due earlier is handled by it. */
   #at = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
 
@@ -26,7 +27,7 @@ export class DueWork {
     this.#options = options;
   }
 
-  /** Look after what the journal has. Never rejects. */
+  /** Handle the due work of the journal. Never rejects. */
   async look(): Promise<void> {
     const { journal, insist, onFailed } = this.#options;
     try {
@@ -40,7 +41,7 @@ export class DueWork {
     }
   }
 
-  /** Work was parked, and is due then. */
+  /** Work was parked, and is due at this time. */
   expect(at: number | undefined): void {
     if (at === undefined || at >= this.#at) return;
     const { clock, wakeUps } = this.#options;
@@ -52,7 +53,7 @@ export class DueWork {
 
   async #bringBack(): Promise<void> {
     const { journal, clock, insist, add, onFailed } = this.#options;
-    // What is parked meanwhile is seen by the look that follows.
+    // The check that follows sees work that is parked meanwhile.
     this.#at = Number.NEGATIVE_INFINITY;
     try {
       let brought = BROUGHT_BACK_AT_ONCE;

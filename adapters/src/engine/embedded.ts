@@ -1,4 +1,4 @@
-import { defineAdapter, ports, type Scope } from "@portico/core";
+import { defineAdapter, findStoreTooNew, ports, type Scope } from "@portico/core";
 import { type SqliteStore, sqliteStoreOf } from "../records/sqlite/store.ts";
 import { openSqliteBackend } from "../records/sqlite.ts";
 import { createEngine } from "./create-engine.ts";
@@ -10,28 +10,29 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const LEASE_MS = 15_000;
 const PARK_AFTER_MS = 1000;
 
+/** Options of `embeddedEngine`. */
 export interface EmbeddedEngineOptions {
   /**
-   * A database file for the journal alone; needed where the records are not in `records/sqlite`. Without it the journal stands in the
-   * records' own file, and accepting work and writing its records is one commit. With it the records are written first.
+   * A database file only for the journal. Required if the records are not in `records/sqlite`. Without it, the journal is in the
+   * records' own file, and accepting work and writing its records is one commit. With it, the records are written first.
    */
   readonly path?: string;
   /**
-   * Processes of one owner take the work from each other at once, so that a restart does not wait; one of another owner waits until the
-   * lease has run out. Default: one owner for all.
+   * Processes of one owner take over the work from each other at once, so that a restart does not wait. A process of another
+   * owner waits until the lease has expired. Default: one owner for all.
    */
   readonly owner?: string;
-  /** How long a process that does not answer keeps its work from other owners; default: 15 seconds. */
+  /** How long the lease of an unresponsive process protects its work from other owners. Default: 15 seconds. */
   readonly leaseMs?: number;
-  /** How long ended work is remembered, so that its id is a duplicate and its status can be asked; default: 24 hours. */
+  /** How long ended work is remembered: its ID is then a duplicate, and its status is available. Default: 24 hours. */
   readonly keepEndedMs?: number;
-  /** For how long work does nothing but wait until it is parked; default: 1 second. Infinity: it never is. */
+  /** Work is parked after it has only waited for this time. Default: 1 second. Infinity: never. */
   readonly parkAfterMs?: number;
 }
 
 /**
- * Durable work in one process, its journal in SQLite. Opening throws EngineUnavailable when the journal cannot be opened or was written by
- * a newer version, and TypeError when there is neither a `path` nor a records store to share.
+ * Durable work in one process, with a journal in SQLite. Opening throws EngineUnavailable when the journal cannot be opened or
+ * was written by a newer version, and TypeError without both a `path` and a records store to share.
  */
 export const embeddedEngine = defineAdapter({
   name: "engine/embedded",
@@ -56,7 +57,7 @@ function journalFor(records: ports.Records, path: string | undefined, scope: Sco
   if (path !== undefined) return writeRecordsFirst(openSqliteJournal(openStore(path, scope)), records);
   const shared = sqliteStoreOf(records);
   if (shared) return openSqliteJournal(shared);
-  throw new TypeError("The embedded engine needs a path for its journal, for the records are not in SQLite");
+  throw new TypeError("The embedded engine needs a path for its journal, because the records are not in SQLite");
 }
 
 /** A store without records. */
@@ -65,6 +66,6 @@ function openStore(path: string, scope: Scope): SqliteStore {
     const backend = openSqliteBackend(path, scope);
     return { ...backend, transact: (work) => backend.transact(work, []) };
   } catch (cause) {
-    throw new ports.EngineUnavailable("The engine's journal cannot be opened", { cause });
+    throw new ports.EngineUnavailable(findStoreTooNew(cause)?.message ?? "The engine's journal cannot be opened", { cause });
   }
 }

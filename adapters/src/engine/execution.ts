@@ -8,47 +8,53 @@ import { SignalBox, type SignalWait } from "./signal-box.ts";
 import type { WakeUps } from "./wake-ups.ts";
 import { checkName, describeThrown, fromJsonText, reviveThrown, toJsonText } from "./work-text.ts";
 
+/** The dependencies of one execution of a work. */
 export interface ExecutionOptions {
   readonly clock: ports.Clock;
   readonly wakeUps: WakeUps;
   readonly seat: Seat;
-  /** Aborts, and may have, when the work is stopped for whatever reason. */
+  /** Aborts when the work is stopped for any reason. It may be aborted already. */
   readonly signal: AbortSignal;
-  /** What the work remembers from earlier. */
+  /** The stored results of the work. */
   readonly notes: readonly Note[];
-  /** Absent where the function may not be run twice. */
+  /** Absent if the function must not run twice. */
   readonly parking: Parking | undefined;
-  note(note: Note): Promise<void>;
-  /** As `note`, again and again while the store is out of reach: what was done is not to be forgotten. */
+  /** Record that a step begins. Waits while the journal is unavailable. Throws the signal's reason when it aborts. */
+  announce(note: Note): Promise<void>;
+  /**
+   * Record a finished step. Waits while the journal is unavailable, also after the signal has aborted, so that the result is not
+   * lost.
+   */
   insist(note: Note): Promise<void>;
 }
 
+/** When and how an execution that only waits is parked. */
 export interface Parking {
-  /** For how long it has to do nothing but wait. */
+  /** How long it must have only waited. */
   readonly afterMs: number;
-  /** Make its signal abort. */
+  /** Aborts its signal. */
   park(): void;
 }
 
-/** Something that the function asked for. */
+/** A step, sleep or wait that the function has requested. */
 interface Asked extends Answerable {
   readonly name: string;
   readonly number: number;
-  /** What is remembered of it. */
+  /** Its stored result. */
   readonly note: Note | undefined;
-  /** Only where the answers have to come in an order. */
+  /** Set only if the answers must keep an order. */
   signal?: number | undefined;
   until?: number | undefined;
 }
 
-/** What one of its branches waits for. */
+/** A wait of one of its branches. */
 interface Wait {
   readonly key: string;
   readonly until: number;
   readonly signal: string | undefined;
 }
 
-/** One execution of a work: the context that its function gets, and what the engine tells it. */
+/** One execution of a work: the context of its function, and the events from the engine. */
 export class Execution implements ports.WorkContext {
   readonly id: string;
   readonly attempt: number;
@@ -56,17 +62,17 @@ export class Execution implements ports.WorkContext {
   readonly #options: ExecutionOptions;
   readonly #notes = new Map<string, Note>();
   readonly #signals = new SignalBox();
-  /** How often each name was reached: each but a wait's may be once. */
+  /** How often each name was used. Only waits may use a name more than once. */
   readonly #reached = new Map<string, number>();
-  /** To be undone when the function is over, though something of it still waits. */
+  /** Cleanups for the end of the function, if a part of it still waits. */
   readonly #pending = new Set<() => void>();
   readonly #waits = new Set<Wait>();
   readonly #idle: IdleWatch | undefined;
-  /** Of work that was parked with several branches. */
+  /** Set for work that was parked with several branches. */
   readonly #replay: ReplayOrder | undefined;
-  /** The keys of what was answered, in order. */
+  /** The keys of answered requests, in order. */
   readonly #answered: string[] = [];
-  /** How much the function has asked for and was not answered yet, and whether that was ever more than one. */
+  /** Number of unanswered requests of the function, and whether there was ever more than one. */
   #asked = 0;
   #branched = false;
   #steps = 0;
@@ -93,17 +99,17 @@ export class Execution implements ports.WorkContext {
     return this.#notes.get(keyOf("input", "", 0))?.value ?? "{}";
   }
 
-  /** What it waited for when it was parked; undefined when it was not. */
+  /** What it waited for when it was parked. Undefined if it was not parked. */
   get rest(): Rest | undefined {
     return this.#rest;
   }
 
-  /** A signal was kept in the journal. */
+  /** The journal has stored a signal. */
   tell(note: Note): void {
     this.#signals.put(note);
   }
 
-  /** The function has answered or thrown: what it left behind changes nothing any more. */
+  /** The function has returned or thrown. Its remaining branches have no effect any more. */
   finish(): void {
     this.#over = true;
     this.#idle?.stop();
@@ -111,19 +117,20 @@ export class Execution implements ports.WorkContext {
     this.#pending.clear();
   }
 
-  step<T>(name: string, run: (signal: AbortSignal) => Promise<T>, options: { readonly repeatable?: boolean } = {}): Promise<T> {
-    return handled(this.#ask("step", name, (asked) => this.#step(asked, run, options.repeatable ?? false)));
-  }
+  // Own properties, because functions often destructure their context.
+  readonly step = <T>(
+    name: string,
+    run: (signal: AbortSignal) => Promise<T>,
+    options: { readonly repeatable?: boolean } = {},
+  ): Promise<T> => handled(this.#ask("step", name, (asked) => this.#step(asked, run, options.repeatable ?? false)));
 
-  sleep(name: string, ms: number): Promise<void> {
-    return handled(this.#ask("sleep", name, (asked) => this.#sleep(asked, ms)));
-  }
+  readonly sleep = (name: string, ms: number): Promise<void> =>
+    handled(this.#ask("sleep", name, (asked) => this.#sleep(asked, ms)));
 
-  waitFor<T>(name: string, options: { readonly timeoutMs?: number } = {}): Promise<T | undefined> {
-    return handled(this.#ask("wait", name, (asked) => this.#waitFor(asked, options.timeoutMs))) as Promise<T | undefined>;
-  }
+  readonly waitFor = <T>(name: string, options: { readonly timeoutMs?: number } = {}): Promise<T | undefined> =>
+    handled(this.#ask("wait", name, (asked) => this.#waitFor(asked, options.timeoutMs))) as Promise<T | undefined>;
 
-  /** Answer what the function asks for, and know meanwhile whether it does anything but wait. */
+  /** Answer a request of the function, and track whether the work only waits. */
   async #ask<T>(kind: NoteKind, name: string, answer: (asked: Asked) => Promise<T>): Promise<T> {
     const number = this.#reach(kind, name);
     const key = keyOf(kind, name, number);
@@ -149,8 +156,8 @@ export class Execution implements ports.WorkContext {
     this.#steps++;
     try {
       if (!this.#options.seat.taken) await this.#options.seat.enter(this.signal);
-      // Durable before it begins, so that nobody begins it again. What may be repeated needs no such mark.
-      if (!repeatable) await this.#options.note(noteOf("step", name, 0, "begun"));
+      // Durable before it begins, so that it never begins twice. A repeatable step needs no such mark.
+      if (!repeatable) await this.#options.announce(noteOf("step", name, 0, "begun"));
       this.signal.throwIfAborted();
       const text = await this.#run(name, run);
       return fromJsonText(text) as T;
@@ -160,13 +167,13 @@ export class Execution implements ports.WorkContext {
     }
   }
 
-  /** Run a step and remember what became of it. */
+  /** Run a step and store its result. */
   async #run(name: string, run: (signal: AbortSignal) => Promise<unknown>): Promise<string | undefined> {
     let text: string | undefined;
     try {
       text = toJsonText(`What step ${name} answered`, await run(this.signal));
     } catch (thrown) {
-      // Stopped half-way, it has not finished: after this it counts as interrupted.
+      // A step that was stopped has not finished: it counts as interrupted.
       if (!this.signal.aborted) await this.#remember(noteOf("step", name, 0, "threw", JSON.stringify(describeThrown(thrown))));
       throw thrown;
     }
@@ -179,7 +186,7 @@ export class Execution implements ports.WorkContext {
     const duration = checkDuration(ms);
     this.signal.throwIfAborted();
     const until = note ? Number(note.value) : this.#options.clock.now() + duration;
-    if (!note) await this.#options.note(noteOf("sleep", name, 0, "begun", String(until)));
+    if (!note) await this.#options.announce(noteOf("sleep", name, 0, "begun", String(until)));
     await this.#waitUntil(asked.key, until);
     asked.until = until;
   }
@@ -191,13 +198,13 @@ export class Execution implements ports.WorkContext {
       asked.until = Number(note.value ?? 0);
       return undefined;
     }
-    // In line from here on, so that the limit's being written down does not let another wait pass.
+    // In the queue from here on, so that no other wait overtakes it while the time limit is being stored.
     const wait = this.#signals.wait(name);
     try {
       const until = note ? Number(note.value) : this.#options.clock.now() + (timeout ?? Number.POSITIVE_INFINITY);
       if (!wait.note) {
         this.signal.throwIfAborted();
-        if (!note && timeout !== undefined) await this.#options.note(noteOf("wait", name, number, "begun", String(until)));
+        if (!note && timeout !== undefined) await this.#options.announce(noteOf("wait", name, number, "begun", String(until)));
         if (!wait.note) await this.#waitUntil(asked.key, until, name, wait);
       }
       if (wait.note) {
@@ -212,7 +219,7 @@ export class Execution implements ports.WorkContext {
     }
   }
 
-  /** Wait until a time, or until a signal is there; meanwhile the seat is free. Rejects with the signal's reason when that aborts. */
+  /** Wait until a time, or for a signal. Meanwhile, the seat is free. Rejects with the signal's reason when it aborts. */
   async #waitUntil(key: string, until: number, signal?: string, told?: SignalWait): Promise<void> {
     const { clock, wakeUps, seat } = this.#options;
     this.signal.throwIfAborted();
@@ -250,17 +257,17 @@ export class Execution implements ports.WorkContext {
     this.signal.throwIfAborted();
   }
 
-  /** A work of several branches gives its seat up only when each of them waits, as far as one can see. */
+  /** Work with several branches releases its seat only when every known branch waits. */
   #leaveIdleSeat(): void {
     if (this.#steps === 0 && this.#waits.size > 0) this.#options.seat.leave();
   }
 
-  /** Where all that was asked for is waited for, nothing happens before `until`, or before a signal comes. */
+  /** If all requests wait, the work is idle until `until` or until a signal arrives. */
   #noticeIdle(until = Number.POSITIVE_INFINITY): void {
     if (this.#waits.size > 0 && this.#waits.size === this.#asked && !this.#over) this.#idle?.idle(until);
   }
 
-  /** Note what it waits for, before its waits reject, and give its memory back. */
+  /** Store what it waits for, before its waits reject, and free its memory. */
   #park(parking: Parking): void {
     if (this.signal.aborted || this.#over) return;
     const waits = [...this.#waits];
@@ -276,11 +283,11 @@ export class Execution implements ports.WorkContext {
   }
 
   async #remember(note: Note): Promise<void> {
-    // After its end a work remembers nothing.
+    // After its end, a work stores no results.
     if (!this.#over) await this.#options.insist(note);
   }
 
-  /** How often this place was reached before in this execution. Throws TypeError for what may be reached once only. */
+  /** How often this name was used before in this execution. Throws TypeError for a second use where only one is allowed. */
   #reach(kind: NoteKind, name: string): number {
     checkName(`The name of a ${kind}`, name);
     if (this.#over) throw new TypeError(`A ${kind} was reached after its work had ended`);
@@ -302,7 +309,7 @@ function noteOf(kind: NoteKind, name: string, number: number, state: Note["state
   return { kind, name, number, state, value };
 }
 
-/** Nobody has to wait for it: a branch that lost a race must not end the process when its work is cancelled. */
+/** Prevents an unhandled rejection: a branch that lost a race must not end the process when its work is cancelled. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

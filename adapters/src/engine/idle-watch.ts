@@ -1,21 +1,22 @@
 import type { ports } from "@portico/core";
 import type { WakeUps } from "./wake-ups.ts";
 
+/** The dependencies of an idle watch. */
 export interface IdleWatchOptions {
   readonly clock: ports.Clock;
   readonly wakeUps: WakeUps;
-  /** For how long nothing has to happen. */
+  /** How long the work must be idle. */
   readonly afterMs: number;
   onIdle(): void;
 }
 
 /**
- * Notices that a work has done nothing but wait for a while. It has one wake-up at most, which is set again when it comes too early: what
- * happens often costs no more than to write down when.
+ * Notices that a work has only waited for some time. It uses at most one timer, which is set again if it fires too early.
+ * Frequent events cost only an assignment.
  */
 export class IdleWatch {
   readonly #options: IdleWatchOptions;
-  /** When it will have been idle for long enough; undefined while it is not. */
+  /** When it will have been idle long enough. Undefined while it is not idle. */
   #at: number | undefined;
   #cancel: (() => void) | undefined;
 
@@ -23,7 +24,7 @@ export class IdleWatch {
     this.#options = options;
   }
 
-  /** It only waits, from now on; at `until`, if not before, something will happen. */
+  /** The work only waits from now on. The next event is at `until`, or earlier. */
   idle(until: number): void {
     this.#at = this.#options.clock.now() + this.#options.afterMs;
     if (until > this.#at) this.#arm(this.#at);

@@ -1,70 +1,77 @@
 import type { ports } from "@portico/core";
 
 /**
- * What accepted work is written into, so that a process can go on with what another left. It knows who owns the work, which of it may
- * begin, and what each piece of it remembers; it runs nothing. Whatever is written takes effect in the order of the calls and is durable
- * when its promise resolves. Every write rejects with EngineFenced when another process has taken the work over, and with
- * EngineUnavailable; a read throws EngineUnavailable.
+ * The storage of accepted work, so that a process can continue the work of another. It records who owns the work, which work may
+ * begin, and the stored results of each work. It executes nothing. Writes take effect in the order of the calls and are durable
+ * when their promise resolves. Every write rejects with EngineFenced when another process has taken over, and with
+ * EngineUnavailable. A read throws EngineUnavailable.
  */
 export interface Journal {
-  /** Become the owner, unless another owner's lease still runs. Every other write is the owner's. */
+  /** Become the owner, unless the lease of another owner is still valid. Only the owner may call the other writes. */
   claim(lease: Lease): Promise<Claim>;
   renew(until: number): Promise<void>;
-  /** Let anybody claim at once. */
+  /** Allow every process to claim at once. */
   release(): Promise<void>;
   /**
-   * Take up what was executing when its process ended: that of `resume` kinds goes to the head of its line; that of `close` kinds is
-   * answered, together with what could not be closed before. Parked work stays as it is, but that of `close` kinds, which once were others.
-   * To be called once, after claiming, with every kind there is.
+   * Take over work that was executing when its process ended. Work of `resume` kinds goes to the head of its queue. Work of
+   * `close` kinds is returned, together with work whose closing failed before. Parked work stays parked, except if its kind is
+   * now a `close` kind. Call it once, after claiming, with all kinds.
    */
   takeUp(kinds: readonly KindRule[]): Promise<readonly OpenWork[]>;
   /** Rejects with RecordConflict, and then nothing is written. */
   accept(work: NewWork, records: readonly ports.Write[]): Promise<Acceptance>;
-  /** Undefined when the work is not in line any more. */
+  /** Undefined if the work is not queued any more. */
   begin(work: number): Promise<OpenWork | undefined>;
   note(work: number, note: Note): Promise<void>;
   /**
-   * Let go of executing work until what it waits for is there: then it comes into line again, behind others that came back and before all
-   * that has not begun. Where it was cancelled, or a signal for it came that its execution did not know, it does so at once: its place.
+   * Release executing work until its wait ends. Then it is queued again, after other returned work and before all work that has
+   * not begun. If it was cancelled, or a signal arrived that its execution did not know, it is queued at once: the answer has its
+   * place.
    */
   park(work: number, rest: Rest): Promise<readonly Place[]>;
-  /** Bring parked work back that is due at `now`, the earliest first, up to `limit`. */
+  /** Queue parked work that is due at `now`, the earliest first, up to `limit`. */
   bringBack(now: number, limit: number): Promise<readonly Place[]>;
-  /** Keep a signal, and bring back who is parked waiting for it; undefined for work that is unknown or ended. */
+  /** Store a signal, and queue the parked work that waits for it. Undefined for unknown or ended work. */
   signal(id: string, name: string, payload: string): Promise<Signal | undefined>;
-  /** Mark open work as cancelled; what had never begun ends, and what is parked comes back. */
+  /** Mark open work as cancelled. Work that never began ends, and parked work is queued. */
   cancel(id: string, reason: string, now: number): Promise<Cancellation>;
-  /** Forgets what the work remembered, and answers what comes into line in its stead. Cancelled work ends as such, however it ended. */
+  /**
+   * Deletes the stored results of the work, and returns the next work of its key. Cancelled work ends as cancelled, whatever its
+   * result.
+   */
   end(work: number, ending: Ending): Promise<readonly Place[]>;
-  /** Forget up to `limit` works that ended before `before`. Answers how many it were. */
+  /** Delete up to `limit` works that ended before `before`. Returns their number. */
   prune(before: number, limit: number): Promise<number>;
   find(id: string): WorkRecord | undefined;
-  /** When the first of all parked works is due, if any is. */
+  /** When the earliest parked work is due. Undefined without such work. */
   nextDue(): number | undefined;
-  /** Of a kind's line, up to `limit` places behind `after`, in order. */
+  /** Places of a kind's queue, up to `limit` after `after`, in order. */
   line(kind: string, after: number, limit: number): readonly Place[];
   notes(work: number): readonly Note[];
 }
 
+/** The claim of a process to the work of a journal, until a time (milliseconds since 1970). */
 export interface Lease {
-  /** Processes of one owner take the work from each other at once. */
+  /** Processes of one owner take over the work from each other at once. */
   readonly owner: string;
   readonly now: number;
   readonly until: number;
 }
 
+/** Whether this process now owns the work. Otherwise, until when another process owns it. */
 export type Claim = { readonly owned: true } | { readonly owned: false; readonly until: number };
 
+/** The rules of one kind of work that a journal needs. */
 export interface KindRule {
   readonly kind: string;
   readonly onInterrupted: "resume" | "close";
-  /** How many works of one key may be in line or executing. */
+  /** Maximum queued or executing works of one key. */
   readonly keyLimit: number;
 }
 
 /**
- * `queued` behind others of its key, `lined` up to begin or to go on, `executing`, `parked` until something comes; all others have ended.
- * `unclosed` is interrupted work whose end has yet to be told.
+ * `queued` behind others of its key, `lined` up to begin or to continue, `executing`, `parked` until an event. Work of all other
+ * states has ended. `unclosed` is interrupted work whose end is not reported yet.
  */
 export type WorkState =
   | "queued"
@@ -77,6 +84,7 @@ export type WorkState =
   | "cancelled"
   | "interrupted";
 
+/** Work as it is accepted. */
 export interface NewWork {
   readonly kind: string;
   readonly id: string;
@@ -84,34 +92,40 @@ export interface NewWork {
   /** JSON. */
   readonly input: string;
   readonly acceptedAt: number;
-  /** Begin it in the same commit, where its key lets it: it is executed by whoever accepts it, and needs no place in line. */
+  /**
+   * Begin it in the same commit, if its key allows it. The process that accepts it executes it, and it needs no place in the
+   * queue.
+   */
   readonly atOnce: boolean;
 }
 
+/** The result of accepting work. */
 export interface Acceptance {
   readonly duplicate: boolean;
   readonly places: readonly Place[];
-  /** Where it was begun. */
+  /** Set if it began. */
   readonly begun?: OpenWork | undefined;
 }
 
-/** Where a work stands in the line of its kind. */
+/** The place of a work in the queue of its kind. */
 export interface Place {
   readonly kind: string;
   readonly work: number;
   readonly place: number;
 }
 
+/** Executing work. */
 export interface OpenWork {
-  /** The journal's own number for it; later work has a higher one. */
+  /** The journal's own number. Later work has a higher one. */
   readonly work: number;
   readonly id: string;
   readonly kind: string;
   readonly attempt: number;
-  /** Why it is to be cancelled. */
+  /** The reason of its cancellation. */
   readonly reason: string | undefined;
 }
 
+/** The state of a work, for callers. */
 export interface WorkRecord {
   readonly kind: string;
   readonly state: WorkState;
@@ -122,45 +136,48 @@ export interface WorkRecord {
   readonly error: string | undefined;
 }
 
-/** `order` is that in which what the work asked for was answered before it was parked, where more than one of it was under way. */
+/** `order` is the order in which requests of the work were answered before it was parked, if there were several at once. */
 export type NoteKind = "input" | "step" | "sleep" | "wait" | "signal" | "order";
 
-/** One thing that a work remembers. The same kind, name and number again replaces it. */
+/** One stored result of a work. A note with the same kind, name and number replaces it. */
 export interface Note {
   readonly kind: NoteKind;
   readonly name: string;
-  /** Tells waits of one name apart, and is higher for each signal of a work, whatever its name; 0 for all others. */
+  /** Distinguishes waits with the same name. It grows with each signal of a work, whatever its name; 0 for all others. */
   readonly number: number;
-  /** `begun` is a step that runs and a wait that is not over; `threw` is a step's. */
+  /** `begun`: a step that runs, or a wait that has not ended. `threw`: only for steps. */
   readonly state: "begun" | "done" | "threw";
-  /** JSON; undefined where there is nothing to keep. */
+  /** JSON. Undefined without a value. */
   readonly value: string | undefined;
 }
 
+/** A stored signal, and the work that it puts into the queue. */
 export interface Signal {
   readonly work: number;
   readonly note: Note;
   readonly places: readonly Place[];
 }
 
-/** What an execution that only waits leaves behind. */
+/** The state of an execution that only waits. */
 export interface Rest {
-  /** When the first of its sleeps and waits is over; undefined where none has a time. */
+  /** When its first sleep or wait ends. Undefined if none has a time limit. */
   readonly until: number | undefined;
   /** The signals that it waits for. */
   readonly awaited: readonly string[];
-  /** The highest number of a signal that it was told of. */
+  /** The highest number of a signal that it received. */
   readonly known: number;
-  /** Undefined where nothing of it was under way beside anything else. */
+  /** Undefined if it never had several requests at once. */
   readonly order: Note | undefined;
 }
 
+/** The effect of a cancellation. */
 export interface Cancellation {
-  /** Undefined when there is no open work of this id. */
+  /** Undefined if no open work has this ID. */
   readonly work: number | undefined;
   readonly places: readonly Place[];
 }
 
+/** How an execution ended. */
 export interface Ending {
   readonly state: "unclosed" | "completed" | "failed" | "interrupted";
   readonly endedAt: number;

@@ -1,45 +1,48 @@
 import type { Place } from "./journal.ts";
 
-/** How many places are held in memory; the others stay in the journal until these have begun. */
+/** Maximum places in memory. The others stay in the journal until these have begun. */
 const WINDOW = 256;
 
+/** The dependencies of the queue of one kind. */
 export interface KindLineOptions {
-  /** How many may execute at once. */
+  /** Maximum works executing at once. */
   readonly limit: number;
-  /** The next places behind `after`, in order. */
+  /** The next places after `after`, in order. */
   load(after: number, limit: number): readonly Place[];
-  /** Execute the work at a place; its seat is free again when this resolves. Never rejects. */
+  /** Execute the work at a place. Its seat is free again when this resolves. Never rejects. */
   execute(place: Place, seat: Seat): Promise<void>;
-  /** A seat was given up. */
+  /** A seat became free. */
   onLeave(): void;
-  /** The journal could not be read; `pump` is to be called later. */
+  /** The journal could not be read. Call `pump` later. */
   onUnreadable(error: unknown): void;
 }
 
-/** What executing work sits on: as many as may execute at once. */
+/** Permission to execute. The number of seats limits how many works execute at once. */
 export interface Seat {
   readonly taken: boolean;
-  /** Give the seat up while the work waits. */
+  /** Release the seat while the work waits. */
   leave(): void;
-  /** Wait for a seat; before all work that has not begun. Resolves without one when `signal` aborts: what is left has to end. */
+  /**
+   * Wait for a seat, before all work that has not begun. Resolves without a seat when `signal` aborts, because the rest must end.
+   */
   enter(signal: AbortSignal): Promise<void>;
 }
 
-/** A seat for work that is not there yet. One of the two is to be called. */
+/** A seat for work that does not exist yet. Call exactly one of the two. */
 export interface Reservation {
-  /** The work is there and has begun; its seat is free again when `execute` resolves, which never rejects. */
+  /** The work exists and has begun. Its seat is free again when `execute` resolves, which never rejects. */
   begin(execute: (seat: Seat) => Promise<void>): void;
   release(): void;
 }
 
-/** Decides what of one kind executes. Waiting work stands in the journal; here is a window on the head of its line. */
+/** Decides which works of one kind execute. The journal holds the queue; this class holds a window on its head. */
 export class KindLine {
   readonly #options: KindLineOptions;
   readonly #next: Place[] = [];
   readonly #returning = new Set<() => void>();
   /** The last place that was loaded or added in order. */
   #cursor = Number.MIN_SAFE_INTEGER;
-  /** Whether the journal has places behind the cursor. */
+  /** Whether the journal has places after the cursor. */
   #more = true;
   #taken = 0;
   #open = false;
@@ -48,7 +51,7 @@ export class KindLine {
     this.#options = options;
   }
 
-  /** How many execute, those that wait not counted. */
+  /** Number of executing works, without those that wait. */
   get executing(): number {
     return this.#taken;
   }
@@ -58,12 +61,12 @@ export class KindLine {
     this.pump();
   }
 
-  /** Let nothing begin or go on any more. */
+  /** No work begins or continues after this. */
   close(): void {
     this.#open = false;
   }
 
-  /** A work came into line, and is durable there. */
+  /** A work was queued durably. */
   add(place: Place): void {
     if (place.place <= this.#cursor) this.#insert(place);
     else if (this.#more || this.#next.length >= WINDOW) this.#more = true;
@@ -74,7 +77,7 @@ export class KindLine {
     this.pump();
   }
 
-  /** Undefined where something else is to begin first, or nothing may. */
+  /** Undefined if other work must begin first, or no work may begin. */
   reserve(): Reservation | undefined {
     const isFree = this.#open && this.#taken < this.#options.limit;
     if (!isFree || this.#more || this.#next.length > 0 || this.#returning.size > 0) return undefined;
@@ -85,7 +88,7 @@ export class KindLine {
     };
   }
 
-  /** Let begin whatever may. */
+  /** Begin all work that may begin. */
   pump(): void {
     while (this.#open && this.#taken < this.#options.limit) {
       const [back] = this.#returning;
@@ -103,8 +106,8 @@ export class KindLine {
   }
 
   /**
-   * Put in order what the window has passed: it comes back to the head of the line, or only its promise came late. It may have been loaded
-   * too; whoever begins sees that.
+   * Insert a place that the window has passed: the work returned to the head of the queue, or only its promise was late. It may
+   * also be loaded already, which is noticed when it begins.
    */
   #insert(place: Place): void {
     const behind = this.#next.findLastIndex((other) => other.place <= place.place);
@@ -132,7 +135,7 @@ export class KindLine {
         };
         const back = (): void => {
           signal.removeEventListener("abort", stop);
-          // Two waits of one work may be over at once, and the work itself before either.
+          // Two waits of one work may end at once, and the work itself may end first.
           if (seated || over) this.#taken--;
           else seated = true;
           resolve();

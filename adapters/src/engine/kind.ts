@@ -6,14 +6,14 @@ import { checkName } from "./work-text.ts";
 const CONCURRENCY_PER_KEY = 1;
 const CONCURRENCY = 64;
 
-/** A kind of work as it was defined. */
+/** A defined kind of work. */
 export interface Kind extends KindRule {
   readonly concurrency: number;
   work(context: ports.WorkContext, input: object): Promise<unknown>;
   closed(id: string, input: object): Promise<void>;
 }
 
-/** Check a definition. Throws TypeError for a name or a number that is none. */
+/** Check a definition. Throws TypeError for an invalid name or number. */
 export function createKind<I extends object>(
   kind: string,
   work: (context: ports.WorkContext, input: I) => Promise<unknown>,
@@ -29,7 +29,7 @@ export function createKind<I extends object>(
     onInterrupted,
     keyLimit: concurrencyPerKey,
     concurrency,
-    // What is accepted for a kind is what its callers gave it: its input type is their promise.
+    // The input of accepted work is the one that its caller gave. The caller guarantees its type.
     work: (context, input) => work(context, input as I),
     closed: async (id, input) => closed?.(id, input as I),
   };

@@ -4,18 +4,19 @@ import { createMemoryJournal } from "./memory/memory-journal.ts";
 import { writeRecordsFirst } from "./records-first.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Nobody else can claim what is in this process's memory. */
+/** Only this process can access its own memory, so the lease never matters. */
 const LEASE_MS = 15_000;
 const PARK_AFTER_MS = 1000;
 
+/** Options of `memoryEngine`. */
 export interface MemoryEngineOptions {
   /** How long ended work is remembered; default: 24 hours. */
   readonly keepEndedMs?: number;
-  /** For how long work does nothing but wait until it is parked; default: 1 second. Infinity: it never is. */
+  /** Work is parked after it has only waited for this time. Default: 1 second. Infinity: never. */
   readonly parkAfterMs?: number;
 }
 
-/** The engine's law without its durability: accepted work is gone when it closes. For tests and for trying things out. */
+/** The engine's rules without its durability: accepted work is lost when it closes. For tests and for trying things out. */
 export const memoryEngine = defineAdapter({
   name: "engine/memory",
   port: ports.engine,

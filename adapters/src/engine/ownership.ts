@@ -1,17 +1,18 @@
 import { ports } from "@portico/core";
 import type { Journal } from "./journal.ts";
 
+/** The dependencies of an ownership. */
 export interface OwnershipOptions {
   readonly journal: Journal;
   readonly clock: ports.Clock;
   readonly log: ports.Log;
   readonly owner: string;
   readonly leaseMs: number;
-  /** The work is this process's, and was not when `claim` answered. */
+  /** This process owns the work now, but did not when `claim` returned. */
   onLateClaim(): Promise<void>;
-  /** Another process has taken it. */
+  /** Another process has taken over. */
   onLost(error: ports.EngineFenced): void;
-  /** With every renewal of the lease. */
+  /** Called with every renewal of the lease. */
   onRenew(): Promise<void>;
 }
 
@@ -24,10 +25,10 @@ const REFUSALS: Readonly<Record<Exclude<State, "owner">, () => Error>> = {
   closed: () => new ports.EngineUnavailable("The engine is closed"),
 };
 
-/** How many renewals a lease outlives: a process that is slow for a while keeps its work. */
+/** Renewals per lease: a process that is slow for a while keeps its work. */
 const RENEWALS_PER_LEASE = 3;
 
-/** Whether the work is this process's: claims it, keeps it, and notices that it is another's. */
+/** Whether this process owns the work. Claims it, renews the lease, and notices its loss. */
 export class Ownership {
   readonly #options: OwnershipOptions;
   #state: State = "new";
@@ -37,12 +38,12 @@ export class Ownership {
     this.#options = options;
   }
 
-  /** Throws what a caller is told where the work is not this process's. */
+  /** Throws the caller's error if this process does not own the work. */
   assert(): void {
     if (this.#state !== "owner") throw REFUSALS[this.#state]();
   }
 
-  /** Claim the work; false where another owner has it, and then again when its lease has run out. */
+  /** Claim the work. False if another owner has it; then it claims again when that lease has expired. */
   async claim(): Promise<boolean> {
     const { journal, clock, owner, leaseMs } = this.#options;
     const now = clock.now();
@@ -54,22 +55,27 @@ export class Ownership {
     return claim.owned;
   }
 
-  /** Pass a write on, and notice when it was refused. */
+  /** Await a write, and notice its refusal. */
   async watch<T>(write: Promise<T>): Promise<T> {
     try {
       return await write;
     } catch (error) {
-      if (error instanceof ports.EngineFenced) this.#lose(error);
+      this.notice(error);
       throw error;
     }
   }
 
-  /** Let others have the work at once. */
+  /** A write was refused, for any reason. */
+  notice(error: unknown): void {
+    if (error instanceof ports.EngineFenced) this.#lose(error);
+  }
+
+  /** Allow other processes to take over at once. */
   async close(): Promise<void> {
     const owned = this.#state === "owner";
     this.#state = "closed";
     this.#timer?.cancel();
-    // Whom it cannot be given back to waits, or takes it anyway.
+    // If the release fails, the next process waits for the lease, or takes over anyway.
     if (owned) await this.#options.journal.release().catch(() => {});
   }
 

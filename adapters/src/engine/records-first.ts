@@ -2,7 +2,7 @@ import type { ports } from "@portico/core";
 import type { Acceptance, Journal } from "./journal.ts";
 
 /**
- * A journal that shares no store with the records: they are written before the work is accepted, and a conflict keeps it from being so.
+ * A journal without a shared store: the records are written before the work is accepted, and a conflict prevents the acceptance.
  * A process that dies between the two leaves records of work that it never acknowledged.
  */
 export function writeRecordsFirst(journal: Journal, records: ports.Records): Journal {
@@ -17,7 +17,7 @@ export function writeRecordsFirst(journal: Journal, records: ports.Records): Jou
   return {
     ...journal,
     async accept(work, writes) {
-      // One at a time for one id, or the records of a duplicate would be written while the first is on its way.
+      // One at a time per ID. Otherwise the records of a duplicate would be written while the first is being accepted.
       for (let earlier = accepting.get(work.id); earlier; earlier = accepting.get(work.id)) await earlier.catch(() => {});
       const accepted = acceptAfter(work, writes);
       accepting.set(work.id, accepted);

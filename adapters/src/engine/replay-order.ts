@@ -1,6 +1,6 @@
-/** Something that a work asked for and that could be answered now. */
+/** A request of a work that can be answered now. */
 export interface Answerable {
-  /** The name under which its turn is remembered. */
+  /** The name under which its turn is stored. */
   readonly key: string;
   /** The number of the signal that answers it. */
   readonly signal?: number | undefined;
@@ -13,18 +13,18 @@ interface Held {
   go(): void;
 }
 
-/** What had become of what a work asked for, when it was parked: by key. */
+/** The state of all requests of a work when it was parked, by key. */
 export interface Asking {
-  /** The first first. */
+  /** In the order of the answers. */
   readonly answered: readonly string[];
   readonly waiting: readonly string[];
 }
 
 /**
- * Lets a work that is executed again have its answers in the order in which it had them, though all of them are there at once: a race is
- * won by who had won it. One is let go in each turn of the event loop, after the work has asked for all that the one before led to. What
- * it still waited for comes after it: signals as they came, then what was over first. What it asks for only now is in no order, and where
- * it does not ask for what it had asked for, nobody waits for that.
+ * When a work is executed again, all its answers are available at once. This class releases them in their original order, so that
+ * a race has the same winner as before. It releases one answer per turn of the event loop, after the work has made the requests
+ * that follow from the previous answer. Requests that still waited come after these: signals in order of arrival, then times in
+ * order. New requests have no order. A request that the work does not repeat is not waited for.
  */
 export class ReplayOrder {
   readonly #ranks: Map<string, number>;
@@ -36,12 +36,12 @@ export class ReplayOrder {
     this.#waiting = new Set(waiting);
   }
 
-  /** Whether it had been asked for. */
+  /** Whether it was requested before. */
   has(key: string): boolean {
     return this.#ranks.has(key) || this.#waiting.has(key);
   }
 
-  /** Resolves when it is this one's turn. */
+  /** Resolves when its turn has come. */
   turn(answerable: Answerable): Promise<void> {
     return new Promise((go) => {
       if (this.#held.push({ rank: this.#rankOf(answerable), go }) === 1) this.#letGoLater();

@@ -1,33 +1,33 @@
 import type { Note } from "./journal.ts";
 
-/** A place in the line for the signals of one name. */
+/** A place in the queue for signals of one name. */
 export interface SignalWait {
-  /** The signal, once there is one. */
+  /** The signal, once it has arrived. */
   readonly note: Note | undefined;
-  /** Called once, when there is one. */
+  /** Called once, when the signal arrives. */
   told: () => void;
-  /** Let others have what comes from now on. */
+  /** Leave later signals to other waits. */
   leave(): void;
 }
 
 /**
- * The signals of one executing work: each goes to one wait of its name, in the order in which they came; and of two waits the first has the
- * first, so that it has it again when the work is executed again and all of them are there already.
+ * The signals of one executing work. Each goes to one wait of its name, in order of arrival; the first wait gets the first
+ * signal. The same assignment results when the work is executed again with all signals available.
  */
 export class SignalBox {
-  /** Came and not waited for yet. */
+  /** Arrived signals without a wait so far. */
   readonly #kept = new Map<string, Note[]>();
   readonly #waiting = new Map<string, Set<{ note: Note | undefined; told: () => void }>>();
-  /** Numbers are given in order, so that a signal that was loaded and then told is known by it. */
+  /** Numbers grow, so a signal that was loaded and is then reported again is recognised. */
   readonly #lastNumber = new Map<string, number>();
   #known = 0;
 
-  /** The highest number of all that came. */
+  /** The highest number of all arrived signals. */
   get known(): number {
     return this.#known;
   }
 
-  /** Take a signal in, and give it to the first who waits for it. */
+  /** Add a signal, and give it to the first wait for it. */
   put(note: Note): void {
     if (note.number <= (this.#lastNumber.get(note.name) ?? 0)) return;
     this.#lastNumber.set(note.name, note.number);
@@ -39,7 +39,7 @@ export class SignalBox {
     first.told();
   }
 
-  /** Stand in line for a signal; a kept one is there at once. */
+  /** Wait for a signal. A stored signal is available at once. */
   wait(name: string): SignalWait {
     const leave = (): void => this.#leave(name, wait);
     const wait = { note: this.#take(name), told: () => {}, leave };
@@ -53,7 +53,7 @@ export class SignalBox {
     if (waiting?.size === 0) this.#waiting.delete(name);
   }
 
-  /** The oldest kept signal of a name. */
+  /** The oldest stored signal of a name. */
   #take(name: string): Note | undefined {
     const kept = this.#kept.get(name);
     const note = kept?.shift();

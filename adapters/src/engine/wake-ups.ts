@@ -2,17 +2,17 @@ import type { ports } from "@portico/core";
 
 interface WakeUp {
   readonly at: number;
-  /** Undefined when it was cancelled. */
+  /** Undefined after it was cancelled. */
   wake: (() => void) | undefined;
 }
 
-/** Not worth sweeping for. */
+/** Fewer cancelled entries than this are not removed. */
 const FEW = 64;
 
-/** Any number of times to wake up at, with one timer of the clock's for the nearest. */
+/** Any number of wake-up times with one timer of the clock, for the earliest. */
 export class WakeUps {
   readonly #clock: ports.Clock;
-  /** A binary heap: no entry is later than the two below it. The cancelled stay where they are until they are many. */
+  /** A binary heap: no entry is later than its two children. Cancelled entries stay until there are many. */
   #heap: WakeUp[] = [];
   #cancelled = 0;
   #timer: ports.Timer | undefined;
@@ -22,7 +22,7 @@ export class WakeUps {
     this.#clock = clock;
   }
 
-  /** Call `wake` once when the clock has reached `at`, never within this call. The answer cancels it. */
+  /** Call `wake` once when the clock has reached `at`, never within this call. The returned function cancels it. */
   add(at: number, wake: () => void): () => void {
     const wakeUp: WakeUp = { at, wake };
     this.#heap.push(wakeUp);
@@ -36,7 +36,7 @@ export class WakeUps {
     };
   }
 
-  /** Wake whoever is due: timers stand still while a machine sleeps, the time of day does not. */
+  /** Wake all that are due: timers stop while a machine sleeps, the time of day does not. */
   run(): void {
     const now = this.#clock.now();
     for (let first = this.#heap[0]; first && (first.at <= now || !first.wake); first = this.#heap[0]) {
@@ -49,7 +49,7 @@ export class WakeUps {
     this.#setTimer();
   }
 
-  /** Wake nobody any more. */
+  /** Wake none any more. */
   stop(): void {
     this.#heap = [];
     this.#timer?.cancel();
@@ -57,7 +57,7 @@ export class WakeUps {
   }
 
   #sweep(): void {
-    // What is sorted is a heap.
+    // A sorted array is a valid heap.
     this.#heap = this.#heap.filter((wakeUp) => wakeUp.wake).sort((a, b) => a.at - b.at);
     this.#cancelled = 0;
     this.#setTimer();

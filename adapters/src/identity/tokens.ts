@@ -1,26 +1,32 @@
 import { defineAdapter, ports, type Secret } from "@portico/core";
 
+/** Options of `tokenIdentity`. */
 export interface TokenIdentityOptions {
-  readonly tokens: readonly TokenHolder[];
+  /**
+   * All tokens, or a function that returns them when the adapter opens, for example with one that the instance made at its first
+   * start.
+   */
+  readonly tokens: readonly TokenHolder[] | ((secrets: ports.Secrets) => Promise<readonly TokenHolder[]>);
 }
 
-/** A token and who holds it (open points 1). One user may hold several. */
+/** A token and its holder (open points 1). One user may hold several tokens. */
 export interface TokenHolder {
   readonly token: Secret;
-  /** Needed by `owner` and `member`; role `service` is no user and has none. */
+  /** Required for `owner` and `member`. Role `service` has no user. */
   readonly userId?: string;
   readonly role: ports.Role;
 }
 
 /**
- * Identity by a fixed list of tokens. After opening it keeps digests alone. Opening throws TypeError with a sentence for each
- * fault: no token, a repeated one, a role without its user or with one too many.
+ * Identity by a list of tokens that is fixed while the app is open. After opening, only digests are kept. Opening throws
+ * TypeError with a sentence for each fault: no token, a repeated token, a missing user, or a user for role `service`.
  */
 export const tokenIdentity = defineAdapter({
   name: "identity/tokens",
   port: ports.identity,
   needs: { secrets: ports.secrets },
-  open: ({ secrets }, options: TokenIdentityOptions) => createTokenIdentity(secrets, options.tokens),
+  open: async ({ secrets }, { tokens }: TokenIdentityOptions) =>
+    createTokenIdentity(secrets, typeof tokens === "function" ? await tokens(secrets) : tokens),
 });
 
 const ROLES: readonly ports.Role[] = ["owner", "member", "service"];
@@ -33,7 +39,10 @@ function createTokenIdentity(secrets: ports.Secrets, tokens: readonly TokenHolde
 
   const instance = holders.find(({ caller }) => caller.role === "owner");
 
-  /** Under load many requests with one token arrive in one turn of the event loop: they share one look. Nothing is kept beyond the turn. */
+  /**
+   * Under load, many requests with one token arrive in one turn of the event loop: they share one lookup. The cache ends with the
+   * turn.
+   */
   const ofThisTurn = new Map<string, ports.Caller | undefined>();
 
   return {
@@ -41,7 +50,7 @@ function createTokenIdentity(secrets: ports.Secrets, tokens: readonly TokenHolde
       signal?.throwIfAborted();
       if (ofThisTurn.has(token)) return ofThisTurn.get(token);
       let caller: ports.Caller | undefined;
-      // To the end, also when it is found: how long it takes says nothing about which one it was.
+      // Always checks all holders: the duration does not reveal which one matched.
       for (const holder of holders) {
         if (secrets.matches(token, holder.digest)) caller = holder.caller;
       }
@@ -60,7 +69,7 @@ function createTokenIdentity(secrets: ports.Secrets, tokens: readonly TokenHolde
   };
 }
 
-/** Tokens are named by their place in the list: their values are in no message. */
+/** Messages name tokens by their place in the list, never by value. */
 function faultsOf({ token, userId, role }: TokenHolder, at: number, digests: readonly string[]): readonly string[] {
   const faults: string[] = [];
   const first = digests.indexOf(digests[at] ?? "");
@@ -68,7 +77,7 @@ function faultsOf({ token, userId, role }: TokenHolder, at: number, digests: rea
   else if (first < at) faults.push(`tokens[${at}] repeats the value of tokens[${first}]: a token has one holder.`);
   if (!ROLES.includes(role)) faults.push(`tokens[${at}] has no role: owner, member or service.`);
   else if (role === "service" && userId !== undefined)
-    faults.push(`tokens[${at}] has role service, which is no user, and a userId.`);
+    faults.push(`tokens[${at}] has role service, which has no user, and a userId.`);
   else if (role !== "service" && !userId) faults.push(`tokens[${at}] has role ${role} and needs a userId.`);
   return faults;
 }

@@ -1,7 +1,7 @@
 import { randomFillSync, randomUUID } from "node:crypto";
 import { defineAdapter, ports } from "@portico/core";
 
-/** Names that nobody can foretell. */
+/** Unpredictable IDs. */
 export const randomIds = defineAdapter({
   name: "ids/random",
   port: ports.ids,
@@ -12,10 +12,10 @@ export const randomIds = defineAdapter({
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /** 17 of 62 characters are 101 bits; 16 would be 95. */
 const LENGTH = 17;
-/** The multiple of 62 below 256: larger bytes are passed over, or the first letters would come up more often. */
+/** The largest multiple of 62 below 256. Larger bytes are skipped; otherwise the first letters would be more frequent. */
 const FAIR = 248;
 
-// Random bytes are fetched many at a time: one call to the system costs more than many ids.
+// Random bytes are fetched for many IDs at a time: one call to the system costs more than many IDs.
 const pool = Buffer.allocUnsafe(8192);
 let next = pool.length;
 

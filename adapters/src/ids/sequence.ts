@@ -1,6 +1,6 @@
 import { defineAdapter, ports } from "@portico/core";
 
-/** Names that a test can foretell: every app counts from 1, UUIDs and ids together. */
+/** Predictable IDs for tests. Every app counts from 1, UUIDs and IDs together. */
 export const sequenceIds = defineAdapter({
   name: "ids/sequence",
   port: ports.ids,
@@ -8,7 +8,7 @@ export const sequenceIds = defineAdapter({
   open: () => createSequenceIds(),
 });
 
-/** As many characters as a random id has, so that what a test sees is as long as what users will see. */
+/** The length of a random ID, so that tests see IDs as long as those of users. */
 const LENGTH = 17;
 
 function createSequenceIds(): ports.Ids {

@@ -8,18 +8,18 @@ export interface CheckedEntry {
   readonly text: string;
 }
 
-/** A stored entry; `text` is undefined where it is larger than any that was ever taken. */
+/** A stored entry. `text` is undefined if it exceeds the maximum size. */
 export interface StoredEntry {
   readonly sequence: number;
   readonly text: string | undefined;
 }
 
-/** What a technology has to do for the log. Everything throws what the port throws. */
+/** The part of the log that depends on the technology. All functions throw the port's errors. */
 export interface LogBackend {
   append(entries: readonly CheckedEntry[], records: readonly ports.Write[]): Promise<readonly number[]>;
   /**
-   * Entries from a sequence number on, inclusive and in the plan's direction; undefined begins at its end of the stream. At most `limit`,
-   * and no more than fit well into memory; an empty page is the end.
+   * Entries from a sequence number on, inclusive and in the plan's direction. Undefined starts at the first entry in that
+   * direction. At most `limit`, and only as many as fit well into memory. An empty page is the end.
    */
   page(
     stream: string,

@@ -1,12 +1,16 @@
-import { ports } from "@portico/core";
+import { findStoreTooNew, ports } from "@portico/core";
 
-/** The store speaks of records; whoever asks the log hears of the log. What is the caller's own stays as it is. */
+/**
+ * Errors of the store are about records. Callers of the log get errors of the log. Errors of the caller itself stay unchanged.
+ */
 export function toLogError(error: unknown): unknown {
   const isOwn = error instanceof ports.RecordConflict || error instanceof ports.LogUnavailable || error instanceof TypeError;
-  return isOwn ? error : new ports.LogUnavailable("The log cannot be reached", { cause: error });
+  return isOwn
+    ? error
+    : new ports.LogUnavailable(findStoreTooNew(error)?.message ?? "The log cannot be reached", { cause: error });
 }
 
-/** Await what the store does. Throws what the log throws. */
+/** Await the store. Throws the log's errors. */
 export async function translated<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise;

@@ -6,14 +6,14 @@ import { type LogStore, openPostgresLog } from "./postgres/postgres-log.ts";
 import { createPurgingLog } from "./purging-log.ts";
 
 /**
- * A database for the log alone; needed where the records are not in `records/postgres`. Without a `url` the log stands in the records' own
- * schema, and entries and their records are one commit. With it the records are written first.
+ * A database only for the log. Required if the records are not in `records/postgres`. Without a `url`, the log is in the records'
+ * own schema, and entries and their records are one commit. With it, the records are written first.
  */
 export type PostgresLogOptions = PostgresRecordsOptions | { readonly [name in keyof PostgresRecordsOptions]?: undefined };
 
 /**
- * A log in a PostgreSQL database, to which any number of processes may append at the same time. Opening throws LogUnavailable when the
- * database cannot be reached or was written by a newer version, and TypeError when there is neither a `url` nor a records store to share.
+ * A log in a PostgreSQL database. Any number of processes may append at the same time. Opening throws LogUnavailable when the
+ * database is unreachable or was written by a newer version, and TypeError without both a `url` and a records store to share.
  */
 export const postgresLog = defineAdapter({
   name: "log/postgres",
@@ -31,7 +31,7 @@ export const postgresLog = defineAdapter({
 async function storeFor(records: ports.Records, options: PostgresLogOptions, scope: Scope): Promise<LogStore> {
   if (options.url === undefined) {
     const shared = postgresStoreOf(records);
-    if (!shared) throw new TypeError("The log needs a url of its own, for the records are not in PostgreSQL");
+    if (!shared) throw new TypeError("The log needs a url of its own, because the records are not in PostgreSQL");
     return {
       ...shared,
       write: async (changes, writes) => {

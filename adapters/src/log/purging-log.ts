@@ -1,16 +1,16 @@
 import type { ports, Scope } from "@portico/core";
 import { createLog, type LogBackend } from "./create-log.ts";
 
-/** A log whose removed streams leave entries behind, which are nobody's and go in the background. */
+/** A log whose removed streams leave orphaned entries, which are deleted in the background. */
 export interface PurgingBackend extends LogBackend {
-  /** Take what removed streams have left out of the store; resolves when it is done, or the signal aborts. */
+  /** Delete the orphaned entries of removed streams. Resolves when it is done, or the signal aborts. */
   purge(signal: AbortSignal): Promise<void>;
 }
 
-/** The log port over such a backend: it purges at the start and after each removal, and no more when the scope closes. */
+/** The log port over such a backend. It purges at the start and after each removal, until the scope closes. */
 export function createPurgingLog(backend: PurgingBackend, scope: Scope): ports.EventLog {
   const closing = new AbortController();
-  // What cannot be purged now is purged after the next removal, or the next start.
+  // A failed purge is repeated after the next removal, or at the next start.
   const purge = () => backend.purge(closing.signal).catch(() => {});
   let purging = purge();
   scope.onClose(async () => {

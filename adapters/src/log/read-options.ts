@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 
-/** Where a reading begins and how far it goes. */
+/** Start and extent of a reading. */
 export interface ReadPlan {
   readonly from: number | undefined;
   readonly limit: number;
@@ -8,7 +8,7 @@ export interface ReadPlan {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The port's options with their defaults. Throws RangeError for numbers that are none of a sequence. */
+/** The port's options with their defaults. Throws RangeError for invalid sequence numbers. */
 export function toReadPlan({ from, limit, backwards = false, signal }: ports.ReadOptions = {}): ReadPlan {
   if (from !== undefined && (!Number.isSafeInteger(from) || from < 1)) throw new RangeError("`from` is a whole number from 1");
   if (limit !== undefined && (!Number.isSafeInteger(limit) || limit < 0))

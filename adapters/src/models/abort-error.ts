@@ -1,4 +1,4 @@
-/** What a call under this signal fails with: the signal's reason, as the error that streams insist on. */
+/** The error of a call under this signal: the signal's reason, as an Error, which streams require. */
 export function abortError(signal: AbortSignal): Error {
   const reason: unknown = signal.reason;
   return reason instanceof Error ? reason : new DOMException("The call was aborted", "AbortError");

@@ -1,8 +1,12 @@
 import { defineAdapter, ports } from "@portico/core";
+import { chatDialect } from "./chat-dialect.ts";
 import { openHttpProvider } from "./http/http-provider.ts";
 import type { HttpProviderOptions } from "./http/provider-options.ts";
 
-/** A provider that speaks the Chat Completions protocol over HTTP, and wants its key as a bearer token. */
+/**
+ * A provider that uses the Chat Completions protocol over HTTP, with its key as a bearer token. Its dialect comes from the
+ * option, else from its known vendor.
+ */
 export const chatHttp = defineAdapter({
   name: "models/chat-http",
   port: ports.models,
@@ -14,6 +18,7 @@ export const chatHttp = defineAdapter({
         callPath: "/chat/completions",
         credentialHeader: (credential) => ({ authorization: `Bearer ${credential}` }),
         defaults: {},
+        dialect: chatDialect,
       },
       options,
       clock,

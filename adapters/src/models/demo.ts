@@ -4,6 +4,7 @@ import { abortError } from "./abort-error.ts";
 import { type DemoAnswer, demoAnswer } from "./demo/answer.ts";
 import { parseDemoRequest } from "./demo/request.ts";
 
+/** Options of `demo`. */
 export interface DemoOptions {
   /** Provider configuration id; default `demo`. */
   readonly id?: string;
@@ -12,7 +13,10 @@ export interface DemoOptions {
 const MODEL = "demo";
 const LARGEST_REQUEST = 32 * 1024 * 1024;
 
-/** The offline provider (open points 2): needs no key and no network, speaks Messages, gives the same answer to the same question. */
+/**
+ * The offline provider (open points 2). It needs no key and no network, uses Messages, and gives the same answer to the same
+ * question.
+ */
 export const demo = defineAdapter({
   name: "models/demo",
   port: ports.models,
@@ -37,7 +41,7 @@ export const demo = defineAdapter({
   }),
 });
 
-/** Undefined for a body that is too large. Throws the signal's reason; the body is never left open. */
+/** Undefined for a body that is too large. Throws the signal's reason. The body is never left open. */
 async function readText(body: Uint8Array | Readable, signal: AbortSignal): Promise<string | undefined> {
   if (signal.aborted && body instanceof Readable) body.destroy();
   if (signal.aborted) throw abortError(signal);
@@ -51,7 +55,7 @@ async function readText(body: Uint8Array | Readable, signal: AbortSignal): Promi
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** The same stream, which fails when the caller leaves before it has ended. */
+/** The same stream. It fails when the caller leaves before it has ended. */
 function failsWith(signal: AbortSignal, stream: Readable): Readable {
   const onAbort = () => stream.destroy(abortError(signal));
   const forget = () => signal.removeEventListener("abort", onAbort);
@@ -85,7 +89,7 @@ function message(model: string, answer: DemoAnswer): object {
   };
 }
 
-/** The same answer as a stream: text word by word, the arguments of a tool in pieces. */
+/** The same answer as a stream: text word by word, tool arguments in pieces. */
 function* events(model: string, answer: DemoAnswer): Generator<string> {
   const usage = { input_tokens: answer.inputTokens, output_tokens: 0 };
   yield event("message_start", { message: { ...message(model, answer), content: [], stop_reason: null, usage } });

@@ -2,7 +2,7 @@ import { defineAdapter, ports } from "@portico/core";
 import { openHttpProvider } from "./http/http-provider.ts";
 import type { HttpProviderOptions } from "./http/provider-options.ts";
 
-/** A provider that speaks the Messages protocol over HTTP, and wants its key in `x-api-key` and a version header. */
+/** A provider that uses the Messages protocol over HTTP, with its key in `x-api-key` and a version header. */
 export const messagesHttp = defineAdapter({
   name: "models/messages-http",
   port: ports.models,

@@ -1,7 +1,7 @@
 import { type ports, Secret } from "@portico/core";
 import type { HttpProviderOptions } from "./http/provider-options.ts";
 
-/** A provider that was found on this machine, with where it came from in words for a person. */
+/** A provider that was found on this machine, with a description of its source. */
 export interface FoundProvider {
   readonly protocol: ports.ModelProtocol;
   readonly source: string;
@@ -13,7 +13,7 @@ interface Vendor {
   readonly protocol: ports.ModelProtocol;
   /** Environment variables that may hold the key, the usual one first. */
   readonly keys: readonly string[];
-  /** Environment variable that moves the address, as the vendor's own client libraries read it. */
+  /** Environment variable with another base URL, as the vendor's own client libraries read it. */
   readonly addressVariable?: string;
   readonly baseUrl: string;
 }
@@ -47,26 +47,26 @@ const VENDORS: readonly Vendor[] = [
   { id: "together", protocol: "chat-completions", keys: ["TOGETHER_API_KEY"], baseUrl: "https://api.together.xyz/v1" },
 ];
 
-/** A model server that somebody runs on this machine. */
+/** A model server that runs on this machine. */
 export interface LocalServer {
   readonly id: string;
   /** Everything before `/models`. */
   readonly baseUrl: string;
 }
 
-/** Servers that people run for themselves, where they listen when nobody moved them. */
+/** Servers that people run themselves, on their default ports. */
 const LOCAL_SERVERS: readonly LocalServer[] = [
   { id: "ollama", baseUrl: "http://127.0.0.1:11434/v1" },
   { id: "lmstudio", baseUrl: "http://127.0.0.1:1234/v1" },
   { id: "llamacpp", baseUrl: "http://127.0.0.1:8080/v1" },
 ];
 
-/** A local server answers at once or is not there: the start must not wait for it. */
+/** A local server answers at once or does not exist: the start must not wait for it. */
 const LOCAL_ANSWER_MS = 300;
 
 /**
- * Providers that this machine already has: keys in the usual environment variables, and local model servers that answer a list of
- * models (open points 2, `autoProviders`). Never throws; nothing is sent to a vendor.
+ * Providers that this machine already has: keys in the usual environment variables, and local model servers that return a list of
+ * models (open points 2, `autoProviders`). Never throws. Sends no request to a vendor.
  */
 export async function findProviders(at: {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -79,7 +79,7 @@ export async function findProviders(at: {
 }
 
 function findKey(vendor: Vendor, env: Readonly<Record<string, string | undefined>>): FoundProvider[] {
-  // A line end that a shell left behind belongs to no key.
+  // A line end from a shell does not belong to the key.
   const found = vendor.keys.map((name) => ({ name, key: env[name]?.trim() })).find(({ key }) => key);
   if (!found?.key) return [];
   const { id, protocol } = vendor;
@@ -91,14 +91,14 @@ function findKey(vendor: Vendor, env: Readonly<Record<string, string | undefined
 function baseUrlOf(vendor: Vendor, env: Readonly<Record<string, string | undefined>>): string {
   const moved = vendor.addressVariable && env[vendor.addressVariable]?.trim();
   if (!moved) return vendor.baseUrl;
-  // The Messages vendor's libraries take the address without the version, which our base URLs include.
+  // The Messages vendor's libraries take the URL without the version, which our base URLs include.
   return vendor.protocol === "messages" && !/\/v\d+\/?$/.test(moved) ? `${moved.replace(/\/+$/, "")}/v1` : moved;
 }
 
 async function findLocal(server: LocalServer, signal: AbortSignal | undefined): Promise<FoundProvider[]> {
   try {
     const answer = await fetch(`${server.baseUrl}/models`, {
-      // Whatever listens there may point elsewhere; nobody is asked who is not on this machine.
+      // Redirects are refused, because they could lead to another machine.
       redirect: "error",
       signal: AbortSignal.any([AbortSignal.timeout(LOCAL_ANSWER_MS), ...(signal ? [signal] : [])]),
     });

@@ -4,22 +4,22 @@ import { type LoopbackClient, LoopbackPath } from "./loopback/loopback-path.ts";
 export type { LoopbackClient } from "./loopback/loopback-path.ts";
 
 /**
- * Realtime without a network: the service's side is the port, the clients' side is `connect`. For tests, and for turns of agents that no
- * client watches.
+ * Realtime without a network: the service uses the port, clients use `connect`. For tests, and for turns of agents without a
+ * connected client.
  */
 export interface Loopback extends ports.Realtime {
   /**
-   * Connect as a client does, with its authentication object. Rejects with ConnectionRefused when the service refuses, also with code
-   * `not_served` where nothing listens. Without `surface` and `path` the only served path is meant. The client leaves when `signal`
-   * aborts, also while the service still decides.
+   * Connect as a client, with its authentication object. Rejects with ConnectionRefused when the service refuses, also with code
+   * `not_served` without a service. Without `surface` and `path`, it connects to the only served path. The client leaves when
+   * `signal` aborts, also before the service has decided. `last` is the `place` of an earlier connection of the client.
    */
   connect(
     hello: unknown,
-    at?: { readonly surface?: string; readonly path?: string; readonly signal?: AbortSignal },
+    at?: { readonly surface?: string; readonly path?: string; readonly signal?: AbortSignal; readonly last?: string },
   ): Promise<LoopbackClient>;
 }
 
-/** A loopback of one's own, for tests that need both sides. */
+/** Creates a loopback for tests that need both sides. */
 export function createLoopback(): Loopback {
   const served = new Map<string, LoopbackPath<any>>();
   return {
@@ -37,12 +37,12 @@ export function createLoopback(): Loopback {
       if (paths.length > 1) throw new Error("Several realtime paths are served: say which one is meant");
       const [path] = paths;
       if (!path) throw new ports.ConnectionRefused("not_served", "Nothing listens here");
-      return path.connect(hello, at.signal);
+      return path.connect(hello, at.signal, at.last);
     },
   };
 }
 
-/** Fills the realtime port in process; give it a `createLoopback()` of your own to connect clients. */
+/** Fills the realtime port in process. Pass the result of `createLoopback()` to connect clients. */
 export const loopbackRealtime = defineAdapter({
   name: "realtime/loopback",
   port: ports.realtime,

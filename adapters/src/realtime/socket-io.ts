@@ -2,15 +2,19 @@ import { defineAdapter, isOriginAllowed, type OriginFacts, ports } from "@portic
 import { readLimits, type SocketLimits } from "./socket-io/limits.ts";
 import { SocketPath } from "./socket-io/socket-path.ts";
 
+/** Options of `socketIoRealtime`. */
 export interface SocketIoOptions extends Partial<SocketLimits> {
-  /** Decides on a request by its `Origin` and `Host` headers; default: no origin, and the service's own. */
+  /**
+   * Decides on a request by its `Origin` and `Host` headers. Default: allows requests without an origin, and the service's own
+   * origin.
+   */
   readonly allowOrigin?: (facts: OriginFacts) => boolean;
 }
 
 /**
- * Realtime for Socket.IO clients of protocol 5, over WebSocket and long polling: one Socket.IO server per served path, without
+ * Realtime for Socket.IO clients of protocol 5, over WebSocket and long polling. One Socket.IO server per served path, without
  * connection state recovery, because a recovered connection would skip `admit`. Needs a Node host; upgrades arrive by `attach` of
- * `@portico/core/node`. Opening throws a RangeError for a limit that is none.
+ * `@portico/core/node`. Opening throws a RangeError for an invalid limit.
  */
 export const socketIoRealtime = defineAdapter({
   name: "realtime/socket-io",

@@ -1,21 +1,21 @@
 import type { ports } from "@portico/core";
 import { isFieldPath } from "./field-path.ts";
 
-/** A collection's declaration, checked: its parts may stand in SQL text. */
+/** A checked declaration of a collection. Its parts are safe in SQL text. */
 export interface CollectionShape {
   readonly name: string;
-  /** The declared field lists; the names of the indexes carry no meaning. */
+  /** The declared field lists. The names of the indexes have no meaning. */
   readonly indexes: readonly (readonly string[])[];
-  /** Every field of any index, once. */
+  /** All fields of all indexes, without duplicates. */
   readonly fields: readonly string[];
-  /** The same for two declarations that mean the same. */
+  /** Equal for two declarations with the same meaning. */
   readonly fingerprint: string;
 }
 
 const NAME = /^[a-z0-9-]{1,64}$/;
 const INDEX_FIELDS = 8;
 
-/** Check a declaration. Throws TypeError saying which part is not as the port's law wants it. */
+/** Check a declaration. Throws TypeError that names the invalid part. */
 export function checkCollection(spec: ports.CollectionSpec): CollectionShape {
   if (!NAME.test(spec.name)) throw new TypeError("A collection's name is 1-64 of lowercase letters, digits and '-'");
   const lists = new Map<string, readonly string[]>();

@@ -4,34 +4,37 @@ import { planQuery, type QueryPlan } from "./query-plan.ts";
 import { isRecordId, toRecordText, toText } from "./record-text.ts";
 
 /**
- * What a technology brings. Ids, values, queries and cursors are checked before it is asked, so that all adapters keep one law.
+ * The part of the records that depends on the technology. IDs, values, queries and cursors are checked before it is called, so
+ * that all adapters follow the same rules.
  */
 export interface RecordsBackend {
   /**
-   * Make the place of a collection, with its indexes, where it is missing. Called once per collection. What a technology cannot do at once
-   * it begins here, and `get`, `page` and `commit` wait for it.
+   * Create the missing storage of a collection, with its indexes. Called once per collection. A technology that needs more time
+   * begins here, and `get`, `page` and `commit` wait for it.
    */
   open(shape: CollectionShape): void;
   get(collection: string, id: string): Row | undefined | Promise<Row | undefined>;
-  /** Up to one row more than the plan's limit: the last one only says that there is more. */
+  /** Up to one row more than the plan's limit: the extra row only shows that there are more. */
   page(collection: string, plan: QueryPlan): readonly Row[] | Promise<readonly Row[]>;
   /**
-   * Writes that succeed or fail together, in their order. Answers the version that each was given, 0 for a remove that found
-   * nothing. Rejects with RecordConflict or RecordsUnavailable.
+   * Writes that succeed or fail together, in order. Returns the version of each write, 0 for a remove of a missing record.
+   * Rejects with RecordConflict or RecordsUnavailable.
    */
   commit(writes: readonly CheckedWrite[]): Promise<readonly number[]>;
 }
 
+/** A record as a backend reads it. */
 export interface Row {
   readonly id: string;
   readonly version: number;
   readonly text: string;
 }
 
+/** One checked write. Its text is JSON that may be stored. */
 export interface CheckedWrite {
   readonly collection: string;
   readonly id: string;
-  /** Undefined removes. */
+  /** Undefined removes the record. */
   readonly text: string | undefined;
   readonly expected: ports.Expected | undefined;
 }
@@ -41,10 +44,10 @@ export function createRecords(backend: RecordsBackend): ports.Records {
   return createCheckedRecords(backend).records;
 }
 
-/** The same with the check that its batches pass, for an adapter that commits records together with rows of its own. */
+/** The records port with its check of batches, for an adapter that commits records together with its own rows. */
 export interface CheckedRecords {
   readonly records: ports.Records;
-  /** Throws TypeError for what cannot be stored. */
+  /** Throws TypeError for a write that cannot be stored. */
   check(writes: readonly ports.Write[]): readonly CheckedWrite[];
 }
 
@@ -126,7 +129,7 @@ function checkId(collection: string, id: string): void {
 }
 
 function checkExpected(expected: ports.Expected | undefined): void {
-  // An expectation that got lost on its way must not become "whatever was there".
+  // A lost expectation must not turn into an unconditional write.
   if (expected === undefined || expected === "absent" || Number.isSafeInteger(expected)) return;
   throw new TypeError("A write expects a version, 'absent' or nothing");
 }
@@ -135,7 +138,7 @@ function toStored<T>(collection: string, row: Row): ports.Stored<T> {
   try {
     return { id: row.id, version: row.version, value: JSON.parse(row.text) as T };
   } catch {
-    // Without its cause: a parser's message quotes what it read.
+    // Without its cause: a parser's message quotes its input.
     throw new ports.RecordsUnavailable(`The stored record ${collection}/${row.id} is not JSON`);
   }
 }

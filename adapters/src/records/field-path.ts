@@ -1,7 +1,7 @@
-/** What an indexed field may hold. */
+/** A value of an indexed field. */
 export type Scalar = string | number | boolean | null;
 
-// A path stands in SQL text, between quotes: nothing that could end them.
+// A path is used in SQL text, between quotes, so it must not contain quotes.
 const PATH = /^[A-Za-z_][A-Za-z0-9_]{0,63}(\.[A-Za-z_][A-Za-z0-9_]{0,63}){0,7}$/;
 
 /** Whether `path` is a dot path into a record: 1-8 names of letters, digits and `_`. */
@@ -9,7 +9,7 @@ export function isFieldPath(path: string): boolean {
   return PATH.test(path);
 }
 
-/** What stands at `path` in a parsed JSON record; undefined where there is nothing. Lists are not entered. */
+/** The value at `path` in a parsed JSON record. Undefined for a missing value. Lists are not entered. */
 export function readField(record: object, path: string): unknown {
   let current: unknown = record;
   for (const name of path.split(".")) {
@@ -20,7 +20,10 @@ export function readField(record: object, path: string): unknown {
   return current;
 }
 
-/** Whether every store can keep this text as it is: PostgreSQL has no U+0000, and no encoding has half a surrogate pair. */
+/**
+ * Whether every store can keep this text unchanged: PostgreSQL does not allow U+0000, and no encoding allows an unpaired
+ * surrogate.
+ */
 export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");
 }

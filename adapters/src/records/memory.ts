@@ -4,7 +4,7 @@ import { readField, type Scalar } from "./field-path.ts";
 import { orderValue, type QueryPlan } from "./query-plan.ts";
 
 /**
- * Records in this process's memory, gone when it closes: for tests and for trying things out. A query walks its whole collection.
+ * Records in this process's memory, lost when it closes: for tests and for trying things out. A query reads its whole collection.
  */
 export const memoryRecords = defineAdapter({
   name: "records/memory",
@@ -17,7 +17,7 @@ export const memoryRecords = defineAdapter({
   },
 });
 
-/** A row and its parsed value, which is only looked at: whoever reads a record gets a copy of their own from the text. */
+/** A row and its parsed value, which is only read: callers get their own copy, parsed from the text. */
 interface MemoryRow extends Row {
   readonly value: object;
 }
@@ -87,7 +87,7 @@ interface OrderKey {
   readonly id: string;
 }
 
-/** The port's order: nothing, then numbers (with false as 0 and true as 1), then texts. */
+/** The port's order: missing values, then numbers (false as 0, true as 1), then texts. */
 function compareScalars(a: Scalar, b: Scalar): number {
   if (typeof a === "string" && typeof b === "string") return compareText(a, b);
   return rank(a) - rank(b) || Math.sign(Number(a) - Number(b));

@@ -5,19 +5,20 @@ import { createConnections } from "./postgres/connections.ts";
 import { checkSchema } from "./postgres/names.ts";
 import { shareStore } from "./postgres/store.ts";
 
+/** Options of `postgresRecords`. */
 export interface PostgresRecordsOptions {
   /** A connection URL, `postgres://user:password@host:port/database`, or `socket:/directory?db=database` for a socket of this machine. */
   readonly url: string | Secret;
-  /** Where the store's tables are, made where it is missing; nothing else may be in it. Default: `portico`. */
+  /** The schema of the store's tables, created if it is missing. It may contain no other tables. Default: `portico`. */
   readonly schema?: string;
-  /** Most connections at a time. Default: 10. */
+  /** Maximum number of connections. Default: 10. */
   readonly poolSize?: number;
 }
 
 /**
- * Records in a PostgreSQL database, which any number of processes on any number of machines may use at the same time. Writes of one
- * event-loop turn share a commit. Opening throws RecordsUnavailable when the database cannot be reached, is not in UTF8, or the schema is
- * no records store or one of a newer version, and TypeError for options that are none.
+ * Records in a PostgreSQL database. Any number of processes on any number of machines may use it at the same time. Writes of one
+ * event-loop turn share a commit. Opening throws RecordsUnavailable when the database is unreachable or not in UTF8, or when the
+ * schema is not a records store or has a newer version. It throws TypeError for invalid options.
  */
 export const postgresRecords = defineAdapter({
   name: "records/postgres",
@@ -34,7 +35,7 @@ export const postgresRecords = defineAdapter({
 
 const POOL_SIZE = 10;
 
-/** The backend of a store, for records or for what stands alone. Throws as opening the adapter does. */
+/** The backend of a store, for records or for another adapter alone. Throws as opening the adapter does. */
 export async function openPostgresStore({
   url,
   schema = "portico",

@@ -6,32 +6,32 @@ import { type Position, parseCursor, queryTag, toCursor } from "./page-cursor.ts
 const DEFAULT_LIMIT = 100;
 const MAXIMUM_LIMIT = 1000;
 
-/** A query that is known to be answered from one index. */
+/** A query that one index can answer. */
 export interface QueryPlan {
   /** Fields and the values they must equal, in the order of the index. */
   readonly where: readonly (readonly [field: string, value: string | number | boolean])[];
-  /** The field that orders; undefined: by id alone. */
+  /** The order field. Undefined: only by ID. */
   readonly by: string | undefined;
   readonly descending: boolean;
-  /** Begin behind this record. */
+  /** Begin after this record. */
   readonly after: Position | undefined;
   readonly limit: number;
-  /** No record can hold one of the values, so nothing needs to be asked. */
+  /** One of the values cannot occur in any record, so the result is empty. */
   readonly empty: boolean;
   /** The cursor of a page that ends with this record. */
   cursorAt(id: string, record: object): string;
 }
 
 /**
- * Check a query against what its collection declared. An index covers a query when its first fields are those of `where`, in any
- * order, and its last is the one that orders; ties are by id, which every index ends with.
- * Throws RecordsUnindexed, RecordCursorInvalid, TypeError for a value that is none, RangeError for a limit outside 1-1000.
+ * Check a query against the declaration of its collection. An index covers a query if its first fields are those of `where`, in
+ * any order, and its last field is the order. Ties are ordered by ID, which every index ends with.
+ * Throws RecordsUnindexed, RecordCursorInvalid, TypeError for an invalid value, RangeError for a limit outside 1-1000.
  */
 export function planQuery(shape: CollectionShape, query: ports.Query): QueryPlan {
   const filters = checkFilters(query.where ?? {});
   const limit = checkLimit(query.limit ?? DEFAULT_LIMIT);
   const wanted = query.order?.by;
-  // A field that is held to one value cannot order: what remains is the order by id.
+  // A field with a fixed value cannot order: the order by ID remains.
   const by = wanted !== undefined && filters.has(wanted) ? undefined : wanted;
   const descending = query.order?.direction === "descending";
   const where = inIndexOrder(shape, filters, by).map((field) => [field, filters.get(field) ?? ""] as const);
@@ -47,7 +47,7 @@ export function planQuery(shape: CollectionShape, query: ports.Query): QueryPlan
   };
 }
 
-/** What a record is ordered by: null where it has no such field, or the order is by id. */
+/** The order value of a record. Null if the record has no such field, or the order is by ID. */
 export function orderValue(record: object, by: string | undefined): Scalar {
   if (by === undefined) return null;
   return (readField(record, by) as Scalar | undefined) ?? null;
@@ -56,7 +56,7 @@ export function orderValue(record: object, by: string | undefined): Scalar {
 function checkFilters(where: NonNullable<ports.Query["where"]>): ReadonlyMap<string, string | number | boolean> {
   const filters = new Map(Object.entries(where));
   for (const [field, value] of filters) {
-    // A forgotten value must not widen the answer to everybody's records.
+    // A forgotten value must not widen the result to the records of all users.
     if (!["string", "number", "boolean"].includes(typeof value)) {
       throw new TypeError(`A query's ${field} must equal a text, a number or a boolean`);
     }

@@ -2,23 +2,23 @@ import type { CollectionShape } from "./collection-shape.ts";
 import { isStorableText, readField } from "./field-path.ts";
 
 const ID_LENGTH = 512;
-/** SQLite's JSON functions refuse what nests deeper, so no adapter takes it. */
+/** SQLite's JSON functions refuse deeper nesting, so all adapters refuse it. */
 const NESTING = 1000;
 
-/** A record as it is stored, and as it will be read back. */
+/** A record as it is stored, and as it will be read. */
 export interface RecordText {
   readonly text: string;
   readonly value: object;
 }
 
-/** Whether a record can have this id: 1-512 characters that every store can keep. */
+/** Whether an ID is valid: 1-512 characters that every store can keep. */
 export function isRecordId(id: string): boolean {
   return typeof id === "string" && id.length > 0 && id.length <= ID_LENGTH && isStorableText(id);
 }
 
 /**
- * Write a record as JSON. Throws TypeError when it is no JSON object, nests too deep, or holds at an indexed field something that
- * cannot be ordered. No message repeats what the record holds.
+ * Write a record as JSON. Throws TypeError if it is not a JSON object, nests too deep, or has an indexed field that cannot be
+ * ordered. No message contains the record.
  */
 export function toRecordText(shape: CollectionShape, given: object): RecordText {
   const text: string | undefined = JSON.stringify(given);
@@ -34,8 +34,8 @@ export function toRecordText(shape: CollectionShape, given: object): RecordText 
 }
 
 /**
- * The text alone, of a record that is not read back at once. What JSON makes of a plain object's own plain fields is known without reading
- * the text again, and almost every record is one.
+ * Only the text, for a record that is not read at once. For a plain object with plain fields, the JSON result is known without
+ * parsing it again. Almost every record is one.
  */
 export function toText(shape: CollectionShape, given: object): string {
   const isPlain = !("toJSON" in given) && shape.fields.every((field) => isPlainField(given, field));
@@ -46,7 +46,7 @@ export function toText(shape: CollectionShape, given: object): string {
   return text;
 }
 
-/** Whether an indexed field is a top-level one, and something that JSON writes as it is and an index can hold. */
+/** Whether an indexed field is a top-level field with a value that JSON keeps unchanged and an index can hold. */
 function isPlainField(given: object, field: string): boolean {
   if (field.includes(".")) return false;
   const value = (given as Record<string, unknown>)[field];
@@ -60,7 +60,7 @@ function isIndexable(value: unknown): boolean {
 }
 
 function nestsTooDeep(text: string): boolean {
-  // Each level takes two characters, so that almost no record is scanned at all.
+  // Each level needs two characters, so almost no record is scanned.
   if (text.length <= NESTING * 2) return false;
   let depth = 0;
   let quoted = false;

@@ -3,20 +3,23 @@ import type { DatabaseSync } from "node:sqlite";
 import { defineAdapter, ports, type Scope } from "@portico/core";
 import { createCheckedRecords, type RecordsBackend } from "./create-records.ts";
 import { BUSY_ATTEMPTS, patiently } from "./sqlite/busy.ts";
+import { readMark } from "./sqlite/durable-mark.ts";
+import { noteLoss } from "./sqlite/note-loss.ts";
 import { openDatabase } from "./sqlite/database.ts";
 import { createGroupWriter, type GroupWriter } from "./sqlite/group-writer.ts";
 import { shareStore } from "./sqlite/store.ts";
 import { openTable, type Table } from "./sqlite/table.ts";
 import { toUnavailable } from "./sqlite/unavailable.ts";
 
+/** Options of `sqliteRecords`. */
 export interface SqliteRecordsOptions {
-  /** The database file, made with its folder where it is missing; only its owner can read it and the files beside it. */
+  /** The database file. It is created with its folder if it is missing. Only its owner can read it and the files next to it. */
   readonly path: string;
 }
 
 /**
- * Records in one SQLite file, which several processes may use at the same time. Writes of one event-loop turn share a commit.
- * Opening throws RecordsUnavailable when the file cannot be opened, is no records store, or was written by a newer version.
+ * Records in one SQLite file. Several processes may use it at the same time. Writes of one event-loop turn share a commit.
+ * Opening throws RecordsUnavailable when the file cannot be opened, is not a records store, or was written by a newer version.
  */
 export const sqliteRecords = defineAdapter({
   name: "records/sqlite",
@@ -30,10 +33,10 @@ export const sqliteRecords = defineAdapter({
   },
 });
 
-/** Records in SQLite, and what another adapter needs to keep tables of its own beside them. */
+/** Records in SQLite, with the access that another adapter needs for its own tables in the same file. */
 export interface SqliteBackend extends RecordsBackend {
   readonly database: DatabaseSync;
-  /** Read with statements of one's own. Throws RecordsUnavailable. */
+  /** Read with the caller's own statements. Throws RecordsUnavailable. */
   read<T>(read: () => T): T;
   readonly transact: GroupWriter["transact"];
   readonly transaction: GroupWriter["transaction"];
@@ -42,8 +45,11 @@ export interface SqliteBackend extends RecordsBackend {
 
 /** Open a store's file, until the scope closes. Throws RecordsUnavailable. */
 export function openSqliteBackend(path: string, scope: Scope): SqliteBackend {
+  // Read before the store: another process may write meanwhile.
+  const marked = readMark(resolve(path));
   const database = openDatabase(resolve(path));
   try {
+    noteLoss(database, marked);
     const backend = createSqliteBackend(database);
     scope.onClose(backend.close);
     return backend;
@@ -53,7 +59,7 @@ export function openSqliteBackend(path: string, scope: Scope): SqliteBackend {
   }
 }
 
-/** The backend over an open database; `attempts` is how often it waits for another process's lock. */
+/** The backend over an open database. `attempts` limits the waits for another process's lock. */
 export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTEMPTS): SqliteBackend {
   const tables = new Map<string, Table>();
   const tableOf = (collection: string): Table => {
@@ -88,11 +94,19 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
     close() {
       try {
         writer.finish();
-        // Leaves the whole store in its one file for whoever copies it; another process may hinder this, and harmlessly so.
-        database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+        moveLog(database);
       } finally {
         database.close();
       }
     },
   };
+}
+
+/** Move all data into the one file, so that it can be copied. */
+function moveLog(database: DatabaseSync): void {
+  try {
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } catch {
+    // Another process or a full disk may prevent this. That is harmless: no data is lost, and the log stays next to the file.
+  }
 }

@@ -5,14 +5,15 @@ import { createSecretFile, type SecretFile } from "./files/secret-file.ts";
 import { secretBytes } from "./secret-bytes.ts";
 import { checkSecretName, revealKeepable } from "./secret-name.ts";
 
+/** Options of `fileSecrets`. */
 export interface FileSecretsOptions {
-  /** The file: one JSON object of names and values. Only its owner can read it; a looser mode is set right when it is read. */
+  /** The file: one JSON object of names and values. Only its owner can read it. A looser mode is corrected when it is read. */
   readonly path: string;
 }
 
 /**
- * The instance's secrets in one file that people may look into. Several processes may use it at the same time: of two that make
- * the same secret at their first start, one does and both get it. A file that is not as it should be is refused and left alone.
+ * The instance's secrets in one file that people may read. Several processes may use it at the same time: if two create the same
+ * secret at their first start, one creates it and both get it. An invalid file is refused and left unchanged.
  */
 export const fileSecrets = defineAdapter({
   name: "secrets/files",
@@ -23,15 +24,19 @@ export const fileSecrets = defineAdapter({
 
 function createFileSecrets(path: string): ports.Secrets {
   const file = createSecretFile(path);
-  // Beside the file and never removed: a lock on a file that somebody replaces holds nobody back.
+  // Next to the file and never removed: a lock on a replaced file would have no effect.
   const lockPath = `${path}.lock`;
 
   return {
     ...secretBytes,
     async keep(name, make) {
       checkSecretName(name);
-      // Most starts find it: then no lock is needed, and a file that cannot be written will do.
+      // Most starts find the secret: then no lock is needed, and the file may be read-only.
       return findKept(file, name) ?? withFileLock(lockPath, () => findKept(file, name) ?? keepNew(file, name, make()));
+    },
+    async find(name) {
+      checkSecretName(name);
+      return findKept(file, name)?.value;
     },
     async replace(name, value) {
       checkSecretName(name);

@@ -22,6 +22,11 @@ function createMemorySecrets(): ports.Secrets {
       kept.set(name, revealKeepable(name, value));
       return { value, created: true };
     },
+    async find(name) {
+      checkSecretName(name);
+      const found = kept.get(name);
+      return found === undefined ? undefined : new Secret(found);
+    },
     async replace(name, value) {
       checkSecretName(name);
       kept.set(name, revealKeepable(name, value));

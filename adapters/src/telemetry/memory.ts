@@ -1,5 +1,6 @@
 import { type CauseDescription, defineAdapter, describeCause, ports } from "@portico/core";
 
+/** One line of the log. */
 export interface MemoryLine {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
@@ -7,7 +8,8 @@ export interface MemoryLine {
   readonly cause: CauseDescription | undefined;
 }
 
-export interface MemoryRequest extends ports.RequestFacts {
+/** One request that ended, with its noted facts. */
+export interface MemoryRequest extends Omit<ports.RequestFacts, "error"> {
   readonly id: string;
   readonly area: string;
   readonly route: string;
@@ -20,22 +22,34 @@ export interface MemoryRequest extends ports.RequestFacts {
 export interface MemoryTelemetry extends ports.Telemetry {
   readonly lines: readonly MemoryLine[];
   readonly requests: readonly MemoryRequest[];
+  readonly modelCalls: readonly ports.MeasuredModelCall[];
 }
 
-/** A telemetry that keeps everything in arrays, for tests that read what was told. */
-export function createMemoryTelemetry(): MemoryTelemetry {
+/** Options of `memoryTelemetry`. */
+export interface MemoryTelemetryOptions {
+  /** Also called for every line of the level `error`, with its original cause. */
+  readonly onError?: (message: string, fields: ports.LogFields, cause: unknown) => void;
+}
+
+/** A telemetry that keeps everything in arrays, for tests that read it. */
+export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}): MemoryTelemetry {
   const lines: MemoryLine[] = [];
   const requests: MemoryRequest[] = [];
+  const modelCalls: ports.MeasuredModelCall[] = [];
   const write = (level: MemoryLine["level"], message: string, fields: ports.LogFields = {}, cause?: unknown) =>
     void lines.push({ level, message, fields: { ...fields }, cause: cause === undefined ? undefined : describeCause(cause) });
   return {
     lines,
     requests,
+    modelCalls,
     log: {
       debug: (message, fields) => write("debug", message, fields),
       info: (message, fields) => write("info", message, fields),
       warn: (message, fields, cause) => write("warn", message, fields, cause),
-      error: (message, fields, cause) => write("error", message, fields, cause),
+      error(message, fields, cause) {
+        write("error", message, fields, cause);
+        onError?.(message, fields ?? {}, cause);
+      },
     },
     begin({ id, area, route, method }) {
       let facts: ports.RequestFacts = {};
@@ -47,14 +61,15 @@ export function createMemoryTelemetry(): MemoryTelemetry {
         end({ status, error }) {
           if (isOver) return;
           isOver = true;
-          requests.push({ ...facts, id, area, route, method, status, error });
+          requests.push({ ...facts, id, area, route, method, status, error: facts.error ?? error });
         },
       };
     },
+    modelCall: (call) => void modelCalls.push({ ...call }),
   };
 }
 
-/** Fills the telemetry port; give it a `createMemoryTelemetry()` of your own to read what was told. */
+/** Fills the telemetry port. Pass the result of `createMemoryTelemetry()` to read the recorded data. */
 export const memoryTelemetry = defineAdapter({
   name: "telemetry/memory",
   port: ports.telemetry,
@@ -63,7 +78,7 @@ export const memoryTelemetry = defineAdapter({
     options?.telemetry ?? createMemoryTelemetry(),
 });
 
-/** A fact that is noted as undefined is not known; it must not hide one that is. */
+/** An undefined fact is unknown. It must not replace a known one. */
 function known(facts: ports.RequestFacts): ports.RequestFacts {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 }

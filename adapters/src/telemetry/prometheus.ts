@@ -1,40 +1,43 @@
 import prometheus from "prom-client";
+import type { EndedCall } from "./opentelemetry/ended-call.ts";
 import type { EndedRequest } from "./opentelemetry/request-record.ts";
+import { errorType } from "./opentelemetry/semantic-names.ts";
 
-/** What was measured, for a Prometheus server that asks; fed by the adapter `telemetry/opentelemetry`, to which it is given. */
+/** Metrics for a Prometheus server to scrape. Pass them to the adapter `telemetry/opentelemetry`, which feeds them. */
 export interface PrometheusMetrics {
-  /** Of the text. */
+  /** Content type of the text. */
   readonly contentType: string;
-  /** Everything so far, in Prometheus' text format. */
+  /** All metrics so far, in Prometheus' text format. */
   text(): Promise<string>;
   record(ended: EndedRequest): void;
+  recordCall(ended: EndedCall): void;
 }
 
 const HTTP_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const MODEL_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** Metrics of one app. Labels are names that contracts and configurations declare, so that no caller can invent any. */
+/** Metrics of one app. Labels are names from contracts and configurations, so that callers cannot invent any. */
 export function createPrometheusMetrics(): PrometheusMetrics {
   const registry = new prometheus.Registry();
   const registers = [registry];
   const requests = new prometheus.Histogram({
     name: "http_server_request_duration_seconds",
     help: "Duration of HTTP requests",
-    labelNames: ["area", "route", "method", "status"],
+    labelNames: ["area", "route", "method", "status", "error_type"],
     buckets: HTTP_SECONDS,
     registers,
   });
   const operations = new prometheus.Histogram({
     name: "gen_ai_client_operation_duration_seconds",
-    help: "Duration of model calls through the proxy",
-    labelNames: ["provider", "model"],
+    help: "Duration of model calls: through the proxy, of agents and of workflow nodes",
+    labelNames: ["provider", "model", "source", "error_type"],
     buckets: MODEL_SECONDS,
     registers,
   });
   const tokens = new prometheus.Counter({
     name: "gen_ai_client_tokens_total",
-    help: "Tokens that model calls through the proxy used, as far as providers report them",
-    labelNames: ["provider", "model", "type"],
+    help: "Tokens that model calls used, as far as providers report them",
+    labelNames: ["provider", "model", "type", "source"],
     registers,
   });
   processGauges(registers);
@@ -42,22 +45,28 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
-    record({ request, facts, status, beganAt, endedAt }) {
-      const seconds = (endedAt - beganAt) / 1000;
+    record(ended) {
+      const { request, status, beganAt, endedAt } = ended;
       const method = METHODS.has(request.method) ? request.method : "other";
-      requests.observe({ area: request.area, route: request.route, method, status: `${status}` }, seconds);
-      if (facts.operation === undefined) return;
+      // Every other failure has its status. Only an answer that broke after a successful head needs its own label.
+      const error = status < 400 ? errorType(ended) : undefined;
+      requests.observe(
+        { area: request.area, route: request.route, method, status: `${status}`, ...(error && { error_type: error }) },
+        (endedAt - beganAt) / 1000,
+      );
+    },
+    recordCall({ source, facts, error, beganAt, endedAt }) {
       const call = { provider: facts.provider ?? "unknown", model: facts.model ?? "unknown" };
-      operations.observe(call, seconds);
-      if (facts.inputTokens !== undefined) tokens.inc({ ...call, type: "input" }, facts.inputTokens);
-      if (facts.outputTokens !== undefined) tokens.inc({ ...call, type: "output" }, facts.outputTokens);
+      operations.observe({ ...call, source, ...(error && { error_type: error }) }, (endedAt - beganAt) / 1000);
+      if (facts.inputTokens !== undefined) tokens.inc({ ...call, type: "input", source }, facts.inputTokens);
+      if (facts.outputTokens !== undefined) tokens.inc({ ...call, type: "output", source }, facts.outputTokens);
     },
   };
 }
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
-/** Read when somebody asks: nothing runs in between. */
+/** Read at each scrape: no timer runs in between. */
 function processGauges(registers: prometheus.Registry[]): void {
   const gauge = (name: string, help: string, read: () => number) =>
     new prometheus.Gauge({

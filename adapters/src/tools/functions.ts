@@ -4,25 +4,26 @@ import { defineAdapter, orAborted, ports } from "@portico/core";
 export interface FunctionTool extends Omit<ports.ToolDefinition, "id" | "idempotent"> {
   /** Default: the name. */
   readonly id?: string;
-  /** Whether calling it again with the same arguments changes nothing more than calling it once; default: false. */
+  /** Whether a second call with the same arguments has no further effect. Default: false. */
   readonly idempotent?: boolean;
   /**
-   * Checks its own arguments: throws ToolArgumentsInvalid for those that break the schema. May throw ToolsUnavailable, too; any
-   * other error becomes an error result. When the signal aborts, nobody waits for it any longer.
+   * Checks its own arguments: throws ToolArgumentsInvalid if they violate the schema. May also throw ToolsUnavailable. Any other
+   * error becomes an error result. When the signal aborts, the result is no longer awaited.
    */
   run(args: unknown, caller: ports.ToolCaller, signal: AbortSignal): Promise<string | ports.ToolResult>;
 }
 
+/** Options of `functionTools`. */
 export interface FunctionToolsOptions {
   /** Names the source; default `functions`. */
   readonly id?: string;
   readonly tools: readonly FunctionTool[];
 }
 
-/** What both protocols take as the name of a tool. */
+/** Tool names that both protocols accept. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Tools that an application brings as plain functions. Opening throws for two of one id or name, and for a name that is none. */
+/** Tools of an application as plain functions. Opening throws for duplicate IDs or names, and for an invalid name. */
 export const functionTools = defineAdapter({
   name: "tools/functions",
   port: ports.tools,
@@ -51,14 +52,14 @@ export const functionTools = defineAdapter({
         const tool = tools.get(toolId);
         if (!tool) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
         try {
-          // A tool that does not listen to its signal must not hold a turn that was stopped.
+          // A tool that ignores its signal must not block a stopped turn.
           const running = (async () => tool.run(args, caller, signal))();
           const result = await orAborted(running, signal);
           return typeof result === "string" ? { content: [{ type: "text", text: result }], isError: false } : result;
         } catch (error) {
           signal.throwIfAborted();
           if (error instanceof ports.ToolArgumentsInvalid || error instanceof ports.ToolsUnavailable) throw error;
-          // The model reads that it failed, and nothing of an error that was meant for somebody else.
+          // The model learns that the tool failed, but not the error's message, which has another audience.
           return { content: [{ type: "text", text: `The tool "${tool.name}" failed` }], isError: true };
         }
       },

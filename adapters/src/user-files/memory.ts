@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { defineAdapter, ports } from "@portico/core";
 
-/** A file that a program gives. */
+/** A file from a program. */
 export interface MemoryUserFile {
   readonly userId: string;
   readonly name: string;
@@ -9,14 +9,15 @@ export interface MemoryUserFile {
   readonly bytes: Uint8Array;
 }
 
+/** Options of `memoryUserFiles`. */
 export interface MemoryUserFilesOptions {
-  /** By media id. The tables may be changed while the app runs. */
+  /** By media ID. The tables may be changed while the app runs. */
   readonly media?: ReadonlyMap<string, MemoryUserFile>;
   /** By file reference. */
   readonly attachments?: ReadonlyMap<string, MemoryUserFile>;
 }
 
-/** Files of users that a program gives: for tests, and for hosts that have their own place for them. */
+/** Users' files from a program: for tests, and for hosts that store files elsewhere. */
 export const memoryUserFiles = defineAdapter({
   name: "user-files/memory",
   port: ports.userFiles,

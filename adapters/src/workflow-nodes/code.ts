@@ -1,25 +1,26 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineWorkflowNode, ports } from "@portico/core";
 import * as v from "valibot";
 import { type CodeJob, placeIn, scriptFaults } from "./code/script.ts";
 import { readOutcome } from "./sandbox/read-outcome.ts";
 import { createSandboxThread } from "./sandbox/sandbox-thread.ts";
 
+/** Options of `codeNode`. */
 export interface CodeNodeOptions {
-  /** Of the processor's time, for one script; default 1,000. */
+  /** Limit of processor time for one script. Default: 1,000. */
   readonly cpuMs?: number;
 }
 
 const SOURCE_CHARACTERS = 256 * 1024;
 
 const input = v.strictObject({
-  language: v.optional(v.pipe(v.literal("javascript"), v.description("There is no other.")), "javascript"),
+  language: v.optional(v.pipe(v.literal("javascript"), v.description("The only language.")), "javascript"),
   source: v.pipe(
     v.string(),
     v.minLength(1),
     v.maxLength(SOURCE_CHARACTERS),
-    v.description("Body of a function: `input` is in scope, and what it returns is the output."),
+    v.description("Body of a function. `input` is in scope. Its return value is the output."),
   ),
-  input: v.optional(v.pipe(v.unknown(), v.description("What `source` works on."))),
+  input: v.optional(v.pipe(v.unknown(), v.description("Input of `source`."))),
 });
 
 type CodeInput = v.InferOutput<typeof input>;
@@ -30,25 +31,26 @@ const MEMORY_BYTES = 32 * 1024 * 1024;
 const WORKER = new URL(import.meta.resolve("#code-worker"));
 
 /**
- * Nodes that run a script: in QuickJS, which knows nothing but the language, in a thread beside the event loop, for a second and in 32 MB at
- * most, one script after another.
+ * Nodes that run a script in QuickJS, which offers only the language itself. Scripts run one after another in a separate thread,
+ * for at most a second and in 32 MB.
  */
-export const codeNode = defineAdapter({
+export const codeNode = defineWorkflowNode({
   name: "workflow-nodes/code",
-  port: ports.workflowNodes,
   needs: { clock: ports.clock },
-  open({ clock }, { cpuMs = CPU_MS }: CodeNodeOptions, scope): ports.WorkflowNode<CodeInput> {
+  rules: (): ports.NodeRules<CodeInput> => ({
+    type: "code",
+    input,
+    keys: { source: "verbatim" },
+    // The language has time and random numbers: the same script may give another result.
+    repeatable: true,
+    check: ({ source }) => (typeof source === "string" && source.length <= SOURCE_CHARACTERS ? scriptFaults(source) : []),
+  }),
+  open({ clock }, { cpuMs = CPU_MS }: CodeNodeOptions, scope) {
     const limits = { cpuMs, memoryBytes: MEMORY_BYTES };
     const thread = createSandboxThread<CodeJob>("portico-code", WORKER, limits, clock);
     scope.onClose(() => thread.close());
     return {
-      type: "code",
-      input,
-      keys: { source: "verbatim" },
-      // Time and chance are in the language: the same script may give another result.
-      repeatable: true,
-      check: ({ source }) => (typeof source === "string" && source.length <= SOURCE_CHARACTERS ? scriptFaults(source) : []),
-      async run({ input: { source, input }, signal }) {
+      async run({ input: { source, input }, signal }: ports.NodeWork<CodeInput>) {
         signal.throwIfAborted();
         const json = input === undefined ? undefined : JSON.stringify(input);
         const outcome = await thread.run({ source, input: json }, signal);

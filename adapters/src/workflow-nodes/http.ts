@@ -1,38 +1,47 @@
 import type { LookupFunction } from "node:net";
-import { defineAdapter, ports } from "@portico/core";
+import { defineWorkflowNode, ports } from "@portico/core";
+import { createAddressGuard } from "./http/address-guard.ts";
 import { createHttpClient, type HttpTimeouts } from "./http/http-client.ts";
 import { addressRefused } from "./http/http-failure.ts";
 import { type HttpInput, httpInput, requestFaults, urlFaults } from "./http/http-input.ts";
 import { readUrl } from "./http/read-url.ts";
 
+/** Options of `httpNode`. */
 export interface HttpNodeOptions {
-  /** What workflows may reach beside the public internet: `host`, `host:port`, an address, or a network (`10.0.0.0/8`). Default: nothing. */
+  /**
+   * Hosts that workflows may call besides the public internet: `host`, `host:port`, an address, or a network (`10.0.0.0/8`).
+   * Default: none.
+   */
   readonly allow?: readonly string[];
-  /** Default: 10 s to connect, 120 s until an answer begins, 60 s of silence inside it. */
+  /** Default: 10 s to connect, 120 s until an answer begins, 60 s idle within the answer. */
   readonly timeouts?: Partial<HttpTimeouts>;
-  /** How names are resolved; default: as this machine does. Asked for all addresses of a name. */
+  /** How names are resolved. Default: with the machine's resolver. Called for all addresses of a name. */
   readonly lookup?: LookupFunction;
 }
 
 const DEFAULT_TIMEOUTS: HttpTimeouts = { connectMs: 10_000, headersMs: 120_000, idleMs: 60_000 };
 
 /**
- * Nodes that call an HTTP service: `{ status, headers, body }`. Addresses that are not the public internet's are refused, after resolution
- * and after each redirect, unless `allow` names them. Opening throws a TypeError for an entry of `allow` that is none.
+ * Nodes that call an HTTP service: `{ status, headers, body }`. Addresses outside of the public internet are refused, after
+ * resolution and after each redirect, unless `allow` names them. Opening throws a TypeError for an invalid entry of `allow`.
  */
-export const httpNode = defineAdapter({
+export const httpNode = defineWorkflowNode({
   name: "workflow-nodes/http",
-  port: ports.workflowNodes,
   needs: {},
-  open(_given, { allow = [], timeouts, lookup }: HttpNodeOptions, scope): ports.WorkflowNode<HttpInput> {
-    const client = createHttpClient(allow, { ...DEFAULT_TIMEOUTS, ...timeouts }, lookup);
-    scope.onClose(() => client.close());
+  rules({ allow = [] }: HttpNodeOptions): ports.NodeRules<HttpInput> {
+    const guard = createAddressGuard(allow);
     return {
       type: "http",
       input: httpInput,
-      check: (written) => [...urlFaults(written["url"], client.guard), ...requestFaults(written)],
+      check: (written) => [...urlFaults(written["url"], guard), ...requestFaults(written)],
       repeatable: ({ method, key }) => key !== false || method === "GET" || method === "HEAD",
-      async run({ input, step, signal }) {
+    };
+  },
+  open(_given, { allow = [], timeouts, lookup }: HttpNodeOptions, scope) {
+    const client = createHttpClient(allow, { ...DEFAULT_TIMEOUTS, ...timeouts }, lookup);
+    scope.onClose(() => client.close());
+    return {
+      async run({ input, step, signal }: ports.NodeWork<HttpInput>) {
         signal.throwIfAborted();
         const fault = requestFaults(input)[0];
         if (fault)

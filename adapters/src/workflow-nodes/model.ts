@@ -1,54 +1,50 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineWorkflowNode, type KnownParts, ports } from "@portico/core";
 import { askForOutput, askForText, toNodeFailed } from "./model/ask-model.ts";
 import { type ModelInput, modelInput, promptFaults, toModelPrompt } from "./model/model-input.ts";
 import { OutputChecks } from "./model/output-check.ts";
 
 const NO_PROVIDERS = "No model providers are configured in this instance: nodes of type model cannot run";
 
-/** Nodes that ask a model: `{ text, usage }`, or what the JSON Schema `output` describes. */
-export const modelNode = defineAdapter({
+/** Nodes that call a model: `{ text, usage }`, or the value that the JSON Schema `output` describes. */
+export const modelNode = defineWorkflowNode({
   name: "workflow-nodes/model",
-  port: ports.workflowNodes,
-  needs: { models: ports.models },
-  open({ models }): ports.WorkflowNode<ModelInput> {
+  needs: { models: ports.models, telemetry: ports.telemetry },
+  rules(_options: void, known): ports.NodeRules<ModelInput> {
     const checks = new OutputChecks();
-    /** Names as they were last told: definitions are checked without waiting. */
+    return {
+      type: "model",
+      input: modelInput,
+      keys: { output: "verbatim" },
+      repeatable: true,
+      check: (written) => faultsOf(written, checks, known),
+    };
+  },
+  open({ models, telemetry }) {
+    const checks = new OutputChecks();
+    /** The last known names: definitions are checked without waiting. */
     const known = new Map<string, readonly string[]>();
     const list = async (provider: ports.ModelProvider, signal?: AbortSignal): Promise<readonly string[]> => {
       const names = await provider.listModels(signal);
       known.set(provider.id, names);
       return names;
     };
-    // In the background: providers that are asked for their models may be slow or away.
+    // In the background: providers may be slow to list their models, or unreachable.
     for (const provider of models) void list(provider).catch(() => undefined);
-
-    const faultsOf = (written: Readonly<Record<string, unknown>>): ports.NodeFault[] => {
-      if (models.length === 0) return [{ path: [], message: NO_PROVIDERS }];
-      const { provider: id, model, output } = written;
-      const found = findProvider(models, isLiteral(id) ? id : undefined);
-      const faults = [...promptFaults(written), ...schemaFaults(checks, output)];
-      if (typeof found === "string" && (id === undefined || isLiteral(id))) faults.push({ path: ["provider"], message: found });
-      const names = typeof found === "object" && (id === undefined || isLiteral(id)) ? known.get(found.id) : undefined;
-      if (names && isLiteral(model) && !names.includes(model))
-        faults.push({ path: ["model"], message: unknownModel(model, found as ports.ModelProvider) });
-      return faults;
-    };
+    const providers = models.map(({ id }) => id);
 
     return {
-      type: "model",
-      input: modelInput,
-      keys: { output: "verbatim" },
-      repeatable: true,
-      check: faultsOf,
-      async run({ input, signal }) {
+      known: { providers, models: (provider) => known.get(provider) },
+      async run({ input, signal }: ports.NodeWork<ModelInput>) {
         signal.throwIfAborted();
-        const provider = findProvider(models, input.provider);
-        if (typeof provider === "string") throw failed("model_unknown_provider", provider);
+        const id = chooseProvider(providers, input.provider);
+        if (typeof id !== "string") throw failed("model_unknown_provider", id.fault);
+        const provider = models.find((each) => each.id === id)!;
         const [fault] = promptFaults({ ...input });
         if (fault) throw failed("model_request_invalid", fault.message);
         const [schemaFault] = schemaFaults(checks, input.output);
         if (schemaFault) throw failed("model_request_invalid", schemaFault.message);
         const work = {
+          telemetry,
           provider,
           model: await chooseModel(provider, input.model, list, signal),
           prompt: toModelPrompt(input),
@@ -62,6 +58,24 @@ export const modelNode = defineAdapter({
   },
 });
 
+function faultsOf(
+  written: Readonly<Record<string, unknown>>,
+  checks: OutputChecks,
+  { providers, models }: KnownParts,
+): ports.NodeFault[] {
+  if (providers.length === 0) return [{ path: [], message: NO_PROVIDERS }];
+  const { provider: id, model, output } = written;
+  const faults = [...promptFaults(written), ...schemaFaults(checks, output)];
+  // The result of a template is not known yet.
+  if (id !== undefined && !isLiteral(id)) return faults;
+  const provider = chooseProvider(providers, id);
+  if (typeof provider !== "string") return [...faults, { path: ["provider"], message: provider.fault }];
+  const names = models(provider);
+  if (names && isLiteral(model) && !names.includes(model))
+    faults.push({ path: ["model"], message: unknownModel(model, provider) });
+  return faults;
+}
+
 async function chooseModel(
   provider: ports.ModelProvider,
   name: string | undefined,
@@ -70,22 +84,23 @@ async function chooseModel(
 ): Promise<string> {
   const names = await list(provider, signal).catch((error: Error) => {
     signal.throwIfAborted();
-    // A provider that cannot tell its models now may still serve the one that is named.
+    // A provider that cannot list its models now may still serve the named model.
     if (name !== undefined) return [name];
     throw toNodeFailed(error);
   });
   const chosen = name ?? names[0];
   if (chosen === undefined) throw failed("model_unknown", `Provider "${provider.id}" serves no models`);
-  if (!names.includes(chosen)) throw failed("model_unknown", unknownModel(chosen, provider));
+  if (!names.includes(chosen)) throw failed("model_unknown", unknownModel(chosen, provider.id));
   return chosen;
 }
 
-/** The provider, or why there is none. */
-function findProvider(models: readonly ports.ModelProvider[], id: string | undefined): ports.ModelProvider | string {
-  if (models.length === 0) return NO_PROVIDERS;
-  const ids = models.map((provider) => provider.id).join(", ");
-  if (id === undefined) return models.length === 1 ? models[0]! : `provider must name one of ${ids}`;
-  return models.find((provider) => provider.id === id) ?? `There is no provider "${id}": provider must name one of ${ids}`;
+/** The ID of the provider to use, or why none can be used. */
+function chooseProvider(providers: readonly string[], id: string | undefined): string | { readonly fault: string } {
+  const [only] = providers;
+  if (only === undefined) return { fault: NO_PROVIDERS };
+  const ids = providers.join(", ");
+  if (id === undefined) return providers.length === 1 ? only : { fault: `provider must name one of ${ids}` };
+  return providers.includes(id) ? id : { fault: `There is no provider "${id}": provider must name one of ${ids}` };
 }
 
 function schemaFaults(checks: OutputChecks, output: unknown): ports.NodeFault[] {
@@ -94,12 +109,12 @@ function schemaFaults(checks: OutputChecks, output: unknown): ports.NodeFault[] 
     checks.of(output as Readonly<Record<string, unknown>>);
     return [];
   } catch (error) {
-    return [{ path: ["output"], message: `output is no JSON Schema: ${(error as Error).message}` }];
+    return [{ path: ["output"], message: `output is not a valid JSON Schema: ${(error as Error).message}` }];
   }
 }
 
-function unknownModel(model: string, { id }: ports.ModelProvider): string {
-  return `Provider "${id}" serves no model "${model}"`;
+function unknownModel(model: string, provider: string): string {
+  return `Provider "${provider}" serves no model "${model}"`;
 }
 
 function isLiteral(value: unknown): value is string {

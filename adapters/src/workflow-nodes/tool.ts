@@ -1,15 +1,13 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineWorkflowNode, hasMoreLevels, ports } from "@portico/core";
 import * as v from "valibot";
 
 const input = v.strictObject({
   tool: v.pipe(
     v.string(),
-    v.description(
-      "Id of the tool, `server/tool` for one of an MCP server. The node is repeatable where the tool says that it is idempotent.",
-    ),
+    v.description("Id of the tool, `server/tool` for a tool of an MCP server. The node is repeatable if the tool is idempotent."),
   ),
   arguments: v.optional(
-    v.pipe(v.record(v.string(), v.unknown()), v.description("What it is called with, by its own schema; default: nothing.")),
+    v.pipe(v.record(v.string(), v.unknown()), v.description("Arguments, by the tool's own schema; default: no arguments.")),
     {},
   ),
 });
@@ -20,23 +18,35 @@ const NO_TOOLS = "No tools are configured in this instance: nodes of type tool c
 const LONGEST_TEXT = 1_000;
 
 /**
- * Nodes that run a tool. A single text that is JSON gives that JSON, other texts give `{ text }`, and a result with images gives `{ content }`
- * as the tool gave it. Tools that need a person's consent are refused: nobody is asked here. A call is repeatable where the tool was last
- * listed as idempotent.
+ * Nodes that run a tool. If the result is a single JSON text, the output is that JSON; another single text gives `{ text }`; a
+ * result with images gives `{ content }`, unchanged. Tools that need a person's consent are refused, because no person is asked
+ * here. A call is repeatable if the tool was last listed as idempotent.
  */
-export const toolNode = defineAdapter({
+export const toolNode = defineWorkflowNode({
   name: "workflow-nodes/tool",
-  port: ports.workflowNodes,
   needs: { tools: ports.tools },
-  open({ tools }): ports.WorkflowNode<ToolInput> {
-    /** As they were last listed: definitions are checked without waiting. */
+  rules: (_options: void, known): ports.NodeRules<ToolInput> => ({
+    type: "tool",
+    input,
+    repeatable: ({ tool: id }) => known.tool(id)?.idempotent ?? false,
+    check({ tool: id }) {
+      if (known.toolSources === 0) return [{ path: [], message: NO_TOOLS }];
+      const isComplete = known.knowsAllTools();
+      if (typeof id !== "string" || id.includes("${{")) return [];
+      const definition = known.tool(id);
+      if (definition?.requiresConfirmation) return [{ path: ["tool"], message: needsConfirmation(id) }];
+      return definition || !isComplete ? [] : [{ path: ["tool"], message: unknownTool(id) }];
+    },
+  }),
+  open({ tools }) {
+    /** The last known lists: definitions are checked without waiting. */
     const known = new Map<ports.ToolSource, readonly ports.ToolDefinition[]>();
     const list = async (source: ports.ToolSource, signal?: AbortSignal): Promise<readonly ports.ToolDefinition[]> => {
       const definitions = await source.list(signal);
       known.set(source, definitions);
       return definitions;
     };
-    // In the background: a source may be slow or away.
+    // In the background: a source may be slow or unreachable.
     const refresh = (): void => {
       for (const source of tools) void list(source).catch(() => undefined);
     };
@@ -44,7 +54,7 @@ export const toolNode = defineAdapter({
     const lastListed = (id: string): ports.ToolDefinition | undefined =>
       [...known.values()].flat().find((each) => each.id === id);
 
-    /** Throws ToolsUnavailable where the tool was not found and not every source could be asked. */
+    /** Throws ToolsUnavailable if the tool was not found and a source could not be asked. */
     const find = async (id: string, signal: AbortSignal) => {
       let unavailable: unknown;
       for (const source of tools) {
@@ -61,19 +71,16 @@ export const toolNode = defineAdapter({
     };
 
     return {
-      type: "tool",
-      input,
-      repeatable: ({ tool: id }) => lastListed(id)?.idempotent ?? false,
-      check({ tool: id }) {
-        if (tools.length === 0) return [{ path: [], message: NO_TOOLS }];
-        refresh();
-        if (typeof id !== "string" || id.includes("${{")) return [];
-        const definition = lastListed(id);
-        if (definition?.requiresConfirmation) return [{ path: ["tool"], message: needsConfirmation(id) }];
-        // Only where every source has told what it offers is a tool unknown.
-        return definition || known.size < tools.length ? [] : [{ path: ["tool"], message: unknownTool(id) }];
+      known: {
+        toolSources: tools.length,
+        tool: lastListed,
+        knowsAllTools() {
+          // Tools change over time: the next call gets a newer list.
+          refresh();
+          return known.size === tools.length;
+        },
       },
-      async run({ input: { tool: id, arguments: args }, step, signal }) {
+      async run({ input: { tool: id, arguments: args }, step, signal }: ports.NodeWork<ToolInput>) {
         signal.throwIfAborted();
         try {
           const found = await find(id, signal);
@@ -99,11 +106,14 @@ function toOutput({ content, isError }: ports.ToolResult, id: string): unknown {
     throw new ports.NodeFailed("tool_failed", words || `The tool "${id}" failed`);
   }
   const output = texts.length < content.length ? { content } : texts.length === 1 ? jsonOr({ text }) : { text };
+  if (hasMoreLevels(output, ports.NODE_OUTPUT_LEVELS)) {
+    throw failed("tool_too_deep", `The tool "${id}" gave JSON of more than ${ports.NODE_OUTPUT_LEVELS} levels`);
+  }
   if (Buffer.byteLength(JSON.stringify(output)) <= ports.NODE_OUTPUT_BYTES) return output;
   throw failed("tool_too_large", `The tool "${id}" gave more than ${ports.NODE_OUTPUT_BYTES / 1024 / 1024} MiB`);
 }
 
-/** The JSON that a text is; where it is none, the text as it was given. */
+/** Parses a text as JSON. If it is not JSON, returns the text unchanged. */
 function jsonOr(given: { readonly text: string }): unknown {
   try {
     return JSON.parse(given.text) as unknown;
@@ -124,7 +134,7 @@ function unknownTool(id: string): string {
 }
 
 function needsConfirmation(id: string): string {
-  return `The tool "${id}" needs a person's consent, for which nobody is asked here`;
+  return `The tool "${id}" needs a person's consent, which a workflow node cannot request`;
 }
 
 function failed(code: string, message: string, cause?: unknown): ports.NodeFailed {

@@ -1,4 +1,4 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineWorkflowNode, ports } from "@portico/core";
 import * as v from "valibot";
 import { readOutcome } from "./sandbox/read-outcome.ts";
 import { createSandboxThread } from "./sandbox/sandbox-thread.ts";
@@ -7,21 +7,22 @@ import { JSONATA_CHARACTERS, TRANSFORM_CPU_MS, TRANSFORM_MEMORY_MB, type Transfo
 
 const input = v.union([
   v.strictObject({
-    value: v.pipe(v.unknown(), v.description("Any JSON with expressions in it, which is the output: this, or `jsonata`.")),
+    value: v.pipe(v.unknown(), v.description("Any JSON with expressions, which becomes the output: this, or `jsonata`.")),
   }),
   v.strictObject({
     jsonata: v.pipe(
       v.string(),
       v.minLength(1),
       v.maxLength(JSONATA_CHARACTERS),
-      v.description("A [JSONata](https://jsonata.org) expression, in place of `value`: what it gives is the output."),
+      v.description("A [JSONata](https://jsonata.org) expression, instead of `value`. Its result is the output."),
     ),
-    input: v.optional(v.pipe(v.unknown(), v.description("What `jsonata` is evaluated on."))),
+    input: v.optional(v.pipe(v.unknown(), v.description("Input of `jsonata`."))),
   }),
 ]);
 
+/** Options of `transformNode`. */
 export interface TransformNodeOptions {
-  /** Of the processor's time, for one JSONata expression; default 2,000. */
+  /** Limit of processor time for one JSONata expression. Default: 2,000. */
   readonly cpuMs?: number;
 }
 
@@ -30,25 +31,26 @@ type TransformInput = v.InferOutput<typeof input>;
 const WORKER = new URL(import.meta.resolve("#transform-worker"));
 
 /**
- * Nodes that compute a value: `value` as its expressions give it, or what a JSONata expression makes of `input`. JSONata runs in a sandbox
- * in a thread beside the event loop, for two seconds and in 64 MB at most, one expression after another.
+ * Nodes that compute a value: `value` with its expressions evaluated, or the result of a JSONata expression on `input`. JSONata
+ * runs in a sandbox in a separate thread, for at most two seconds and in 64 MB. Expressions run one after another.
  */
-export const transformNode = defineAdapter({
+export const transformNode = defineWorkflowNode({
   name: "workflow-nodes/transform",
-  port: ports.workflowNodes,
   needs: { clock: ports.clock },
-  open({ clock }, { cpuMs = TRANSFORM_CPU_MS }: TransformNodeOptions, scope): ports.WorkflowNode<TransformInput> {
+  rules: (): ports.NodeRules<TransformInput> => ({
+    type: "transform",
+    input,
+    keys: { jsonata: "verbatim" },
+    repeatable: true,
+    pure: true,
+    check: faultsOf,
+  }),
+  open({ clock }, { cpuMs = TRANSFORM_CPU_MS }: TransformNodeOptions, scope) {
     const limits = { cpuMs, memoryBytes: TRANSFORM_MEMORY_MB * 1024 * 1024 };
     const thread = createSandboxThread<TransformJob>("portico-transform", WORKER, limits, clock);
     scope.onClose(() => thread.close());
     return {
-      type: "transform",
-      input,
-      keys: { jsonata: "verbatim" },
-      repeatable: true,
-      pure: true,
-      check: faultsOf,
-      async run({ input, signal }) {
+      async run({ input, signal }: ports.NodeWork<TransformInput>) {
         signal.throwIfAborted();
         if ("value" in input) return input.value;
         const { jsonata } = input;

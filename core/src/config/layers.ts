@@ -4,11 +4,11 @@ import { type ConfigProblem, foundKind } from "./problem.ts";
 import { resolveSecret } from "./secret-reference.ts";
 import type { ConfigShape } from "./shape.ts";
 
-/** Where settings come from, weakest first; the schema's own defaults are weaker than all of them. */
+/** Sources of settings, weakest first. The schema's own defaults are weaker than all of them. */
 export interface ConfigSources {
-  /** The configuration file, already read: `path` is absolute, `content` is what it holds. */
+  /** The configuration file, already read: `path` is absolute, `content` is its parsed content. */
   readonly file?: { readonly path: string; readonly content: unknown } | undefined;
-  /** What code gives in place of a configuration file. */
+  /** Options given in code, in place of a configuration file. */
   readonly options?: unknown;
   /** An empty variable counts as unset. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
@@ -27,16 +27,18 @@ export interface ConfigFlag {
 }
 
 export interface Layers {
-  /** The strongest spelling of every key that any source gives, as it was written. */
+  /** The strongest spelling of every key in any source, as it was written. */
   readonly written: unknown;
-  /** The same with secrets looked up, paths absolute, and without unknown keys: ready for the schema. */
+  /** The same with secrets looked up, absolute paths, and without unknown keys: ready for the schema. */
   readonly settled: unknown;
   readonly problems: readonly ConfigProblem[];
-  /** What the value at this path came from: `default` where no source gives it. */
+  /** The source of the value at this path: `default` where no source has it. */
   sourceOf(path: string): string;
 }
 
-/** Put the sources over each other, key by key. Objects are merged; a list, and an object with keys of free choice, is taken whole. */
+/**
+ * Merge the sources, key by key. Objects are merged. A list, and an object with free keys, replaces the weaker value as a whole.
+ */
 export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers {
   const cwd = sources.cwd ?? process.cwd();
   const origins = new Map<string, Origin>();
@@ -72,13 +74,13 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
       value = flag.value;
     }
     if (value === undefined && at.isPath && isParentThere && typeof at.default === "string") {
-      // The schema would put the default in as it is: relative to nothing.
+      // The schema would use the default unchanged, without a base folder for its relative path.
       origins.set(path, { label: "default", base: cwd });
       value = at.default;
     }
     if (!at.entries || (value !== undefined && !isPlainObject(value))) return value;
     const merged: Record<string, unknown> = { ...value };
-    // A group that has to be there is reported by the keys that it lacks.
+    // A required group is reported by its missing keys.
     const isDue = isParentThere && at.isGroup && at.isRequired;
     const isThere = isDue || (isParentThere && (value !== undefined || at.default !== undefined));
     for (const [key, entry] of at.entries) {
@@ -105,7 +107,7 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
 
   const isUsable = content === undefined || isPlainObject(content) || !shape.entries;
   if (!isUsable) problems.push({ path: "", expected: "an object", found: foundKind(content), source: first.label });
-  // A configuration that nothing is written in is an empty one, not none.
+  // A configuration file without content counts as an empty configuration, not as a missing one.
   const written = layer(shape, (isUsable ? content : undefined) ?? (shape.entries ? {} : undefined), "", true);
   const settled = settle(shape, written, "");
   return { written, settled, problems, sourceOf: (path) => originOf(path).label };
@@ -118,13 +120,13 @@ export function childPath(path: string, key: string | number): string {
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  // A module's namespace and objects of another realm count, too; instances of classes are values.
+  // The namespace of a module and objects of another realm are objects, too. Instances of classes are values.
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
 
 interface Origin {
   readonly label: string;
-  /** Folder that relative paths of this source start from. */
+  /** Base folder of the relative paths of this source. */
   readonly base: string;
 }
 
@@ -132,7 +134,10 @@ function parentPath(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf(".")));
 }
 
-/** The text of an environment variable as the key's own kind of value; text that does not fit stays text, for the schema to refuse. */
+/**
+ * Converts the text of an environment variable to the type of the key. Text that does not fit stays text, for the schema to
+ * refuse.
+ */
 function fromText(
   shape: ConfigShape,
   text: string,

@@ -1,21 +1,37 @@
 /**
- * The word among `known` that was probably meant by `written`: at most a third of its letters differ, or it is the same but for case.
- * Undefined where none is near.
+ * The word among `known` that `written` probably means: at most a third of its letters differ, or only the case differs. In names
+ * with parts, such as `PORTICO_PROXY_PORT` and `data-dir`, shared first and last parts do not count, because they would make any
+ * two names similar. Undefined if no word is similar.
  */
 export function nearestWord(written: string, known: Iterable<string>): string | undefined {
   const wanted = written.toLowerCase();
-  // A key that nobody could have meant is not worth comparing, however long it is.
+  // A very long key is not worth a comparison: it is not a misspelling.
   if (wanted.length > 64) return undefined;
   let nearest: string | undefined;
-  let fewest = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  let fewest = Number.POSITIVE_INFINITY;
   for (const word of known) {
-    const edits = editDistance(wanted, word.toLowerCase());
-    if (edits < fewest) [nearest, fewest] = [word, edits];
+    const [own, other] = differingParts(wanted, word.toLowerCase());
+    const edits = editDistance(own, other);
+    if (edits <= Math.max(1, Math.floor(own.length / 3)) && edits < fewest) [nearest, fewest] = [word, edits];
   }
   return nearest;
 }
 
-/** Letters to insert, remove or replace. Two neighbours that changed places count once. */
+/** Two names without the parts that both begin with and both end with. */
+function differingParts(one: string, other: string): readonly [string, string] {
+  const [ones, others] = [one.split(PART), other.split(PART)];
+  const most = Math.min(ones.length, others.length);
+  let before = 0;
+  while (before < most && ones[before] === others[before]) before++;
+  let after = 0;
+  while (after < most - before && ones.at(-1 - after) === others.at(-1 - after)) after++;
+  const rest = (parts: readonly string[]) => parts.slice(before, parts.length - after).join("_");
+  return [rest(ones), rest(others)];
+}
+
+const PART = /[_-]/;
+
+/** Number of letters to insert, remove or replace. Two swapped neighbours count once. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

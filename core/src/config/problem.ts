@@ -1,4 +1,4 @@
-/** One thing that is wrong with a configuration. Holds no value of a secret or of a key that nobody knows. */
+/** One problem of a configuration. Holds no value of a secret or of an unknown key. */
 export interface ConfigProblem {
   /** `proxy.listen.port`; items of lists by their index; empty for the whole configuration. */
   readonly path: string;
@@ -20,15 +20,15 @@ export class ConfigUnusable extends Error {
   }
 }
 
-/** A value as a report may show it: scalars as they are, everything else by its kind. Nothing in it can break the line. */
+/** A value as a report may show it: scalars unchanged, all others by their kind. The result has no line breaks. */
 export function foundValue(value: unknown): string {
   if (typeof value !== "string") return foundKind(value, String(value));
   const shown = value.length > SHOWN_LENGTH ? `${value.slice(0, SHOWN_LENGTH)}…` : value;
-  // A URL may carry a password where no URL should.
+  // A URL may hold a password, also in a key that takes no URL.
   return JSON.stringify(shown.replace(/\/\/[^/?#\s]*@/g, "//***@"));
 }
 
-/** What kind of value it is, and nothing of the value. */
+/** The kind of a value, without the value. */
 export function foundKind(value: unknown, scalar?: string): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";

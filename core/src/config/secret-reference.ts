@@ -3,8 +3,9 @@ import { resolve } from "node:path";
 import { Secret } from "../secret.ts";
 
 /**
- * What a secret's spelling stands for: a `Secret`, or the spelling itself where it is none (the schema refuses it then). A reference
- * that leads nowhere is told to `problem`, in words that hold nothing of what was written: people put the secret itself there.
+ * Reads the spelling of a secret. Returns a `Secret`, or the unchanged value if it is not a valid spelling (the schema then
+ * refuses it). A reference to a missing secret is reported to `problem`, without the written text: people sometimes put the
+ * secret itself there.
  */
 export function resolveSecret(
   written: unknown,
@@ -24,7 +25,7 @@ export function resolveSecret(
     return undefined;
   }
   try {
-    // Editors and `echo` end a file with a line break; no secret does.
+    // Editors and `echo` end a file with a line break. Secrets never end with one.
     const value = readFileSync(resolve(base, reference.path), "utf8").replace(/\r?\n$/, "");
     if (value !== "") return new Secret(value);
     problem("a file with the secret in it", "an empty file");
@@ -34,14 +35,14 @@ export function resolveSecret(
   return undefined;
 }
 
-/** Where a secret is looked up, as a listing may show it: `environment NAME` or `file`. Undefined for one that is written out. */
+/** Where a secret is looked up, for a listing: `environment NAME` or `file`. Undefined for a secret that is written out. */
 export function referenceInWords(written: unknown): string | undefined {
   const reference = readReference(written);
   if (reference?.kind === "env") return VARIABLE_NAME.test(reference.name) ? `environment ${reference.name}` : "environment";
   return reference && "file";
 }
 
-/** Names that are certainly no secret by mistake. */
+/** Names of this form are certainly not a secret by mistake. */
 const VARIABLE_NAME = /^[A-Z_][A-Z0-9_]{0,63}$/;
 
 function readReference(written: unknown): { kind: "env"; name: string } | { kind: "file"; path: string } | undefined {

@@ -3,10 +3,10 @@ import { childPath, isPlainObject, type Layers } from "./layers.ts";
 import { referenceInWords } from "./secret-reference.ts";
 import { type ConfigShape, readShape } from "./shape.ts";
 
-/** One effective setting, as a person may read it: secrets are masked. */
+/** One effective setting, for people. Secrets are masked. */
 export interface ConfigSetting {
   readonly path: string;
-  /** `***` for a secret; undefined where nothing is set. */
+  /** `***` for a secret; undefined if no value is set. */
   readonly value: unknown;
   /** `default`, `file PATH`, `environment NAME` or `flag --x`. */
   readonly source: string;
@@ -28,7 +28,7 @@ export interface ConfigKey {
   readonly description: string | undefined;
 }
 
-/** Every setting with its value and where it came from. `output` is what the schema made of the layers. */
+/** Every setting with its value and its source. `output` is the parsed configuration. */
 export function listSettings(shape: ConfigShape, layers: Layers, output: unknown): ConfigSetting[] {
   const settings: ConfigSetting[] = [];
   const walk = (at: ConfigShape, written: unknown, parsed: unknown, path: string) => {
@@ -54,7 +54,7 @@ export function listSettings(shape: ConfigShape, layers: Layers, output: unknown
   return settings;
 }
 
-/** Every key of a schema, in its own order. */
+/** Every key of a schema, in the order of the schema. */
 export function listKeys(schema: GenericSchema<any, any>): ConfigKey[] {
   const keys: ConfigKey[] = [];
   const walk = (at: ConfigShape, path: string) => {
@@ -70,7 +70,7 @@ export function listKeys(schema: GenericSchema<any, any>): ConfigKey[] {
   return keys;
 }
 
-/** A list of scalars is one setting; of anything else, each item has its own. */
+/** A list of scalars is one setting. In any other list, each item has its own setting. */
 function isScalar(shape: ConfigShape): boolean {
   return !shape.entries && !shape.each && !shape.isSecret;
 }

@@ -1,29 +1,29 @@
 import type { GenericSchema } from "valibot";
 
 /**
- * What a configuration schema says about one key, read once from the schema itself, so that files, environment, reports, listings and
- * documents can never disagree with it. Works with any valibot schema, also those of third-party plugins and presets.
+ * The schema's facts about one key. They are read once from the schema itself, so that files, environment, reports, listings and
+ * documents never disagree with it. Works with any valibot schema, also of third-party plugins and presets.
  */
 export interface ConfigShape {
-  /** In words: `a whole number from 0 to 65535`. */
+  /** Description for people: `a whole number from 0 to 65535`. */
   readonly expected: string;
-  /** Keys of an object; undefined where it is none. */
+  /** Keys of an object; undefined for any other type. */
   readonly entries: ReadonlyMap<string, ConfigShape> | undefined;
-  /** Whether these entries are all that it can be: no choice among several objects. */
+  /** True for a single object type, false for a union of several. */
   readonly isGroup: boolean;
-  /** Whether keys that are not among the entries are refused. */
+  /** Whether unknown keys are refused. */
   readonly isStrict: boolean;
-  /** What each item of a list or each value of a record looks like. */
+  /** Shape of each item of a list or each value of a record. */
   readonly each: ConfigShape | undefined;
   readonly isList: boolean;
-  /** Whether a string, a number, a boolean is a fitting spelling: what the text of an environment variable is read as. */
+  /** Which of string, number and boolean are accepted. The text of an environment variable is read as one of them. */
   readonly takes: ReadonlySet<"string" | "number" | "boolean">;
   readonly isSecret: boolean;
   readonly isPath: boolean;
   readonly isRequired: boolean;
   readonly env: string | undefined;
   readonly description: string | undefined;
-  /** Undefined where there is none. */
+  /** Undefined without a default. */
   readonly default: unknown;
 }
 
@@ -34,12 +34,12 @@ export interface ConfigMarks {
   readonly path?: boolean;
 }
 
-/** Read a schema's shape. What it does not understand it takes for a plain value of any kind. */
+/** Read a schema's shape. A schema of an unknown kind counts as a plain value of any type. */
 export function readShape(schema: GenericSchema<any, any>): ConfigShape {
   return shapeOf(schema as unknown as SchemaParts, 0);
 }
 
-/** The parts of valibot's schema objects that are read here. */
+/** The parts of valibot's schema objects that this file reads. */
 interface SchemaParts {
   readonly type: string;
   readonly pipe?: readonly PipeItem[];
@@ -62,7 +62,7 @@ interface PipeItem extends Partial<SchemaParts> {
   readonly description?: string;
 }
 
-/** Deeper than any configuration; ends schemas that contain themselves. */
+/** Deeper than any configuration. Stops at schemas that contain themselves. */
 const DEEPEST = 12;
 
 const MAY_BE_ABSENT = new Set(["optional", "exact_optional", "nullish", "undefinedable"]);
@@ -100,7 +100,7 @@ function shapeOf(schema: SchemaParts, depth: number): ConfigShape {
   };
 }
 
-/** A pipe may begin with a pipe: what stands in both counts. Only what is checked before a transformation is about the input. */
+/** A pipe may begin with a pipe: the items of both count. Only checks before a transformation are about the input. */
 function pipeItems(schema: SchemaParts): readonly PipeItem[] {
   return (schema.pipe ?? []).flatMap((item, index) => (index === 0 && item.pipe ? pipeItems(item as SchemaParts) : [item]));
 }
@@ -159,7 +159,7 @@ function objectShape(schema: SchemaParts, depth: number): ConfigShape {
   };
 }
 
-/** What any of the choices may be. A secret in one choice makes the key a secret: nothing of it is ever shown. */
+/** The shape of a union. A secret in one choice makes the key a secret: no part of its value is shown. */
 function unionShape(options: readonly SchemaParts[], depth: number): ConfigShape {
   const shapes = options.map((option) => shapeOf(option, depth + 1));
   const objects = shapes.filter((shape) => shape.entries);
@@ -195,7 +195,7 @@ function numberInWords(items: readonly PipeItem[]): string {
   return most === undefined ? kind : `${kind} of at most ${most}`;
 }
 
-/** A check that brings a message of its own brings it as what was expected. */
+/** A check with its own message gives that message as the expected value. */
 function stringInWords(items: readonly PipeItem[]): string {
   const own = items.find((item) => item.kind === "validation" && typeof item.message === "string");
   if (own) return own.message as string;

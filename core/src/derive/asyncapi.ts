@@ -8,15 +8,20 @@ import { type Security, type SecurityScheme, securitySchemesOf } from "./securit
 export type { DocumentInfo } from "./document-info.ts";
 export type { Security, SecurityScheme } from "./security-schemes.ts";
 
+/** Options of an AsyncAPI document. */
 export interface AsyncAPIOptions {
-  /** Only what stands on this surface; default all. */
+  /** Only the areas of this surface. Default: all. */
   readonly surface?: string;
   /** How the credential behind each `auth` name is presented. */
   readonly security?: Security;
-  /** How a client speaks on a realtime channel: the transport is the adapter's, and no contract knows it. */
+  /** How a client speaks on a realtime channel. Contracts do not say it, because the adapter chooses the transport. */
   readonly transport?: string;
 }
 
+/** The facts about an area that the document needs. */
+export type DescribedArea = Pick<Area, "name" | "summary" | "contract" | "channels">;
+
+/** An AsyncAPI 3.0.0 document, limited to the parts that Portico writes. */
 export interface AsyncAPIDocument {
   readonly asyncapi: "3.0.0";
   readonly info: DocumentInfo;
@@ -31,6 +36,7 @@ export interface AsyncAPIDocument {
   };
 }
 
+/** A channel of the document. */
 export interface ChannelItem {
   /** A path of the surface. */
   readonly address: string;
@@ -41,15 +47,17 @@ export interface ChannelItem {
   readonly "x-surface": string;
 }
 
+/** A message of the document: one event. */
 export interface Message {
-  /** Of the event. */
+  /** Name of the event. */
   readonly name: string;
   readonly summary?: string;
   readonly payload: JsonSchema;
 }
 
+/** An operation of the document: one event in one direction. */
 export interface ChannelOperation {
-  /** What the service does: `send` is what a client gets. */
+  /** Direction as seen by the service: `send` is an event to the client. */
   readonly action: "send" | "receive";
   readonly channel: Reference;
   readonly summary: string;
@@ -67,10 +75,10 @@ const STREAM = "Server-sent events: each message is an event of its name, with t
 const BROKEN = "The stream breaks here, in the words of the area's errors.";
 
 /**
- * The AsyncAPI 3.0 document of some areas: realtime channels, and routes that answer with server-sent events. A projection, with no fact of its
- * own; seen from the service, as AsyncAPI has it.
+ * The AsyncAPI 3.0 document of some areas: realtime channels, and routes that answer with server-sent events. Everything in it is
+ * derived from contracts. Directions are those of the service, as AsyncAPI defines them.
  */
-export function toAsyncAPI(info: DocumentInfo, areas: readonly Area[], options: AsyncAPIOptions = {}): AsyncAPIDocument {
+export function toAsyncAPI(info: DocumentInfo, areas: readonly DescribedArea[], options: AsyncAPIOptions = {}): AsyncAPIDocument {
   const book = new Book(options);
   const stands = ({ surface }: { readonly surface: string }) => surface === (options.surface ?? surface);
   for (const area of areas) {
@@ -101,7 +109,7 @@ class Book {
     this.#options = options;
   }
 
-  addChannel(area: Area, key: string, channel: ChannelContract): void {
+  addChannel(area: DescribedArea, key: string, channel: ChannelContract): void {
     const id = `${area.name}.${key}`;
     const hello = { connect: channel.hello };
     this.channels[id] = {
@@ -120,7 +128,7 @@ class Book {
     this.#operate(area, id, "send", { action: "send", summary: "What clients are told" }, channel.sends);
   }
 
-  addStream(area: Area, key: string, route: RouteContract, events: Events): void {
+  addStream(area: DescribedArea, key: string, route: RouteContract, events: Events): void {
     const id = `${area.name}.${key}`;
     const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
     const broken: Message = { name: "error", summary: BROKEN, payload: {} };
@@ -151,7 +159,7 @@ class Book {
   }
 
   #operate(
-    area: Area,
+    area: DescribedArea,
     id: string,
     verb: string,
     operation: Pick<ChannelOperation, "action" | "summary" | "security" | "bindings">,
@@ -181,12 +189,12 @@ class Book {
   }
 }
 
-/** AsyncAPI calls a key in a header otherwise than OpenAPI. */
+/** AsyncAPI names a key in a header differently from OpenAPI. */
 function asyncScheme(scheme: SecurityScheme): object {
   return scheme.type === "apiKey" ? { ...scheme, type: "httpApiKey" } : scheme;
 }
 
-/** A key as a part of a JSON pointer (RFC 6901). */
+/** Escapes a key for a JSON pointer (RFC 6901). */
 function pointed(key: string): string {
   return key.replaceAll("~", "~0").replaceAll("/", "~1");
 }

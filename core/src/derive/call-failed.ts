@@ -1,7 +1,7 @@
 import { type ErrorCatalogue, type ErrorMaker, type FaultCode, faults, ServiceError } from "../error.ts";
 import type { RouteContract } from "../route.ts";
 
-/** The codes that a route can fail with: its own, the grammar's, and `unknown` for an answer that is none of them. */
+/** The codes that a route can fail with: its own codes, those of the request grammar, and `unknown` for any other answer. */
 export type CallCode<C extends RouteContract> =
   | (C["errors"] extends ErrorCatalogue ? keyof C["errors"] & string : never)
   | FaultCode
@@ -12,7 +12,7 @@ export class CallFailed<Code extends string = string> extends Error {
   override readonly name = "CallFailed";
   readonly status: number;
   readonly code: Code;
-  /** The error's body as it came: parsed where it is JSON, or else its text. */
+  /** The body of the error answer: parsed if it is JSON, otherwise its text. */
   readonly body: unknown;
   readonly headers: Headers;
 
@@ -30,18 +30,21 @@ export class CallFailed<Code extends string = string> extends Error {
   }
 }
 
-/** An error answer as what the caller catches. */
+/** Turns an error answer into the error that the caller catches. */
 export async function callFailed(route: RouteContract, response: Response): Promise<CallFailed> {
   const text = await response.text();
   return failureOf(route, response.status, parsed(text), response.headers);
 }
 
-/** The same for a body that is there already: the last event of a stream that broke. */
+/** The same for a body that was already read: the last event of a broken stream. */
 export function failureOf(route: RouteContract, status: number, body: unknown, headers: Headers): CallFailed {
   return new CallFailed(status, codeOf(route, status, body), body, headers);
 }
 
-/** Areas write errors in different words: the code stands in the body, or the body is what the route's own envelope makes of one. */
+/**
+ * Areas have different error envelopes. The code is in the body, or is found by rendering each known error with the route's
+ * envelope.
+ */
 function codeOf(route: RouteContract, status: number, body: unknown): string {
   const known: ErrorMaker[] = [...Object.values(route.errors ?? {}), ...Object.values({ ...faults, ...route.faults })];
   const told = wordsOf(body);
@@ -49,7 +52,7 @@ function codeOf(route: RouteContract, status: number, body: unknown): string {
   if (byWord) return byWord.code;
   const text = JSON.stringify(body);
   const at = { method: route.method, path: route.path };
-  // Inside a stream the status is the head's, which was sent when all was still well.
+  // In a stream, the status is that of the head, which was sent before the error.
   const rendered = known.filter((each) => status < 400 || each.status === status);
   return rendered.find((each) => JSON.stringify(route.envelope(new ServiceError(each), at)) === text)?.code ?? "unknown";
 }

@@ -6,29 +6,32 @@ import { readEvents } from "./read-events.ts";
 
 export { CallFailed } from "./call-failed.ts";
 
+/** Options of a client. */
 export interface ClientOptions {
-  /** Where the surface stands, for example `http://127.0.0.1:49154`. */
+  /** Base URL of the surface, for example `http://127.0.0.1:49154`. */
   readonly baseURL: string;
-  /** Sent with every call: the credential, most of the time. A function is asked before each call. */
+  /** Headers of every call, usually the credential. A function is called before each call. */
   readonly headers?: CallHeaders | (() => CallHeaders | Promise<CallHeaders>);
-  /** In place of the platform's own, for example the `fetch` of an app in the same process. */
+  /** Replaces the platform's `fetch`, for example with the `fetch` of an app in the same process. */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
 }
 
+/** Headers of a call, by name. */
 export type CallHeaders = Readonly<Record<string, string>>;
 
 /** One method per route of the contract. */
 export type Client<C extends Contract> = { readonly [K in keyof C]: Call<C[K]> };
 
-/** Takes what the route's schemas ask for. Rejects with CallFailed when the service answers with an error. */
+/** Takes the inputs that the route's schemas require. Rejects with CallFailed when the service answers with an error. */
 export type Call<C extends RouteContract> =
   {} extends CallInput<C> ? (input?: CallInput<C>) => Promise<CallResult<C>> : (input: CallInput<C>) => Promise<CallResult<C>>;
 
+/** The input of a call: the parts that the route's schemas require, and optional headers and signal. */
 export type CallInput<C extends RouteContract> = Part<"params", C["params"]> &
   Part<"query", C["query"]> &
   Body<C> & { readonly headers?: CallHeaders; readonly signal?: AbortSignal };
 
-/** What a call resolves with. Routes that answer bytes give the whole Response. */
+/** The result of a call. Routes that answer bytes give the whole Response. */
 export type CallResult<C extends RouteContract> = C["success"] extends { kind: "events"; events: infer E extends Events }
   ? AsyncIterable<EventOf<E>>
   : C["success"] extends { kind: "json"; schema: infer S extends Schema }
@@ -38,13 +41,13 @@ export type CallResult<C extends RouteContract> = C["success"] extends { kind: "
       : Response;
 
 type Part<K extends string, S> = S extends Schema ? Optional<K, InferInput<S>> : {};
-/** A part that may be left out, or whose fields all may, may be left out. */
+/** A part is optional if it may be undefined, or if all its fields are optional. */
 type Optional<K extends string, T> = {} extends T
   ? { readonly [P in K]?: T }
   : undefined extends T
     ? { readonly [P in K]?: T }
     : { readonly [P in K]: T };
-/** A route that takes other bodies than JSON takes what `fetch` takes. */
+/** The body of a route with another media type than JSON is any body that `fetch` accepts. */
 type Body<C extends RouteContract> = C["body"] extends Schema
   ? Part<"body", C["body"]>
   : C["accepts"] extends readonly string[]
@@ -59,7 +62,7 @@ interface AnyInput {
   readonly signal?: AbortSignal;
 }
 
-/** A typed client of one contract. Nothing is retried and nothing is cached; answers are taken as the contract declares them. */
+/** A typed client of one contract. It does not retry, does not cache, and trusts the declared types of answers. */
 export function createClient<C extends Contract>(contract: C, options: ClientOptions): Client<C> {
   const send = createFetch({ fetch: fetchOf(options), Headers, AbortController }).raw;
   const call = async (route: RouteContract, input: AnyInput): Promise<unknown> => {
@@ -103,7 +106,7 @@ function fetchOf(options: ClientOptions): typeof fetch {
   if (!own) return (input, init) => globalThis.fetch(input, init);
   return async (input, init) => {
     const request = new Request(input, init);
-    // A function in process need not look at the signal; a caller that gave up is told so all the same.
+    // An in-process function may ignore the signal. The call rejects after an abort in any case.
     request.signal.throwIfAborted();
     const response = await own(request);
     request.signal.throwIfAborted();
@@ -111,7 +114,7 @@ function fetchOf(options: ClientOptions): typeof fetch {
   };
 }
 
-/** Throws a TypeError for a value that would be another path: URLs take `..` for the parent, however it is escaped. */
+/** Throws a TypeError for a value that would change the path: URLs resolve `..` to the parent, also in escaped form. */
 function pathOf(template: string, params: Readonly<Record<string, unknown>>): string {
   return template.replaceAll(/:(\w+)/g, (_match, name: string) => {
     const value = String(params[name] ?? "");

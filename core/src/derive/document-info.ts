@@ -1,4 +1,4 @@
-/** What a document says of itself, in OpenAPI and AsyncAPI alike. */
+/** The description of a document itself, in OpenAPI and AsyncAPI alike. */
 export interface DocumentInfo {
   readonly title: string;
   readonly version: string;

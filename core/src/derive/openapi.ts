@@ -7,17 +7,19 @@ import { type Security, type SecurityScheme, securitySchemesOf } from "./securit
 export type { DocumentInfo } from "./document-info.ts";
 export type { Security, SecurityScheme } from "./security-schemes.ts";
 
+/** Options of an OpenAPI document. */
 export interface OpenAPIOptions {
   /** Only the routes of this surface; default all. */
   readonly surface?: string;
   /** How the credential behind each `auth` name is presented. */
   readonly security?: Security;
-  /** Where the surface stands. */
+  /** Addresses of the surface. */
   readonly servers?: readonly { readonly url: string; readonly description?: string }[];
-  /** What each area is, by plugin name. */
+  /** Summary of each area, by plugin name. */
   readonly summaries?: Readonly<Record<string, string | undefined>>;
 }
 
+/** An OpenAPI document, limited to the parts that Portico writes. */
 export interface OpenAPIDocument {
   readonly openapi: "3.1.1";
   readonly info: DocumentInfo;
@@ -31,8 +33,8 @@ export interface OpenAPIDocument {
 }
 
 /**
- * The OpenAPI 3.1 document of some contracts, by plugin name: a projection, with no fact of its own. Throws a sentence when one method
- * and path stand on two surfaces, since a document has only one place for them: make one document per surface then.
+ * The OpenAPI 3.1 document of some contracts, by plugin name. Everything in it is derived from contracts. Throws a sentence if
+ * one method and path exist on two surfaces, because a document can hold only one of them: make one document per surface then.
  */
 export function toOpenAPI(
   info: DocumentInfo,
@@ -56,7 +58,9 @@ export function toOpenAPI(
       const operations = paths[path] ?? {};
       paths[path] = operations;
       if (operations[method]) {
-        throw new Error(`${route.method} ${route.path} stands on several surfaces: name one, there is one document per surface`);
+        throw new Error(
+          `${route.method} ${route.path} exists on several surfaces: choose one, because a document describes one surface`,
+        );
       }
       operations[method] = operationOf({
         area,

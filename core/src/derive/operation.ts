@@ -54,7 +54,7 @@ export function operationOf({ area, key, route, schemas, security }: OperationSo
   };
 }
 
-/** Every name in the path is a parameter, also where the route declares no schema for it. */
+/** Every name in the path is a parameter, also if the route declares no schema for it. */
 function pathParameters(operationId: string, route: RouteContract, schemas: SchemaBook): Parameter[] {
   const declared = route.params ? schemas.of(`${operationId}.params`, route.params).properties : undefined;
   return [...route.path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
@@ -85,7 +85,7 @@ function requestBodyOf(operationId: string, route: RouteContract, schemas: Schem
   };
 }
 
-/** Viewers show no events, but what is said of an answer. */
+/** Document viewers show no events, so the description of the answer lists them. */
 function successOf({ success }: RouteContract): string {
   return success.kind === "events" ? `Server-sent events: ${Object.keys(success.events).join(", ")}` : "Success";
 }
@@ -108,7 +108,7 @@ function successContent(operationId: string, route: RouteContract, schemas: Sche
   }
 }
 
-/** What can go wrong, by status, each error as the route's own envelope shows it. */
+/** All error answers by status. Each error has the form of the route's own envelope. */
 function errorResponses(route: RouteContract): Operation["responses"] {
   const byStatus = Map.groupBy([...Object.values(route.errors ?? {}), ...ownFaults(route)], (error) => error.status);
   return Object.fromEntries(
@@ -121,7 +121,7 @@ function errorResponses(route: RouteContract): Operation["responses"] {
   );
 }
 
-/** The faults that the grammar can find in this route's requests. */
+/** The faults that the grammar can find in requests for this route. */
 function ownFaults(route: RouteContract): ErrorMaker[] {
   const isStreamed = route.bodyAs === "stream";
   const hasBody = route.body !== undefined || route.accepts !== undefined || isStreamed;

@@ -3,9 +3,9 @@ import type { EventOf, Events, RouteContract } from "../route.ts";
 import { failureOf } from "./call-failed.ts";
 
 /**
- * The declared events of a stream, one by one as they are asked for; leaving the loop ends the connection. Events that the contract does
- * not declare are passed over, so that a service can learn new ones. Throws CallFailed on the event `error` that a broken source sends
- * last, and what the connection throws when it is cut.
+ * The declared events of a stream, read one by one. Leaving the loop ends the connection. Undeclared events are ignored, so that
+ * a service can add new ones. Throws CallFailed on the final event `error` of a broken source, and the connection's error when it
+ * is cut.
  */
 export async function* readEvents<E extends Events>(
   route: RouteContract,
@@ -13,7 +13,7 @@ export async function* readEvents<E extends Events>(
   events: E,
 ): AsyncGenerator<EventOf<E>, void> {
   if (!response.body) return;
-  // The stream types of the platform and of the library differ in nothing that matters here.
+  // The stream types of the platform and of the library differ only in details that are unused here.
   const text = response.body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>);
   const reader = text.pipeThrough(new EventSourceParserStream()).getReader();
   try {

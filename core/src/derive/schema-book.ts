@@ -1,22 +1,23 @@
 import { toJsonSchema } from "@valibot/to-json-schema";
 import type { Schema } from "../route.ts";
 
+/** A JSON Schema of an object or a value. */
 export type JsonSchema = { readonly [keyword: string]: unknown } & {
   readonly properties?: Readonly<Record<string, unknown>>;
   readonly required?: readonly string[];
 };
 
-/** JSON schemas of one document. What a schema refers to within itself moves to where the document keeps what is shared. */
+/** JSON schemas of one document. Local definitions of a schema move to the document's shared definitions. */
 export class SchemaBook {
   readonly shared: Record<string, unknown> = {};
   readonly #home: string;
 
-  /** `home` is where the document keeps what is shared, as `$ref` names it. */
+  /** `home` is the location of shared definitions in the document, as `$ref` names it. */
   constructor(home = "#/components/schemas/") {
     this.#home = home;
   }
 
-  /** The schema of what goes over the wire, before any transformation. What JSON Schema cannot say is left out. */
+  /** The schema of the value on the wire, before any transformation. Rules that JSON Schema cannot express are left out. */
   of(name: string, schema: Schema): JsonSchema {
     const { $schema: _dialect, $defs = {}, ...rest } = toJsonSchema(schema, { errorMode: "ignore", typeMode: "input" });
     for (const [key, definition] of Object.entries($defs)) this.shared[`${name}.${key}`] = moved(definition, this.#home + name);
@@ -24,7 +25,7 @@ export class SchemaBook {
   }
 }
 
-/** `#/$defs/…` means the root of the document, which is no longer the schema itself. */
+/** `#/$defs/…` refers to the root of the document, which is no longer the schema itself. */
 function moved(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return value.map((each) => moved(each, name));
   if (typeof value !== "object" || value === null) return value;

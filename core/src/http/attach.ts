@@ -3,17 +3,18 @@ import type { Duplex } from "node:stream";
 import type { NodeListener, Surface } from "../surface.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 
+/** A surface that answers on a server of the host. */
 export interface Attachment {
   /**
-   * What the surface answers beside its routes and is not over: upgraded connections, and requests that are held until there is something to
-   * tell. `server.close()` waits for them, and `server.closeAllConnections()` does not know the former.
+   * Open answers outside of the routes: upgraded connections, and long-held requests. `server.close()` waits for them, and
+   * `server.closeAllConnections()` does not close upgraded connections.
    */
   readonly open: ReadonlySet<Duplex | ServerResponse>;
-  /** Take nothing further for this surface. What is open stays. */
+  /** Accept nothing further for this surface. Open connections stay open. */
   detach(): void;
   /**
-   * For a server that is about to stop: take nothing further for this surface, cut what is open, and end the surface's event streams. The requests
-   * that are left end by themselves, so that `server.close()` comes to an end, and the app may be closed after it.
+   * For a server that is about to stop. Accepts nothing further for this surface, cuts the connections in `open`, and ends the
+   * surface's event streams. Remaining requests end by themselves, so that `server.close()` completes. Close the app after that.
    */
   close(): void;
 }
@@ -21,12 +22,14 @@ export interface Attachment {
 type Attachable = Pick<Surface, "node" | "upgrade" | "isHeldOpen" | "endEventStreams">;
 
 /**
- * Hand to a surface what it answers on Node itself, as realtime channels do: the server's WebSocket upgrades and requests on those paths. They
- * go there before the host's own listener, so that this works whatever framework it belongs to, also where that gives handlers web requests
- * alone; call it when the host has its listener. All other requests stay with the host, which has the surface's routes mounted.
- * Any number of surfaces may share one server. `under` is where the host mounted the surface, for example `/agent`, and is taken off the path.
- * Requests that ask for another protocol, or for a path that nothing serves, stay ordinary requests where Node can decide on that (24.9 and
- * later), and are refused before. Upgrades that belong to nobody here are left to the host's own listeners.
+ * Hand to a surface the requests that it answers on Node itself, as realtime channels do: the server's WebSocket upgrades and the
+ * requests on those paths. They bypass the host's own listener. This works with every framework, also if its handlers get only
+ * web requests. Call it after the host has added its listener. All other requests stay with the host, which has the surface's
+ * routes mounted.
+ * Any number of surfaces may share one server. `under` is the path where the host mounted the surface, for example `/agent`, and
+ * is removed from the path.
+ * A request to upgrade to another protocol, or on a path that is not served, stays an ordinary request if Node lets the server
+ * decide (24.9 and later). Earlier versions of Node refuse it. Upgrades for other paths are left to the host's own listeners.
  */
 export function attach(server: Server, surface: Attachable, { under = "" }: { readonly under?: string } = {}): Attachment {
   const known = takeovers.get(server) ?? new Takeover(server);
@@ -51,12 +54,15 @@ interface Attached {
   readonly open: Set<Duplex | ServerResponse>;
 }
 
-/** Node's own decision whether a request is an upgrade; its types follow later versions only. */
+/** Node's callback that decides whether a request is an upgrade. The types declare it in later versions only. */
 interface Deciding {
   shouldUpgradeCallback?: (request: IncomingMessage) => boolean;
 }
 
-/** Two listeners that both answer would break each other's connections, so that a server gets one for all of its surfaces. */
+/**
+ * Two listeners that both answer would break each other's connections. A server therefore gets one listener for all of its
+ * surfaces.
+ */
 const takeovers = new WeakMap<Server, Takeover>();
 
 class Takeover {
@@ -130,7 +136,7 @@ class Takeover {
       return;
     }
     const { surface, open } = found.attached;
-    // Node takes its own listeners off: without one, a caller that resets the connection would end the process.
+    // Node removes its own listeners. Without a listener, a caller that resets the connection would end the process.
     socket.on("error", () => {});
     open.add(socket);
     socket.once("close", () => open.delete(socket));
@@ -150,13 +156,13 @@ class Takeover {
     return undefined;
   }
 
-  /** Whether the host listens for upgrades, too. */
+  /** Whether the host also listens for upgrades. */
   #isShared(): boolean {
     return this.#server.listenerCount("upgrade") > 1;
   }
 }
 
-/** Whose a request is, and the surface's own path and query. */
+/** The surface of a request, and the path and query within the surface. */
 interface Found {
   readonly attached: Attached;
   readonly url: string;

@@ -11,36 +11,36 @@ export class BodyCut extends Error {
   override readonly name = "BodyCut";
 }
 
-/** Nothing more of the body arrived for too long, or not all of it within its time. */
+/** No further bytes of the body arrived for too long, or the whole body took too long. */
 export class BodySilent extends Error {
   override readonly name = "BodySilent";
 }
 
-/** Somebody read the body before: a host's body parser stands in front of the surface. */
+/** The body was already read: the host has a body parser in front of the surface. */
 export class BodyAlreadyRead extends Error {
   override readonly name = "BodyAlreadyRead";
 }
 
-/** Silence after which an upload counts as dead. Slow uploads are welcome; silent ones are not. */
+/** Idle timeout of an upload. Slow uploads are allowed. */
 export const BODY_SILENCE_MS = 60_000;
-/** In this time a body has to be there that is held in memory until then: whoever drips it for longer keeps the memory for nothing. */
+/** Time limit for a body that is held in memory. A caller that sends it more slowly would occupy the memory. */
 export const BODY_WHOLE_MS = 300_000;
 
 export interface BodyLimits {
-  /** Bytes; one more is refused with BodyTooLarge, also where no length was declared. */
+  /** Bytes. One more byte is refused with BodyTooLarge, also if no length was declared. */
   readonly limit: number;
-  /** Bytes that the head declares: a body that has arrived whole by now is then taken at once, as most are. */
+  /** Bytes that the head declares. A body that has arrived completely is then taken at once, as most are. */
   readonly declared?: number | undefined;
   readonly clock?: Clock | undefined;
   readonly silenceMs?: number;
-  /** Milliseconds for all of it; default: as long as it takes. */
+  /** Milliseconds for the whole body. Default: no limit. */
   readonly wholeMs?: number;
 }
 
 /**
- * Hand each chunk of a body to `take` as it arrives and resolve when all was taken. A promise that `take` returns holds the stream back
- * until it settles. Rejects with BodyTooLarge, BodyCut, BodySilent, BodyAlreadyRead, or what `take` threw; the stream is then left paused, not destroyed,
- * so that an answer can still be sent.
+ * Pass each chunk of a body to `take` as it arrives, and resolve when all chunks were taken. If `take` returns a promise, the
+ * stream is paused until it settles. Rejects with BodyTooLarge, BodyCut, BodySilent, BodyAlreadyRead, or the error of `take`. The
+ * stream is then paused, not destroyed, so that an answer can still be sent.
  */
 export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
   if (hasArrived(body, limits)) return takeWhole(body, take);
@@ -86,7 +86,7 @@ export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buff
     };
     const watch = () => {
       silence = limits.clock?.after(limits.silenceMs ?? BODY_SILENCE_MS, () => {
-        // While `take` holds the stream back the silence is ours, not the caller's.
+        // While `take` pauses the stream, the silence is not the caller's.
         if (taking) watch();
         else settle(new BodySilent("The body stopped arriving"));
       });
@@ -108,7 +108,7 @@ export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buff
   });
 }
 
-/** A whole body in memory, for bodies whose limit is small; it has five minutes. Rejects as `eachChunk` does. */
+/** A whole body in memory, for bodies with a small limit. It must arrive within five minutes. Rejects as `eachChunk` does. */
 export async function readBody(body: Readable, limits: BodyLimits): Promise<Buffer> {
   const chunks: Buffer[] = [];
   await eachChunk(body, { wholeMs: BODY_WHOLE_MS, ...limits }, (chunk) => void chunks.push(chunk));

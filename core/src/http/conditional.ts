@@ -1,18 +1,20 @@
 import type { RequestHead } from "../route.ts";
 
-/** By what a caller can tell whether it has the same thing. */
+/** The validators of a resource, for conditional requests. */
 export interface Validators {
-  /** With its quotes, and `W/` before them where it is a weak one. */
+  /** With quotes, and with `W/` before them if the tag is weak. */
   readonly etag?: string | undefined;
-  /** Milliseconds since 1970; HTTP knows whole seconds, and so does the comparison. */
+  /** Milliseconds since 1970. Compared in whole seconds, as in HTTP. */
   readonly lastModified?: number | undefined;
 }
 
+/** The outcome of a request's conditions: answer it, 304, or 412. */
 export type ConditionOutcome = "proceed" | "not_modified" | "precondition_failed";
 
 /**
- * What the conditions of a request come to for something that exists, in the order of RFC 9110, 13.2.2: `If-Match` or `If-Unmodified-Since`, then
- * `If-None-Match` or `If-Modified-Since`. `not_modified` (304) is for GET and HEAD alone. A date that is none is as if it were not there.
+ * Evaluates the conditions of a request for an existing resource, in the order of RFC 9110, 13.2.2: `If-Match` or
+ * `If-Unmodified-Since`, then `If-None-Match` or `If-Modified-Since`. `not_modified` (304) is only for GET and HEAD. An invalid
+ * date is ignored.
  */
 export function checkConditions(head: Pick<RequestHead, "method" | "header">, validators: Validators): ConditionOutcome {
   const { etag } = validators;
@@ -32,8 +34,8 @@ export function checkConditions(head: Pick<RequestHead, "method" | "header">, va
 }
 
 /**
- * Whether `If-Range` lets a `Range` stand (RFC 9110, 13.1.5): it does where there is none, or where it names exactly what there is, by a strong
- * tag or by the date. Otherwise the whole is to be sent.
+ * Whether `If-Range` allows a `Range` (RFC 9110, 13.1.5): it does if it is absent, or if it names exactly the current resource,
+ * by a strong tag or by the date. Otherwise the whole resource must be sent.
  */
 export function allowsRange(head: Pick<RequestHead, "header">, { etag, lastModified }: Validators): boolean {
   const ifRange = head.header("if-range")?.trim();
@@ -43,7 +45,7 @@ export function allowsRange(head: Pick<RequestHead, "header">, { etag, lastModif
   return date !== undefined && lastModified !== undefined && date === wholeSeconds(lastModified);
 }
 
-/** A date as `Last-Modified` and its like have it; milliseconds since 1970. */
+/** Parses a date of `Last-Modified` and similar headers, as milliseconds since 1970. */
 export function httpDate(at: number): string {
   return new Date(at).toUTCString();
 }
@@ -51,14 +53,14 @@ export function httpDate(at: number): string {
 const TAG = String.raw`(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"`;
 const ONE_TAG = new RegExp(`^${TAG}$`);
 const TAG_LIST = new RegExp(`^[ \\t,]*${TAG}(?:[ \\t]*,[ \\t,]*${TAG})*[ \\t,]*$`);
-/** The one way to write a date, and the two that were ways before (RFC 9110, 5.6.7). */
+/** The current date format, and the two obsolete ones (RFC 9110, 5.6.7). */
 const DATES = [
   /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/,
   /^[A-Z][a-z]{5,8}, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/,
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
 ];
 
-/** Whether a list of tags has the one that there is; `*` is any, also none. */
+/** Whether a list of tags contains the current tag. `*` matches always, also a resource without a tag. */
 function listsTag(list: string, etag: string | undefined, isMatch: (one: string, other: string) => boolean): boolean {
   if (list.trim() === "*") return true;
   if (etag === undefined || !TAG_LIST.test(list)) return false;
@@ -73,7 +75,7 @@ function isWeakMatch(one: string, other: string): boolean {
   return one.replace(/^W\//, "") === other.replace(/^W\//, "");
 }
 
-/** Undefined where one of the two dates is not known. */
+/** Undefined if one of the two dates is unknown. */
 function isModifiedSince(header: string | undefined, { lastModified }: Validators): boolean | undefined {
   const date = header === undefined ? undefined : parseDate(header.trim());
   return date === undefined || lastModified === undefined ? undefined : wholeSeconds(lastModified) > date;

@@ -9,7 +9,7 @@ import { limitBody, type StreamedBody } from "./streamed-body.ts";
 
 /** A body as it arrives, on any host. */
 export interface ArrivingBody {
-  /** Undefined where there is none. */
+  /** Undefined without a body. */
   readonly body: Readable | undefined;
   readonly contentType: string | undefined;
   /** Bytes that the head declares. */
@@ -17,22 +17,23 @@ export interface ArrivingBody {
 }
 
 /**
- * Reads the body that a route declares, as its handler wants it: parsed, or as text. Throws the area's own faults, and what the stream
- * fails with.
+ * Reads the body that a route declares in the form that its handler wants: parsed, or as text. Throws the area's own faults, and
+ * the errors of the stream.
  */
 export async function readDeclaredBody(contract: RouteContract, arriving: ArrivingBody, clock: Clock): Promise<unknown> {
   const { body, faults } = contract;
   if (!body) return undefined;
   const text = toText(await readBytes(contract, arriving, clock));
-  // Only now is it known whether a body came: fetch hosts declare neither a length nor an encoding.
+  // Only now is it known whether there is a body: fetch hosts declare neither a length nor an encoding.
   if (text !== "" && !hasMediaType(arriving.contentType, accepted(contract))) throw fault(faults, "unsupported_media_type");
   if (contract.bodyAs === "text") return text;
   return text === "" ? parse(body, undefined, faults) : parseJsonBody({ body, faults }, text);
 }
 
 /**
- * Lends the body of a route with `bodyAs: "stream"` to its handler. It breaks when the handler is done, which leaves a Node request
- * readable: whoever answers sees to the rest of it. Rejects with what the handler throws; errors of the body in the area's words.
+ * Lends the body of a route with `bodyAs: "stream"` to its handler. The stream breaks when the handler is done. A Node request
+ * stays readable after that: the caller of this function handles the rest. Rejects with the errors of the handler; errors of the
+ * body have the area's texts.
  */
 export async function lendBody(
   contract: RouteContract,
@@ -58,7 +59,7 @@ async function readBytes(contract: RouteContract, { body, declared }: ArrivingBo
   }
 }
 
-/** Undefined for what is no UTF-8. */
+/** Undefined for invalid UTF-8. */
 function toText(bytes: Buffer | undefined): string | undefined {
   try {
     return utf8.decode(bytes);

@@ -1,24 +1,24 @@
-/** What a request says about where it comes from: its `Origin` and `Host` headers. */
+/** The facts about a request's origin: its `Origin` and `Host` headers. */
 export interface OriginFacts {
   readonly origin: string | undefined;
   readonly host: string | undefined;
 }
 
 /**
- * Whether a request may be answered (open points 4): it names no origin, as everything but browsers does; or the service's own, which is
- * the one with the host that it was sent to; or one of `allowed`, such as `https://desk.example`. The scheme of the own origin is not compared, since a
- * proxy in front may have taken TLS off.
+ * Whether a request may be answered (open points 4). It may if it has no `Origin` (only browsers send one), if its origin is the
+ * service's own, or if its origin is in `allowed`, such as `https://desk.example`. The service's own origin has the host that the
+ * request was sent to. Its scheme is not compared, because a proxy in front may have terminated TLS.
  */
 export function isOriginAllowed({ origin, host }: OriginFacts, allowed: readonly string[] = []): boolean {
   if (origin === undefined) return true;
   if (allowed.some((each) => each === origin || canonical(each) === origin)) return true;
-  // Browsers send the canonical form only; anything else was not sent by one, or by several at once.
+  // Browsers send only the canonical form. Any other form does not come from a single browser.
   if (canonical(origin) !== origin || host === undefined) return false;
   const { protocol } = new URL(origin);
   return canonical(`${protocol}//${host}`) === origin;
 }
 
-/** Undefined for what is no address of the web: those origins are compared letter by letter. */
+/** Undefined for an origin that is not a web address. Such origins are compared as text. */
 function canonical(origin: string): string | undefined {
   const url = URL.parse(origin);
   return url && (url.protocol === "http:" || url.protocol === "https:") ? url.origin : undefined;

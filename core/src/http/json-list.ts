@@ -2,7 +2,9 @@ import { JsonPieces } from "./json-pieces.ts";
 
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** `{"name":[…]}`, page by page, for a `json` route: nothing of a long list is held, and a short one goes out in one piece. */
+/**
+ * `{"name":[…]}`, page by page, for a `json` route. A long list is never held in memory, and a short one is sent in one piece.
+ */
 export function jsonList(name: string, pages: AsyncIterable<readonly unknown[]>): JsonPieces {
   return new JsonPieces(
     (async function* () {

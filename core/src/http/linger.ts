@@ -2,12 +2,12 @@ import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { Clock } from "../ports/clock.ts";
 
-/** How long an upload that was already refused may go on. */
+/** How long a refused upload may continue. */
 const LINGER_MS = 2_000;
 
 /**
- * The rest of a refused upload is read and thrown away, so that its caller reads the refusal instead of a reset connection; a caller
- * that goes on for longer is cut off. `connection: close` would not do: Node then resets at once whatever is still arriving.
+ * Reads and discards the rest of a refused upload, so that its caller can read the refusal instead of a connection reset. A
+ * caller that sends for longer is cut off. `connection: close` would not help: Node then resets the upload at once.
  */
 export function linger(request: IncomingMessage, clock: Clock): void {
   const timer = clock.after(LINGER_MS, () => request.socket.destroy());
@@ -17,9 +17,9 @@ export function linger(request: IncomingMessage, clock: Clock): void {
 }
 
 /**
- * On fetch hosts the source of a body that nobody reads on is told so after the same time. Not at once: what Node makes of a `FormData` or a `Blob`
- * has no patience with that, and goes on to put its bytes where they cannot go any more, which is an unhandled rejection. After that time it has
- * put all of them.
+ * On fetch hosts, cancels the source of an unread body after the same time. It does not cancel at once: Node's stream of a
+ * `FormData` or a `Blob` throws an unhandled rejection if it is cancelled early. After this time, that stream has passed on all
+ * its bytes.
  */
 export function abandon(body: Readable, clock: Clock): void {
   if (body.destroyed) return;

@@ -1,4 +1,4 @@
-/** Whether a Content-Type header names one of the accepted media types; parameters such as `charset` do not matter. */
+/** Whether a Content-Type header names one of the accepted media types. Parameters such as `charset` are ignored. */
 export function hasMediaType(contentType: string | undefined, accepted: readonly string[]): boolean {
   if (contentType === undefined) return false;
   const end = contentType.indexOf(";");

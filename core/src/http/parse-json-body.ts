@@ -1,17 +1,28 @@
 import type { InferOutput } from "valibot";
 import type { Faults } from "../error.ts";
+import { hasMoreLevels } from "../json-levels.ts";
 import type { Schema } from "../route.ts";
 import { fault, parse } from "./pipeline.ts";
 
+/** Maximum nesting of lists and objects in a body. Later code may recurse, and may add levels of its own. */
+const BODY_LEVELS = 512;
+
 /**
- * The text of a body as its contract's `body` has it: what is done with every body, for handlers that take theirs as text first. Throws the
- * contract's own `invalid_json` for what is no JSON, such as `""` and undefined, and its `invalid_request` for what does not fit.
+ * Parses the text of a body with the contract's `body` schema, as is done with every body. For handlers that take their body as
+ * text first. Throws the contract's own `invalid_json` for invalid JSON, such as `""` and undefined. Throws its `invalid_request`
+ * for a value that does not fit, or nests deeper than 512 levels.
  */
 export function parseJsonBody<S extends Schema>(
   contract: { readonly body: S; readonly faults?: Faults | undefined },
   text: string | undefined,
 ): InferOutput<S> {
-  return parse(contract.body, parseJson(text, contract.faults), contract.faults) as InferOutput<S>;
+  const value = parseJson(text, contract.faults);
+  // Each level needs at least two characters: most bodies are too short to be too deep.
+  if (text!.length > 2 * BODY_LEVELS && hasMoreLevels(value, BODY_LEVELS)) {
+    const issues = [`body: expected at most ${BODY_LEVELS} levels of lists and objects`];
+    throw fault(contract.faults, "invalid_request", { details: { issues } });
+  }
+  return parse(contract.body, value, contract.faults) as InferOutput<S>;
 }
 
 function parseJson(text: string | undefined, own: Faults | undefined): unknown {
@@ -19,7 +30,7 @@ function parseJson(text: string | undefined, own: Faults | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's message quotes the text, which may hold secrets: it is neither shown nor kept as the cause.
+    // The parser's message quotes the text, which may hold secrets. It is neither shown nor kept as the cause.
     throw fault(own, "invalid_json");
   }
 }

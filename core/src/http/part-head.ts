@@ -1,22 +1,22 @@
 import { MIMEType } from "node:util";
 import { parse } from "content-disposition";
 
-/** What the head of one part of a form says. */
+/** The head of one part of a form. */
 export interface PartHead {
   readonly field: string;
-  /** As the caller wrote it; undefined where the part is a field and no file. */
+  /** As the caller wrote it; undefined if the part is a field and not a file. */
   readonly fileName: string | undefined;
-  /** Lowercase and without parameters. */
+  /** Lowercase, without parameters. */
   readonly mimeType: string;
 }
 
-/** Headers of one part; no client sends more than four. */
+/** Maximum number of headers of one part. No client sends more than four. */
 const HEADERS = 32;
 const UNENCODED: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
 
 /**
- * The head of a part in latin1, without the empty line at its end. Undefined for what is no part of a form (RFC 7578), and for a file that is
- * encoded: its bytes would not be the file's.
+ * Parses the head of a part in latin1, without the empty line at its end. Undefined for an invalid part of a form (RFC 7578), and
+ * for an encoded file, because its bytes would not be those of the file.
  */
 export function readPartHead(text: string): PartHead | undefined {
   const headers = readHeaders(text);
@@ -29,9 +29,9 @@ export function readPartHead(text: string): PartHead | undefined {
   return { field, fileName, mimeType: essenceOf(headers.get("content-type")?.[0]) };
 }
 
-/** By lowercase name; undefined where a line is no header or there are too many. */
+/** By lowercase name. Undefined if a line is not a header or there are too many. */
 function readHeaders(text: string): ReadonlyMap<string, readonly string[]> | undefined {
-  // A line that begins with white space goes on with the one before (RFC 5322, 2.2.3).
+  // A line that begins with white space continues the line before (RFC 5322, 2.2.3).
   const lines = text.replaceAll(/\r\n(?=[ \t])/g, "").split("\r\n");
   if (lines.length > HEADERS) return undefined;
   const headers = new Map<string, string[]>();
@@ -45,14 +45,15 @@ function readHeaders(text: string): ReadonlyMap<string, readonly string[]> | und
 }
 
 /**
- * Browsers write a quote in a name as `%22`, and other programs as RFC 7578 has it from MIME, as `\"`, with `\\` for a backslash. The parser knows
- * the first way alone, since browsers write a backslash as it is: in theirs none stands before a quote.
+ * Browsers write a quote in a name as `%22`. Other programs follow RFC 7578 and MIME: `\"`, with `\\` for a backslash. The parser
+ * knows only the browsers' way, because browsers do not escape a backslash. A name from a browser never has a backslash before a
+ * quote.
  */
 function withoutPairs(disposition: string): string {
   return disposition.replaceAll(/\\(["\\])/g, (_pair, escaped: string) => (escaped === '"' ? "%22" : escaped));
 }
 
-/** Forms are in UTF-8 today; what cannot be that is what it was before. */
+/** Current forms use UTF-8. Text that is not valid UTF-8 stays latin1. */
 function decode(latin1: string): string {
   try {
     return utf8.decode(Buffer.from(latin1, "latin1"));

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { findShortage, SHORTAGE_WORDS } from "../shortage.ts";
 import { type Envelope, type FaultCode, type Faults, faults, ServiceError } from "../error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
@@ -6,13 +7,11 @@ import type { RequestTrace, Telemetry } from "../ports/telemetry.ts";
 import type { Events, Guard, RequestHead, RouteContract, Schema } from "../route.ts";
 import { BodyCut, BodySilent, BodyTooLarge } from "./body.ts";
 import type { EventStreams } from "./event-streams.ts";
+import { NO_SNIFFING } from "./json-headers.ts";
 import { hasMediaType } from "./media-type.ts";
 
-/** Bytes of a JSON body where a route says nothing else. */
+/** Default limit of a JSON body in bytes. */
 const BODY_LIMIT = 1024 * 1024;
-/** What the log says of a caller who left before an answer; never sent. */
-export const CALLER_LEFT = 499;
-
 export interface SurfaceServices {
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -20,7 +19,7 @@ export interface SurfaceServices {
   readonly streams: EventStreams;
 }
 
-/** A contract's route with what its plugin made of it. */
+/** A contract's route with its plugin's handler. */
 export interface InstalledRoute {
   /** `plugin.contractKey`. */
   readonly key: string;
@@ -32,7 +31,7 @@ export interface InstalledRoute {
   readonly say: Readonly<Record<string, unknown>>;
 }
 
-/** All routes of one path. The one without any is where unmatched requests end. */
+/** All routes of one path. Without routes, it handles unmatched requests. */
 export interface PathRoutes {
   readonly path: string;
   readonly surface: string;
@@ -41,18 +40,12 @@ export interface PathRoutes {
   faults?: Faults | undefined;
 }
 
-/** The routes of a request's path, and what the path has for their parameters. */
-export interface MatchedPath {
-  readonly routes: PathRoutes;
-  readonly params: Readonly<Record<string, string>>;
-}
-
 export interface Admitted {
   readonly route: InstalledRoute;
   readonly who: unknown;
 }
 
-/** Everything that can be refused by looking at the head alone, in this order: credential, method, media type, declared size. */
+/** All refusals that need only the head, in this order: credential, method, media type, declared size. */
 export async function admit(routes: PathRoutes, head: RequestHead, signal: AbortSignal): Promise<Admitted> {
   const own = routeFor(routes, head.method);
   const asked = own ?? firstRoute(routes);
@@ -69,7 +62,7 @@ export async function admit(routes: PathRoutes, head: RequestHead, signal: Abort
   return { route: own, who };
 }
 
-/** HEAD is answered by the GET route, without the body (RFC 9110, 9.3.2). */
+/** The GET route answers HEAD, without the body (RFC 9110, 9.3.2). */
 export function routeFor(routes: PathRoutes, method: string): InstalledRoute | undefined {
   return routes.methods.get(method) ?? (method === "HEAD" ? routes.methods.get("GET") : undefined);
 }
@@ -91,7 +84,7 @@ export function accepted(contract: RouteContract): readonly string[] {
   return contract.accepts ?? ["application/json"];
 }
 
-/** Parse one part of the request with its declared schema; what does not fit is the area's `invalid_request`. */
+/** Parse one part of the request with its declared schema. An invalid value is the area's `invalid_request`. */
 export function parse(schema: Schema | undefined, value: unknown, own: Faults | undefined): unknown {
   if (!schema) return undefined;
   const result = v.safeParse(schema, value);
@@ -107,7 +100,7 @@ export function fault(
   return new ServiceError(own?.[code] ?? faults[code], options);
 }
 
-/** Errors of reading a body, in the area's words. Anything else comes back as it is. */
+/** Errors of reading a body, as the area's own errors. Any other error is returned unchanged. */
 export function bodyError(error: unknown, own: Faults | undefined): unknown {
   if (error instanceof BodyTooLarge) return fault(own, "body_too_large", { cause: error });
   if (error instanceof BodySilent) return fault(own, "request_timeout", { cause: error });
@@ -122,7 +115,7 @@ export interface Rendered {
   readonly body: string;
 }
 
-/** An error as its area shows it. Unknown errors are logged with the request's id and shown as `internal_error`. */
+/** An error in the form of its area. Unknown errors are logged with the request's ID and shown as `internal_error`. */
 export function render(
   thrown: unknown,
   routes: PathRoutes,
@@ -134,7 +127,7 @@ export function render(
   const contract = (route ?? routeFor(routes, head.method) ?? firstRoute(routes))?.contract;
   const own = contract?.faults ?? routes.faults;
   const isDeclared = ServiceError.is(thrown);
-  const error = isDeclared ? thrown : fault(own, "internal_error", { cause: thrown });
+  const error = isDeclared ? asShortage(thrown) : undeclared(thrown, own);
   const where = route?.key ?? routes.surface;
   if (!isDeclared || (error.status >= 500 && error.cause !== undefined)) {
     services.telemetry.log.error(`${where} failed: ${error.code}`, { request: id }, error.cause);
@@ -147,6 +140,7 @@ export function render(
     status: error.status,
     headers: {
       ...error.headers,
+      ...NO_SNIFFING,
       "content-type": "application/json; charset=utf-8",
       "content-length": String(Buffer.byteLength(body)),
       "x-portico-request-id": id,
@@ -155,7 +149,25 @@ export function render(
   };
 }
 
-/** A fault of the envelope itself must not leave the caller without an answer. */
+/**
+ * An error that no route declares. A shortage of the machine is not a defect of the code: the answer names the shortage, with the
+ * area's code if it has one.
+ */
+function undeclared(thrown: unknown, own: Faults | undefined): ServiceError {
+  const shortage = findShortage(thrown);
+  const code = shortage === undefined || (own?.internal_error && !own[shortage]) ? "internal_error" : shortage;
+  return asShortage(fault(own, code, { cause: thrown }));
+}
+
+/** A 500 that a shortage caused is temporary: 503, with the area's code and the name of the shortage. */
+function asShortage(error: ServiceError): ServiceError {
+  const shortage = error.status === 500 ? findShortage(error.cause) : undefined;
+  if (!shortage) return error;
+  const { code, details, headers, cause } = error;
+  return new ServiceError({ code, status: 503 }, { message: SHORTAGE_WORDS[shortage], details, headers, cause });
+}
+
+/** A failure of the envelope itself must not leave the caller without an answer. */
 function enveloped(error: ServiceError, envelope: Envelope, head: RequestHead, failed: (cause: unknown) => void): string {
   try {
     return JSON.stringify(envelope(error, head) ?? null);
@@ -188,7 +200,7 @@ export function sayings(events: Events): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.keys(events).map((event) => [event, (data: unknown) => ({ event, data })]));
 }
 
-/** The body of an error on a surface that no contract stands on. */
+/** The error body on a surface without a contract. */
 const plainEnvelope: Envelope = (error) => ({ error: error.code, message: error.message });
 
 function allowedMethods(routes: PathRoutes): string[] {
@@ -196,7 +208,7 @@ function allowedMethods(routes: PathRoutes): string[] {
   return methods.includes("GET") ? [...methods, "HEAD"] : methods;
 }
 
-/** A JSON body whose schema takes `undefined` may be left out, and then has no media type either. */
+/** A JSON body whose schema accepts `undefined` may be left out. It then has no media type either. */
 function isOptionalBodyAbsent(contract: RouteContract, head: RequestHead): boolean {
   const isAbsent = head.header("transfer-encoding") === undefined && Number(head.header("content-length") ?? 0) === 0;
   return isAbsent && contract.body !== undefined && v.is(contract.body, undefined);
@@ -204,6 +216,6 @@ function isOptionalBodyAbsent(contract: RouteContract, head: RequestHead): boole
 
 function describeIssue(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue);
-  // `received` quotes what the caller sent; only expectations go back.
+  // `received` quotes the caller's input. Only the expected value is sent back.
   return `${path ?? "(body)"}: expected ${issue.expected ?? "another value"}`;
 }

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-/** Resolves when a stream takes more again after a `write` that returned false, or never will because its reader left. */
+/** Resolves when a stream accepts more data after a `write` that returned false, or when its reader has left. */
 export function roomIn(stream: Writable): Promise<void> {
   if (stream.destroyed) return Promise.resolve();
   return new Promise((resolve) => {

@@ -2,10 +2,10 @@ import type { Readable, Writable } from "node:stream";
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Exchange, RequestHead } from "../route.ts";
 
-/** A reader that has taken nothing for so long is not there any more; slow ones are welcome. */
+/** A reader that takes no data for this long counts as gone. Slow readers are allowed. */
 const READER_SILENCE_MS = 60_000;
 
-/** What `sendStream` needs: a handler's input, and the time. */
+/** The needs of `sendStream`: a handler's input, and the clock. */
 export interface SendingInput {
   readonly clock: Clock;
   readonly exchange: Exchange;
@@ -13,43 +13,47 @@ export interface SendingInput {
   readonly signal: AbortSignal;
 }
 
+/** An answer whose body is a stream. */
 export interface StreamAnswer {
   readonly status: number;
-  /** With `content-length` where it is known: nobody counts here. */
+  /**
+   * With `content-length` if it is known: bytes are not counted here. Read when the head is sent, so a getter can compute how
+   * long something stays valid.
+   */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Not called for HEAD. Called before the head is sent, so that what it throws is an ordinary error answer. */
+  /** Not called for HEAD. Called before the head is sent, so that its errors are ordinary error answers. */
   open(): Readable | Promise<Readable>;
 }
 
 /**
- * Answer an exchange with the bytes of a stream, in the reader's pace. Resolves when all of it is sent, or the reader has left: the source is
- * destroyed then. A reader to whom nothing more can be sent for a minute counts as one that has left, and is cut. Rejects with what `open`
- * throws, and with what the source breaks with, which cuts the answer.
+ * Answer an exchange with the bytes of a stream, at the reader's pace. Resolves when everything is sent. Also resolves when the
+ * reader has left: the source is then destroyed. A reader that takes no data for a minute counts as gone, and is cut. Rejects
+ * with the errors of `open`, and with the errors of the source, which cut the answer.
  */
 export async function sendStream({ exchange, head, signal, clock }: SendingInput, answer: StreamAnswer): Promise<void> {
-  const { status, headers } = answer;
-  if (head.method === "HEAD") return void exchange.respond(status, headers).end();
+  const { status } = answer;
+  if (head.method === "HEAD") return void exchange.respond(status, answer.headers).end();
   const source = await answer.open();
-  // Whatever happens, somebody has to listen.
+  // An error event without a listener would be an uncaught exception.
   source.on("error", ignore);
   try {
     signal.throwIfAborted();
     if (source.destroyed) throw source.errored ?? new Error("The source of the answer was closed before it was read");
-    await pump(source, exchange.respond(status, headers), clock);
+    await pump(source, exchange.respond(status, answer.headers), clock);
   } finally {
     source.destroy();
   }
 }
 
 /**
- * Not `pipeline`: it destroys what it writes to, and then nobody can tell a source that broke from a reader who left. Not `pipe`: nobody can
- * tell then since when it waits for the reader.
+ * Not `pipeline`: it destroys its target, so a failed source and a reader who left look the same. Not `pipe`: it hides since when
+ * it waits for the reader.
  */
 function pump(source: Readable, answer: Writable, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     let timer: Timer | undefined;
     let isReaders = false;
-    // While all waits for the source, its reader's silence is no fault of the reader's.
+    // The reader is not silent while the answer waits for the source.
     const waitForReader = () => {
       isReaders = true;
       if (timer) return timer.refresh();

@@ -3,8 +3,8 @@ import type { Clock, Timer } from "../ports/clock.ts";
 import { BODY_SILENCE_MS, BodyAlreadyRead, BodyCut, BodySilent, BodyTooLarge } from "./body.ts";
 
 /**
- * A body that its handler reads while it arrives, with back pressure. It is open until the handler is done, also where the handler returns
- * something that goes on, such as events.
+ * A body that its handler reads while it arrives, with backpressure. It is open until the handler is done, also if the handler
+ * returns something that continues, such as events.
  */
 export interface StreamedBody {
   readonly headers: {
@@ -12,23 +12,24 @@ export interface StreamedBody {
     readonly contentType: string;
   };
   /**
-   * The bytes as they came. Breaks with BodyTooLarge beyond the route's limit, BodyCut when the caller leaves, and BodySilent when nothing
-   * more arrives for a minute; a handler that rejects with one of these is answered for as with any other body.
+   * The bytes as they arrive. Breaks with BodyTooLarge beyond the route's limit, BodyCut when the caller leaves, and BodySilent
+   * when no more bytes arrive for a minute. If the handler rejects with one of these, the answer is the same as for any other
+   * body.
    */
   readonly stream: Readable;
 }
 
 export interface StreamedBodyLimits {
-  /** Bytes; one more breaks the stream, whatever length was declared. */
+  /** Bytes. One more byte breaks the stream, also if another length was declared. */
   readonly limit: number;
   readonly clock: Clock;
-  /** Aborts when the caller leaves, for sources that do not tell. */
+  /** Aborts when the caller leaves, for sources that do not report it. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The stream of a StreamedBody over what a host gives. Destroying it leaves the source paused and whole, so that an answer can still be sent.
- * It may break without anybody listening.
+ * The stream of a StreamedBody over a host's source. Destroying it leaves the source paused and intact, so that an answer can
+ * still be sent. It may break without a listener.
  */
 export function limitBody(source: Readable, limits: StreamedBodyLimits): Readable {
   return new LimitedBody(source, limits);
@@ -38,7 +39,7 @@ class LimitedBody extends Readable {
   readonly #source: Readable;
   readonly #limits: StreamedBodyLimits;
   #size = 0;
-  /** While our reader holds the source back, its silence is ours. */
+  /** While our reader pauses the source, the silence is not the caller's. */
   #isHeldBack = true;
   #hasBegun = false;
   #silence: Timer | undefined;
@@ -85,7 +86,7 @@ class LimitedBody extends Readable {
 
   readonly #onEnd = () => {
     this.#silence?.cancel();
-    // An ended source closes, too, and that is no cut.
+    // A source that has ended also closes. That is not a cut.
     this.#limits.signal.removeEventListener("abort", this.#onClose);
     this.#source.off("close", this.#onClose);
     this.push(null);

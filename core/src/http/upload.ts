@@ -3,28 +3,29 @@ import { MIMEType } from "node:util";
 import { readPartHead } from "./part-head.ts";
 import type { StreamedBody } from "./streamed-body.ts";
 
-/** One file on its way in. */
+/** One file that is being received. */
 export interface Upload {
-  /** As the caller wrote it, decoded: it may be empty or have a path, NUL and control characters in it. */
+  /** As the caller wrote it, decoded. It may be empty, and may contain a path, NUL and control characters. */
   readonly name: string;
-  /** What the caller says of the file: lowercase, without parameters; `application/octet-stream` where it says nothing. */
+  /** The media type that the caller declares: lowercase, without parameters. Default: `application/octet-stream`. */
   readonly mimeType: string;
   /**
-   * The bytes of the file, with back pressure up to the caller. It ends only if the whole body was as it should be; otherwise it breaks, so that
-   * whoever stores it keeps nothing.
+   * The bytes of the file, with backpressure up to the caller. It ends only if the whole body is valid. Otherwise it breaks, so
+   * that its consumer stores nothing.
    */
   readonly stream: Readable;
 }
 
+/** Options of `openUpload`. */
 export interface UploadOptions {
-  /** Name of the form's one field; any name where it is not given. */
+  /** Name of the form's only field. Default: any name. */
   readonly field?: string;
-  /** Bytes of the file; one more is refused with UploadTooLarge. */
+  /** Bytes of the file. One more byte is refused with UploadTooLarge. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** The part of a form is no file; there is more than one part; the field has another name; anything else that is no such form. */
+/** The part is not a file; there is more than one part; the field has another name; any other invalid form. */
 export type UploadFlaw = "no_file" | "second_part" | "wrong_field" | "malformed";
 
 /** The body is not a form of exactly one file. */
@@ -43,20 +44,20 @@ export class UploadTooLarge extends Error {
   override readonly name = "UploadTooLarge";
 }
 
-/** Bytes up to the first byte of the file: what may stand before the form, and the head of its part. */
+/** Maximum bytes before the first byte of the file: the text before the form, and the head of its part. */
 const HEAD_BYTES = 16 * 1024;
-/** What may stand behind the form is nobody's. */
+/** Maximum bytes after the form. They are ignored. */
 const TAIL_BYTES = 16 * 1024;
 /** RFC 2046, 5.1.1 */
 const BOUNDARY = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/;
 
 /**
- * Read a form (`multipart/form-data`, RFC 7578) of exactly one part, which is a file, while it arrives. Resolves when the head of the file is
- * there. Rejects, and later breaks the stream, with UploadInvalid, UploadTooLarge, the signal's reason, or what the body breaks with. The
- * body is read no further then.
+ * Read a form (`multipart/form-data`, RFC 7578) of exactly one part, which is a file, while it arrives. Resolves when the head of
+ * the file has arrived. Rejects, and later breaks the stream, with UploadInvalid, UploadTooLarge, the signal's reason, or the
+ * body's error. The body is read no further then.
  *
- * By hand, because the parsers that there are either end well for forms that are none (@fastify/busboy: half an end twice, a header on the line of
- * the boundary), or refuse names that are ours to clean (busboy: any with a control character).
+ * It does not use an existing parser. @fastify/busboy accepts malformed forms (half an end twice, a header on the line of the
+ * boundary). busboy refuses names with a control character, which this service wants to clean itself.
  */
 export async function openUpload(body: StreamedBody, options: UploadOptions): Promise<Upload> {
   options.signal.throwIfAborted();
@@ -64,19 +65,19 @@ export async function openUpload(body: StreamedBody, options: UploadOptions): Pr
   return { ...(await stream.head), stream };
 }
 
-/** Where in the form the next byte stands. */
+/** Position of the next byte in the form. */
 type Place = "head" | "file" | "end" | "behind";
 
 class FileStream extends Readable {
   readonly #source: Readable;
   readonly #options: UploadOptions;
-  /** Between the bytes of a part and what comes next; before the first part its line end may be missing. */
+  /** Separates the bytes of a part from what follows. Before the first part, its line end may be missing. */
   readonly #delimiter: Buffer;
   readonly #head = Promise.withResolvers<Omit<Upload, "stream">>();
   #place: Place = "head";
-  /** Arrived, and not yet known what it is. */
+  /** Received bytes that are not classified yet. */
   #held: Buffer = CRLF;
-  /** What is left of the empty line before the file. */
+  /** Rest of the empty line before the file. */
   #lead = CRLF.length;
   #size = 0;
   #tail = 0;
@@ -143,7 +144,7 @@ class FileStream extends Readable {
   }
 
   #takeHead(bytes: Buffer): void {
-    // One line end more than arrived.
+    // The boundary adds one line end that did not arrive.
     const most = HEAD_BYTES + CRLF.length;
     const start = bytes.indexOf(this.#delimiter);
     const line = start + this.#delimiter.length;
@@ -158,7 +159,7 @@ class FileStream extends Readable {
     this.#takeFile(bytes.subarray(end + 2));
   }
 
-  /** What stands between the boundary and the empty line. */
+  /** Reads the text between the boundary and the empty line. */
   #readHead(text: string): Omit<Upload, "stream"> {
     const isLine = text.startsWith("\r\n") && !text.includes(this.#delimiter.toString());
     const head = isLine ? readPartHead(text.slice(2)) : undefined;
@@ -179,7 +180,7 @@ class FileStream extends Readable {
       this.#held = bytes.subarray(end);
       return;
     }
-    // Others would see the boundary of a part that is nothing but head.
+    // Other parsers would see the boundary of a part that has only a head.
     if (this.#lead > 0) throw new UploadInvalid("malformed", "The part of the form has no file under its head");
     this.#place = "end";
     this.#takeEnd(bytes.subarray(at + this.#delimiter.length));
@@ -218,7 +219,7 @@ class FileStream extends Readable {
   }
 }
 
-/** How many bytes at the end could be the beginning of a delimiter, which has a carriage return nowhere but there. */
+/** Number of bytes at the end that could begin a delimiter. A carriage return occurs only at the start of a delimiter. */
 function beginningAtEnd(bytes: Buffer, delimiter: Buffer): number {
   const at = bytes.lastIndexOf("\r");
   const length = at < 0 ? delimiter.length : bytes.length - at;

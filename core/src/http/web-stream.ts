@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 
 /**
- * A Node stream as a web stream, with back pressure. Not `Readable.toWeb`: when its reader gives up, Node 24's goes on to enqueue what
- * was still buffered, on a controller that is closed by then, and that is an uncaught exception.
+ * A Node stream as a web stream, with backpressure. Not `Readable.toWeb`: if its reader cancels, Node 24 still enqueues buffered
+ * chunks on the closed controller, which is an uncaught exception.
  */
 export function toWebStream(source: Readable): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(

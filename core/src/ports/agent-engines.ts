@@ -2,18 +2,19 @@ import { defineManyPort, type ManyPort } from "../port.ts";
 import type { AgentDefinition } from "./agents.ts";
 import type { ToolCaller, ToolDefinition, ToolResult } from "./tools.ts";
 
-/** Something that can play an agent for one turn: the built-in `loop`, or a third party's agent. */
+/** A runtime that executes one turn of an agent: the built-in `loop`, or a third party's agent. */
 export interface AgentEngine {
-  /** What `agent.json` names under `engine`. */
+  /** The value of `engine` in `agent.json`. */
   readonly id: string;
   /**
-   * Work one turn off: from the user's words to the end of the agent's. Everything that costs or has effects stands in `context.step`,
-   * so that an engine that durably remembers steps does not do it twice. Throws what broke the turn; when `context.signal` aborts, its
-   * reason. What was said until then stays said.
+   * Execute one turn: from the user's message to the end of the agent's answer. Every cost and side effect is inside
+   * `context.step`, so that an engine that durably remembers steps does not repeat it. Throws the error that ended the turn; when
+   * `context.signal` aborts, its reason. Messages said before that stay in the conversation.
    */
   run(turn: AgentTurn, context: TurnContext): Promise<TurnOutcome>;
 }
 
+/** One turn of an agent, as an engine gets it. */
 export interface AgentTurn {
   readonly agentId: string;
   readonly agent: AgentDefinition;
@@ -22,28 +23,43 @@ export interface AgentTurn {
   readonly model: string;
   /** Earlier turns, oldest first. */
   readonly history: readonly ConversationMessage[];
-  /** What the user says now. */
+  /** The user's message of this turn. */
   readonly input: readonly MessagePart[];
-  /** Only these may be used; which need a person's consent was decided before. */
-  readonly tools: readonly ToolDefinition[];
-  /** Most model calls, 1-100. */
+  /** Only these tools may be used. Tools that need a person's consent were excluded before. */
+  readonly tools: readonly TurnTool[];
+  /** Maximum number of model calls, 1-100. */
   readonly maxTurns: number;
   readonly caller: ToolCaller;
 }
 
+/** A tool that a turn may use. */
+export interface TurnTool extends ToolDefinition {
+  /**
+   * Calls of one lane run one after another, in the order in which the model made them, because a later call may build on the
+   * effects of an earlier one. `callTool` enforces this. A call without a lane runs in parallel with all others.
+   */
+  readonly lane?: string | undefined;
+}
+
+/** The services that an engine uses for a turn. */
 export interface TurnContext {
   readonly signal: AbortSignal;
   /** See `WorkContext.step`. */
   step<T>(name: string, run: (signal: AbortSignal) => Promise<T>, options?: { readonly repeatable?: boolean }): Promise<T>;
-  /** Run a tool: arguments are checked against its schema, a tool that may not run answers with an error result. Never throws for those. */
+  /**
+   * Run a tool. Arguments are checked against its schema, and a tool that may not run answers with an error result. Never throws
+   * for these two cases. All earlier `say` calls are durable when the tool runs: say the call first, so that it is known after a
+   * crash.
+   */
   callTool(call: { readonly toolId: string; readonly arguments: unknown }, signal: AbortSignal): Promise<ToolResult>;
   /**
-   * Something came out, in order: pieces of text and thinking as they arrive, tool calls and results whole. Where it answers a promise,
-   * what was said is more than can be held: say no more until it resolves.
+   * Report output of the turn, in order: text and thinking in pieces as they arrive, tool calls and results whole. If it returns
+   * a promise, the buffer is full: wait until the promise resolves.
    */
   say(saying: Saying): void | Promise<void>;
 }
 
+/** One output of a turn in progress. */
 export type Saying =
   | { readonly type: "text" | "thinking"; readonly delta: string }
   | {
@@ -55,17 +71,25 @@ export type Saying =
     }
   | { readonly type: "tool_result"; readonly callId: string; readonly toolId: string; readonly result: ToolResult };
 
+/** The result of a turn. */
 export interface TurnOutcome {
-  /** The agent's last words. */
+  /** The agent's final message. */
   readonly output: string;
-  /** What the conversation keeps of this turn beside the user's words, for the history of the next. */
+  /** Messages that the conversation keeps of this turn, besides the user's message, for the history of the next turn. */
   readonly messages: readonly ConversationMessage[];
   readonly toolCalls: readonly TurnToolCall[];
-  /** `completed`: the model stopped by itself; `max_turns`: it would have gone on. */
-  readonly end: "completed" | "max_turns";
+  readonly end: TurnEnding;
   readonly usage?: TurnUsage | undefined;
 }
 
+/**
+ * Why a completed turn ended (open points 13). `completed`: the model stopped by itself. `max_turns`: it would have called more
+ * tools. `max_tokens`: its last answer was cut at the provider's limit. `refusal`: it refused to answer. `content_filter`: the
+ * provider withheld the answer. `empty_answer`: it produced no text and no call.
+ */
+export type TurnEnding = "completed" | "max_turns" | "max_tokens" | "refusal" | "content_filter" | "empty_answer";
+
+/** One tool call of a turn, for the record. */
 export interface TurnToolCall {
   readonly callId: string;
   readonly toolId: string;
@@ -74,7 +98,7 @@ export interface TurnToolCall {
   readonly isError: boolean;
 }
 
-/** Tokens over the whole turn; a field is absent where nothing was reported. */
+/** Tokens of the whole turn. A field is absent if the provider did not report it. */
 export interface TurnUsage {
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
@@ -83,19 +107,26 @@ export interface TurnUsage {
   readonly modelCalls: number;
 }
 
+/** One message of a conversation, as engines get it in the history. */
 export interface ConversationMessage {
   readonly role: "user" | "assistant" | "tool";
   readonly parts: readonly MessagePart[];
 }
 
+/** One part of a message. */
 export type MessagePart =
   | { readonly type: "text"; readonly text: string }
-  /** `signature` and `redacted` go back to the model that made them, unchanged. */
+  /**
+   * `signature` and `redacted` are sent back, unchanged, to the model that made them. `provider` and `model` name that model if
+   * it is known.
+   */
   | {
       readonly type: "thinking";
       readonly text: string;
       readonly signature?: string | undefined;
       readonly redacted?: string | undefined;
+      readonly provider?: string | undefined;
+      readonly model?: string | undefined;
     }
   | { readonly type: "media"; readonly mediaType: string; readonly name?: string | undefined; readonly data: string }
   | {
@@ -113,4 +144,5 @@ export type MessagePart =
       readonly result: ToolResult;
     };
 
+/** The port of agent engines. */
 export const agentEngines: ManyPort<AgentEngine> = defineManyPort<AgentEngine>("agentEngines");

@@ -2,21 +2,26 @@ import { definePort, type Port } from "../port.ts";
 
 /** The agents of this instance: folders with an `agent.json`, which people edit at any time (open points 3). */
 export interface Agents {
-  /** All of them, by id, in the order of the ids' bytes; also those whose `agent.json` is missing or broken. Throws AgentsUnavailable. */
+  /**
+   * All agents by ID, in the byte order of the IDs. Agents with a missing or broken `agent.json` are included. Throws
+   * AgentsUnavailable.
+   */
   list(): Promise<readonly Agent[]>;
-  /** Undefined where there is no such folder. An id that breaks AGENT_ID is no agent's. Throws AgentsUnavailable. */
+  /** Undefined if the folder does not exist, or if the ID does not match AGENT_ID. Throws AgentsUnavailable. */
   find(id: string): Promise<Agent | undefined>;
 }
 
+/** An agent of the instance. */
 export interface Agent {
   readonly id: string;
-  /** What `agent.json` says; fallbacks for what it does not or not rightly say, and then `metadataError` tells why. */
+  /** The content of `agent.json`. Missing or invalid values have fallbacks; `metadataError` then says why. */
   readonly definition: AgentDefinition;
   readonly metadataError?: "missing" | "unreadable" | "invalid_json" | "invalid_shape" | undefined;
-  /** The folder's own git state; read without blocking, remembered for a short time. */
+  /** The git state of the folder. Read without blocking, and cached for a short time. */
   readonly git: GitState;
 }
 
+/** What an agent is. */
 export interface AgentDefinition {
   readonly name: string;
   readonly description?: string | undefined;
@@ -26,6 +31,8 @@ export interface AgentDefinition {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
   readonly instructions?: string | undefined;
+  /** What a turn does with an answer that was cut at its token limit: end with it (the default), or ask the model to continue. */
+  readonly onMaxTokens?: "stop" | "continue" | undefined;
   /** Tool ids that its turns may use. */
   readonly tools: readonly string[];
   /** Paths below the agent's folder. */
@@ -34,15 +41,16 @@ export interface AgentDefinition {
   readonly core: boolean;
   readonly ui?: unknown;
   readonly avatar?: unknown;
-  /** As it stands in the file: the webhook area reads and checks it. */
+  /** Unparsed content of the file. The webhook area reads and checks it. */
   readonly webhooks?: unknown;
 }
 
+/** The git state of an agent's folder. */
 export interface GitState {
   readonly hasGit: boolean;
-  /** Set where there is a repository. */
+  /** Set if there is a repository. */
   readonly hasRemote?: boolean | undefined;
-  /** Set where there is a remote: how the branch stands to its upstream, as it was last fetched; `unknown` where that cannot be told. */
+  /** Set if there is a remote: the state of the branch against its upstream, as last fetched. `unknown` if git cannot tell. */
   readonly syncStatus?: "synced" | "ahead" | "behind" | "diverged" | "unknown" | undefined;
 }
 
@@ -54,4 +62,5 @@ export class AgentsUnavailable extends Error {
   override readonly name = "AgentsUnavailable";
 }
 
+/** The port of agents. */
 export const agents: Port<Agents> = definePort<Agents>("agents");

@@ -2,63 +2,66 @@ import { definePort, type Port } from "../port.ts";
 import type { ToolDefinition } from "./tools.ts";
 
 /**
- * Turns of agents that nobody waits for: something happened, and an agent works on it with the same runtime as on queries. What it wants to
- * tell people it delivers with the tool `SendUserMessage`; everything else stands in its run and receipt.
+ * Turns of agents without a waiting caller: an event happened, and an agent works on it with the same runtime as for queries. The
+ * agent delivers messages to people with the tool `SendUserMessage`. All other output is in its run and receipt.
  */
 export interface BackgroundTurns {
   /**
-   * The tools that a turn may be given now: those of every source, and those that belong to turns, such as `SendUserMessage`. Sources that
-   * cannot be reached are left out. Rejects with the signal's reason.
+   * The tools that a turn may be given now: the tools of every source, and those that belong to turns, such as `SendUserMessage`.
+   * Unreachable sources are left out. Rejects with the signal's reason.
    */
   tools(signal: AbortSignal): Promise<readonly ToolDefinition[]>;
   /**
-   * Accept a turn: durable when this resolves, and then executed once. However many are accepted, they wait in line; an agent works on as
-   * many at once as the adapter's options say, and agents take turns. One that was executing when its process died is closed as failed,
-   * `process_restart`. Answers the id of the run that begins when its line has come. Throws EngineFenced and EngineUnavailable, and
-   * TypeError for a signal that no engine takes.
+   * Accept a turn. It is durable when this resolves, and is then executed once. Accepted turns queue without a limit. The
+   * adapter's options limit how many turns of an agent run at once, and agents take turns. A turn that was executing when its
+   * process died is closed as failed, `process_restart`. Returns the ID of the run that begins when the turn leaves the queue.
+   * Throws EngineFenced and EngineUnavailable, and TypeError for a signal that the engine does not accept.
    */
   start(turn: BackgroundTurn): Promise<{ readonly runId: string }>;
   /**
-   * Stop a turn, whether it executes or waits in line: the first ends as soon as its agent listens, the second never begins, and the run
-   * of either is interrupted for this reason, an identifier of the caller's such as `workflow_cancelled`. Durable when it resolves, over a
-   * restart, too. False where it has ended, or is none. One that was just ending may end as it would have. Throws EngineFenced,
-   * EngineUnavailable, and what the stores throw that are away; then it may be asked again.
+   * Stop a turn that executes or is queued. An executing turn ends as soon as its agent reacts to the signal. A queued turn never
+   * begins. In both cases the run is interrupted for this reason, an identifier of the caller's such as `workflow_cancelled`.
+   * Durable when it resolves, also across a restart. False if the turn has ended or does not exist. A turn that was just ending
+   * may still end normally. Throws EngineFenced, EngineUnavailable, and errors of unavailable stores; call it again then.
    */
   stop(runId: string, reason: string): Promise<boolean>;
   /**
-   * What an agent delivered, the newest first: `limit` after the first `offset`, one at a time, and how many there are in all. Throws
-   * LogUnavailable, as reading the items does.
+   * The messages that an agent delivered, newest first: `limit` messages after the first `offset`, read one at a time, and the
+   * total number. Throws LogUnavailable, as reading the items does.
    */
   deliveries(agentId: string, page: DeliveryPage): Promise<{ readonly items: AsyncIterable<Delivery>; readonly total: number }>;
 }
 
-/** What is to be done, decided and checked. */
+/** A turn to execute. The caller has already decided and checked everything in it. */
 export interface BackgroundTurn {
   readonly agentId: string;
-  /** On whose behalf: the run is this user's, and tools reach what this user may. */
+  /** The owner of the run. Tools can access what this user may access. */
   readonly userId: string;
   readonly prompt: string;
-  /** All tools that it may use, whatever the agent has else; default: those of the agent, as in queries. */
+  /** All tools that the turn may use, in place of the agent's own. Default: the agent's tools, as in queries. */
   readonly toolIds?: readonly string[] | undefined;
-  /** Most model calls, 1-100. */
+  /** Maximum number of model calls, 1-100. */
   readonly maxTurns: number;
   readonly origin: TurnOrigin;
-  /** Of a turn that a workflow run begins: how deep that run stands. The turn's tools are told it, and those of turns that it begins. */
+  /**
+   * For a turn that a workflow run begins: nesting depth of that run. It is passed to the turn's tools, and to the turns that
+   * they begin.
+   */
   readonly workflowDepth?: number | undefined;
   /**
-   * The same key again is the same turn, whatever else it says: `start` answers its run, and nothing is done twice. One namespace for all
-   * callers, so that a key says whose it is. Remembered for as long as the engine remembers ended work, at least. Default: every start is
-   * a turn of its own.
+   * Idempotency key. The same key identifies the same turn, whatever else the turn contains: `start` returns its run, and nothing
+   * is executed twice. All callers share one namespace, so a key must name its caller. Keys are remembered at least as long as
+   * the engine remembers ended work. Default: every start is a new turn.
    */
   readonly key?: string | undefined;
-  /** Who is told when it has ended. */
+  /** The work that is notified when the turn has ended. */
   readonly tell?: TurnListener | undefined;
 }
 
 /**
- * Work of the engine that is told the end of a turn, as a signal with BackgroundTurnEnd, however it ended: also where its process died, or
- * it was stopped before it began. Told after the end is durable, and at least once: whoever waits takes the first. Work that has ended, or
- * never was, is no error.
+ * Engine work that is notified of the end of a turn, as a signal with BackgroundTurnEnd. It is notified of every end, also if the
+ * turn's process died or the turn was stopped before it began. The signal is sent after the end is durable, and at least once:
+ * the receiver uses the first. Ended or unknown work is not an error.
  */
 export interface TurnListener {
   readonly workId: string;
@@ -66,52 +69,54 @@ export interface TurnListener {
   readonly signal: string;
 }
 
-/** How a turn ended. Told again, it says the same. */
+/** How a turn ended. A repeated notification has the same content. */
 export interface BackgroundTurnEnd {
   readonly runId: string;
   readonly status: "completed" | "failed" | "interrupted";
-  /** What the agent said, also before it broke off; cut with a note behind 1,048,576 characters. */
+  /** The agent's output, also of a turn that broke off. Cut after 1,048,576 characters, with a note. */
   readonly output: string;
   /**
-   * Why it failed (`error`, `timeout`, `process_restart`), what interrupted it (`user_stop`, `system_suspension`, or the reason given to
-   * `stop`), or `max_turns`: it completed because it had no model call left.
+   * Why it failed (`error`, `timeout`, `process_restart`), why it was interrupted (`user_stop`, `system_suspension`, or the
+   * reason given to `stop`), or why it completed other than by its agent's own decision: a TurnEnding such as `max_turns`.
    */
   readonly reason?: string | undefined;
-  /** Of a failure, in words that a client may read. */
+  /** For a failure: code and message that clients may read. */
   readonly failure?: { readonly code: string; readonly message: string } | undefined;
 }
 
-/** What began a background turn: `webhook`, say, and the event's name. */
+/** The cause of a background turn: for example `webhook`, and the event's name. */
 export interface TurnOrigin {
   readonly origin: string;
   readonly displayName: string;
 }
 
+/** A page of deliveries. `offset` counts from the newest. */
 export interface DeliveryPage {
   readonly offset: number;
   readonly limit: number;
   readonly signal: AbortSignal;
 }
 
-/** A message that an agent delivered to the people around it (specification 2.6). */
+/** A message that an agent delivered to its users (specification 2.6). */
 export interface Delivery extends TurnOrigin {
   readonly id: string;
   readonly runId: string;
   /** ISO 8601. */
   readonly deliveredAt: string;
   readonly delivery: DeliveredMessage;
-  /** Set where the message degraded to plain text, because its blocks are none that can be shown. */
+  /** Set if the message degraded to plain text, because its blocks are not valid. */
   readonly text?: string | undefined;
 }
 
+/** What an agent delivered. */
 export interface DeliveredMessage {
-  /** A text, or blocks; absent where it degraded. */
+  /** A text, or blocks. Absent if the message degraded. */
   readonly message?: string | readonly MessageBlock[] | undefined;
-  /** References of attachments, as they were given. */
+  /** References of attachments, unchanged. */
   readonly attachments: readonly string[];
 }
 
-/** What a message can be made of beside plain text. Texts are Markdown, but for code. */
+/** The blocks of a message that is not plain text. Texts are Markdown, except code. */
 export type MessageBlock =
   | { readonly type: "text" | "heading"; readonly text: string }
   | { readonly type: "code"; readonly text: string; readonly language?: string | undefined }
@@ -119,4 +124,5 @@ export type MessageBlock =
   | { readonly type: "link"; readonly url: string; readonly text?: string | undefined }
   | { readonly type: "table"; readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
 
+/** The port of background turns. */
 export const backgroundTurns: Port<BackgroundTurns> = definePort<BackgroundTurns>("backgroundTurns");

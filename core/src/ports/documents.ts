@@ -1,60 +1,70 @@
 import { defineManyPort, type ManyPort } from "../port.ts";
 
 /**
- * Named text documents that people edit at the same time: `agent.json`, workflow definitions. An app has one source for each purpose,
- * told apart by `id`: `agents`, `workflows`. Every function throws TypeError for a name that is none (`isDocumentName`).
+ * Named text documents that people may edit at any time: `agent.json`, workflow definitions. An app has one source for each
+ * purpose, identified by `id`: `agents`, `workflows`. Every function throws TypeError for an invalid name (`isDocumentName`).
  */
 export interface Documents {
   readonly id: string;
-  /** Undefined where there is none. Throws DocumentsUnavailable, also for what is no UTF-8 text or is over DOCUMENT_BYTES. */
+  /**
+   * Undefined for a missing document. Throws DocumentsUnavailable, also for a document that is not UTF-8 text or exceeds
+   * DOCUMENT_BYTES.
+   */
   read(name: string): Promise<Document | undefined>;
   /**
-   * Write a whole document. `expected` is the version that was read, or `"absent"`: if it does not hold any more, also because a person
-   * saved the file meanwhile, DocumentConflict is thrown and nothing is written. Whole and durable when it resolves, as far as the place
-   * can be. Throws RangeError for a text over DOCUMENT_BYTES, TypeError for one that UTF-8 cannot hold, and DocumentsUnavailable.
+   * Write a whole document. `expected` is the version that was read, or `"absent"`. If it no longer matches, for example because
+   * a person saved the file meanwhile, DocumentConflict is thrown and nothing is written. The document is complete and durable
+   * when it resolves, as far as the storage can guarantee it. Throws RangeError for a text over DOCUMENT_BYTES, TypeError for a
+   * text that is not well-formed Unicode, and DocumentsUnavailable.
    */
   write(name: string, text: string, expected: string): Promise<Document>;
-  /** True if there was one. Throws DocumentConflict, unless `expected` is `"absent"` and there is none, and DocumentsUnavailable. */
+  /**
+   * True if the document existed. Throws DocumentConflict if `expected` does not match (`"absent"` matches a missing document),
+   * and DocumentsUnavailable.
+   */
   remove(name: string, expected: string): Promise<boolean>;
   /** Names of all documents, in the order of their UTF-8 bytes. Throws DocumentsUnavailable. */
   list(): Promise<readonly string[]>;
   /**
-   * Told of every change: of one made here before its promise resolves, of one that another program makes soon after. Names may come
-   * twice, and a burst may come as one. Resolves when changes from now on are seen; the returned function ends it. `changed` must not
-   * throw.
+   * Calls `changed` for every change. For a change made here, before its promise resolves; for a change by another program, soon
+   * after it. A name may be reported twice, and several quick changes may be reported once. Resolves when all later changes will
+   * be seen. The returned function ends the watch. `changed` must not throw.
    */
   watch(changed: (name: string) => void): Promise<() => Promise<void>>;
 }
 
+/** One document. */
 export interface Document {
   readonly name: string;
   readonly text: string;
-  /** Opaque; the same text at the same place has the same version. */
+  /** Opaque. The same text under the same name has the same version. */
   readonly version: string;
 }
 
-/** Most bytes of a document's text in UTF-8. */
+/** Maximum size of a document's text in bytes of UTF-8. */
 export const DOCUMENT_BYTES = 16 * 1024 * 1024;
 
 const LONGEST_NAME_BYTES = 255;
 const SEGMENTS = /^[^./\\:?\p{Cc}][^/\\:?\p{Cc}]*(?:\/[^./\\:?\p{Cc}][^/\\:?\p{Cc}]*)*$/u;
 
 /**
- * Whether a text can name a document: 1-255 bytes of UTF-8 in segments divided by `/`; no segment is empty or begins with a dot, and
- * none has `\`, `:`, `?` or a control character (several stores take `:` for `/` and cut at `?`, so that two names would be one).
+ * Whether a text is a valid document name: 1-255 bytes of UTF-8 in segments that are separated by `/`. No segment is empty or
+ * begins with a dot, and none has `\`, `:`, `?` or a control character: several stores treat `:` as `/` and cut names at `?`, so
+ * that two names would be the same.
  */
 export function isDocumentName(name: string): boolean {
   return SEGMENTS.test(name) && name.isWellFormed() && new TextEncoder().encode(name).length <= LONGEST_NAME_BYTES;
 }
 
-/** Thrown when what a write expected does not hold. */
+/** Thrown when the expected version of a write does not match. */
 export class DocumentConflict extends Error {
   override readonly name = "DocumentConflict";
 }
 
-/** Thrown when the place cannot be read or written. */
+/** Thrown when the storage cannot be read or written. */
 export class DocumentsUnavailable extends Error {
   override readonly name = "DocumentsUnavailable";
 }
 
+/** The port of sources of documents. */
 export const documents: ManyPort<Documents> = defineManyPort<Documents>("documents");

@@ -1,9 +1,6 @@
 import { definePort, type Port } from "../port.ts";
 
-/**
- * Randomness for names comes in by port, so that a test can foretell it. Nothing is given twice. Secrets come from `secrets`
- * instead.
- */
+/** Random IDs are a port, so that a test can predict them. Every ID is unique. For secrets, use `secrets`. */
 export interface Ids {
   /** A random UUID, version 4, lowercase. */
   uuid(): string;
@@ -11,4 +8,5 @@ export interface Ids {
   id(prefix: string): string;
 }
 
+/** The port of ids. */
 export const ids: Port<Ids> = definePort<Ids>("ids");

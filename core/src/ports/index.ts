@@ -6,7 +6,9 @@ export {
   type MessagePart,
   type Saying,
   type TurnContext,
+  type TurnEnding,
   type TurnOutcome,
+  type TurnTool,
   type TurnToolCall,
   type TurnUsage,
 } from "./agent-engines.ts";
@@ -66,6 +68,7 @@ export { type Caller, type Identity, identity, type Role } from "./identity.ts";
 export { type Ids, ids } from "./ids.ts";
 export { type EventLog, LOG_ENTRY_BYTES, type LogEntry, LogEntryTooLarge, LogUnavailable, log, type ReadOptions } from "./log.ts";
 export {
+  type ChatDialect,
   type ModelAnswer,
   type ModelCall,
   type ModelProtocol,
@@ -73,6 +76,7 @@ export {
   ModelTimeout,
   ModelUnreachable,
   models,
+  PUBLISHED_CHAT_DIALECT,
 } from "./models.ts";
 export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
 export {
@@ -81,6 +85,7 @@ export {
   type RealtimeConnections,
   type RealtimeService,
   type RealtimeSocket,
+  type Resumption,
   realtime,
 } from "./realtime.ts";
 export {
@@ -95,14 +100,18 @@ export {
   RecordsUnavailable,
   RecordsUnindexed,
   records,
+  STORE_LOSSES,
   type Stored,
+  type StoreLoss,
   type Write,
 } from "./records.ts";
+export { SealBroken, type Sealing, SealingUnavailable, sealing } from "./sealing.ts";
 export { isSigningPurpose, type Signing, SigningUnavailable, signing } from "./signing.ts";
 export { type KeptSecret, type Secrets, SecretsUnavailable, secrets } from "./secrets.ts";
 export {
   type Log,
   type LogFields,
+  type MeasuredModelCall,
   type RequestBegin,
   type RequestFacts,
   type RequestTrace,
@@ -123,8 +132,10 @@ export {
   tools,
 } from "./tools.ts";
 export { type UserFile, type UserFiles, UserFilesUnavailable, userFiles } from "./user-files.ts";
+export { type WebSocketPath, type WebSocketPaths, webSocketPaths } from "./websocket-paths.ts";
 export {
   NODE_OUTPUT_BYTES,
+  NODE_OUTPUT_LEVELS,
   NodeFailed,
   type NodeFault,
   type NodeRules,

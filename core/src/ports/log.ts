@@ -2,46 +2,50 @@ import { definePort, type Port } from "../port.ts";
 import type { Write } from "./records.ts";
 
 /**
- * Append-only streams of JSON entries: receipts, conversation messages, run events. An entry is durable when its promise resolves;
- * nothing is ever changed, and a stream is removed whole or not at all.
+ * Append-only streams of JSON entries: receipts, conversation messages, run events. An entry is durable when its promise
+ * resolves. Entries never change, and a stream is only removed as a whole.
  */
 export interface EventLog {
-  /** Append one entry. Its sequence number is one more than the newest of the stream, beginning with 1. Throws LogUnavailable. */
+  /** Append one entry. Its sequence number is one more than the newest of the stream, starting at 1. Throws LogUnavailable. */
   append(stream: string, entry: object): Promise<number>;
   /**
-   * Several entries, also to several streams, that are there together or not at all. Answers their sequence numbers, in order. `records`
-   * are written in the same commit where the log and the records share a store, and before the entries otherwise. Throws RecordConflict,
-   * and then nothing was appended.
+   * Append several entries atomically, also to several streams. Returns their sequence numbers, in order. If the log and the
+   * records share a store, `records` are written in the same commit; otherwise before the entries. Throws RecordConflict, and
+   * then nothing was appended.
    */
   appendAll(
     entries: readonly { readonly stream: string; readonly entry: object }[],
     options?: { readonly records?: readonly Write[] },
   ): Promise<readonly number[]>;
   /**
-   * Entries in the order of their sequence, or backwards. A damaged or oversized one is yielded as such and never ends the reading.
-   * Reading holds at most a page in memory. A stream that does not exist is empty.
+   * Entries in the order of their sequence, or in reverse. A damaged or oversized entry is yielded as damaged and never ends the
+   * reading. Reading holds at most a page in memory. A stream that does not exist is empty.
    */
   read(stream: string, options?: ReadOptions): AsyncIterable<LogEntry>;
-  /** How many entries there are, damaged ones included. */
+  /** Number of entries, including damaged ones. */
   count(stream: string): Promise<number>;
-  /** Remove a stream with all its entries; true if there was one. Sequence numbers begin anew after that. */
+  /** Remove a stream with all its entries. True if the stream existed. Sequence numbers start again after that. */
   remove(stream: string): Promise<boolean>;
 }
 
+/** Which entries of a stream are read, and in which direction. */
 export interface ReadOptions {
-  /** First sequence number to yield, inclusive: reading goes on from there in either direction. Default: the end where reading begins. */
+  /** First sequence number to yield, inclusive, in either direction. Default: the first entry in that direction. */
   readonly from?: number;
-  /** Most entries to yield, damaged ones counted; default: all. */
+  /** Maximum entries to yield, including damaged ones. Default: all. */
   readonly limit?: number;
   readonly backwards?: boolean;
   readonly signal?: AbortSignal;
 }
 
+/** One entry of a stream. A damaged entry keeps its position and has no content. */
 export type LogEntry =
   | { readonly sequence: number; readonly entry: Readonly<Record<string, unknown>>; readonly damaged: false }
   | { readonly sequence: number; readonly damaged: true };
 
-/** An entry over this many bytes of JSON is refused with LogEntryTooLarge, and one found that large is yielded as damaged. */
+/**
+ * An entry with more bytes of JSON than this is refused with LogEntryTooLarge. A stored entry of that size is yielded as damaged.
+ */
 export const LOG_ENTRY_BYTES = 16 * 1024 * 1024;
 
 /** Thrown by `append` for an entry over LOG_ENTRY_BYTES. */
@@ -49,9 +53,10 @@ export class LogEntryTooLarge extends Error {
   override readonly name = "LogEntryTooLarge";
 }
 
-/** Thrown when the log cannot be reached, is full, or is broken. */
+/** Thrown when the log is unreachable, full, or broken. */
 export class LogUnavailable extends Error {
   override readonly name = "LogUnavailable";
 }
 
+/** The port of the log. */
 export const log: Port<EventLog> = definePort<EventLog>("log");

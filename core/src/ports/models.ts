@@ -4,29 +4,53 @@ import { defineManyPort, type ManyPort } from "../port.ts";
 /** The two wire formats that callers and providers speak (specification 4.1). */
 export type ModelProtocol = "messages" | "chat-completions";
 
-/**
- * One configured provider: it speaks one protocol and hands bytes through untouched. Converting protocols is not its business.
- */
+/** One configured provider. It uses one protocol and passes bytes through unchanged. It never converts protocols. */
 export interface ModelProvider {
   /** The provider configuration's id; safe tokens are bound to it. */
   readonly id: string;
-  /** What `owned_by` reports (specification 2.2). */
+  /** The value of `owned_by` (specification 2.2). */
   readonly type: string;
   readonly protocol: ModelProtocol;
-  /** Names of the models it serves, each once. May ask the upstream. Throws as `send` does. */
+  /** The parts of Chat Completions that it supports. Default: all, as {@link PUBLISHED_CHAT_DIALECT}. Ignored for `messages`. */
+  readonly dialect?: ChatDialect;
+  /** Names of its models, without duplicates. May call the upstream. Throws as `send` does. */
   listModels(signal?: AbortSignal): Promise<readonly string[]>;
   /**
-   * One model call. Resolves with the answer's head as soon as it is there, whatever its status; the body streams. Adds the
-   * provider's own credential and headers. A stream body is read to its end or destroyed, whatever happens. When `signal` aborts,
-   * the upstream call is aborted at once and whatever is still open fails with the signal's reason; destroying the answer's body
-   * aborts the call, too. Throws ModelUnreachable (no connection, or it broke), ModelTimeout or the signal's reason; the answer's
-   * body can fail with any of them.
+   * One model call. Resolves with the answer's head as soon as it has arrived, with any status; the body streams. Adds the
+   * provider's own credential and headers. A stream body is always read to its end or destroyed. When `signal` aborts, the
+   * upstream call is aborted at once, and everything that is still open fails with the signal's reason. Destroying the answer's
+   * body also aborts the call. Throws ModelUnreachable (no connection, or it broke), ModelTimeout or the signal's reason; the
+   * answer's body can fail with any of them.
    */
   send(call: ModelCall, signal: AbortSignal): Promise<ModelAnswer>;
-  /** `text` without this provider's credential and address: for whatever of an upstream's words is shown to a caller. */
+  /** Returns `text` without this provider's credential and address. For every upstream text that is shown to a caller. */
   redact(text: string): string;
 }
 
+/**
+ * The parts of the Chat Completions protocol that a provider supports (open points 12). Used for requests that this service
+ * writes. A request that a caller wrote in the same protocol passes unchanged.
+ */
+export interface ChatDialect {
+  /** The field for the maximum length of the answer, in tokens. */
+  readonly maxTokens: "max_completion_tokens" | "max_tokens";
+  /** `none`: no `reasoning_effort` is sent. */
+  readonly reasoning: "effort" | "none";
+  /** Whether it supports `stream_options`, which request the usage of a stream. */
+  readonly streamOptions: boolean;
+  /** Whether it accepts reasoning of earlier turns: `reasoning_content` and `reasoning_details` of an assistant's message. */
+  readonly reasoningContent: boolean;
+}
+
+/** All parts, with the names in the publisher's documentation. */
+export const PUBLISHED_CHAT_DIALECT: ChatDialect = {
+  maxTokens: "max_completion_tokens",
+  reasoning: "effort",
+  streamOptions: true,
+  reasoningContent: true,
+};
+
+/** One call of a model, in the provider's protocol. */
 export interface ModelCall {
   /** End-to-end request headers by lowercase name, without credentials and cookies. */
   readonly headers: Readonly<Record<string, string>>;
@@ -34,25 +58,27 @@ export interface ModelCall {
   readonly query: string;
   /** The request body in the provider's protocol. */
   readonly body: Uint8Array | Readable;
-  /** Bytes of `body`, where it is a stream and its length is known. */
+  /** Bytes of `body`, if it is a stream of known length. */
   readonly length?: number;
 }
 
+/** The answer of the provider, with any status. */
 export interface ModelAnswer {
   readonly status: number;
-  /** By lowercase name; hop-by-hop headers may still be there. */
+  /** By lowercase name. May still contain hop-by-hop headers. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: Readable;
 }
 
-/** Thrown when the provider could not be reached or the connection broke. Its message holds neither address nor credential. */
+/** Thrown when the provider is unreachable or the connection broke. Its message contains neither address nor credential. */
 export class ModelUnreachable extends Error {
   override readonly name = "ModelUnreachable";
 }
 
-/** Thrown when the provider did not connect, answer, or go on answering in the time its configuration allows. */
+/** Thrown when the provider did not connect, answer, or continue its answer within the configured time. */
 export class ModelTimeout extends Error {
   override readonly name = "ModelTimeout";
 }
 
+/** The port of model providers. */
 export const models: ManyPort<ModelProvider> = defineManyPort<ModelProvider>("models");

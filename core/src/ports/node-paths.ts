@@ -3,25 +3,28 @@ import type { Duplex } from "node:stream";
 import { definePort, type Port } from "../port.ts";
 
 /**
- * Paths of the app's surfaces that are answered on Node's own requests and upgraded connections, beside the declared routes: for adapters
- * whose technology speaks a protocol of its own there, as realtime transports do. The app itself fills this port.
+ * Paths of the app's surfaces that are answered on Node's own requests and upgraded connections, in addition to the declared
+ * routes. For adapters with their own protocol, such as realtime transports. The app itself fills this port.
  */
 export interface NodePaths {
   /**
-   * Answer one path of one surface until the returned function is called. The path is matched as it is spelled, and goes before a route of
-   * the same path. Throws a sentence when it is already served. `surface.fetch` has no Node request and serves none of it; `attach` does.
+   * Answer one path of one surface until the returned function is called. The path must match exactly, and takes precedence over
+   * a route with the same path. Throws a sentence when it is already served. `surface.fetch` has no Node request and does not
+   * serve these paths; `attach` does.
    */
   serve(path: NodePath): () => void;
 }
 
+/** One path of one surface, with its handlers on Node. */
 export interface NodePath {
   readonly surface: string;
-  /** As a client spells it, without a query: `/socket.io/`. */
+  /** As clients write it, without a query: `/socket.io/`. */
   readonly path: string;
-  /** A request for the path. It may be held open for as long as the client stays, and must be answered in the end. */
+  /** A request for the path. It may stay open as long as the client is connected, and must be answered eventually. */
   request(request: IncomingMessage, response: ServerResponse): void;
-  /** A connection that asks for a WebSocket. From now on it is the adapter's to answer, to listen to, and to end. */
+  /** A connection that requests a WebSocket. From now on the adapter must answer it, listen to it, and end it. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
 
+/** The port of paths that only a Node server can answer. */
 export const nodePaths: Port<NodePaths> = definePort<NodePaths>("node-paths");

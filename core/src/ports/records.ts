@@ -8,40 +8,44 @@ import { definePort, type Port } from "../port.ts";
  */
 export interface Records {
   /**
-   * Open a collection, making its table and indexes where they are missing. The same spec again gives the same collection; the
-   * same name with other indexes throws TypeError, and so does a spec that is not as `CollectionSpec` says.
+   * Open a collection. Creates its table and indexes if they are missing. The same spec returns the same collection. The same
+   * name with other indexes throws TypeError, and so does a spec that violates `CollectionSpec`.
    */
   collection<T extends object>(spec: CollectionSpec): Collection<T>;
   /**
-   * Several writes, also to several collections of this store, that succeed or fail together. They are done in their order: a
-   * later one of the same record sees the earlier. Throws RecordConflict and then nothing was written; none at all is no error.
+   * Several writes, also to several collections of this store, that succeed or fail together. They are applied in order: a later
+   * write of the same record sees the earlier one. Throws RecordConflict, and then nothing was written. An empty list is not an
+   * error.
    */
   batch(writes: readonly Write[]): Promise<void>;
 }
 
+/** Name and indexes of a collection. */
 export interface CollectionSpec {
   /** 1-64 of lowercase letters, digits and `-`. */
   readonly name: string;
   /**
    * Each index lists 1-8 fields: dot paths into the record, of letters, digits and `_`, that do not enter lists. It covers the
-   * queries whose `where` has exactly its fields, and those whose `where` has all but its last, which then orders. An indexed
-   * field holds a text (well-formed and without U+0000), a number, a boolean, null or nothing; null counts as nothing.
+   * queries whose `where` has exactly its fields, and those whose `where` has all but its last field, which is then the order. An
+   * indexed field holds a text (well-formed and without U+0000), a number, a boolean, or null, or is missing; null counts as
+   * missing.
    */
   readonly indexes?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** Records of one kind. */
 export interface Collection<T extends object> {
   readonly name: string;
-  /** Undefined where there is none, and for what can be no id. Every answer is a copy of the caller's own. */
+  /** Undefined for a missing record and for an invalid ID. Every result is the caller's own copy. */
   get(id: string): Promise<Stored<T> | undefined>;
   /**
-   * Write a record. `expected: "absent"` only creates, a version only replaces that version, omitted writes whatever was there.
-   * Answers what `get` would: the value as JSON keeps it. An id is 1-512 well-formed characters without U+0000; a value is a JSON
-   * object that nests at most 1000 deep. Throws RecordConflict when `expected` does not hold, TypeError for what cannot be
-   * stored.
+   * Write a record. `expected: "absent"` only creates; a version only replaces that version; without `expected`, any state is
+   * overwritten. Returns the same as `get` would: the value as JSON keeps it. An ID is 1-512 well-formed characters without
+   * U+0000. A value is a JSON object that nests at most 1000 deep. Throws RecordConflict when `expected` does not match,
+   * TypeError for a value that cannot be stored.
    */
   put(id: string, value: T, expected?: Expected): Promise<Stored<T>>;
-  /** True if there was one. Throws RecordConflict when a given version does not hold. */
+  /** True if the record existed. Throws RecordConflict if a given version does not match. */
   remove(id: string, expected?: number): Promise<boolean>;
   /**
    * Throws RecordsUnindexed when no declared index covers `where` and `order`, RecordCursorInvalid, RangeError for a limit
@@ -56,21 +60,26 @@ export interface Collection<T extends object> {
   };
 }
 
-/** `"absent"`: there is no such record yet; a number: that version is the current one. */
+/** `"absent"`: the record does not exist yet. A number: the current version. */
 export type Expected = number | "absent";
 
+/** A record as it is stored. */
 export interface Stored<T> {
   readonly id: string;
   /**
-   * Grows with every write to this record, and is given once in a store: a record that was removed and made again has a version
-   * that it never had before, so that nobody who read the old one can replace the new.
+   * Grows with every write to this record, and is unique in a store: a record that was removed and created again never gets an
+   * old version, so a caller that read the old record cannot replace the new one.
    */
   readonly version: number;
   readonly value: T;
 }
 
+/** Filter and order of a query. */
 export interface Query {
-  /** Field path to the value it must equal, in type too; all must hold. A field that is missing in a record equals nothing. */
+  /**
+   * Field path and the value it must equal, including its type. All must match. A field that is missing in a record equals no
+   * value.
+   */
   readonly where?: Readonly<Record<string, string | number | boolean>>;
   /**
    * Default: by id, ascending. Ties are ordered by id in the same direction. Ascending, records without the field come first,
@@ -78,28 +87,46 @@ export interface Query {
    * alphabet.
    */
   readonly order?: { readonly by: string; readonly direction: "ascending" | "descending" };
-  /** `next` of the page before. Works on while records come and go; opaque; anything else throws RecordCursorInvalid. */
+  /**
+   * `next` of the previous page. It stays valid while records are added and removed. Opaque; any other text throws
+   * RecordCursorInvalid.
+   */
   readonly after?: string;
   /** 1-1000; default 100. */
   readonly limit?: number;
 }
 
+/** One page of the results of a query. */
 export interface Page<T> {
   readonly items: readonly Stored<T>[];
-  /** Set when there may be more; undefined when there was no more at that moment. */
+  /** Set if there may be more results; undefined if this was the last page at that moment. */
   readonly next: string | undefined;
 }
 
-/** One write of a batch: made by `collection.write`, opaque to everyone but its adapter. */
+/** One write of a batch: made by `collection.write`, opaque to all code except its adapter. */
 export interface Write {
   readonly collection: string;
   readonly id: string;
-  /** Undefined removes. */
+  /** Undefined removes the record. */
   readonly value: object | undefined;
   readonly expected: Expected | undefined;
 }
 
-/** Thrown when what a write expected does not hold. */
+/**
+ * The collection in which a store records the loss of acknowledged writes, if it can detect it. One record per loss, written when
+ * the store is opened. Services that miss data look here for the reason.
+ */
+export const STORE_LOSSES = "store-losses";
+
+/** The missing versions of the store, both ends inclusive. Each belonged to one write, or to several writes of one commit. */
+export interface StoreLoss {
+  readonly from: number;
+  readonly to: number;
+  /** Whether the operator was told of the loss. */
+  readonly isTold?: boolean | undefined;
+}
+
+/** Thrown when the expected version of a write does not match. */
 export class RecordConflict extends Error {
   override readonly name = "RecordConflict";
   readonly collection: string;
@@ -123,11 +150,11 @@ export class RecordCursorInvalid extends Error {
 }
 
 /**
- * Thrown when the store cannot be reached, is full, locked for too long, broken or closed. Whether a write took effect is then
- * unknown.
+ * Thrown when the store is unreachable, full, locked for too long, broken or closed. Whether a write took effect is then unknown.
  */
 export class RecordsUnavailable extends Error {
   override readonly name = "RecordsUnavailable";
 }
 
+/** The port of records. */
 export const records: Port<Records> = definePort<Records>("records");

@@ -1,55 +1,67 @@
 import { definePort, type Port } from "../port.ts";
 
-/** What the app tells its operators. Never a secret, a prompt or a body: callers pass names, numbers and codes. */
+/** Information for the operators of the app. Never a secret, a prompt or a body: callers pass names, numbers and codes. */
 export interface Telemetry {
   readonly log: Log;
   /** Begin to measure one request: its log line, span and metrics are written by `end`. */
   begin(request: RequestBegin): RequestTrace;
+  /** Record one ended model call that belongs to no request. Calls of the model proxy are recorded with their requests. */
+  modelCall(call: MeasuredModelCall): void;
 }
 
+/** Writes log lines by level. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   /**
-   * Of `cause` its name, code and stack frames are written, and those of its own causes. Never its message: messages quote addresses,
-   * tokens and what callers sent.
+   * Of `cause` and of its own causes, only name, code and stack frames are written. Never a message: messages quote addresses,
+   * tokens and input of callers.
    */
   warn(message: string, fields?: LogFields, cause?: unknown): void;
   error(message: string, fields?: LogFields, cause?: unknown): void;
 }
 
+/** Fields of a log line. Undefined fields are left out. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
+/** Facts about a request that are known at its beginning. */
 export interface RequestBegin {
   readonly id: string;
   /** The plugin that answers, or the surface where no plugin matched. */
   readonly area: string;
-  /** Contract key, for example `model-proxy.messages`; `unmatched` where there is none. */
+  /** Contract key, for example `model-proxy.messages`; `unmatched` without a route. */
   readonly route: string;
   readonly method: string;
-  /** The route's path as declared, for example `/api/hello/:name`; `""` where there is none. Never the path that was called. */
+  /** The route's path as declared, for example `/api/hello/:name`; `""` without a route. Never the path of the request. */
   readonly path: string;
   readonly scheme: "http" | "https";
-  /** Reads a request header by its lowercase name: for trace context that the caller sent. */
+  /** Reads a request header by its lowercase name, for the caller's trace context. */
   header(name: string): string | undefined;
 }
 
+/** One request in progress. */
 export interface RequestTrace {
-  /** Add what becomes known on the way; later calls win field by field. */
+  /** Add facts as they become known. Later calls win field by field. */
   note(facts: RequestFacts): void;
-  /** The request ended. Only the first call counts; `status` is what was sent, or 499 when the caller left before an answer. */
+  /**
+   * The request ended. Only the first call counts. `status` is the sent status, or 499 if the caller left before an answer. An
+   * error given to `note` takes precedence over this one.
+   */
   end(outcome: { readonly status: number; readonly error?: string }): void;
 }
 
+/** Facts about a request that become known later. */
 export interface RequestFacts {
   /** Provider configuration id and provider type. */
   readonly provider?: string;
   readonly providerType?: string;
-  /** Once it is known to be served: it becomes a label of metrics, and callers can invent any number of names. */
+  /**
+   * Set only after validation, to bound label cardinality: it becomes a metric label, and callers can invent any number of names.
+   */
   readonly model?: string;
   /** Whether the request was converted between protocols. */
   readonly converted?: boolean;
-  /** Whether the caller asked for a stream; only then `firstByteMs` becomes a metric. */
+  /** Whether the caller requested a stream. Only then `firstByteMs` becomes a metric. */
   readonly streamed?: boolean;
   /** Name of the generative-AI operation (OpenTelemetry semantic conventions): `chat`. */
   readonly operation?: string;
@@ -57,6 +69,26 @@ export interface RequestFacts {
   readonly outputTokens?: number;
   /** Milliseconds from the request to the first byte of the upstream's answer. */
   readonly firstByteMs?: number;
+  /** A code for why an answer failed after its status was sent: `upstream_broken`. */
+  readonly error?: string;
 }
 
+/** One model call that ended. */
+export interface MeasuredModelCall {
+  /** The purpose of the call: `agent`, `workflow`. It becomes a metric label, so only few values are allowed. */
+  readonly source: string;
+  /** Provider configuration id and provider type. */
+  readonly provider: string;
+  readonly providerType: string;
+  readonly model: string;
+  /** Milliseconds from the call to the end of its answer. */
+  readonly durationMs: number;
+  /** Absent if the provider reported no number. Absent does not mean zero. */
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+  /** A code, if the call failed. */
+  readonly error?: string | undefined;
+}
+
+/** The port of telemetry. */
 export const telemetry: Port<Telemetry> = definePort<Telemetry>("telemetry");

@@ -1,42 +1,50 @@
 import { defineManyPort, type ManyPort } from "../port.ts";
 
-/** A place that tools come from: built in, an MCP server, a plugin. */
+/** A provider of tools: built in, an MCP server, a plugin. */
 export interface ToolSource {
   /** Names the source in logs; unique among the sources of an app. */
   readonly id: string;
-  /** What it offers now; may change while the app runs. Throws ToolsUnavailable. */
+  /** Its current tools. They may change while the app runs. Throws ToolsUnavailable. */
   list(signal?: AbortSignal): Promise<readonly ToolDefinition[]>;
   /**
-   * Run a tool. A tool that fails at its work gives a result with `isError`, for the model to read. Throws ToolNotFound for an id that
-   * `list` does not have, ToolArgumentsInvalid for arguments that break `inputSchema`, ToolsUnavailable, or the signal's reason.
+   * Run a tool. A tool that fails gives a result with `isError`, for the model to read. Throws ToolNotFound for an ID that is not
+   * in `list`, ToolArgumentsInvalid for arguments that violate `inputSchema`, ToolsUnavailable, or the signal's reason.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolResult>;
 }
 
+/** Description of a tool. */
 export interface ToolDefinition {
   /** Unique in an app; tools of an MCP server are `server/tool`. */
   readonly id: string;
-  /** What the model calls it: letters, digits, `_`, `-`. */
+  /** Its name for the model: letters, digits, `_`, `-`. */
   readonly name: string;
   readonly description: string;
-  /** JSON Schema of the arguments, an object's. */
+  /** JSON Schema of the arguments. Its type is an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly riskLevel: RiskLevel;
   /** Never run without a person's consent (open points 3). */
   readonly requiresConfirmation: boolean;
-  /** Calling it again with the same arguments changes nothing more than calling it once; what only reads is idempotent, too. */
+  /** A second call with the same arguments has no further effect. Read-only tools are idempotent, too. */
   readonly idempotent: boolean;
+  /**
+   * Calls may run in parallel with others of the same source, although the tool is not idempotent. Default: false. The calls of a
+   * turn to such tools of one source then run one after another.
+   */
+  readonly concurrent?: boolean | undefined;
 }
 
+/** How much harm a call of a tool can do. */
 export type RiskLevel = "low" | "medium" | "high" | "critical";
 
+/** One call of a tool. */
 export interface ToolCall {
   readonly toolId: string;
   readonly arguments: unknown;
   readonly caller: ToolCaller;
 }
 
-/** On whose behalf a tool runs; grants nothing by itself. */
+/** The user or agent that a tool runs for. Grants no permission by itself. */
 export interface ToolCaller {
   readonly userId?: string | undefined;
   readonly agentId?: string | undefined;
@@ -44,27 +52,30 @@ export interface ToolCaller {
   /** Provider configuration that the agent uses. */
   readonly providerId?: string | undefined;
   /**
-   * How deep the workflow run stands that is behind this call, in a chain of runs that begin each other, also through agents: 0 for the first
-   * of a chain; absent where no run is behind it. It comes from the work itself, never from a model: what begins a run counts on from it.
+   * Nesting depth of the workflow run behind this call, in a chain of runs that begin each other, also through agents: 0 for the
+   * first run of a chain; absent without a run. It comes from the work itself, never from a model. A tool that begins a run adds
+   * one to it.
    */
   readonly workflowDepth?: number | undefined;
 }
 
+/** The answer of a tool. */
 export interface ToolResult {
   readonly content: readonly ToolContent[];
   readonly isError: boolean;
 }
 
+/** One part of a tool's answer. */
 export type ToolContent =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly mimeType: string; readonly data: string };
 
-/** Thrown for an id that the source does not offer. */
+/** Thrown for an ID that the source does not offer. */
 export class ToolNotFound extends Error {
   override readonly name = "ToolNotFound";
 }
 
-/** Thrown for arguments that break the tool's schema; the message names the paths, not the values. */
+/** Thrown for arguments that violate the tool's schema. The message names the paths, not the values. */
 export class ToolArgumentsInvalid extends Error {
   override readonly name = "ToolArgumentsInvalid";
 }
@@ -74,4 +85,5 @@ export class ToolsUnavailable extends Error {
   override readonly name = "ToolsUnavailable";
 }
 
+/** The port of sources of tools. */
 export const tools: ManyPort<ToolSource> = defineManyPort<ToolSource>("tools");

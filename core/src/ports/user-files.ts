@@ -2,30 +2,34 @@ import type { Readable } from "node:stream";
 import { defineManyPort, type ManyPort } from "../port.ts";
 
 /**
- * What users have uploaded, for the areas that use it. An app has one source, or none and then takes no files. Functions throw
- * UserFilesUnavailable.
+ * The files that users have uploaded, for the areas that use them. An app has one source. Without a source, it accepts no files.
+ * Functions throw UserFilesUnavailable.
  */
 export interface UserFiles {
   readonly id: string;
-  /** Media by its id; undefined for what is none, missing, or not this user's to read. */
+  /** Media by its ID. Undefined if the ID is invalid, the media is missing, or this user may not read it. */
   media(userId: string, mediaId: string): Promise<UserFile | undefined>;
-  /** An attachment by what its receipt calls `fileReference`; undefined in the same way. */
+  /** An attachment by the `fileReference` of its receipt. Undefined in the same cases. */
   attachment(userId: string, fileReference: string): Promise<UserFile | undefined>;
 }
 
+/** One file of a user. */
 export interface UserFile {
   readonly name: string;
-  /** What the uploader said that it is; of media, what was checked. */
+  /** The type declared by the uploader; for media, the verified type. */
   readonly mimeType: string;
   /** Bytes. */
   readonly size: number;
-  /** All of its bytes; the stream is to be read to its end or destroyed. Throws UserFilesUnavailable, also where they are gone. */
+  /**
+   * All bytes of the file. Read the stream to its end or destroy it. Throws UserFilesUnavailable, also if the bytes are missing.
+   */
   open(signal: AbortSignal): Promise<Readable>;
 }
 
-/** Thrown when the files cannot be reached now. */
+/** Thrown when the files are unreachable. */
 export class UserFilesUnavailable extends Error {
   override readonly name = "UserFilesUnavailable";
 }
 
+/** The port of files of users. */
 export const userFiles: ManyPort<UserFiles> = defineManyPort<UserFiles>("userFiles");

@@ -2,81 +2,102 @@ import type { GenericSchema } from "valibot";
 import { defineManyPort, type ManyPort } from "../port.ts";
 
 /**
- * A kind of node that workflow definitions can use, beside those that give a definition its shape (`branch`, `map`, `human_gate`, …), which
- * every workflow service has. Two of one type, or of a type that the service has itself, stop the start.
+ * A kind of node for workflow definitions, in addition to the nodes that structure a definition (`branch`, `map`, `human_gate`,
+ * …), which every workflow service has. The start fails if two nodes have the same type, or if a node has the type of a built-in
+ * one.
  *
- * One is written as any adapter: `defineAdapter({ port: ports.workflowNodes, needs, open })`. `needs` is what its work needs (`models`, `records`,
- * …); what a type needs and an instance lacks is a fault that `check` tells, so that the type is there and definitions are refused in words.
+ * Write one with `defineWorkflowNode({ needs, rules, open })`, or as any adapter: `defineAdapter({ port: ports.workflowNodes,
+ * needs, open })`. `needs` lists the ports that it uses (`models`, `records`, …). If an instance lacks such a port, `check`
+ * reports a fault: the type exists, and definitions that use it are refused with a message.
  */
 export interface WorkflowNode<I = any> extends NodeRules<I> {
   /**
-   * Do the work of one attempt. Answers JSON of at most NODE_OUTPUT_BYTES. Throws NodeFailed to say in its own words what went wrong, and
-   * whether trying again can help; whatever else it throws fails the node, too. Once `signal` aborted, it rejects soon, with whatever.
+   * Execute one attempt. Returns JSON of at most NODE_OUTPUT_BYTES and NODE_OUTPUT_LEVELS. Throws NodeFailed to give its own
+   * message, and to say whether a retry can help. Any other error also fails the node. When `signal` aborts, it must reject soon,
+   * with any error.
    */
   run(work: NodeWork<I>): Promise<unknown>;
 }
 
-/** What a definition can say to a node, and what may be done with it. */
+/** The syntax of a node in definitions, and how it may be executed. */
 export interface NodeRules<I = any> {
-  /** What definitions name under `type`: 1-64 of letters, digits, `_`, `-`. */
+  /** The value of `type` in definitions: 1-64 of letters, digits, `_`, `-`. */
   readonly type: string;
-  /** Strict schema of `with` when its templates are filled in: what a node is given, what editors complete, what the documentation shows. */
+  /**
+   * Strict schema of `with` after its templates are filled in. It describes the input of the node. Editors complete it, and the
+   * documentation shows it.
+   */
   readonly input: GenericSchema<any, I>;
   /**
-   * What those keys of `with` are whose values are no templates: `verbatim` is taken as it stands; `expression` is CEL (a text, bare or in
-   * `${{ }}`) or, where it is no text, a template; `expressions` is an object of CEL texts; `graph` is nodes of its own.
+   * The keys of `with` whose values are not templates. `verbatim` is used unchanged. `expression` is CEL (a text, bare or in `${{
+   * }}`); if the value is not a text, it is a template. `expressions` is an object of CEL texts. `graph` is a set of nodes.
    */
   readonly keys?: Readonly<Record<string, "verbatim" | "expression" | "expressions" | "graph">> | undefined;
-  /** The cases that a node can end in, of its `with` as written; undefined where it has none. */
+  /** The possible cases (outcomes) of a node, by its `with` as written. Undefined for a node without cases. */
   cases?(written: Readonly<Record<string, unknown>>): readonly string[] | undefined;
-  /** What is wrong with `with` as written beyond its schema, by path within it: what only this type, or this instance, can tell. */
+  /**
+   * Set for a gate, such as `human_gate`: a need without a case means the case `pass`, and the case `stop` fails the run if no
+   * node needs it.
+   */
+  readonly gate?: { readonly pass: string; readonly stop: string } | undefined;
+  /** Whether expressions of inner nodes can use `previous`, as inside `loop`. Default: false. */
+  readonly hasPrevious?: boolean | undefined;
+  /** Problems of `with` as written, beyond its schema, by path within it: rules that only this type or this instance knows. */
   check?(written: Readonly<Record<string, unknown>>): readonly NodeFault[];
-  /** Whether it may be executed again after a crash cut it, where the definition does not say so with `idempotent`. */
+  /** Whether it may be executed again after a crash interrupted it. `idempotent` in the definition takes precedence. */
   readonly repeatable: boolean | ((input: I) => boolean);
   /**
-   * Computed of its input alone, within milliseconds and always with the same result: it is computed again after a crash, and not
-   * remembered. Default: false.
+   * The result depends only on the input and takes milliseconds. It is not stored: after a crash it is computed again. Default:
+   * false.
    */
   readonly pure?: boolean | undefined;
 }
 
+/** One problem of a node as written. */
 export interface NodeFault {
   readonly path: readonly (string | number)[];
-  /** For the author of the definition. */
+  /** Message for the author of the definition. */
   readonly message: string;
 }
 
+/** One attempt to execute a node. */
 export interface NodeWork<I> {
   /** Valid by the type's `input`. */
   readonly input: I;
   readonly step: NodeStep;
-  /** Aborts when the attempt's time is over, the run is cancelled or failed, or the process stops. */
+  /** Aborts when the attempt times out, the run is cancelled or failed, or the process stops. */
   readonly signal: AbortSignal;
 }
 
-/** Which execution this is. Run, node and attempt together are its own, and the same again when it is repeated after a crash. */
+/**
+ * Identifies an execution. Run, node and attempt together are unique, and stay the same when the execution is repeated after a
+ * crash.
+ */
 export interface NodeStep {
   readonly runId: string;
   readonly workflowId: string;
-  /** With its place inside `map` and `loop`: `summarize[3].model`. */
+  /** With its position inside `map` and `loop`: `summarize[3].model`. */
   readonly nodeId: string;
   /** 1 for the first. */
   readonly attempt: number;
-  /** On whose behalf the run works, where somebody is known; grants nothing by itself. */
+  /** The user that the run works for, if known. Grants no permission by itself. */
   readonly userId?: string | undefined;
-  /** How deep the run stands in a chain of runs that begin each other: what a node begins elsewhere is told it. */
+  /** Nesting depth of the run in a chain of runs that begin each other. A node passes it to the runs that it begins. */
   readonly workflowDepth?: number | undefined;
 }
 
-/** Most bytes of a node's output as JSON. */
+/** Maximum size of a node's output as JSON, in bytes. */
 export const NODE_OUTPUT_BYTES = 4 * 1024 * 1024;
 
-/** Why a node failed, in words for people that hold no secret. */
+/** Maximum nesting of lists and objects in a node's output. */
+export const NODE_OUTPUT_LEVELS = 1000;
+
+/** Why a node failed, in a message for people without secrets. */
 export class NodeFailed extends Error {
   override readonly name = "NodeFailed";
-  /** A word for programs: `http_status`, `timeout`, … */
+  /** A code for programs: `http_status`, `timeout`, … */
   readonly code: string;
-  /** False where trying again cannot help: no retry is made. */
+  /** False if a retry cannot help. No retry is made then. */
   readonly retryable: boolean;
 
   constructor(code: string, message: string, options: ErrorOptions & { readonly retryable?: boolean } = {}) {
@@ -86,4 +107,5 @@ export class NodeFailed extends Error {
   }
 }
 
+/** The port of kinds of workflow nodes. */
 export const workflowNodes: ManyPort<WorkflowNode> = defineManyPort<WorkflowNode>("workflowNodes");

@@ -115,7 +115,7 @@ export const agentWebhookContract = defineContract(
     deleteEvent: {
       method: "DELETE",
       path: "/api/agents/:id/webhooks/events/:event",
-      summary: "Delete an event; without any the endpoint is paused",
+      summary: "Delete an event; deleting the last one pauses the endpoint",
       params: byEvent,
       success: reply.json(v.object({ success: v.literal(true), enabled: v.boolean() })),
       errors: {
@@ -127,7 +127,7 @@ export const agentWebhookContract = defineContract(
     rotateSecret: {
       method: "POST",
       path: "/api/agents/:id/webhooks/secret/rotate",
-      summary: "Replace the secret; the new one is in this answer and nowhere else",
+      summary: "Replace the secret; only this response contains the new one",
       params: byId,
       // 7.3: a body is a mistake, whatever its type.
       body: v.optional(v.undefined()),
@@ -142,7 +142,7 @@ export const agentWebhookContract = defineContract(
     scheduleMessages: {
       method: "GET",
       path: "/api/agents/:id/schedule-messages",
-      summary: "Read what an agent delivered from the background, the newest first",
+      summary: "Read the messages that an agent delivered from the background, newest first",
       params: byId,
       query: v.object({ limit: parameter, offset: parameter }),
       success: reply.json(
@@ -153,7 +153,7 @@ export const agentWebhookContract = defineContract(
     trigger: {
       method: "POST",
       path: "/api/webhook/:agent_id",
-      summary: "Give an agent an event to work on in the background",
+      summary: "Trigger an event, which the agent processes in the background",
       auth: "agent",
       envelope: triggerEnvelope,
       faults: {

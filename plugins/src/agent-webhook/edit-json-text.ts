@@ -14,13 +14,13 @@ const LINE_START = /(\r\n|\n|\r)([ \t]*)$/;
  * made. Every other character stays as it is, and what is new is laid out like what stands beside it. (`modify` of jsonc-parser lays out
  * whole lines anew: all of a text that is one line.)
  *
- * Where a name stands twice the first one is taken, other than by `JSON.parse`: whoever cannot exclude that looks at the result. Throws
+ * If a name occurs twice, the first one is edited, unlike in `JSON.parse`. Callers that cannot exclude that must check the result. Throws
  * TypeError where the path leads through what is no object, and RangeError for a text that nests too deep.
  */
 export function editJsonText(text: string, path: readonly string[], value: unknown): string {
   let object = parseTree(text);
   for (const [depth, key] of path.entries()) {
-    if (object?.type !== "object") throw new TypeError("The path leads through what is no object");
+    if (object?.type !== "object") throw new TypeError("The path leads through a value that is not an object");
     const member = object.children?.find(({ children }) => children?.[0]?.value === key);
     const rest = path.slice(depth + 1);
     if (!member) return value === undefined ? text : insert(text, object, key, nest(rest, value));

@@ -34,6 +34,6 @@ export const triggerErrors = defineErrors({
   body_too_large: { status: 413, message: "Request body too large" },
   unsupported_media_type: { status: 415, message: "Unsupported media type" },
   agent_json_broken: { status: 500, message: "Failed to parse agent.json" },
-  // Nothing was accepted, or nobody can tell: the sender tries again.
+  // The event was not accepted, or that is unknown: the sender tries again.
   not_accepted: { status: 503, message: "The event could not be accepted: send it again later" },
 });

@@ -9,6 +9,7 @@ export const TOOL_IDS = 512;
 
 /** Model calls of a run where the event asks for no number, and at most (specification 4.3). */
 export const MAX_TURNS = 5;
+/** Most model calls that an event can ask for. */
 export const MAX_TURNS_MAXIMUM = 100;
 
 /** Bytes of the body with which an event is saved, and of a trigger's (specification 8). */

@@ -9,11 +9,6 @@ export class PromptTooLong extends Error {
   }
 }
 
-/** Thrown when a payload's field nests too deep to be written as JSON. */
-export class PayloadTooDeep extends Error {
-  override readonly name = "PayloadTooDeep";
-}
-
 const PLACEHOLDER = /\{\{([^{}]+)\}\}/g;
 
 /**
@@ -21,7 +16,7 @@ const PLACEHOLDER = /\{\{([^{}]+)\}\}/g;
  * Texts, numbers and booleans become text, objects and arrays JSON; where the field is missing or null, the placeholder stays. What was put
  * in is not looked at again. Lone surrogates become U+FFFD, so that every store and every provider takes the result.
  *
- * Throws PromptTooLong once the result passes `most` characters, before it is put together, and PayloadTooDeep.
+ * Throws PromptTooLong once the result passes `most` characters, before it is put together.
  */
 export function renderTemplate(template: string, payload: Readonly<Record<string, unknown>>, most: number): string {
   // 32,768 characters hold 6,500 placeholders: an object that all of them name is written once, and a long field is not copied to find out
@@ -55,15 +50,5 @@ export function templateFields(template: string): readonly string[] {
 function fieldText(payload: Readonly<Record<string, unknown>>, key: string): string | undefined {
   const value = Object.hasOwn(payload, key) ? payload[key] : undefined;
   if (value === undefined || value === null) return undefined;
-  return typeof value === "object" ? toJson(value) : String(value);
-}
-
-function toJson(value: object): string {
-  try {
-    return JSON.stringify(value);
-  } catch (cause) {
-    // JSON is read at any depth, but written on the stack.
-    if (cause instanceof RangeError) throw new PayloadTooDeep("A field of the payload nests too deep", { cause });
-    throw cause;
-  }
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -4,7 +4,7 @@ import { EVENT_NAME_LENGTH, MAX_TURNS, MAX_TURNS_MAXIMUM, PROMPT_TEMPLATE_LENGTH
 /** The `webhooks` part of an `agent.json`, as far as we know it (open points 5). */
 export interface WebhookConfiguration {
   readonly enabled: boolean;
-  /** By name; a map, so that no name is found that nobody gave. */
+  /** By name. A map, so that inherited names such as `constructor` are not found. */
   readonly events: ReadonlyMap<string, WebhookEvent>;
 }
 
@@ -46,9 +46,11 @@ const userId = v.pipe(
   v.check((id) => id.isWellFormed() && !id.includes("\0"), "well-formed characters without U+0000"),
 );
 
-// People and other programs keep more in the file, on every level: that is nobody's mistake. Names of events are read by hand, because
+// People and other programs may keep further keys in the file, on every level, so unknown keys are allowed. Names of events are read by hand, because
 // `v.record` leaves out those that objects inherit instead of refusing them.
 const webhooks = v.object({
+  // None is 1. What a later version writes in another way carries a higher one, and is refused here instead of being misread.
+  format: v.optional(v.literal(1)),
   enabled: v.optional(v.boolean(), false),
   events: v.optional(
     v.pipe(

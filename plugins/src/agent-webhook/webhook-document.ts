@@ -12,7 +12,7 @@ export interface WebhookDocument {
    * something new. Of the file nothing else changes, not even its layout. Resolves to what the webhooks are then, durably.
    *
    * Changes of one agent wait for each other, so that those made here do not conflict; `decide` must not wait for one of the same agent.
-   * What it throws is thrown, and nothing is written. Throws WebhookConfigurationInvalid for a file that is missing, that is no JSON
+   * What it throws is thrown, and nothing is written. Throws WebhookConfigurationInvalid for a file that is missing, that is not a JSON
    * object, whose webhooks break their schema, or that cannot be edited safely because names stand twice in it: it stays as it is. Throws
    * WebhookConfigurationChanged if somebody else changed the file meanwhile, and what `documents` throws.
    */
@@ -70,7 +70,7 @@ export function createWebhookDocument({ documents }: { readonly documents: ports
     change: (agentId, decide) =>
       inTurn(agentId, async () => {
         const document = await documents.read(`${agentId}/agent.json`);
-        if (!document) throw new WebhookConfigurationInvalid("There is no agent.json");
+        if (!document) throw new WebhookConfigurationInvalid("agent.json does not exist");
         const definition = readDefinition(document.text);
         const configuration = configurationOf(definition);
         const edits = toEdits(configuration, await decide(configuration));
@@ -93,12 +93,12 @@ function readDefinition(text: string): JsonObject {
     throw new WebhookConfigurationInvalid("agent.json is not JSON");
   }
   if (typeof definition === "object" && definition !== null && !Array.isArray(definition)) return definition as JsonObject;
-  throw new WebhookConfigurationInvalid("agent.json is no JSON object");
+  throw new WebhookConfigurationInvalid("agent.json is not a JSON object");
 }
 
 function configurationOf(definition: JsonObject): WebhookConfiguration {
   const configuration = readWebhooks(definition["webhooks"]);
-  if (!configuration) throw new WebhookConfigurationInvalid("The webhooks of agent.json break their schema");
+  if (!configuration) throw new WebhookConfigurationInvalid("The webhooks of agent.json do not match their schema");
   return configuration;
 }
 
@@ -150,6 +150,6 @@ async function write(documents: ports.Documents, { name, version }: ports.Docume
     await documents.write(name, text, version);
   } catch (cause) {
     if (!(cause instanceof ports.DocumentConflict)) throw cause;
-    throw new WebhookConfigurationChanged("agent.json was changed meanwhile", { cause });
+    throw new WebhookConfigurationChanged("agent.json was changed in the meantime", { cause });
   }
 }

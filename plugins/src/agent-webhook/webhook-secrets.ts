@@ -45,7 +45,7 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
         throw error;
       }
     },
-    /** Another secret: what was there before authenticates nobody when this resolves. */
+    /** Replaces the secret. When this resolves, the previous secret is invalid. */
     async rotate(agentId: string): Promise<Secret> {
       const { secret, record } = make();
       await stored.put(agentId, record);

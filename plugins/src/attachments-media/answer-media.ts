@@ -22,22 +22,26 @@ export async function answerMedia(given: {
   readonly exchange: Exchange;
   readonly head: RequestHead;
   readonly media: Media;
-  /** For how long the link is still good. */
-  readonly secondsLeft: number;
+  /** When the link ends, in milliseconds since 1970. */
+  readonly expiresAt: number;
   readonly blobs: ports.Blobs;
   readonly clock: ports.Clock;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const { exchange, head, media, secondsLeft, blobs, signal } = given;
+  const { exchange, head, media, expiresAt, blobs, clock, signal } = given;
   const key = mediaKey(media.mediaId);
   const { size } = media;
   const { validators, always, described } = aboutMedia(media);
-  const unchanging = { ...always, "cache-control": `private, max-age=${secondsLeft}` };
+  // Down to the second, and counted when the head leaves: not longer than the link is good (rule 9).
+  const unchanging = () => {
+    const secondsLeft = Math.max(0, Math.floor((expiresAt - clock.now()) / 1000));
+    return { ...always, "cache-control": `private, max-age=${secondsLeft}` };
+  };
   const outcome = checkConditions(head, validators);
   // What is sent is looked for where it is opened; only an answer without it has to ask.
   const isUnopened = head.method === "HEAD" || outcome !== "proceed";
   if (isUnopened) expectSize(await blobs.stat(key), size);
-  if (outcome === "not_modified") return void exchange.respond(304, unchanging).end();
+  if (outcome === "not_modified") return void exchange.respond(304, unchanging()).end();
   if (outcome === "precondition_failed") return void exchange.respond(412, { "content-length": "0" }).end();
   const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";
   if (range === "unsatisfiable")
@@ -45,14 +49,15 @@ export async function answerMedia(given: {
   const [status, part] = range === "whole" ? ([200, {}] as const) : ([206, range] as const);
   const length = range === "whole" ? size : range.end - range.start + 1;
   const sized = {
-    ...unchanging,
     ...described,
     "content-length": `${length}`,
     ...(range !== "whole" && { "content-range": `bytes ${range.start}-${range.end}/${size}` }),
   };
   await sendStream(given, {
     status,
-    headers: sized,
+    get headers() {
+      return { ...unchanging(), ...sized };
+    },
     async open() {
       const opened = await blobs.open(key, { ...part, signal });
       try {

@@ -18,8 +18,8 @@ export function cleanName(name: string): string {
 }
 
 /**
- * The type that a file was declared as (specification 2.7), in small letters and without parameters; `application/octet-stream` where none
- * was declared, or what is none (RFC 6838), or one of more than 128 characters.
+ * The declared type of a file (specification 2.7), in lowercase and without parameters. `application/octet-stream` if no type
+ * was declared, if it is invalid (RFC 6838), or if it has more than 128 characters.
  */
 export function cleanMimeType(type: string | undefined): string {
   const essence = type?.split(";", 1)[0]?.trim() ?? "";

@@ -57,7 +57,7 @@ export function createAttachments(records: ports.Records) {
   };
 
   return {
-    /** Undefined for what is none, or another user's: nobody learns which. */
+    /** Undefined for an unknown reference and for another user's file: callers cannot distinguish the two. */
     find,
     /** The same by what queries are given. */
     async findReference(userId: string, fileReference: string): Promise<Attachment | undefined> {

@@ -1,7 +1,7 @@
 import { callerOf, type Guard, type ports } from "@portico/core";
 import { fileErrors } from "./errors.ts";
 
-/** Whoever holds a token of the agent service (specification 5). */
+/** Callers with a token of the agent service (specification 5). */
 export function instanceGuard(identity: ports.Identity): Guard<Promise<ports.Caller>> {
   return async (head, signal) => {
     const caller = await callerOf(head, identity, signal);

@@ -21,7 +21,7 @@ const FORMATS: readonly string[] = ["jpg", "png", "gif", "webp"];
  */
 export function imageDimensions(head: Uint8Array): ImageDimensions | undefined {
   const found = metaOf(head.subarray(0, IMAGE_HEAD_BYTES));
-  // image-meta refuses sizes that are none, but for a height of 0.
+  // image-meta refuses invalid sizes, except a height of 0.
   if (!found || !FORMATS.includes(found.type ?? "") || found.height === 0) return undefined;
   const { width, height, orientation = 1 } = found;
   // 5 to 8 of EXIF lie on their side.

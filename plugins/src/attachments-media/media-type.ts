@@ -60,7 +60,7 @@ export function mediaTypeOf(declared: string): MediaType | undefined {
   return MEDIA_TYPES.find((type) => type.mimeType === mimeType);
 }
 
-/** The type of a media file by its extension, whatever its case, without a dot, also one of older media; undefined where it is none of them. */
+/** The type of a media file by its extension without a dot, in any case, including extensions of older media. Undefined for other extensions. */
 export function mediaTypeOfExtension(extension: string): MediaType | undefined {
   const wanted = extension.toLowerCase();
   const found = known.find((type) => type.extension === wanted || type.formerly === wanted);
@@ -80,7 +80,7 @@ export async function fitsSignature(type: MediaType, head: Uint8Array): Promise<
   const start = head.subarray(0, SIGNATURE_BYTES);
   if (!rules || isMarkup(start)) return false;
   const tag = id3TagBytes(start);
-  // file-type looks behind tags, whatever follows; a PNG with one is none.
+  // file-type skips ID3 tags before any content, but a PNG after such a tag is not a valid PNG.
   if (tag > 0 && !rules.tagged) return false;
   if (rules.mimeType === "image/gif" && !isGif(start)) return false;
   const format = tag > start.length ? undefined : await formatOf(start);

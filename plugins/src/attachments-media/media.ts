@@ -12,7 +12,7 @@ export interface Media {
   readonly name: string;
   readonly mimeType: string;
   readonly size: number;
-  /** Absent where nobody counted. */
+  /** Absent if the size was not measured. */
   readonly sha256?: string | undefined;
   readonly width?: number | undefined;
   readonly height?: number | undefined;
@@ -36,7 +36,7 @@ export function isMediaId(text: string): boolean {
 /** The media of an instance. Functions throw RecordsUnavailable and BlobsUnavailable. */
 export function createMedia({ records, blobs }: { readonly records: ports.Records; readonly blobs: ports.Blobs }) {
   const owned = records.collection<Media>({ name: "media" });
-  // Nothing changes a record of media once it is there: whoever reads one range after another asks the store once.
+  // A record of media never changes, so reading several ranges asks the store only once.
   const held = new LRUCache<string, Media>({ max: HELD_MEDIA });
 
   const find = async (mediaId: string): Promise<Media | undefined> => {
@@ -57,11 +57,11 @@ export function createMedia({ records, blobs }: { readonly records: ports.Record
   };
 
   return {
-    /** Whoever reads by a signed link: it was given to somebody who may. Whether its bytes are still there, the reading tells. */
+    /** Reads by a signed link, which only permitted callers receive. Missing bytes surface when the file is read. */
     find,
     async findFor(userId: string, mediaId: string): Promise<MediaFound> {
       const media = await find(mediaId);
-      // A record without its file is nobody's media any more (specification 4.5, rule 6). Without an owner the file itself was found.
+      // A record without its file no longer counts as media (specification 4.5, rule 6). Without an owner the file itself was found.
       if (!media || (media.userId !== undefined && !(await blobs.stat(mediaKey(mediaId))))) return "missing";
       return media.userId === undefined || media.userId === userId ? { media } : "forbidden";
     },

@@ -25,7 +25,7 @@ export async function peek(
         yield next.value;
       }
     } finally {
-      // Whoever stops reading leaves no upload behind.
+      // If the reader stops early, the upload is ended.
       stream.destroy();
     }
   }

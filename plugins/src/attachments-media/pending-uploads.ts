@@ -1,7 +1,7 @@
 import { type ports, repeatUntilClosed, type Scope } from "@portico/core";
 import { ABANDONED_MS } from "./limits.ts";
 
-/** An upload that has begun, and of which nobody was told yet that it is there. */
+/** An upload that has started, but was not confirmed to the caller yet. */
 interface PendingUpload {
   readonly key: string;
   readonly pending: true;
@@ -26,7 +26,7 @@ export function createPendingUploads(given: {
   const pending = records.collection<PendingUpload>({ name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } });
   const idOf = (key: string) => key.replace("/", ":");
 
-  /** Takes away what was begun so long ago that nobody stores it any more. */
+  /** Removes uploads that started so long ago that they count as abandoned. */
   const sweep = async (closing: AbortSignal): Promise<void> => {
     const oldest = { where: { pending: true }, order: { by: "begunAt", direction: "ascending" }, limit: PAGE } as const;
     const { items } = await pending.query(oldest);
@@ -56,7 +56,7 @@ export function createPendingUploads(given: {
     watch(scope: Scope): void {
       // At once too: a process that never lives for an hour leaves nothing behind either.
       repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS, firstMs: 0 }, (closing) =>
-        sweep(closing).catch((error: unknown) => log.error("Abandoned uploads could not be taken away", {}, error)),
+        sweep(closing).catch((error: unknown) => log.error("Abandoned uploads could not be removed", {}, error)),
       );
     },
   };
@@ -74,7 +74,7 @@ export function createPendingUploads(given: {
       await blobs.remove(key);
       await pending.remove(idOf(key));
     } catch (error) {
-      log.warn("An upload that was refused could not be taken away, and will be later", {}, error);
+      log.warn("A refused upload could not be removed now; it will be removed later", {}, error);
     }
   }
 }

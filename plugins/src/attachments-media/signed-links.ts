@@ -21,12 +21,12 @@ export function createSignedLinks({ signing, clock }: { readonly signing: ports.
       const url = `/media/${mediaId}?expires=${expires}&signature=${signature}`;
       return { mediaId, url, expiresAt: new Date(expires * 1000).toISOString() };
     },
-    /** For how many seconds a link is still good; `expired` is only said of one that was good. */
+    /** When a good link ends, in milliseconds since 1970; `expired` is only said of one that was good. */
     async check({ mediaId, expires, signature }: PresentedLink): Promise<number | "invalid" | "expired"> {
       if (typeof expires !== "string" || typeof signature !== "string" || !SECONDS.test(expires)) return "invalid";
       if (!(await signing.verify(PURPOSE, messageOf(mediaId, expires), signature))) return "invalid";
-      const left = Number(expires) - Math.floor(clock.now() / 1000);
-      return left > 0 ? left : "expired";
+      const end = Number(expires) * 1000;
+      return clock.now() < end ? end : "expired";
     },
   };
 }

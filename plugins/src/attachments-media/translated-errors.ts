@@ -1,7 +1,7 @@
 import { BodyTooLarge, ports, UploadInvalid, UploadTooLarge } from "@portico/core";
 import { fileErrors } from "./errors.ts";
 
-/** What went wrong with an attachment, in the area's words; what is none of them comes back as it is. */
+/** Translates errors of attachments into the area's errors. Other errors are returned unchanged. */
 export function toAttachmentError(error: unknown): unknown {
   if (error instanceof UploadInvalid) return fileErrors.attachment_file_required(undefined, { reason: error.reason }, error);
   if (isTooLarge(error)) return fileErrors.attachment_too_large(undefined, {}, error);

@@ -21,9 +21,9 @@ export const userFiles = defineAdapter({
         translated(async () => {
           const opened = await blobs.open(key, { signal });
           if (opened?.size === size) return opened.stream;
-          // Whoever opens it has room for what it was.
+          // The caller reserved memory for the original size.
           opened?.stream.destroy();
-          throw new ports.UserFilesUnavailable("The file is gone, or damaged");
+          throw new ports.UserFilesUnavailable("The file is missing or damaged");
         }),
     });
     return {

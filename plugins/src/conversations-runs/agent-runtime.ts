@@ -18,7 +18,7 @@ import { createTurnRecords } from "./turns/turn-records.ts";
 import { createTurnWork } from "./turns/turn-work.ts";
 
 /** What this area shares among its plugin and its adapters: everything that turns are made of. */
-export interface TurnRuntime {
+export interface AgentRuntime {
   readonly serverInstanceId: string;
   readonly requests: ClientRequests;
   readonly runs: Runs;
@@ -34,7 +34,8 @@ export interface TurnRuntime {
   readonly shownRoom: ShownRoom;
 }
 
-export const turnRuntime: Port<TurnRuntime> = definePort<TurnRuntime>("conversations-runs/runtime");
+/** Filled by `agentRuntime`. */
+export const agentRuntimePort: Port<AgentRuntime> = definePort<AgentRuntime>("conversations-runs/runtime");
 
 /** Turns that execute at once; most of their time they wait for a model. */
 const CONCURRENCY = 1024;
@@ -45,7 +46,7 @@ const CONCURRENCY = 1024;
  */
 export const agentRuntime = defineAdapter({
   name: "conversations-runs/agent-runtime",
-  port: turnRuntime,
+  port: agentRuntimePort,
   needs: {
     records: ports.records,
     log: ports.log,
@@ -62,7 +63,7 @@ export const agentRuntime = defineAdapter({
     ids: ports.ids,
     telemetry: ports.telemetry,
   },
-  async open(given, options: AgentRuntimeOptions, scope): Promise<TurnRuntime> {
+  async open(given, options: AgentRuntimeOptions, scope): Promise<AgentRuntime> {
     const { records, log, engine, agents, clock, ids, telemetry } = given;
     const [files] = given.userFiles;
     const settings = v.parse(agentRuntimeConfig, options);

@@ -2,20 +2,21 @@ import type { ports } from "@portico/core";
 
 /** One agent as the list shows it (specification 2.10). */
 export function toAgentSummary({ id, definition, metadataError, git }: ports.Agent, isBusy: boolean) {
-  const { name, description, engine, skills, tools, heartbeat, core, ui, avatar } = definition;
+  const { name, description, engine, tools, core, ui, avatar } = definition;
   return {
     id,
     name,
     ...(description !== undefined && { description }),
     engine,
-    skillsCount: skills.length,
+    // No engine reads skills and nothing beats yet, whatever `agent.json` asks for.
+    skillsCount: 0,
     toolsCount: tools.length,
-    heartbeatEnabled: heartbeat?.enabled ?? false,
+    heartbeatEnabled: false,
     hasGit: git.hasGit,
     ...(git.hasRemote !== undefined && { hasRemote: git.hasRemote }),
     ...(git.syncStatus !== undefined && { syncStatus: git.syncStatus }),
     isCoreAgent: core,
-    // A broken agent.json leaves fallback values, with which nobody should work.
+    // With a broken agent.json, the agent has fallback values, which must not be used for turns.
     status: metadataError ? ("error" as const) : isBusy ? ("busy" as const) : ("idle" as const),
     ...(metadataError && { metadataError }),
     ...(ui !== undefined && { ui }),

@@ -1,13 +1,13 @@
 import { defineAdapter, ports } from "@portico/core";
 import * as v from "valibot";
-import { turnRuntime } from "./agent-runtime.ts";
+import { agentRuntimePort } from "./agent-runtime.ts";
 import { createBackgroundRecords } from "./background/background-records.ts";
-import { type AcceptedTurn, keyedEnd, turnIdOf, turnIds } from "./background/background-turn.ts";
+import { type AcceptedTurn, keyedIdSuffix, turnIdOf, turnIds } from "./background/background-turn.ts";
 import { createBackgroundWork } from "./background/background-work.ts";
 import { createDeliveries } from "./background/deliveries.ts";
 import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "./config.ts";
 import { builtInDefinitions } from "./turns/built-in-tools.ts";
-import { newEnd } from "./turns/new-end.ts";
+import { newIdSuffix } from "./turns/new-id-suffix.ts";
 import { listTools } from "./turns/turn-tools.ts";
 
 const KIND = "background-turn";
@@ -19,7 +19,7 @@ export const backgroundTurns = defineAdapter({
   name: "background-turns/agent-runtime",
   port: ports.backgroundTurns,
   needs: {
-    runtime: turnRuntime,
+    runtime: agentRuntimePort,
     records: ports.records,
     log: ports.log,
     engine: ports.engine,
@@ -44,22 +44,22 @@ export const backgroundTurns = defineAdapter({
       concurrencyPerKey: concurrencyPerAgent,
       concurrency: CONCURRENCY,
     });
-    /** A turn is over before it began. Where this fails its work still stands in line, and tells the end when that has come. */
+    /** Ends a turn before it starts. If this fails, its work stays queued, and reports the end when its turn comes. */
     const leaveLine = async (turn: AcceptedTurn, reason: string): Promise<void> => {
       try {
         await work.tell(turn);
         await engine.cancel(turn.turnId, reason);
       } catch (error) {
-        telemetry.log.warn("The end of a turn that was stopped in line will be told later", { turn: turn.turnId }, error);
+        telemetry.log.warn("The end of a queued turn that was stopped will be reported later", { turn: turn.turnId }, error);
       }
     };
     return {
       deliveries: deliveries.page,
       tools: (signal) => listTools(builtInDefinitions, tools, telemetry.log, signal),
       async start({ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, key, tell }) {
-        if (tell && !isSignalName(tell.signal)) throw new TypeError("The signal of a turn's end is none that the engine takes");
+        if (tell && !isSignalName(tell.signal)) throw new TypeError("The engine does not accept the signal of a turn's end");
         const turn: AcceptedTurn = {
-          ...turnIds(key === undefined ? newEnd(ids, clock.now()) : keyedEnd(key)),
+          ...turnIds(key === undefined ? newIdSuffix(ids, clock.now()) : keyedIdSuffix(key)),
           ...{ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, tell },
         };
         await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
@@ -68,7 +68,7 @@ export const backgroundTurns = defineAdapter({
       async stop(runId, reason) {
         const turnId = turnIdOf(runId);
         if (turnId === undefined || (await engine.status(turnId))?.kind !== KIND) return false;
-        // Nobody listens to it: it says whether the work is open, and whether it is this process's, as nothing else of the engine does.
+        // No code listens to this signal. Only its result tells whether the work is open, and whether it belongs to this process.
         if (!(await engine.signal(turnId, "stop", reason))) return false;
         const stopped = await records.stop(runId, reason);
         if (typeof stopped === "object") await leaveLine(stopped, reason);

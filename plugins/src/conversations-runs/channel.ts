@@ -62,7 +62,7 @@ export const queryChannel = defineChannel({
     "query:started": v.object(identifiers),
     "query:followUpAccepted": v.object({ sessionId: text, clientRequestId: text }),
     "query:message": v.object({ ...identifiers, message: turnMessage }),
-    /** `seq` of an end is the last message's: whoever has less misses some. */
+    /** `seq` of an end is the number of the last message: a client with a lower number has missed messages. */
     "query:complete": v.object({
       ...identifiers,
       seq: v.optional(v.number()),

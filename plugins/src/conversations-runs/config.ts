@@ -10,40 +10,23 @@ import {
 
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(1000));
 
-/** Options of conversations and runs. */
-export const conversationsRunsConfig = v.strictObject({
-  /** What the handshake reports of the service; default: `0.0.0`. */
-  version: v.optional(v.string(), "0.0.0"),
-  /** What the handshake reports of the areas beside this one; default: whether the area's plugin stands in the app. */
-  capabilities: v.optional(
-    v.strictObject({
-      webhookManagement: v.optional(v.boolean()),
-      media: v.optional(v.boolean()),
-      attachments: v.optional(v.boolean()),
-      safeTokens: v.optional(v.boolean()),
-    }),
-    {},
-  ),
-});
+const runtimeEntries = {
+  /** How long a client may replay a request with identical IDs; what a turn said is kept as long. Default: 10 minutes. */
+  autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
+  /** How long a request's ID is remembered after its turn ended; default: 24 hours. */
+  tombstoneRetentionMs: v.optional(milliseconds, TOMBSTONE_RETENTION_MS),
+  /** Bytes of users' files that all executing turns together hold in memory to show them to models; default: 256 MiB. */
+  shownBytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), SHOWN_BYTES),
+};
 
-/** Options of the runtime of turns. */
-export const agentRuntimeConfig = v.pipe(
-  v.strictObject({
-    /** How long a client may replay a request with identical IDs; what a turn said is kept as long. Default: 10 minutes. */
-    autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
-    /** How long a request's ID is remembered after its turn ended; default: 24 hours. */
-    tombstoneRetentionMs: v.optional(milliseconds, TOMBSTONE_RETENTION_MS),
-    /** Bytes of users' files that all executing turns together hold in memory to show them to models; default: 256 MiB. */
-    shownBytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), SHOWN_BYTES),
-  }),
-  v.check(
-    ({ autoReplayRetentionMs, tombstoneRetentionMs }) => autoReplayRetentionMs <= tombstoneRetentionMs,
-    "autoReplayRetentionMs no longer than tombstoneRetentionMs",
-  ),
-);
-
-export type AgentRuntimeOptions = v.InferInput<typeof agentRuntimeConfig>;
-export type AgentRuntimeSettings = v.InferOutput<typeof agentRuntimeConfig>;
+/** What may be replayed is remembered. */
+function isReplayRemembered({
+  autoReplayRetentionMs,
+  tombstoneRetentionMs,
+}: Record<"autoReplayRetentionMs" | "tombstoneRetentionMs", number>) {
+  return autoReplayRetentionMs <= tombstoneRetentionMs;
+}
+const REPLAY_EXPECTED = "autoReplayRetentionMs no longer than tombstoneRetentionMs";
 
 /** Options of background turns. */
 export const backgroundTurnsConfig = v.strictObject({
@@ -52,5 +35,31 @@ export const backgroundTurnsConfig = v.strictObject({
   /** How long one turn may take; default: 30 minutes. */
   timeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), BACKGROUND_TIMEOUT_MS),
 });
+
+/** Options of everything that turns are made of, without what the area shows to the outside. */
+export const agentTurnsConfig = v.pipe(
+  v.strictObject({ ...runtimeEntries, background: v.optional(backgroundTurnsConfig, {}) }),
+  v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
+);
+
+/** Options of conversations and runs. */
+export const conversationsRunsConfig = v.pipe(
+  v.strictObject({
+    ...runtimeEntries,
+    background: v.optional(backgroundTurnsConfig, {}),
+    /** What the handshake reports of the service; default: `0.0.0`. */
+    version: v.optional(v.string(), "0.0.0"),
+  }),
+  v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
+);
+
+/** Options of the runtime of turns alone. */
+export const agentRuntimeConfig = v.pipe(
+  v.strictObject(runtimeEntries),
+  v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
+);
+
+export type AgentRuntimeOptions = v.InferInput<typeof agentRuntimeConfig>;
+export type AgentRuntimeSettings = v.InferOutput<typeof agentRuntimeConfig>;
 
 export type BackgroundTurnsOptions = v.InferInput<typeof backgroundTurnsConfig>;

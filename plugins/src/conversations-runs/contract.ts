@@ -117,20 +117,24 @@ export const conversationsRunsContract = defineContract(
     handshake: {
       method: "GET",
       path: "/api/handshake",
-      summary: "Who is there, and what it can do",
+      summary: "Read the service's identity and capabilities",
       success: reply.json(
         v.object({
           protocolVersion: v.literal(1),
           serverInstanceId: text,
           version: text,
           identity: v.object({ userId: optionalText, role: v.picklist(["owner", "member", "service"]) }),
-          capabilities: v.object({
-            webhookManagement: v.boolean(),
-            media: v.boolean(),
-            attachments: v.boolean(),
-            realtime: v.boolean(),
-            safeTokens: v.boolean(),
-          }),
+          // Areas that the specification does not know may tell words of their own.
+          capabilities: v.objectWithRest(
+            {
+              webhookManagement: v.boolean(),
+              media: v.boolean(),
+              attachments: v.boolean(),
+              realtime: v.boolean(),
+              safeTokens: v.boolean(),
+            },
+            v.boolean(),
+          ),
         }),
       ),
       errors: { unauthorized },
@@ -179,7 +183,7 @@ export const conversationsRunsContract = defineContract(
     runtimeState: {
       method: "GET",
       path: "/api/runs/:id/runtime-state",
-      summary: "Whether a run executes now",
+      summary: "Read whether a run is executing now",
       params: byId,
       success: reply.json(v.strictObject({ run_id: text, agent_id: text, status: runMetadata.entries.status })),
       errors: { unauthorized, invalid_run_id: agentErrors.invalid_run_id, run_state_not_found: agentErrors.run_state_not_found },
@@ -241,7 +245,7 @@ export const conversationsRunsContract = defineContract(
     lookup: {
       method: "POST",
       path: "/api/query/client-requests/lookup",
-      summary: "Find out what became of submissions",
+      summary: "Look up the state of submissions",
       body: lookupBody,
       faults: {
         invalid_request: agentErrors.invalid_lookup,
@@ -254,7 +258,7 @@ export const conversationsRunsContract = defineContract(
     conversations: {
       method: "GET",
       path: "/api/conversations",
-      summary: "List conversations, the last changed first",
+      summary: "List conversations, last changed first",
       query: v.object({ limit: parameter, after: parameter }),
       success: reply.json(v.object({ conversations: v.array(conversation), next: optionalText })),
       errors: { unauthorized, invalid_pagination },

@@ -36,10 +36,28 @@ export const TOMBSTONE_RETENTION_MS = 24 * 60 * 60_000;
 /** How long what a client missed waits for it (open points 7). */
 export const RETURN_MS = 2 * 60_000;
 
+/**
+ * How long a turn that has ended is remembered while its clients seem to be there: a connection that is dead may be noticed 45 s later, and
+ * the two minutes count from then. And how many such turns of one client program.
+ */
+export const KEPT_MS = RETURN_MS + 60_000;
+export const KEPT_TURNS = 10_000;
+
+/** Of a place, which travels with every event: characters and turns at most, and how many turns it lists by their whole ID. */
+export const PLACE_CHARACTERS = 8 * 1024;
+export const PLACE_TURNS = 100;
+export const PLACE_NAMED_TURNS = 8;
+
+/** How long a client's missed events wait where they cannot be read, before they are tried again. */
+export const REPLAY_PAUSE_MS = 1000;
+
 /** How long a turn's messages wait until they are written down together. */
 export const TRANSCRIPT_FLUSH_MS = 100;
 /** Characters that a turn may have said and not written down; more makes it wait. */
 export const TRANSCRIPT_HELD = 1024 * 1024;
+
+/** Characters of tools' results that a turn which broke off leaves in its conversation. */
+export const LEFT_RESULTS_CHARACTERS = 8 * 1024 * 1024;
 
 /** What of a conversation a turn is given at most: messages, and characters of their JSON. */
 export const HISTORY_MESSAGES = 2000;
@@ -91,3 +109,7 @@ export const READ_IMAGE_BYTES = 4 * 1024 * 1024;
 
 /** How long an agent engine may go on after its turn was stopped. */
 export const ABANDONED_AFTER_MS = 5000;
+
+/** Characters of the id of a run, and of a conversation: a longer one is not looked up. */
+export const RUN_ID_CHARACTERS = 128;
+export const CONVERSATION_ID_CHARACTERS = 128;

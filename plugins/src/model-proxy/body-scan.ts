@@ -238,7 +238,7 @@ export class BodyScan implements BodyFacts {
     else this.#capture.carry(chunk);
   }
 
-  /** Bytes of the model before `at` that are over its limit. */
+  /** Bytes of the model before `at` that exceed its limit. */
   #modelExcess(at: number): number {
     return this.#member !== undefined && this.#capture.isOpen ? Math.max(0, this.#capture.length(at) - MODEL_BYTES) : 0;
   }
@@ -283,7 +283,7 @@ function skipPlainBytes(chunk: Uint8Array, from: number, to: number): number {
 
 /**
  * Four bytes at once. A byte that stops a run shows in its highest bit: taking 0x20 from a control character borrows into it, as
- * does taking 1 from the difference to a quote where there is none, and likewise for the backslash. A non-ASCII byte keeps it set
+ * does taking 1 from the difference to a quote from a zero byte, and likewise for the backslash. A non-ASCII byte keeps it set
  * in one of the two differences at least.
  */
 function isPlainWord(word: number): boolean {

@@ -18,11 +18,11 @@ export function createDecoder(encoding: string | readonly string[] | undefined):
     case "zstd":
       return createZstdDecompress();
     default:
-      throw new EncodingUnknown("The content is encoded in a way that is not known here");
+      throw new EncodingUnknown("The content encoding is not supported");
   }
 }
 
-/** A coding nobody registered, or several on top of each other. */
+/** An unregistered coding, or several combined codings. */
 export class EncodingUnknown extends Error {
   override readonly name = "EncodingUnknown";
 }

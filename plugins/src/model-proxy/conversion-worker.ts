@@ -5,14 +5,19 @@ import { handedOver } from "./handed-over.ts";
 import type { ConversionJob, ConversionResult } from "./request-converter.ts";
 
 // Runs beside the event loop, for bodies whose parsing alone would hold every other caller up.
-parentPort?.on("message", ({ id, from, bytes }: ConversionJob) => {
-  const result = convert(id, from, bytes);
+parentPort?.on("message", ({ id, from, bytes, dialect }: ConversionJob) => {
+  const result = convert(id, from, bytes, dialect);
   parentPort?.postMessage(result, "request" in result ? handedOver(result.request.body) : []);
 });
 
-function convert(id: number, from: ConversionJob["from"], bytes: Uint8Array): ConversionResult {
+function convert(
+  id: number,
+  from: ConversionJob["from"],
+  bytes: Uint8Array,
+  dialect: ConversionJob["dialect"],
+): ConversionResult {
   try {
-    return { id, request: convertRequest(from, bytes) };
+    return { id, request: convertRequest(from, bytes, dialect) };
   } catch (error) {
     if (error instanceof ConversionRefused)
       return { id, refused: { field: error.field, message: error.message, details: error.details } };

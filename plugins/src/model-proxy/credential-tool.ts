@@ -2,6 +2,7 @@ import { defineAdapter, ports, type Secret } from "@portico/core";
 import * as v from "valibot";
 import { createSafeTokens } from "./safe-tokens.ts";
 
+/** Options of `credentialTool`. */
 export interface CredentialToolOptions {
   /** Lets `raw: true` hand out a provider's real key (open points 2). Default: it is refused. */
   readonly allowRawCredentials?: boolean;
@@ -11,7 +12,8 @@ export interface CredentialToolOptions {
 
 const TOOL_ID = "ComputeCredential";
 
-const definition: ports.ToolDefinition = {
+/** What models are told of the tool. */
+export const credentialDefinition: ports.ToolDefinition = {
   id: TOOL_ID,
   name: TOOL_ID,
   description: "Issues a safe token, with which a program on this machine can call a model provider through the model proxy.",
@@ -58,7 +60,7 @@ export const credentialTool = defineAdapter({
     };
     return {
       id: "compute-credential",
-      list: async () => [definition],
+      list: async () => [credentialDefinition],
       async call(call, signal) {
         signal.throwIfAborted();
         if (call.toolId !== TOOL_ID) throw new ports.ToolNotFound(`There is no tool "${call.toolId}" here`);

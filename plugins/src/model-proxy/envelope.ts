@@ -12,8 +12,12 @@ export const proxyEnvelope: Envelope = (error, at) => {
   const protocol = error.code === "authentication_error" ? "messages" : protocolOf(at.path);
   const field = typeof error.details["field"] === "string" ? error.details["field"] : undefined;
   const details = isJsonObject(error.details["details"]) ? error.details["details"] : undefined;
-  return errorBody(protocol, { kind: kindOf(error), message: error.message, param: field, details });
+  // A misdirected request has no kind in either protocol; where there is room for a code, it tells.
+  const code = error.status === MISDIRECTED ? error.code : undefined;
+  return errorBody(protocol, { kind: kindOf(error), message: error.message, param: field, details, code });
 };
+
+const MISDIRECTED = 421;
 
 /** The management calls stand on the agent service and speak its way: a code, and details where there are any. */
 export const managementEnvelope: Envelope = (error) => {
@@ -37,6 +41,7 @@ function kindOf(error: ServiceError): ModelErrorKind {
     case 413:
       return "too-large";
     case 502:
+    case 508:
       return "upstream";
     default:
       return error.status >= 500 ? "internal" : "invalid-request";

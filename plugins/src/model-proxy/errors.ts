@@ -7,7 +7,7 @@ export const proxyErrors = defineErrors({
   invalid_body: { status: 400, message: "Invalid JSON" },
   invalid_field: { status: 400 },
   model_not_served: { status: 400 },
-  provider_unavailable: { status: 400, message: "The provider that this safe token is bound to is not configured any more" },
+  provider_unavailable: { status: 400, message: "The provider of this safe token is no longer configured" },
   upload_broken: { status: 400, message: "The request body ended before it was complete" },
   upload_silent: { status: 408, message: "The request body stopped arriving" },
   body_too_large: { status: 413, message: "The request body is larger than 256 MiB" },
@@ -17,8 +17,12 @@ export const proxyErrors = defineErrors({
     message: "The Content-Encoding of the request is not supported; gzip, deflate, br and zstd are",
   },
   upstream_unreachable: { status: 502 },
-  upstream_invalid: { status: 502, message: "The provider answered with something that is not an answer" },
+  upstream_invalid: { status: 502, message: "The provider sent an invalid answer" },
   upstream_timeout: { status: 504 },
+  provider_loop: {
+    status: 508,
+    message: "The call returned to an instance that it had already passed: a provider's address leads back to its caller",
+  },
 });
 
 /** Errors of managing safe tokens over the agent service. */

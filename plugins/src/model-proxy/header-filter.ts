@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import type { OwnCredentials } from "./own-credentials.ts";
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -25,6 +26,9 @@ const NEVER_SENT = new Set([
   "x-api-key",
   "api-key",
   "x-goog-api-key",
+  "x-agent-service-token",
+  "x-workflow-service-token",
+  "x-execution-grant",
   "cookie",
   "origin",
   "referer",
@@ -67,25 +71,22 @@ const ALWAYS_MEANT = new Set(["traceparent", "tracestate", "baggage", "user-agen
 
 const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** A safe token somewhere it does not belong; it stays here all the same. */
-const TOKEN_MARK = "service_";
-
-/** The caller's headers that go to an upstream of the same protocol. */
-export function requestHeaders(headers: Headers): Record<string, string> {
+/** The caller's headers that go to an upstream of the same protocol: all but those above, and those that contain a credential of Portico's. */
+export function requestHeaders(headers: Headers, own: OwnCredentials): Record<string, string> {
   const named = namedByConnection(headers);
   const kept: Record<string, string> = {};
   for (const name in headers) {
     if (NEVER_SENT.has(name) || named?.has(name) || name.startsWith("x-forwarded-") || name.startsWith("x-portico-")) continue;
     const value = headers[name];
     const text = typeof value === "string" ? value : value?.join(", ");
-    if (text !== undefined && !text.includes(TOKEN_MARK)) kept[name] = text;
+    if (text !== undefined && !own.isIn(text)) kept[name] = text;
   }
   return kept;
 }
 
 /** The headers of a converted call: its body is ours, and the caller's protocol headers would mean nothing. */
-export function convertedRequestHeaders(headers: Headers, isStream: boolean): Record<string, string> {
-  const all = requestHeaders(headers);
+export function convertedRequestHeaders(headers: Headers, own: OwnCredentials, isStream: boolean): Record<string, string> {
+  const all = requestHeaders(headers, own);
   const kept = Object.fromEntries(Object.entries(all).filter(([name]) => ALWAYS_MEANT.has(name)));
   return {
     ...kept,
@@ -95,12 +96,20 @@ export function convertedRequestHeaders(headers: Headers, isStream: boolean): Re
   };
 }
 
-/** The query that goes upstream: the caller's, without a safe token that somebody put there. */
-export function requestQuery(search: string): string {
-  if (!search.includes(TOKEN_MARK)) return search;
-  const parameters = new URLSearchParams(search);
-  for (const [name, value] of [...parameters]) if (value.includes(TOKEN_MARK)) parameters.delete(name, value);
-  return parameters.size > 0 ? `?${parameters}` : "";
+/** The query that goes upstream: the caller's, as it is written, without parameters that contain a credential of Portico's. */
+export function requestQuery(search: string, own: OwnCredentials): string {
+  if (search === "") return "";
+  const parameters = search.slice(1).split("&");
+  const kept = parameters.filter((parameter) => !isCredentialIn(parameter, own));
+  if (kept.length === parameters.length) return search;
+  return kept.length > 0 ? `?${kept.join("&")}` : "";
+}
+
+/** Upstreams decode what they read: an escaped credential is one all the same. */
+function isCredentialIn(parameter: string, own: OwnCredentials): boolean {
+  if (own.isIn(parameter)) return true;
+  for (const [name, value] of new URLSearchParams(parameter)) if (own.isIn(name) || own.isIn(value)) return true;
+  return false;
 }
 
 /** The upstream's headers that reach the caller with a body that passes unchanged. Values that hold its address or credential do not. */

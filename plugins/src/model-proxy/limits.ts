@@ -13,6 +13,9 @@ export const ERROR_BYTES = 1024 * 1024;
 /** Bytes of a whole answer that is converted. */
 export const ANSWER_BYTES = 64 * 1024 * 1024;
 
+/** Bytes of a compressed answer that wait to be unpacked for its counts; the answer itself passes and never waits. */
+export const WATCHED_AHEAD_BYTES = 1024 * 1024;
+
 /** Silence after which a converted stream carries a keep-alive. */
 export const KEEP_ALIVE_MS = 15_000;
 

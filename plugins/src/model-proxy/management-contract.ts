@@ -45,7 +45,7 @@ export const safeTokenContract = defineContract(
     issue: {
       method: "POST",
       path: "/api/safe-tokens",
-      summary: "Issue a safe token; its value is in this answer and nowhere else",
+      summary: "Issue a safe token; only this response contains its value",
       body: v.strictObject({
         providerId: v.pipe(v.string(), v.nonEmpty()),
         label: v.optional(v.pipe(v.string(), v.maxLength(LABEL_LENGTH))),

@@ -1,5 +1,6 @@
-import { definePlugin, ports } from "@portico/core";
+import { definePlugin, ownerScheme, ports, Secret } from "@portico/core";
 import * as v from "valibot";
+import { credentialTool } from "./credential-tool.ts";
 import { ownerGuard } from "./guards.ts";
 import { safeTokenContract } from "./management-contract.ts";
 import { createSafeTokens } from "./safe-tokens.ts";
@@ -7,8 +8,13 @@ import { createSafeTokens } from "./safe-tokens.ts";
 /** The owner's management of safe tokens, for presets that have an agent service beside the proxy. */
 export const safeTokenManagement = definePlugin({
   name: "safe-tokens",
-  summary: "Safe tokens for the model proxy, and the providers that they can be for.",
-  config: v.strictObject({}),
+  summary: "Safe tokens for the model proxy, and the providers that they can be bound to.",
+  config: v.strictObject({
+    /** Lets the tool `ComputeCredential` hand out a provider's real key where `raw: true` asks for it (open points 2). Default: it is refused. */
+    allowRawCredentials: v.optional(v.boolean(), false),
+    /** The real keys by provider configuration ID; needed for `raw` only. */
+    credentials: v.optional(v.record(v.string(), v.instance(Secret)), {}),
+  }),
   needs: {
     models: ports.models,
     records: ports.records,
@@ -18,6 +24,9 @@ export const safeTokenManagement = definePlugin({
     ids: ports.ids,
   },
   contract: safeTokenContract,
+  security: { owner: ownerScheme },
+  capabilities: () => ["safeTokens"],
+  provides: (options) => [credentialTool(options)],
   guards: ({ identity }) => ({ owner: ownerGuard(identity) }),
   setup({ models, ...given }) {
     const tokens = createSafeTokens(given);

@@ -2,13 +2,15 @@ import { definePlugin, type Exchange, ports, type RequestHead, type RequestTrace
 import { modelProxyConfig } from "./config.ts";
 import { modelProxyContract } from "./contract.ts";
 import { safeTokenGuard } from "./guards.ts";
+import { createOwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
 import { createProviderDirectory } from "./provider-directory.ts";
 import { relay } from "./relay.ts";
 import { createRequestConverter } from "./request-converter.ts";
 import { createSafeTokens, type SafeToken } from "./safe-tokens.ts";
+import { createTrail, TRAIL_HEADER } from "./trail.ts";
 import { translate } from "./translate.ts";
-import { gatherUpload, modelOf, receiveUpload } from "./upload.ts";
+import { gatherBody, modelOf, receiveBody } from "./receive-body.ts";
 import { callFailure } from "./upstream-error.ts";
 
 /** What both call routes hand over. */
@@ -34,8 +36,16 @@ export const modelProxy = definePlugin({
     telemetry: ports.telemetry,
   },
   contract: modelProxyContract,
+  security: {
+    "safe-token": [
+      { type: "http", scheme: "bearer", description: "A safe token" },
+      { type: "apiKey", in: "header", name: "x-api-key", description: "A safe token; wins when both are sent" },
+    ],
+  },
   guards: (given) => ({ "safe-token": safeTokenGuard(createSafeTokens(given)) }),
-  setup({ models, clock, ids, telemetry }, { spoolDir }, scope) {
+  async setup({ models, secrets, clock, ids, telemetry }, { spoolDir, ownTokens, instances }, scope) {
+    const own = createOwnCredentials((await ownTokens?.(secrets)) ?? []);
+    const trails = createTrail(ids.uuid(), instances);
     const directory = createProviderDirectory(models, telemetry.log);
     const converter = createRequestConverter(clock);
     scope.onClose(() => converter.close());
@@ -45,19 +55,23 @@ export const modelProxy = definePlugin({
       const provider = directory.bound(who.providerId);
       const isConverted = provider.protocol !== protocol;
       trace.note({ operation: "chat", provider: provider.id, providerType: provider.type, converted: isConverted });
+      const trail = trails.extended(provider, head.header(TRAIL_HEADER));
       const admit = async (model: string) => {
         trace.note({ model });
         await directory.assertServes(provider, model, signal).catch(callFailure);
       };
       const answering = (streamed: boolean) => trace.note({ streamed, firstByteMs: clock.now() - startedAt });
       if (!isConverted) {
-        const upload = await receiveUpload(exchange, { clock, spoolDir, admit });
-        return relay({ protocol, provider, exchange, head, upload, signal, answering });
+        const received = await receiveBody(exchange, { clock, spoolDir, admit });
+        return relay({ protocol, provider, exchange, head, received, own, trail, signal, trace, answering });
       }
-      const { bytes, facts } = await gatherUpload(exchange, clock);
+      const { bytes, facts } = await gatherBody(exchange, clock);
       const model = modelOf(facts);
       await admit(model);
-      return translate({ protocol, provider, exchange, bytes, model, signal, trace, answering }, { clock, ids, converter });
+      return translate(
+        { protocol, provider, exchange, bytes, model, own, trail, signal, trace, answering },
+        { clock, ids, converter },
+      );
     };
 
     return {

@@ -38,7 +38,7 @@ export function createProviderDirectory(models: readonly ports.ModelProvider[], 
             return (await provider.listModels(signal)).map((id) => ({ id, ownedBy: provider.type }));
           } catch (error) {
             if (signal.aborted) throw error;
-            log.warn("A provider did not tell its models", { provider: provider.id }, error);
+            log.warn("The models of a provider could not be listed", { provider: provider.id }, error);
             return [];
           }
         }),

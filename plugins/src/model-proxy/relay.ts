@@ -1,35 +1,46 @@
 import type { Readable, Writable } from "node:stream";
-import { type Exchange, ports, type RequestHead } from "@portico/core";
+import { type Exchange, ports, type RequestHead, type RequestTrace } from "@portico/core";
 import { streamErrorEvent } from "./convert/errors.ts";
 import type { ModelError } from "./convert/model-events.ts";
 import { answerHeaders, requestHeaders, requestQuery } from "./header-filter.ts";
+import type { OwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
-import type { Upload } from "./upload.ts";
+import type { ReceivedBody } from "./receive-body.ts";
 import { callFailure, relayError } from "./upstream-error.ts";
+import { type AnswerObserver, observeAnswer } from "./watch/observe-answer.ts";
 
 export interface RelayCall {
   readonly protocol: Protocol;
   readonly provider: ports.ModelProvider;
   readonly exchange: Exchange;
   readonly head: RequestHead;
-  readonly upload: Upload;
+  readonly received: ReceivedBody;
+  readonly own: OwnCredentials;
+  /** Headers that say which instances the call has passed, for another instance. */
+  readonly trail: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
+  readonly trace: RequestTrace;
   /** Told when the upstream begins to answer. */
   readonly answering: (streamed: boolean) => void;
 }
 
-/** The same protocol on both sides: the bytes pass, in both directions, and nothing is held back (open points 2). */
-export async function relay({ protocol, provider, exchange, head, upload, signal, answering }: RelayCall): Promise<void> {
-  const answer = await send(provider, exchange, head, upload, signal);
-  answering(upload.facts.stream === true);
+/**
+ * The same protocol on both sides: the bytes pass, in both directions, and nothing is held back (open points 2) but the last chunk of a compressed
+ * whole answer, for the moment that unpacking a copy takes.
+ */
+export async function relay(call: RelayCall): Promise<void> {
+  const { protocol, provider, exchange, received, answering } = call;
+  const answer = await send(call);
+  answering(received.facts.stream === true);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
   const headers = answerHeaders(answer.headers, provider);
+  const watched = observeAnswer(call, answer);
   const out = exchange.respond(answer.status, headers);
+  const ending = (error: Error) =>
+    isPlainEventStream(headers) ? streamErrorEvent(protocol, brokenStream(error, provider)) : undefined;
   // Already read to its end: no error that comes later is of any concern.
-  if (hasArrived(answer)) return void out.end(answer.body.on("error", () => {}).read());
-  await pass(answer.body, out, (error) =>
-    isPlainEventStream(headers) ? streamErrorEvent(protocol, brokenStream(error, provider)) : undefined,
-  );
+  if (hasArrived(answer)) return passWhole(answer.body.on("error", () => {}).read() as Buffer, out, watched);
+  await pass(answer.body, out, watched, ending);
 }
 
 /** How a stream that broke is told to its caller: nothing of the upstream but its provider's name. */
@@ -38,48 +49,65 @@ export function brokenStream(error: Error, provider: ports.ModelProvider): Model
   const message =
     error instanceof ports.ModelTimeout || error instanceof ports.ModelUnreachable
       ? error.message
-      : `Provider "${provider.id}" broke its answer off`;
+      : `Provider "${provider.id}" ended its answer early`;
   return { kind, message: provider.redact(message) };
 }
 
-async function send(
-  provider: ports.ModelProvider,
-  exchange: Exchange,
-  head: RequestHead,
-  upload: Upload,
-  signal: AbortSignal,
-): Promise<ports.ModelAnswer> {
+async function send({ provider, exchange, head, received, own, trail, signal }: RelayCall): Promise<ports.ModelAnswer> {
   const call: ports.ModelCall = {
-    headers: requestHeaders(exchange.headers),
-    query: requestQuery(head.search),
-    body: upload.body,
-    ...(upload.length !== undefined && { length: upload.length }),
+    headers: Object.assign(requestHeaders(exchange.headers, own), trail),
+    query: requestQuery(head.search, own),
+    body: received.body,
+    ...(received.length !== undefined && { length: received.length }),
   };
-  if (!upload.rest) return provider.send(call, signal).catch(callFailure);
+  if (!received.rest) return provider.send(call, signal).catch(callFailure);
   // The rest of the body may still prove bad: then the call is cut, and what was wrong with the body is the answer.
   const cut = new AbortController();
   const either = AbortSignal.any([signal, cut.signal]);
-  upload.rest.catch((error: unknown) => cut.abort(error));
+  received.rest.catch((error: unknown) => cut.abort(error));
   return provider.send(call, either).catch(callFailure);
+}
+
+async function passWhole(bytes: Buffer, out: Writable, observer: AnswerObserver): Promise<void> {
+  observer.pushed(bytes);
+  const ended = observer.ended();
+  if (ended) await ended;
+  out.end(bytes);
 }
 
 /**
  * Pass a body on as fast as the reader takes it. Resolves when it is out or the reader left. If it breaks, what `ending` says is the last
  * thing that is written, after a line end that closes a broken event; where it says nothing the connection is cut.
  */
-function pass(body: Readable, out: Writable, ending: (error: Error) => string | undefined): Promise<void> {
+function pass(
+  body: Readable,
+  out: Writable,
+  observer: AnswerObserver,
+  ending: (error: Error) => string | undefined,
+): Promise<void> {
   return new Promise((resolve) => {
     let last: Buffer | undefined;
+    let passed = 0;
+    let waiting: Buffer | undefined;
     const onDrain = () => void body.resume();
+    const finish = () => {
+      out.end(waiting);
+      resolve();
+    };
     body.on("data", (chunk: Buffer) => {
       last = chunk;
-      if (!out.write(chunk)) body.pause();
+      passed += chunk.length;
+      observer.pushed(chunk);
+      if (passed >= observer.waitsAt) waiting = chunk;
+      else if (!out.write(chunk)) body.pause();
     });
     body.on("end", () => {
-      out.end();
-      resolve();
+      const ended = observer.ended();
+      if (ended) void ended.then(finish);
+      else finish();
     });
     body.on("error", (error: Error) => {
+      if (!out.destroyed) observer.broke(error);
       const text = out.destroyed ? undefined : ending(error);
       if (text === undefined) out.destroy();
       else out.end(endsEvent(last) ? text : `\n\n${text}`);
@@ -88,6 +116,7 @@ function pass(body: Readable, out: Writable, ending: (error: Error) => string | 
     out.on("drain", onDrain);
     out.on("close", () => {
       body.destroy();
+      observer.closed();
       resolve();
     });
   });

@@ -8,13 +8,14 @@ import { handedOver } from "./handed-over.ts";
 import { CONVERTED_HERE_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 
-/** A worker that nobody needs for this long goes away, with the memory that big bodies left in it. */
+/** A worker that is idle for this long is stopped, to free the memory of large bodies. */
 const IDLE_MS = 10_000;
 
 export interface ConversionJob {
   readonly id: number;
   readonly from: Protocol;
   readonly bytes: Uint8Array;
+  readonly dialect: ports.ChatDialect;
 }
 
 export type ConversionResult =
@@ -30,8 +31,11 @@ interface Refusal {
 }
 
 export interface RequestConverter {
-  /** Throws invalid_field where the request cannot be said in the other protocol. Takes the bytes over: they must not be used after. */
-  convert(from: Protocol, bytes: Buffer): RequestBytes | Promise<RequestBytes>;
+  /**
+   * Throws invalid_field where the request cannot be said in the other protocol. `dialect` is the provider's. Takes the bytes over:
+   * they must not be used after.
+   */
+  convert(from: Protocol, bytes: Buffer, dialect: ports.ChatDialect): RequestBytes | Promise<RequestBytes>;
   close(): Promise<void>;
 }
 
@@ -70,12 +74,12 @@ export function createRequestConverter(clock: ports.Clock): RequestConverter {
   };
 
   return {
-    convert(from, bytes) {
-      if (bytes.length <= CONVERTED_HERE_BYTES) return convertHere(from, bytes);
+    convert(from, bytes, dialect) {
+      if (bytes.length <= CONVERTED_HERE_BYTES) return convertHere(from, bytes, dialect);
       idle?.cancel();
       worker ??= start();
       const id = ++lastId;
-      const job: ConversionJob = { id, from, bytes };
+      const job: ConversionJob = { id, from, bytes, dialect };
       worker.postMessage(job, handedOver(bytes));
       return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
     },
@@ -86,9 +90,9 @@ export function createRequestConverter(clock: ports.Clock): RequestConverter {
   };
 }
 
-function convertHere(from: Protocol, bytes: Buffer): RequestBytes {
+function convertHere(from: Protocol, bytes: Buffer, dialect: ports.ChatDialect): RequestBytes {
   try {
-    return convertRequest(from, bytes);
+    return convertRequest(from, bytes, dialect);
   } catch (error) {
     throw error instanceof ConversionRefused ? refusal(error) : error;
   }

@@ -11,6 +11,7 @@ export interface SafeToken {
   readonly createdAt: string;
 }
 
+/** Issues, lists and revokes tokens that stand in for a provider's credential. */
 export interface SafeTokens {
   /** A new token; its value is given here and never again. Durable when it resolves. */
   issue(at: {

@@ -5,15 +5,19 @@ import type { StreamReader, StreamWriter } from "./convert/stream.ts";
 import { KEEP_ALIVE_MS } from "./limits.ts";
 import { redactErrors } from "./redact-errors.ts";
 import { brokenStream } from "./relay.ts";
+import { codeOfBreak, type EndCode } from "./watch/end-code.ts";
 
 export interface StreamTranslation {
   readonly body: Readable;
   readonly reader: StreamReader;
   readonly writer: StreamWriter;
   readonly note: (events: readonly ModelEvent[]) => void;
+  /** Told before the stream ends, where it does not end well. */
+  readonly failed: (code: EndCode) => void;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly provider: ports.ModelProvider;
   readonly exchange: Exchange;
+  readonly signal: AbortSignal;
   readonly clock: ports.Clock;
 }
 
@@ -24,7 +28,7 @@ const START: readonly ModelEvent[] = [{ type: "start" }];
  * then a keep-alive follows every 15 s of silence, only between events. Resolves when the stream is out or its reader left.
  */
 export function streamTranslation(stream: StreamTranslation): Promise<void> {
-  const { body, reader, writer, note, provider, exchange, clock } = stream;
+  const { body, reader, writer, note, failed, provider, exchange, signal, clock } = stream;
   const out = exchange.respond(200, {
     ...stream.headers,
     "content-type": "text/event-stream; charset=utf-8",
@@ -49,17 +53,22 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
     const finish = () => {
       isOver = true;
       next.cancel();
+      signal.removeEventListener("abort", onLeft);
       resolve();
     };
-    const write = (events: readonly ModelEvent[]) => {
+    // Heard before the request is measured, which the closing of `out` is not.
+    const onLeft = () => failed("caller_left");
+    signal.addEventListener("abort", onLeft, { once: true });
+    const write = (events: readonly ModelEvent[], code: EndCode = "upstream_error") => {
       if (isOver || events.length === 0) return;
       const text = writer.write(redactErrors(events, provider));
       note(events);
       const last = events.at(-1)!;
       if (last.type === "finish" || last.type === "error") {
+        if (last.type === "error") failed(code);
         finish();
         out.end(pending + text);
-        // What an upstream says after the end is nobody's; a broken one is cut.
+        // Data after the end of an answer is ignored; a broken stream is aborted.
         if (last.type === "error") body.destroy();
         else body.resume();
       } else if (text !== "") {
@@ -74,12 +83,15 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
     });
     body.on("data", (chunk: Buffer) => write(reader.push(chunk)));
     body.on("end", () => {
-      write(reader.end());
+      write(reader.end(), "upstream_broken");
       // A reader that gives no end would leave the caller waiting for ever.
       if (!isOver)
-        write([{ type: "error", error: { kind: "upstream", message: `Provider "${provider.id}" broke its answer off` } }]);
+        write(
+          [{ type: "error", error: { kind: "upstream", message: `Provider "${provider.id}" ended its answer early` } }],
+          "upstream_broken",
+        );
     });
-    body.on("error", (error: Error) => write([{ type: "error", error: brokenStream(error, provider) }]));
+    body.on("error", (error: Error) => write([{ type: "error", error: brokenStream(error, provider) }], codeOfBreak(error)));
     write(START);
   });
 }

@@ -1,10 +1,10 @@
 import type { Readable } from "node:stream";
-import { type Exchange, type ports, type RequestTrace, ServiceError } from "@portico/core";
+import { type Exchange, ports, type RequestTrace, ServiceError } from "@portico/core";
 import { createDecoder } from "./content-encoding.ts";
 import { AnswerFailed } from "./convert/answer-failed.ts";
 import { errorBody, errorStatus, upstreamFailure } from "./convert/errors.ts";
 import { isJsonObject } from "./convert/json.ts";
-import type { ModelError, ModelEvent, Usage } from "./convert/model-events.ts";
+import type { ModelError, ModelEvent } from "./convert/model-events.ts";
 import { readChatCompletion, readMessage } from "./convert/read-answer.ts";
 import { readChatStream } from "./convert/read-chat-stream.ts";
 import { readMessagesStream } from "./convert/read-messages-stream.ts";
@@ -16,11 +16,14 @@ import { writeMessagesStream } from "./convert/write-messages-stream.ts";
 import { proxyErrors } from "./errors.ts";
 import { convertedAnswerHeaders, convertedRequestHeaders } from "./header-filter.ts";
 import { ANSWER_BYTES } from "./limits.ts";
+import type { OwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
 import { redactErrors } from "./redact-errors.ts";
 import type { RequestConverter } from "./request-converter.ts";
 import { streamTranslation } from "./stream-translation.ts";
 import { callFailure, relayError } from "./upstream-error.ts";
+import type { EndCode } from "./watch/end-code.ts";
+import { tokenCounts } from "./watch/token-counts.ts";
 
 export interface TranslateCall {
   readonly protocol: Protocol;
@@ -28,6 +31,9 @@ export interface TranslateCall {
   readonly exchange: Exchange;
   readonly bytes: Buffer;
   readonly model: string;
+  readonly own: OwnCredentials;
+  /** Headers that say which instances the call has passed, for another instance. */
+  readonly trail: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
   /** Told when the upstream begins to answer. */
@@ -44,10 +50,17 @@ const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer
 
 /** The caller speaks one protocol and the provider the other: request and answer are converted, whole or as they stream. */
 export async function translate(call: TranslateCall, services: TranslateServices): Promise<void> {
-  const { protocol, provider, exchange, model, signal, trace } = call;
-  const request = await services.converter.convert(protocol, call.bytes);
+  const { protocol, provider, exchange, model, own, trail, signal, trace } = call;
+  const request = await services.converter.convert(protocol, call.bytes, provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT);
   const answer = await provider
-    .send({ headers: convertedRequestHeaders(exchange.headers, request.isStream), query: "", body: request.body }, signal)
+    .send(
+      {
+        headers: { ...convertedRequestHeaders(exchange.headers, own, request.isStream), ...trail },
+        query: "",
+        body: request.body,
+      },
+      signal,
+    )
     .catch(callFailure);
   call.answering(request.isStream);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
@@ -63,6 +76,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
     isLegacy: request.isLegacy,
   };
   const note = (events: readonly ModelEvent[]) => noteUsage(trace, events);
+  const failed = (error: EndCode) => trace.note({ error });
   if (request.isStream) {
     const writer =
       protocol === "messages" ? writeMessagesStream(names) : writeChatStream({ ...names, includeUsage: request.includeUsage });
@@ -71,15 +85,18 @@ export async function translate(call: TranslateCall, services: TranslateServices
       reader: readerFor(provider, answer),
       writer,
       note,
+      failed,
       headers,
       provider,
       exchange,
+      signal,
       clock: services.clock,
     });
   }
   const events = redactErrors(await readWhole(provider, answer), provider);
   note(events);
   const { status, text } = writeWhole(protocol, events, names);
+  if (status !== 200) failed("upstream_error");
   exchange
     .respond(status, {
       ...headers,
@@ -105,7 +122,7 @@ function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): St
   };
 }
 
-/** The whole answer as events; an upstream that streams though nobody asked is read all the same. */
+/** The complete answer as events. Also reads a stream from an upstream that was not asked to stream. */
 async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswer): Promise<readonly ModelEvent[]> {
   const reader = isEventStream(answer) ? (provider.protocol === "messages" ? readMessagesStream() : readChatStream()) : undefined;
   const events: ModelEvent[] = [];
@@ -132,9 +149,9 @@ function parseWhole(provider: ports.ModelProvider, bytes: Buffer): readonly Mode
     const body: unknown = JSON.parse(bytes.toString("utf8"));
     if (isJsonObject(body)) return provider.protocol === "messages" ? readMessage(body) : readChatCompletion(body);
   } catch {
-    // What the upstream sent is no JSON; its text is not quoted, for it may hold anything.
+    // The upstream's answer is not JSON. It is not quoted, because it may contain any data.
   }
-  return [upstreamFailure("The provider answered with something that is not an answer")];
+  return [upstreamFailure("The provider sent an invalid answer")];
 }
 
 function writeWhole(
@@ -177,14 +194,6 @@ function isEventStream(answer: ports.ModelAnswer): boolean {
 
 function noteUsage(trace: RequestTrace, events: readonly ModelEvent[]): void {
   for (const event of events) {
-    if ((event.type === "usage" || event.type === "start") && event.usage) trace.note(tokens(event.usage));
+    if ((event.type === "usage" || event.type === "start") && event.usage) trace.note(tokenCounts(event.usage));
   }
-}
-
-function tokens(usage: Usage): { inputTokens?: number; outputTokens?: number } {
-  const isInputKnown = usage.input !== undefined || usage.cacheRead !== undefined || usage.cacheWrite !== undefined;
-  return {
-    ...(isInputKnown && { inputTokens: (usage.input ?? 0) + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) }),
-    ...(usage.output !== undefined && { outputTokens: usage.output }),
-  };
 }

@@ -1,4 +1,4 @@
-import { Secret } from "@portico/core";
+import { type ports, Secret } from "@portico/core";
 import * as v from "valibot";
 
 const secret = v.instance(Secret);
@@ -9,21 +9,33 @@ const binding = v.strictObject({
   workflowId: v.string(),
   boardId: v.optional(v.string()),
   taskId: v.optional(v.string()),
-  /** Users who may read its runs; absent: whoever holds the service token. */
+  /** Users who may read its runs. Absent: all holders of the service token. */
   readers: v.optional(v.array(v.string())),
 });
 
-/** The plugin has no options: what runs need are the runtime's. */
-export const workflowServiceConfig = v.strictObject({});
-
-/** Options of the adapter `workflowRuntime`. */
-export const workflowRuntimeConfig = v.strictObject({
+const runtimeEntries = {
   /** What definitions read as `secrets.NAME`; masked wherever it would show. */
   secrets: v.optional(v.record(v.string(), secret), {}),
   bindings: v.optional(v.array(binding), []),
   /** How long runs are kept after their end, in milliseconds; absent: for ever. */
   keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),
+};
+
+/** Options of the area. */
+export const workflowServiceConfig = v.strictObject({
+  ...runtimeEntries,
+  /**
+   * The service token (specification 5), or a function that finds it when the service opens. Without one, and without another adapter of the
+   * port `serviceAccess`, the service answers every call with 503, `workflow_service_not_initialized`.
+   */
+  token: v.optional(v.union([secret, v.custom<FindToken>((value) => typeof value === "function")])),
 });
+
+/** Finds the service token of an instance, for example one that it made at its first start. */
+export type FindToken = (secrets: ports.Secrets) => Promise<Secret>;
+
+/** Options of the runtime alone. */
+export const workflowRuntimeConfig = v.strictObject(runtimeEntries);
 
 export type WorkflowRuntimeOptions = v.InferInput<typeof workflowRuntimeConfig>;
 export type Binding = v.InferOutput<typeof binding>;

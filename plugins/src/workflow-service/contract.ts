@@ -7,6 +7,8 @@ import { RUN_STATUSES } from "./runs/run-state.ts";
 
 const text = v.string();
 const json = v.unknown();
+export { isTerminal, RUN_STATUSES, type RunStatus } from "./runs/run-state.ts";
+
 const status = v.picklist(RUN_STATUSES);
 /** One parameter as it came; twice is a list, and for the handler to refuse. */
 const parameter = v.optional(v.union([text, v.array(text)]));
@@ -27,6 +29,7 @@ const gate = v.object({
   title: text,
   message: text,
   form: v.optional(v.record(text, json)),
+  sensitive: v.optional(v.union([v.literal(true), v.array(text)])),
   requestedAt: text,
   expiresAt: v.optional(text),
 });
@@ -48,6 +51,13 @@ const workflowSummary = v.object({
       totalDurationMs: v.optional(v.number()),
     }),
   ),
+});
+
+/** A deployed file that cannot be used: the first of its problems, which hold no values, and how many there are. */
+const brokenDefinition = v.object({
+  dslPath: text,
+  problemCount: v.number(),
+  problems: v.array(v.object({ line: v.number(), column: v.number(), message: text })),
 });
 
 const workflowDefinition = v.object({
@@ -179,14 +189,14 @@ export const workflowServiceContract = defineContract(
     workflows: {
       method: "GET",
       path: "/api/workflows",
-      summary: "List the workflows that are deployed",
-      success: reply.json(v.object({ workflows: v.array(workflowSummary) })),
+      summary: "List the deployed workflows, and the unusable files",
+      success: reply.json(v.object({ workflows: v.array(workflowSummary), broken: v.array(brokenDefinition) })),
       errors: reading,
     },
     definition: {
       method: "GET",
       path: "/api/workflow/:id/definition",
-      summary: "Read what a deployed workflow takes, and the graph of its nodes",
+      summary: "Read the parameters of a deployed workflow, and the graph of its nodes",
       params: v.strictObject({ id: text }),
       success: reply.json(workflowDefinition),
       errors: { ...reading, workflow_not_found },
@@ -194,7 +204,7 @@ export const workflowServiceContract = defineContract(
     trigger: {
       method: "POST",
       path: "/api/workflow/webhook",
-      summary: "Trigger a workflow; the body is its parameters, and may be left out",
+      summary: "Trigger a workflow; the optional body contains its parameters",
       query: v.object({ id: parameter }),
       body: v.optional(jsonObject, {}),
       bodyAs: "text",
@@ -205,7 +215,7 @@ export const workflowServiceContract = defineContract(
     events: {
       method: "GET",
       path: "/api/workflow/events",
-      summary: "Follow a run of this process, from its first event on",
+      summary: "Follow a run of this process, from its first event",
       query: v.object({ runId: parameter }),
       success: reply.events(runEvents),
       errors: { ...reading, run_not_found, run_id_required: workflowErrors.run_id_required },
@@ -213,7 +223,7 @@ export const workflowServiceContract = defineContract(
     runs: {
       method: "GET",
       path: "/api/workflow/:id/runs",
-      summary: "List a workflow's runs, the newest first",
+      summary: "List a workflow's runs, newest first",
       params: v.strictObject({ id: text }),
       query: scope,
       success: reply.json(v.object({ runs: v.array(runSummary) })),

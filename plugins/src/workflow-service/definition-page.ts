@@ -1,9 +1,19 @@
 import type { Definition, Graph, GraphNode } from "./definition/definition.ts";
+import type { BrokenDefinition } from "./definition/open-catalogue.ts";
 
 /** What is shown of a definition: its parameters and its graph. What its nodes are given stays in the file, with what that says of the inside. */
 export function definitionPage({ id, name, description, creator, parameters, timeoutMs, graph }: Definition, dslPath: string) {
   const nodes = [...shownNodes(graph, undefined)];
   return { id, name, description, creator, nodeCount: graph.nodes.size, dslPath, parameters, timeoutMs, nodes };
+}
+
+/** Problems of a broken definition that lists show: `portico workflow check` tells all. */
+const PROBLEMS_SHOWN = 3;
+
+/** What is shown of a definition that cannot be used. */
+export function brokenPage({ name, problems }: BrokenDefinition) {
+  const shown = problems.slice(0, PROBLEMS_SHOWN).map(({ line, column, message }) => ({ line, column, message }));
+  return { dslPath: name, problemCount: problems.length, problems: shown };
 }
 
 interface ShownNode {

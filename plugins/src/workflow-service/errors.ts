@@ -15,16 +15,16 @@ export const workflowErrors = defineErrors({
   origin_not_allowed: { status: 403, message: "origin_not_allowed" },
   workflow_not_found: { status: 404, message: "Workflow not found" },
   run_not_found: { status: 404, message: "Run not found" },
-  gate_not_open: { status: 409, message: "The run waits at no such gate" },
+  gate_not_open: { status: 409, message: "The run does not wait at this gate" },
   gate_decided: { status: 409, message: "The gate was decided otherwise" },
   run_ended: { status: 409, message: "The run has ended" },
   definition_endpoint_retired: { status: 410, message: "Definitions are deployed by administrators: this endpoint is retired" },
   body_too_large: { status: 413, message: "Request body too large" },
   unsupported_media_type: { status: 415, message: "Unsupported media type" },
-  // The service token is set by whoever starts the service.
+  // The operator who starts the service sets the service token.
   workflow_service_not_initialized: { status: 503, message: "workflow_service_not_initialized" },
   // Another process owns the work: a trigger must not be repeated without looking.
   workflow_owner_fenced: { status: 503, message: "WORKFLOW_OWNER_FENCED" },
   run_not_reserved: { status: 503, message: "Unable to reserve workflow run" },
-  store_unavailable: { status: 503, message: "The service's store is out of reach: try again later" },
+  store_unavailable: { status: 503, message: "The service's store is unavailable: try again later" },
 });

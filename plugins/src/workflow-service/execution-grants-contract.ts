@@ -5,6 +5,7 @@ import { GRANT_MS } from "./limits.ts";
 
 const text = v.pipe(v.string(), v.nonEmpty());
 
+/** Errors of the call that issues grants. */
 export const executionGrantErrors = defineErrors({
   invalid_request: { status: 400, message: "The request does not match its schema" },
   unauthorized: { status: 401, message: "unauthorized" },
@@ -26,7 +27,7 @@ export const executionGrantContract = defineContract(
     issue: {
       method: "POST",
       path: "/api/execution-grants",
-      summary: "Issue an execution grant for one workflow; it is in this answer and nowhere else",
+      summary: "Issue an execution grant for one workflow; only this response contains it",
       body: v.strictObject({
         workflowId: text,
         userId: v.optional(text),

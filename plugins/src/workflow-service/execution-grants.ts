@@ -1,4 +1,4 @@
-import { callerOf, definePlugin, ports } from "@portico/core";
+import { callerOf, definePlugin, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
 import { createGrants } from "./grants.ts";
@@ -17,6 +17,7 @@ export const executionGrants = definePlugin({
     ids: ports.ids,
   },
   contract: executionGrantContract,
+  security: { owner: ownerScheme },
   guards: ({ identity }) => ({
     async owner(head, signal) {
       const caller = await callerOf(head, identity, signal);

@@ -10,8 +10,8 @@ import { isTerminal } from "./runs/run-state.ts";
 type SayEvent = Say<(typeof workflowServiceContract)["events"]["success"]["events"]>;
 
 /**
- * The events of a run that this process accepted, from the first on; of one that has ended only its end (specification 6.1). Whoever asks again
- * takes over: the earlier stream ends. A reader goes at its own pace through what the log has, and holds nothing back.
+ * The events of a run that this process accepted, from the first one. For an ended run, only its end (specification 6.1). A new reader
+ * takes over: the earlier stream ends. A reader reads the log at its own pace, and does not block writers.
  */
 export async function* followRun(given: {
   readonly run: RunRecord;

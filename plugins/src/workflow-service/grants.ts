@@ -2,6 +2,8 @@ import type { ports } from "@portico/core";
 import * as v from "valibot";
 import { GRANT_MS } from "./limits.ts";
 
+export { GRANT_MS };
+
 /** What an execution grant lets its holder do: start one workflow once, and decide its gates and cancel its runs while it lasts. */
 export interface ExecutionGrant {
   readonly grantId: string;
@@ -12,8 +14,9 @@ export interface ExecutionGrant {
   readonly expiresAt: number;
 }
 
+/** The grant that is to be issued. */
 export interface GrantOrder extends Pick<ExecutionGrant, "workflowId" | "userId" | "bindingId"> {
-  /** Milliseconds; default ten minutes. RangeError where it is none that grants may have. */
+  /** Milliseconds; default ten minutes. Throws RangeError for a lifetime that is not allowed. */
   readonly ttlMs?: number | undefined;
 }
 
@@ -28,11 +31,12 @@ const payload = v.strictObject({
   e: v.pipe(v.number(), v.safeInteger()),
 });
 
+/** Issues and reads execution grants. */
 export type Grants = ReturnType<typeof createGrants>;
 
 /**
- * Execution grants (open points 8): signed with the instance's key, so that whoever has the key can issue them, and rotating it takes all of
- * them back. Functions throw SigningUnavailable.
+ * Execution grants (open points 8): signed with the instance's key. Every process with the key can issue them, and rotating the key revokes all of
+ * them. Functions throw SigningUnavailable.
  */
 export function createGrants({
   signing,
@@ -44,12 +48,13 @@ export function createGrants({
   readonly ids: ports.Ids;
 }) {
   return {
-    /** Answers the grant as it is handed out: whoever has the text has the grant. */
+    /** Returns the grant as text. The text alone gives the access. */
     async issue({ workflowId, userId, bindingId, ttlMs = GRANT_MS.usual }: GrantOrder): Promise<{
       readonly executionGrantId: string;
       readonly grant: ExecutionGrant;
     }> {
-      if (!(ttlMs >= GRANT_MS.least && ttlMs <= GRANT_MS.most)) throw new RangeError("A grant lives a second to 366 days");
+      if (!(ttlMs >= GRANT_MS.least && ttlMs <= GRANT_MS.most))
+        throw new RangeError("The lifetime of a grant must be one second to 366 days");
       const grant = { grantId: ids.id(""), workflowId, userId, bindingId, expiresAt: Math.floor(clock.now() + ttlMs) };
       const text = JSON.stringify({ i: grant.grantId, w: workflowId, u: userId, b: bindingId, e: grant.expiresAt });
       const encoded = Buffer.from(text).toString("base64url");
@@ -73,6 +78,7 @@ interface UsedGrant {
   readonly expiresAt: number;
 }
 
+/** Remembers which run each grant has started. */
 export type UsedGrants = ReturnType<typeof createUsedGrants>;
 
 /** Which grants have started their run. Functions throw RecordsUnavailable. */

@@ -1,8 +1,25 @@
-import type { Guard } from "@portico/core";
+import { type Access, defineAccess, type Guard } from "@portico/core";
+import type { SecurityScheme } from "@portico/core/openapi";
 import { workflowErrors } from "./errors.ts";
-import type { ServiceAccess } from "./service-access.ts";
+import { serviceAccess, type ServiceAccess } from "./service-access.ts";
 
 const HEADER = "x-workflow-service-token";
+
+/** How the service token is presented, for documents. */
+export const serviceScheme: SecurityScheme = {
+  type: "apiKey",
+  in: "header",
+  name: "X-Workflow-Service-Token",
+  description: "The workflow service's token",
+};
+
+/** Callers with the service token, for pages on the surface of the workflow service. */
+export const workflowAccess: Access<{ readonly access: typeof serviceAccess }> = defineAccess({
+  auth: "service",
+  needs: { access: serviceAccess },
+  guard: ({ access }) => serviceGuard(access),
+  security: serviceScheme,
+});
 
 /** The service token, and nothing else: it is access to the service, and no authority over anybody's runs (specification 5, rule 5). */
 export function serviceGuard(access: ServiceAccess): Guard<true> {

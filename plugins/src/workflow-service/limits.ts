@@ -8,13 +8,16 @@ export const COMMENT_LENGTH = 4096;
 export const WORKFLOW_DEPTH = 8;
 /** Runs that execute at once; those that only wait are not among them. */
 export const RUN_CONCURRENCY = 1024;
-/** Entries of a run's ledger are written down when they have become so many bytes together, and held until then. */
+/** Entries of a run's ledger are buffered, and written when they reach this number of bytes. */
 export const LEDGER_BYTES = 256 * 1024;
 /**
- * One place in the log has entries of at most so many bytes, and an entry over that leaves its inputs out: with the final outputs, which are no
- * larger than a node's, it stays below what the log takes.
+ * Maximum bytes of entries in one place of the log. A larger entry omits its inputs. Together with the final outputs, which are no
+ * larger than a node's outputs, it stays below the limit of the log.
  */
 export const LEDGER_CHUNK_BYTES = 8 * 1024 * 1024;
+/** Maximum number of texts, and of their characters, in a run's sensitive outputs. Everything that is shown or stored is searched for each text. */
+export const SENSITIVE_TEXTS = 10_000;
+export const SENSITIVE_CHARACTERS = 4 * 1024 * 1024;
 /** An error's message is kept up to here. */
 export const ERROR_CHARACTERS = 4096;
 /** Execution grants: the shortest, the usual and the longest life. */

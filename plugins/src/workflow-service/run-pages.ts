@@ -4,11 +4,15 @@ import type { RunRecord } from "./runs/run-records.ts";
 
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** A run in a list (specification 2.4). `completedNodeCount` is fresher than the record's, of a run that executes here. */
-export function runSummary(run: RunRecord, completedNodeCount: number | undefined): object {
+/**
+ * A run in a list (specification 2.4). `completed`: the nodes of one that executes here, which is ahead of its record, or still goes through
+ * what an earlier execution finished.
+ */
+export function runSummary(run: RunRecord, completed: number | undefined): object {
   const { runId, status, startedAt, nodeCount, completedAt, totalDurationMs, error } = run;
+  const completedNodeCount = Math.max(run.completedNodeCount, completed ?? 0);
   return {
-    ...{ runId, status, startedAt, nodeCount, completedNodeCount: completedNodeCount ?? run.completedNodeCount },
+    ...{ runId, status, startedAt, nodeCount, completedNodeCount },
     taskBoardBound: isBound(run),
     ...{ completedAt, totalDurationMs, error },
     ...ownershipOf(run),

@@ -1,16 +1,17 @@
-import { defineAdapter, ports, ServiceError } from "@portico/core";
+import { defineAdapter, later, ports, ServiceError } from "@portico/core";
 import * as v from "valibot";
 import { depthBelow, TOO_DEEP } from "./runs/run-depth.ts";
 import { toServiceError } from "./service/start-runs.ts";
-import { workflowStarter } from "./workflow-starter.ts";
+import { workflowRuntime } from "./workflow-runtime.ts";
 
 const TOOL_ID = "RunWorkflow";
 
-const tool: ports.ToolDefinition = {
+/** What models are told of the tool. */
+export const runWorkflowDefinition: ports.ToolDefinition = {
   id: TOOL_ID,
   name: TOOL_ID,
   description:
-    "Starts a workflow that the administrators of this instance deployed. It goes on in the background; the answer names its run.",
+    "Starts a workflow that the administrators of this instance deployed. It runs in the background; the result contains its run id.",
   inputSchema: {
     type: "object",
     properties: {
@@ -35,11 +36,12 @@ const toolArguments = v.strictObject({
 export const runWorkflowTool = defineAdapter({
   name: "tools/run-workflow",
   port: ports.tools,
-  needs: { starter: workflowStarter },
-  open({ starter }, _options: void): ports.ToolSource {
+  // Workflows have tools, and this tool has workflows.
+  needs: { workflows: later(workflowRuntime) },
+  open({ workflows }, _options: void): ports.ToolSource {
     return {
       id: "run-workflow",
-      list: async () => [tool],
+      list: async () => [runWorkflowDefinition],
       async call({ toolId, arguments: given, caller }, signal) {
         signal.throwIfAborted();
         if (toolId !== TOOL_ID) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
@@ -50,14 +52,15 @@ export const runWorkflowTool = defineAdapter({
           );
         }
         const { workflowId, parameters } = parsed.output;
-        const { runtime } = starter;
-        if (!runtime) throw new ports.ToolsUnavailable("The workflow service is not open");
+        const runtime = workflows();
         const definition = runtime.catalogue.find(workflowId);
         if (!definition) return answered({ error: `There is no workflow "${workflowId}"` }, true);
         const depth = depthBelow(caller.workflowDepth);
         if (depth === undefined) return answered({ error: TOO_DEEP }, true);
         try {
-          const { runId } = await runtime.startRun({ definition, parameters, userId: caller.userId, depth });
+          // Where a workflow's node calls it, what that run may not have stored is not stored here either.
+          const secrecy = caller.runId === undefined ? undefined : runtime.live.find(caller.runId)?.secrecy;
+          const { runId } = await runtime.startRun({ definition, parameters, userId: caller.userId, depth, secrecy });
           return answered({ runId, workflowId, status: "started" }, false);
         } catch (error) {
           const refused = toServiceError(error);

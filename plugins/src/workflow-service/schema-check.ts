@@ -1,5 +1,7 @@
+import { createContext, Script } from "node:vm";
 import type { ValidateFunction } from "ajv/dist/2020.js";
 import { createAjv } from "./definition/create-ajv.ts";
+import { SCHEMA_CHECK_MS } from "./definition/definition-limits.ts";
 import type { JsonSchema } from "./definition/definition.ts";
 
 /** One place that breaks a schema, without its value: a JSON pointer, and what is wrong there. */
@@ -11,6 +13,8 @@ export interface SchemaFault {
 export type Checked = { readonly value: Readonly<Record<string, unknown>> } | { readonly faults: readonly SchemaFault[] };
 
 const MOST_FAULTS = 20;
+const MAY_TAKE_LONG = /"(?:\$ref|\$dynamicRef|uniqueItems)":/;
+const TOO_LONG = `takes more than ${SCHEMA_CHECK_MS / 1000} s to be checked against the schema`;
 
 /** Schemas are kept as long as what they stand in. */
 const known = new WeakMap<JsonSchema, Check>();
@@ -19,21 +23,27 @@ interface Check {
   readonly validate: ValidateFunction;
   /** Whether it puts anything into what it looks at. */
   readonly fills: boolean;
+  /** Whether the time that it takes can grow faster than what it looks at. */
+  readonly mayTakeLong: boolean;
 }
 
-/** A value with the schema's defaults applied, or all that is wrong with it. The value itself is not changed. */
+/** A value of at most NODE_OUTPUT_LEVELS with the schema's defaults applied, or all that is wrong with it. The value itself is not changed. */
 export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, unknown>>): Checked {
   let check = known.get(schema);
   if (!check) {
     // One for each schema: a shared one would keep every schema that it ever saw.
-    const ajv = createAjv({ allErrors: true, useDefaults: true });
+    const ajv = createAjv({ allErrors: true, useDefaults: true, validateSchema: false, meta: false });
     const { $schema: _dialect, ...rest } = schema;
-    check = { validate: ajv.compile(rest), fills: JSON.stringify(rest).includes('"default":') };
+    const text = JSON.stringify(rest);
+    check = { validate: ajv.compile(rest), fills: text.includes('"default":'), mayTakeLong: MAY_TAKE_LONG.test(text) };
     known.set(schema, check);
   }
-  const { validate, fills } = check;
-  const copy = fills ? (structuredClone(value) as Readonly<Record<string, unknown>>) : value;
-  if (validate(copy)) return { value: copy };
+  const { validate, fills, mayTakeLong } = check;
+  // As JSON: structuredClone is slower, and overflows the stack on a third of the levels.
+  const copy = fills ? (JSON.parse(JSON.stringify(value)) as Readonly<Record<string, unknown>>) : value;
+  const isGood = mayTakeLong ? withinTime(() => validate(copy)) : validate(copy);
+  if (isGood === undefined) return { faults: [{ path: "/", message: TOO_LONG }] };
+  if (isGood) return { value: copy };
   const faults = (validate.errors ?? []).slice(0, MOST_FAULTS).map(({ instancePath, message, params }) => {
     const missing = (params as { missingProperty?: string }).missingProperty;
     const surplus = (params as { additionalProperty?: string }).additionalProperty;
@@ -41,4 +51,21 @@ export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, u
     return { path: path === "" ? "/" : path, message: message ?? "does not fit" };
   });
   return { faults };
+}
+
+const around = createContext({ check: undefined as (() => boolean) | undefined });
+const call = new Script("check()");
+
+/** Undefined where it took too long, or called itself without end. Only a thread of Node's own can stop what does not wait for anything. */
+function withinTime(check: () => boolean): boolean | undefined {
+  around["check"] = check;
+  try {
+    return call.runInContext(around, { timeout: SCHEMA_CHECK_MS }) as boolean;
+  } catch (error) {
+    const { name, code } = error as NodeJS.ErrnoException;
+    if (name === "RangeError" || code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return undefined;
+    throw error;
+  } finally {
+    around["check"] = undefined;
+  }
 }

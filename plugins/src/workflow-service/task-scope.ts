@@ -11,7 +11,7 @@ type Parameter = string | readonly string[] | undefined;
 
 /**
  * The task scope of a history call (specification 4.2): `undefined` where none is asked for. It locates and grants nothing. Throws
- * `invalid_request` for a set of parameters that is none, and `task_scope_forbidden` for a binding that is not of this workflow, board and task.
+ * `invalid_request` for an invalid set of parameters, and `task_scope_forbidden` for a binding that does not match the workflow, board and task.
  */
 export function readTaskScope(
   query: { readonly boardId?: Parameter; readonly workflowBindingId?: Parameter; readonly taskId?: Parameter },
@@ -38,8 +38,8 @@ export function readTaskScope(
 export type CanRead = (bindingId: string) => boolean;
 
 /**
- * Whether the user that the service token stands for may read a binding's runs: whoever its `readers` name, and every holder of the token where it
- * names nobody. What belongs to a binding that is not there any more may be read by nobody.
+ * Whether the user of the service token may read a binding's runs: the users in its `readers`, or every holder of the token if it
+ * has no `readers`. Runs of a removed binding cannot be read.
  */
 export function canReadAs(userId: string | undefined, bindings: readonly Binding[]): CanRead {
   return (bindingId) => {
@@ -49,7 +49,7 @@ export function canReadAs(userId: string | undefined, bindings: readonly Binding
   };
 }
 
-/** Whether a run may be shown: those of nobody's task always. */
+/** Whether a run may be shown. Runs without a task may always be shown. */
 export function isReadable({ bindingId }: RunRecord, canRead: CanRead): boolean {
   return bindingId === undefined || canRead(bindingId);
 }

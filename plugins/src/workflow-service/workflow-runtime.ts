@@ -1,8 +1,8 @@
-import { defineAdapter, definePort, type Port, ports, repeatUntilClosed, type Secret } from "@portico/core";
+import { defineAdapter, definePort, optional, type Port, ports, repeatUntilClosed, type Secret } from "@portico/core";
 import * as v from "valibot";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
-import { loadDefinition } from "./definition/load-definition.ts";
+import { readDefinitions } from "./definition/read-definitions.ts";
 import { createUsedGrants, type UsedGrants } from "./grants.ts";
 import { RUN_CONCURRENCY } from "./limits.ts";
 import { createRunWork, type RunInput } from "./runner/run-work.ts";
@@ -11,13 +11,12 @@ import { createGates, type Gates } from "./runs/gates.ts";
 import { LiveRuns } from "./runs/live-runs.ts";
 import { createRunRecords, type RunRecords } from "./runs/run-records.ts";
 import { createStoredDefinitions } from "./runs/stored-definitions.ts";
+import { SecretKeeper } from "./secrecy/secret-keeper.ts";
 import { createNodeTable } from "./service/node-table.ts";
 import { createStartChild } from "./service/start-child.ts";
 import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
 import { createCancelRun, settleRuns } from "./service/stop-runs.ts";
 import { createSweep } from "./service/sweep-runs.ts";
-import { workflowAgents } from "./workflow-agents.ts";
-import { workflowStarter } from "./workflow-starter.ts";
 
 /** What this area shares among its plugins and adapters: everything that runs are made of. */
 export interface WorkflowRuntime {
@@ -32,10 +31,11 @@ export interface WorkflowRuntime {
   readonly startRun: StartRun;
   /** Durable. False where the run has ended or never was. Throws what stores throw. */
   cancelRun(runId: string, reason: string): Promise<boolean>;
-  /** Removes what nobody needs any more, as is done every hour; what it leaves behind for now it logs. */
+  /** Removes data that is no longer needed, as every hour. Logs failures, and retries them the next time. */
   sweep(closing: AbortSignal): Promise<void>;
 }
 
+/** The port of the runtime; `workflowServiceRuntime` fills it. */
 export const workflowRuntime: Port<WorkflowRuntime> = definePort<WorkflowRuntime>("workflow-service/runtime");
 
 /** Which source of documents has the definitions. */
@@ -57,26 +57,29 @@ export const workflowServiceRuntime = defineAdapter({
     log: ports.log,
     engine: ports.engine,
     nodes: ports.workflowNodes,
-    agents: workflowAgents,
-    starter: workflowStarter,
-    identity: ports.identity,
+    // `agent` nodes, where an instance has agents.
+    turns: optional(ports.backgroundTurns),
+    identity: optional(ports.identity),
+    sealing: ports.sealing,
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
   },
   async open(given, options: WorkflowRuntimeOptions, scope): Promise<WorkflowRuntime> {
-    const { records, log, engine, clock, ids, telemetry, identity, agents, nodes } = given;
+    const { records, log, engine, clock, ids, telemetry, identity, turns, nodes } = given;
     const settings = v.parse(workflowRuntimeConfig, options);
     const documents = given.documents.find(({ id }) => id === SOURCE);
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
     const secrets = revealed(settings.secrets);
     const instance = ids.uuid();
-    const table = createNodeTable(nodes, { hasAgents: agents.length > 0 });
+    const table = createNodeTable(nodes, { hasAgents: turns !== undefined });
     const loading = { types: table.rules, secretNames: new Set(Object.keys(secrets)) };
-    const catalogue = await openCatalogue({ documents, ...loading, log: telemetry.log }, scope);
+    const load = readDefinitions(loading, clock, scope);
+    const catalogue = await openCatalogue({ documents, load, log: telemetry.log }, scope);
     const runs = createRunRecords(records);
     const live = new LiveRuns(log);
-    const gates = createGates(records);
+    const keeper = new SecretKeeper(secrets, given.sealing);
+    const gates = createGates(records, keeper);
     const usedGrants = createUsedGrants(records);
     const definitions = createStoredDefinitions({
       ...{ records, clock },
@@ -84,19 +87,28 @@ export const workflowServiceRuntime = defineAdapter({
         const deployed = catalogue.find(workflowId);
         return deployed?.hash === hash ? deployed : undefined;
       },
-      load(stored) {
-        return loadDefinition(stored, loading).definition;
+      async load(stored) {
+        return (await load(stored)).definition;
       },
     });
-    const startRun = createStartRun({ engine, runs, definitions, clock, ids, instance, pathOf: (id) => catalogue.pathOf(id) });
+    const startRun = createStartRun({
+      engine,
+      runs,
+      definitions,
+      clock,
+      ids,
+      instance,
+      keeper,
+      pathOf: (id) => catalogue.pathOf(id),
+    });
     const cancelRun = createCancelRun({ engine, runs, live, clock });
     const world: World = {
-      ...{ clock, gates, log: telemetry.log, nodes: table.nodes, turns: agents[0]?.turns },
-      owner: (signal) => identity.instanceOwner(signal),
+      ...{ clock, gates, log: telemetry.log, kinds: table.kinds, nodes: table.nodes, turns },
+      owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun }),
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
     };
-    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, world, secrets }), {
+    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, world, secrets, keeper }), {
       onInterrupted: "resume",
       concurrency: RUN_CONCURRENCY,
     });
@@ -116,7 +128,6 @@ export const workflowServiceRuntime = defineAdapter({
       await engine.ready();
       repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
     });
-    given.starter.runtime = { catalogue, startRun };
     return { instance, catalogue, runs, live, gates, usedGrants, bindings: settings.bindings, startRun, cancelRun, sweep };
   },
 });

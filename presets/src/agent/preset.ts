@@ -2,20 +2,22 @@ import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus"
 import { definePreset } from "@portico/core";
 import { agentService } from "../platform/agent-service.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
-import { standaloneAdapters } from "../platform/standalone-adapters.ts";
+import { serviceAdapters } from "../platform/service-adapters.ts";
+import { probesService } from "../platform/service-pages.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
 export { readPlatformOptions } from "../platform/read-platform-options.ts";
 export { type AgentConfig, agentSchema } from "./config.ts";
 
-/** The agent service alone: surface `agent`. */
+/** Only the agent service: surface `agent`. */
 export const agent = definePreset((options: PlatformOptions) => {
   const prometheus = createPrometheusMetrics();
-  const service = agentService(options, prometheus, options.settings.agent.console ?? false);
+  const agents = agentService(options, prometheus, options.settings.agent.console ?? false);
   return {
-    ...service,
     name: "agent",
-    adapters: [...standaloneAdapters(options, prometheus), ...service.adapters],
+    adapters: [...serviceAdapters(options, prometheus), ...agents.adapters],
+    plugins: [...agents.plugins, ...probesService(options, prometheus)],
+    surfaces: agents.surfaces,
   };
 });

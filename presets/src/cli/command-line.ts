@@ -6,14 +6,14 @@ export interface FoundCommand {
   readonly command: CommandDef;
   /** `portico token` for `issue`; undefined for the root. */
   readonly parentName: string | undefined;
-  /** What follows the command's name. */
+  /** The arguments after the command's name. */
   readonly args: readonly string[];
   readonly wantsHelp: boolean;
 }
 
 /**
- * The command of `root` that a command line names, checked strictly: citty takes unknown flags and surplus words in silence, and a misspelt
- * `--data-dri` would start on the wrong directory. Throws CommandFailed (64).
+ * Finds the command of `root` that a command line names. Checks strictly: citty ignores unknown flags and surplus words, and a misspelt
+ * `--data-dri` would start with the wrong directory. Throws CommandFailed (64).
  */
 export async function findCommand(root: CommandDef, line: readonly string[]): Promise<FoundCommand> {
   let command = root;
@@ -37,12 +37,12 @@ export async function findCommand(root: CommandDef, line: readonly string[]): Pr
   return found(command, names, args, wantsHelp);
 }
 
-/** What a program is called: commands are written down with their names. */
+/** The name of a program: every command is defined with its name. */
 export function nameOf({ meta }: CommandDef<any>): string {
   return (meta as CommandMeta | undefined)?.name ?? "";
 }
 
-/** Every value of an option that may be given several times, in a command line that `findCommand` took: citty keeps the last alone. */
+/** Every value of a repeatable option, in a command line that `findCommand` accepted. citty keeps only the last value. */
 export function valuesOf(args: readonly string[], name: string): readonly string[] {
   const options = { [name]: { type: "string", multiple: true } } as const;
   const { values } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false });
@@ -76,10 +76,10 @@ async function checkArguments(known: ArgsDef, args: readonly string[], names: re
   const missingWord = positionals.slice(words.length).find(([, definition]) => definition.required !== false);
   if (missingWord) throw usage(`Missing argument ${missingWord[0].toUpperCase()}`, names);
   const missingFlag = flags.find(([name, definition]) => definition.required && given[name] === undefined);
-  if (missingFlag) throw usage(`Option --${missingFlag[0]} is needed`, names);
+  if (missingFlag) throw usage(`Option --${missingFlag[0]} is required`, names);
 }
 
-/** Node's own messages run over several sentences; these are about the option that they quote. */
+/** Short messages about the quoted option, because Node's own messages have several sentences. */
 async function optionFailure(error: unknown, known: readonly string[], names: readonly string[]): Promise<unknown> {
   const { code, message } = error as NodeJS.ErrnoException;
   const option = /'(-[^' ]+)/.exec(message ?? "")?.[1] ?? "";
@@ -90,7 +90,7 @@ async function optionFailure(error: unknown, known: readonly string[], names: re
   }
   if (code === "ERR_PARSE_ARGS_INVALID_OPTION_VALUE") {
     return usage(
-      message?.includes("does not take") ? `Option ${option} takes no value` : `Option ${option} needs a value`,
+      message?.includes("does not take") ? `Option ${option} does not take a value` : `Option ${option} needs a value`,
       names,
     );
   }

@@ -5,23 +5,23 @@ import { pathToFileURL } from "node:url";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { jsonFault } from "./json-fault.ts";
 
-/** Names that are looked for in the working directory (open points 1). */
+/** File names that are looked up in the working directory (open points 1). */
 export const CONFIG_FILES = ["ts", "mjs", "json", "yaml", "yml"].map((extension) => `portico.config.${extension}`);
 
 export interface ConfigFile {
-  /** Absolute. */
+  /** An absolute path. */
   readonly path: string;
   readonly content: unknown;
 }
 
 /**
- * The named configuration file, or else the one in the working directory, if there is one. Throws CommandFailed (78) with one line when
- * it is missing, broken, or one of several: nobody should have to guess which of two files counts.
+ * The named configuration file, or else the one in the working directory, if it exists. Throws CommandFailed (78) with one line if
+ * the file is missing or broken, or if the directory has several: users should not have to guess which file counts.
  */
 export async function readConfigFile(named: string | undefined, cwd: string): Promise<ConfigFile | undefined> {
   const path = named === undefined ? findConfigFile(cwd) : resolve(cwd, named);
   if (path === undefined) return undefined;
-  if (!existsSync(path)) throw unusable(`There is no configuration file ${path}`);
+  if (!existsSync(path)) throw unusable(`The configuration file ${path} does not exist`);
   return { path, content: await readContent(path) };
 }
 
@@ -45,7 +45,7 @@ async function readContent(path: string): Promise<unknown> {
     case ".mjs":
       return importDefault(path);
     default:
-      throw unusable(`${path}: a configuration file ends in .ts, .mjs, .json, .yaml or .yml`);
+      throw unusable(`${path}: the name of a configuration file must end in .ts, .mjs, .json, .yaml or .yml`);
   }
 }
 
@@ -57,7 +57,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Parsers quote the text around an error, and that may be a secret: of their messages only the place is kept. */
+/** Only the position is kept of a parser's message: parsers quote the text around an error, and this text may be a secret. */
 function parseJson(path: string, text: string): unknown {
   if (text.trim() === "") return {};
   try {
@@ -91,12 +91,11 @@ async function importDefault(path: string): Promise<unknown> {
   } catch (cause) {
     throw unusable(`${path}${placeOf(cause, path)} cannot be loaded: ${reasonOf(cause)}`, cause);
   }
-  if (module["default"] === undefined)
-    throw unusable(`${path} has no default export: it exports the configuration as its default`);
+  if (module["default"] === undefined) throw unusable(`${path} has no default export: export the configuration as the default`);
   return module["default"];
 }
 
-/** `:line:column` of the first frame inside the file, where the error tells one. */
+/** `:line:column` of the first frame inside the file, if the error has one. */
 function placeOf(error: unknown, path: string): string {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   for (const name of [pathToFileURL(path).href, path]) {
@@ -106,9 +105,9 @@ function placeOf(error: unknown, path: string): string {
   return "";
 }
 
-/** The kind of error and its first line; but JSON's parser quotes the text, and that may be a secret. */
+/** The kind of error and its first line. For errors of the JSON parser only the kind: they quote the text, which may be a secret. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return "it threw something that is no error";
+  if (!(error instanceof Error)) return "it threw a value that is not an Error";
   const [first = ""] = error.message.split("\n");
   return first.includes("JSON") ? error.name : `${error.name}: ${first.trim()}`;
 }

@@ -1,25 +1,39 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { DataDirectory } from "../platform/data-directory.ts";
+import type { DataDirectory } from "./data-directory.ts";
 import { readEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 
-/** Make the data directory, for its owner alone. One that is there keeps its mode. Throws CommandFailed (73). */
+/** Create the data directory, accessible only by its owner. An existing directory keeps its mode. Throws CommandFailed (73). */
 export function makeDataDirectory({ path }: DataDirectory): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolder(path);
   } catch (cause) {
     throw new CommandFailed(
-      `The data directory ${path} cannot be made (${(cause as NodeJS.ErrnoException).code})`,
+      `The data directory ${path} cannot be created (${(cause as NodeJS.ErrnoException).code})`,
       EXIT.cannotCreate,
       cause,
     );
   }
 }
 
+/** Does not use `recursive`: Node.js loops forever if the parent exists but accepts no folders, such as `/proc`. */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  const parent = dirname(path);
+  if (!statSync(parent, { throwIfNoEntry: false })) makeFolder(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have created it meanwhile.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
 /**
- * Take the data directory for this process alone; the answer gives it back. The lock is the kernel's, on an SQLite file that stays
- * empty, so that a killed process leaves none behind. Throws CommandFailed: 75 when another process has it, 73 when it cannot be made.
+ * Lock the data directory for this process. The returned function releases it. The lock is a kernel lock on an SQLite file that stays
+ * empty, so that the lock of a killed process disappears. Throws CommandFailed: 75 if another process has the lock, 73 if it cannot be created.
  */
 export function lockDataDirectory(directory: DataDirectory): () => void {
   let database: DatabaseSync | undefined;
@@ -41,7 +55,7 @@ export function lockDataDirectory(directory: DataDirectory): () => void {
   return () => database.close();
 }
 
-/** Whether a running service holds the data directory. False where there is none. */
+/** Whether a running service holds the lock of the data directory. False if the directory does not exist. */
 export function isDataDirectoryLocked(directory: DataDirectory): boolean {
   try {
     const database = new DatabaseSync(directory.lock, { timeout: 0, readOnly: true });

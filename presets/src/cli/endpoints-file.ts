@@ -1,22 +1,22 @@
 import { readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import * as v from "valibot";
-import type { DataDirectory } from "../platform/data-directory.ts";
+import type { DataDirectory } from "./data-directory.ts";
 
 const endpointsSchema = v.object({ pid: v.number(), listeners: v.record(v.string(), v.object({ url: v.string() })) });
 
-/** Where a running service is to be found (open points 1). */
+/** The addresses of a running service (open points 1). */
 export type Endpoints = v.InferOutput<typeof endpointsSchema>;
 
-/** Write the file whole or not at all, for its owner alone. */
+/** Write the file atomically, readable only by its owner. */
 export function writeEndpoints({ endpoints: path }: DataDirectory, endpoints: Endpoints): void {
   const temporary = `${path}.${endpoints.pid}`;
-  // What a killed process of the same number left would keep its mode.
+  // A leftover of a killed process with the same id would keep its file mode.
   rmSync(temporary, { force: true });
   writeFileSync(temporary, `${JSON.stringify(endpoints)}\n`, { mode: 0o600, flag: "wx" });
   renameSync(temporary, path);
 }
 
-/** What the last service wrote; undefined where there is nothing that can be read. After a kill it is still there. */
+/** The file of the last service. Undefined if no readable file exists. The file stays after a kill. */
 export function readEndpoints({ endpoints: path }: DataDirectory): Endpoints | undefined {
   try {
     return v.parse(endpointsSchema, JSON.parse(readFileSync(path, "utf8")));
@@ -25,12 +25,12 @@ export function readEndpoints({ endpoints: path }: DataDirectory): Endpoints | u
   }
 }
 
-/** Remove the file if it is this process's own. Never throws: it is also called while the process exits. */
+/** Remove the file if this process wrote it. Never throws, because it is also called while the process exits. */
 export function removeOwnEndpoints(directory: DataDirectory): void {
   if (readEndpoints(directory)?.pid !== process.pid) return;
   try {
     unlinkSync(directory.endpoints);
   } catch {
-    // Somebody else was faster, or the directory is gone: then there is nothing left to remove.
+    // The file or its directory is already removed.
   }
 }

@@ -1,5 +1,6 @@
 import type { AsyncAPIDocument, ChannelItem, Message } from "@portico/core/asyncapi";
-import { asyncAPIOf } from "../platform/api-documents.ts";
+import { asyncAPIOf } from "@portico/plugins/api-docs/documents";
+import { describedSurface } from "../platform/described-surface.ts";
 import { DEFAULT_PRESET } from "./preset-table.ts";
 import { readSurface } from "./read-surface.ts";
 
@@ -7,18 +8,18 @@ const BEGIN = "<!-- Events: generated from the contracts by `npm run docs:api`; 
 const END = "<!-- End of the events. -->";
 const SURFACES = ["agent", "workflow"];
 
-/** The page with its tables of events brought up to date. Throws when it has lost a mark. */
+/** Updates the tables of events in the page. Throws if a mark is missing. */
 export async function withEventReference(page: string): Promise<string> {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error("docs/api.md has lost the marks around its events");
+  if (begin < 0 || end < begin) throw new Error("docs/api.md lacks the marks around its events");
   const documents = await Promise.all(SURFACES.map(describe));
   return `${page.slice(0, begin)}${BEGIN}\n\n${documents.flatMap(tablesOf).join("\n\n")}\n\n${page.slice(end)}`;
 }
 
 async function describe(surface: string): Promise<AsyncAPIDocument> {
   const { areas } = await readSurface({}, { preset: DEFAULT_PRESET, surface });
-  return asyncAPIOf(areas, surface);
+  return asyncAPIOf(areas, describedSurface(surface));
 }
 
 function tablesOf({ channels, operations }: AsyncAPIDocument): string[] {
@@ -33,7 +34,7 @@ function tablesOf({ channels, operations }: AsyncAPIDocument): string[] {
 
 function messageAt({ messages }: ChannelItem, reference: string): Message {
   const message = messages[reference.split("/").at(-1)!];
-  if (!message) throw new Error(`Nothing is at ${reference}`);
+  if (!message) throw new Error(`The reference ${reference} points to nothing`);
   return message;
 }
 

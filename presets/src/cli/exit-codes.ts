@@ -1,29 +1,29 @@
-/** What the process answers to whoever started it, from 64 on after the table of `sysexits.h`. Documented in docs/operations.md. */
+/** The exit codes of the process. Codes from 64 on follow the table of `sysexits.h`. Documented in docs/operations.md. */
 export const EXIT = {
   ok: 0,
-  /** A command did its work and the answer is no: `doctor` found something, a token is not there. */
+  /** The command worked, but its result is negative: `doctor` found a problem, or a token does not exist. */
   failed: 1,
-  /** The run that was followed has ended, and not as completed. */
+  /** The followed run ended with another status than completed. */
   notCompleted: 2,
-  /** The command line is not understood. */
+  /** The command line is invalid. */
   usage: 64,
   /** A file that the command line names cannot be read. */
   noInput: 66,
-  /** Something outside is missing: a port is taken, the store cannot be opened, Node.js is too old. */
+  /** Something outside is not available: a port is in use, the store cannot be opened, or Node.js is too old. */
   unavailable: 69,
-  /** A defect: an error that nobody expected. */
+  /** A defect: an unexpected error. */
   internal: 70,
-  /** The data directory, or the folder of a new package, cannot be made or written. */
+  /** The data directory, or the folder of a new package, cannot be created or written. */
   cannotCreate: 73,
-  /** Another process runs on the same data directory; trying again later may help. */
+  /** Another process uses the same data directory. Trying again later may help. */
   inUse: 75,
-  /** The configuration is not usable. */
+  /** The configuration is invalid, or a newer version wrote a store. Starting again does not help. */
   config: 78,
-  /** Following was stopped with Ctrl-C, as shells name a process that a SIGINT ended. */
+  /** Following was stopped with Ctrl-C. Shells use the same code for a process that SIGINT ended. */
   stopped: 130,
 } as const;
 
-/** Ends a command with a sentence for a person and an exit code. Its message holds no secret. */
+/** Ends a command with a sentence for a person and an exit code. Its message contains no secret. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
   readonly exitCode: number;

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON (line and column from 1); just after its end where it is cut short. */
+/** The position at which a text stops being JSON (line and column from 1). For a truncated text, the position after its end. */
 export function jsonFault(text: string): { readonly line: number; readonly column: number } {
   const before = text.slice(0, faultAt(text));
   const lineStart = before.lastIndexOf("\n") + 1;
@@ -10,7 +10,7 @@ const SCALAR =
   /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)(?!\w)/y;
 const KEY = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 
-/** Walks the text as a parser would, with a stack of its own; engines tell the place of only some errors. */
+/** Walks the text like a parser, with its own stack, because JavaScript engines report the position of only some errors. */
 function faultAt(text: string): number {
   const open: ("{" | "[")[] = [];
   let at = 0;

@@ -1,46 +1,68 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { isIPv6 } from "node:net";
 import type { App } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import type { ListenAddress } from "../settings/listen.ts";
+import { tryListen } from "./doctor/try-listen.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
+import type { Certificate, Https } from "./https/certificate.ts";
+import { listenHttps } from "./https/listen-https.ts";
 
 export interface Listeners {
   /** Surface name to URL, in the order of the app's surfaces. */
   readonly urls: Readonly<Record<string, string>>;
   /**
-   * Accept nothing new, let what is in flight finish for up to `graceMs`, then cut it. Event streams and realtime connections would never
-   * finish: they are ended when `working` is over, the latter when nothing else is left, and their clients look for the service again. Answers
-   * how many other requests were cut.
+   * Refuse new requests, let requests in flight finish for up to `graceMs`, then abort them. Event streams and realtime connections would never
+   * finish: event streams are ended when `working` resolves, realtime connections when nothing else is left. Their clients reconnect later. Returns
+   * the number of other requests that were aborted.
    */
   drain(graceMs: number, working?: Promise<unknown>): Promise<number>;
 }
 
-/** Where a surface listens of which nothing is said (open points 1). */
+/** Where a surface without an address listens (open points 1). */
 const THIS_MACHINE: ListenAddress = { host: "127.0.0.1", port: 0 };
 
-/** Longest wait for a request's head. Bodies and answers may take as long as they take: each area has its own limits on silence. */
+/** Timeout of a request's head. Bodies and responses have no such timeout: each area has its own idle timeouts. */
 const HEADERS_MS = 30_000;
-/** Longer than load balancers usually keep an idle connection, so that the closing is theirs. */
+/** Longer than load balancers usually keep an idle connection, so that the load balancer closes first. */
 const KEEP_ALIVE_MS = 75_000;
 
-/** What event streams and realtime connections get to carry the last words of work that has ended. */
+/** Time for event streams and realtime connections to send the last events of finished work. */
 const LAST_WORDS_MS = 250;
 
-/** While a listener drains, connections are looked at so often. */
+/** Interval of the checks for idle connections while a listener drains. */
 const SWEEP_MS = 25;
 
-/** What follows a surface's address in its URL: clients of the proxy are given the version, too (open points 1). */
+/** The path in a surface's URL. Clients of the proxy also need the version (open points 1). */
 const BASE_PATHS: Readonly<Record<string, string>> = { proxy: "/v1" };
 
-/** Open one listener per surface. A port that is taken is an error, never another port: throws CommandFailed (69). */
-export async function openListeners(app: App, addresses: Readonly<Record<string, ListenAddress>>): Promise<Listeners> {
+/** The surface that drains last. */
+const PROBES = "probes";
+
+/** Open one listener per surface, over TLS if `https` is given. Throws CommandFailed (69) if a port is in use; never uses another port instead. */
+export async function openListeners(
+  app: App,
+  addresses: Readonly<Record<string, ListenAddress>>,
+  https?: Https,
+): Promise<Listeners> {
   const open: Listener[] = [];
-  const drain = async (graceMs: number, working: Promise<unknown> = Promise.resolve()) =>
-    (await Promise.all(open.map((listener) => listener.drain(graceMs, working)))).reduce((sum, cut) => sum + cut, 0);
+  let secured = https;
+  const onCertificate = (certificate: Certificate) => {
+    // The first listener creates the certificate, the others use the same.
+    if (!secured || secured.certificate) return;
+    secured.keep(certificate);
+    secured = { ...secured, certificate };
+  };
+  const drain = async (graceMs: number, working: Promise<unknown> = Promise.resolve()) => {
+    const serving = open.filter(({ surface }) => surface !== PROBES);
+    const cut = await Promise.all(serving.map((listener) => listener.drain(graceMs, working)));
+    // The probes stay open until here: they report that the process lives and takes no new requests.
+    await Promise.all(open.filter((listener) => !serving.includes(listener)).map((listener) => listener.drain(0)));
+    return cut.reduce((sum, each) => sum + each, 0);
+  };
   try {
     for (const surface of app.surfaces) {
-      open.push(await openListener(app, surface, addresses[surface] ?? THIS_MACHINE));
+      open.push(await openListener(app, surface, addresses[surface] ?? THIS_MACHINE, secured, onCertificate));
     }
   } catch (error) {
     await drain(0);
@@ -49,10 +71,10 @@ export async function openListeners(app: App, addresses: Readonly<Record<string,
   return { urls: Object.fromEntries(open.map(({ surface, url }) => [surface, url])), drain };
 }
 
-/** A URL for a host and a port. A listener on every address is reached at this machine's own. */
-export function urlOf(host: string, port: number, path = ""): string {
+/** A URL for a host and a port. A listener on all addresses is reached at the loopback address. */
+export function urlOf(host: string, port: number, path = "", protocol = "http"): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}${path}`;
+  return `${protocol}://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}${path}`;
 }
 
 interface Listener extends Pick<Listeners, "drain"> {
@@ -60,26 +82,32 @@ interface Listener extends Pick<Listeners, "drain"> {
   readonly url: string;
 }
 
-async function openListener(app: App, surface: string, address: ListenAddress): Promise<Listener> {
-  const target = app.surface(surface);
+async function openListener(
+  app: App,
+  surface: string,
+  address: ListenAddress,
+  https: Https | undefined,
+  onCertificate: (certificate: Certificate) => void,
+): Promise<Listener> {
+  const target = app.surface(surface).forHosts(hostsOf(address));
   const handler = toNodeHandler(target);
   let isDraining = false;
-  const server = createServer(
-    { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS },
-    (request, response) => {
-      if (isDraining) response.shouldKeepAlive = false;
-      handler(request, response);
-    },
-  );
+  const onRequest: RequestListener = (request, response) => {
+    if (isDraining) response.shouldKeepAlive = false;
+    handler(request, response);
+  };
+  const { server, port } = await (https
+    ? listenWithTls(onRequest, surface, address, https, onCertificate)
+    : listenPlainly(onRequest, surface, address));
+  Object.assign(server, { requestTimeout: 0, headersTimeout: HEADERS_MS, keepAliveTimeout: KEEP_ALIVE_MS });
   const { open: held } = attach(server, target);
   const endHeld = () => {
     for (const each of held) each.destroy();
   };
-  const port = await listen(server, surface, address);
 
   return {
     surface,
-    url: urlOf(address.host, port, BASE_PATHS[surface]),
+    url: urlOf(address.host, port, BASE_PATHS[surface], https ? "https" : "http"),
     async drain(graceMs, working = Promise.resolve()) {
       isDraining = true;
       let isWorking = true;
@@ -87,7 +115,7 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const countOthers = (tell: (others: number) => void) =>
         server.getConnections((_error, count) => tell(Math.max(count - held.size, 0)));
-      // Nothing is kept per request for this: connections that become idle are looked for now that it matters.
+      // No state is kept per request for this: idle connections are looked for only while draining.
       const sweep = setInterval(() => {
         if (!isWorking) target.endEventStreams();
         server.closeIdleConnections();
@@ -95,7 +123,7 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
       }, SWEEP_MS);
       let cut = 0;
       let timer = setTimeout(() => {
-        // Also where work goes on to the last: an event stream is none of what is cut.
+        // Also ended if work continues to the end: event streams do not count as aborted requests.
         target.endEventStreams();
         timer = setTimeout(() => {
           countOthers((others) => {
@@ -113,25 +141,55 @@ async function openListener(app: App, surface: string, address: ListenAddress): 
   };
 }
 
-function listen(server: Server, surface: string, { host, port }: ListenAddress): Promise<number> {
+/** Names that requests may use for a listener, beside loopback names (open points 11). */
+function hostsOf({ host, publicUrl }: ListenAddress): readonly string[] {
+  return publicUrl === undefined ? [host] : [host, new URL(publicUrl).hostname];
+}
+
+interface Bound {
+  readonly server: Server;
+  readonly port: number;
+}
+
+function listenPlainly(onRequest: RequestListener, surface: string, { host, port }: ListenAddress): Promise<Bound> {
+  const server = createServer(onRequest);
   return new Promise((resolve, reject) => {
     const onError = (cause: NodeJS.ErrnoException) =>
-      reject(new CommandFailed(listenFailure(cause, surface, { host, port }), EXIT.unavailable, cause));
+      reject(new CommandFailed(listenFailure(cause.code, surface, { host, port }), EXIT.unavailable, cause));
     server.once("error", onError);
     server.listen({ host, port, exclusive: true }, () => {
       server.off("error", onError);
       const bound = server.address();
-      resolve(typeof bound === "object" && bound ? bound.port : port);
+      resolve({ server, port: typeof bound === "object" && bound ? bound.port : port });
     });
   });
 }
 
-function listenFailure({ code }: NodeJS.ErrnoException, surface: string, { host, port }: ListenAddress): string {
+async function listenWithTls(
+  onRequest: RequestListener,
+  surface: string,
+  address: ListenAddress,
+  https: Https,
+  onCertificate: (certificate: Certificate) => void,
+): Promise<Bound> {
+  try {
+    const { server, port, certificate } = await listenHttps(onRequest, address, https);
+    onCertificate(certificate);
+    return { server, port };
+  } catch (cause) {
+    if (cause instanceof CommandFailed) throw cause;
+    // The error has no code: try to listen once more to get the system's code.
+    const code = (await tryListen(address.host, address.port)) ?? (cause as NodeJS.ErrnoException).code;
+    throw new CommandFailed(listenFailure(code, surface, address), EXIT.unavailable, cause);
+  }
+}
+
+function listenFailure(code: string | undefined, surface: string, { host, port }: ListenAddress): string {
   const setting = `${surface}.listen`;
   if (code === "EADDRINUSE")
-    return `${setting}: port ${port} on ${host} is taken: stop the program that has it, or set another port (0 lets the system choose)`;
+    return `${setting}: port ${port} on ${host} is already in use: stop the program that uses it, or set another port (with 0 the system chooses one)`;
   if (code === "EACCES")
-    return `${setting}: this user may not listen on port ${port}: set one above 1023 (0 lets the system choose)`;
+    return `${setting}: this user may not listen on port ${port}: set a port above 1023 (with 0 the system chooses one)`;
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
     return `${setting}: this machine has no address ${host}`;
   return `${setting}: cannot listen on ${host} port ${port} (${code ?? "unknown reason"})`;

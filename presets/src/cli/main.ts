@@ -16,7 +16,7 @@ const portico = defineCommand({
   },
 });
 
-/** Run one command line. Never throws: whatever goes wrong becomes a line on standard error and an exit code. */
+/** Run one command line. Never throws: every error becomes a line on standard error and an exit code. */
 export async function main(args: readonly string[]): Promise<void> {
   if (args.length === 1 && (args[0] === "--version" || args[0] === "-v")) {
     const { VERSION } = await import("../platform/version.ts");

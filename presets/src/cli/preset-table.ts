@@ -8,14 +8,14 @@ import { CommandFailed, EXIT } from "./exit-codes.ts";
 export interface StartablePreset<T extends PlatformSettings = PlatformSettings> {
   readonly name: string;
   readonly build: (options: PlatformOptions<T>) => Preset;
-  /** Where its surfaces listen. One that is not among them listens on this machine alone, on a port that the system chooses. */
+  /** Where its surfaces listen. A surface without an entry listens only on this machine, on a port that the system chooses. */
   readonly addresses: (settings: T) => Readonly<Record<string, ListenAddress>>;
 }
 
-/** What the command line starts when nothing is named. */
+/** The preset that the command line starts by default. */
 export const DEFAULT_PRESET = "local";
 
-/** All presets: one line each. Those without `load` are named by the specification and not built yet. */
+/** All presets, one line each. The specification names the presets without `load`; they are not built yet. */
 const PRESETS: Readonly<Record<string, { readonly load?: () => Promise<(options: PlatformOptions) => Preset> }>> = {
   local: { load: async () => (await import("../local/preset.ts")).local },
   proxy: { load: async () => (await import("../proxy/preset.ts")).proxy },
@@ -26,7 +26,7 @@ const PRESETS: Readonly<Record<string, { readonly load?: () => Promise<(options:
 
 export const PRESET_NAMES = Object.keys(PRESETS);
 
-/** Throws CommandFailed (64) for a name that is no preset, or one that is not built yet. */
+/** Throws CommandFailed (64) for an unknown preset, or a preset that is not built yet. */
 export async function loadPreset(name: string): Promise<StartablePreset> {
   const entry = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
   if (!entry) {
@@ -38,12 +38,21 @@ export async function loadPreset(name: string): Promise<StartablePreset> {
   }
   if (!entry.load) {
     const built = PRESET_NAMES.filter((each) => PRESETS[each]?.load);
-    throw new CommandFailed(`The preset "${name}" is not built yet; there are ${built.join(", ")}`, EXIT.usage);
+    throw new CommandFailed(`The preset "${name}" is not built yet. Available presets: ${built.join(", ")}`, EXIT.usage);
   }
   return { name, build: await entry.load(), addresses: platformAddresses };
 }
 
 /** Where the surfaces of a platform listen. */
-export function platformAddresses({ proxy, agent, workflow }: PlatformSettings): Readonly<Record<string, ListenAddress>> {
-  return { proxy: proxy.listen, agent: agent.listen, workflow: workflow.listen };
+export function platformAddresses({ proxy, agent, workflow, probes }: PlatformSettings): Readonly<Record<string, ListenAddress>> {
+  const addressOf = ({ listen, publicUrl }: Pick<PlatformSettings["proxy"], "listen" | "publicUrl">) => ({
+    ...listen,
+    publicUrl,
+  });
+  return {
+    proxy: addressOf(proxy),
+    agent: addressOf(agent),
+    workflow: addressOf(workflow),
+    ...(probes?.listen && { probes: probes.listen }),
+  };
 }

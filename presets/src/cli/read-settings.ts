@@ -7,15 +7,15 @@ import type { SettingsFlags } from "./settings-flags.ts";
 
 export interface ReadSettings<T extends PlatformSettings = PlatformSettings> {
   readonly settings: T;
-  /** Every key with its source, for people. */
+  /** Every key with its source, as text for people. */
   readonly listing: readonly ConfigSetting[];
-  /** The configuration file, where there is one. */
+  /** The configuration file, if one exists. */
   readonly file: string | undefined;
 }
 
-/** The effective settings of this command line, environment and working directory. Throws CommandFailed (78): one line per problem. */
+/** The effective settings from the command line, the environment and the working directory. Throws CommandFailed (78): one line per problem. */
 export async function readSettings(flags: SettingsFlags): Promise<ReadSettings>;
-/** The same for a preset that has keys of its own beside the platform's. */
+/** The same for a preset that adds its own keys to the platform's keys. */
 export async function readSettings<T extends PlatformSettings>(
   flags: SettingsFlags,
   schema: GenericSchema<any, T>,
@@ -29,7 +29,12 @@ export async function readSettings(
     const { value, settings } = loadConfig(schema, {
       file,
       env: process.env,
-      flags: [{ key: "dataDir", flag: "--data-dir", value: flags["data-dir"] }],
+      flags: [
+        { key: "dataDir", flag: "--data-dir", value: flags["data-dir"] },
+        { key: "https.enabled", flag: "--https", value: flags.https },
+        { key: "https.cert", flag: "--https-cert", value: flags["https-cert"] },
+        { key: "https.key", flag: "--https-key", value: flags["https-key"] },
+      ],
     });
     return { settings: value, listing: settings, file: file?.path };
   } catch (error) {

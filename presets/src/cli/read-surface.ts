@@ -6,13 +6,13 @@ import type { SettingsFlags } from "./settings-flags.ts";
 
 export interface DescribedSurface {
   readonly surface: string;
-  /** Everything that the preset has, on this surface and on others. */
+  /** All plugins of the preset, on this surface and on others. */
   readonly areas: readonly ports.Area[];
 }
 
 /**
- * What a preset has on one of its surfaces; nothing is opened for it. Throws CommandFailed (64) for a preset or a surface that is not there,
- * and where several could be meant: a document is of one.
+ * The parts of a preset on one of its surfaces. Opens nothing. Throws CommandFailed (64) for an unknown preset or surface,
+ * and if no surface is named although the preset has several: a document describes one surface.
  */
 export async function readSurface(
   flags: SettingsFlags,

@@ -1,11 +1,12 @@
 import { stripVTControlCharacters } from "node:util";
 import { type CommandDef, renderUsage, runCommand } from "citty";
+import { findShortage, SHORTAGE_WORDS } from "@portico/core";
 import { findCommand, nameOf } from "./command-line.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 
-/** Run one command line of a program. Never throws: whatever goes wrong becomes a line on standard error and an exit code. */
+/** Run one command line of a program. Never throws: every error becomes a line on standard error and an exit code. */
 export async function runCommandLine(root: CommandDef<any>, args: readonly string[]): Promise<void> {
-  // Whoever read the output may leave before its end (`| head`); that is no error of ours.
+  // The reader of the output may close the pipe early (`| head`). That is not an error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE") throw error;
@@ -15,7 +16,7 @@ export async function runCommandLine(root: CommandDef<any>, args: readonly strin
     await run(root, args);
   } catch (error) {
     process.exitCode = report(error, root);
-    // A failed start may leave timers and sockets behind that nobody waits for.
+    // A failed start may leave timers and sockets open. Nothing waits for them.
     process.exit();
   }
 }
@@ -34,11 +35,17 @@ async function run(root: CommandDef<any>, args: readonly string[]): Promise<void
 }
 
 function report(error: unknown, root: CommandDef<any>): number {
+  const shortage = findShortage(error);
+  const words = shortage ? `${SHORTAGE_WORDS[shortage]}. ` : "";
   if (error instanceof CommandFailed) {
-    console.error(error.message);
+    console.error(words + error.message);
     return error.exitCode;
   }
-  console.error(`${nameOf(root)} met an error that it did not expect; this is a defect.`);
+  if (shortage) {
+    console.error(`${words}${nameOf(root)} cannot continue (${(error as Error).message})`);
+    return EXIT.unavailable;
+  }
+  console.error(`${nameOf(root)} failed with an unexpected error; this is a defect.`);
   console.error(error);
   return EXIT.internal;
 }

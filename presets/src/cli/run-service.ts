@@ -9,7 +9,7 @@ export interface RunServiceOptions {
   readonly json: boolean;
 }
 
-/** Run a preset until SIGTERM or SIGINT, tell whoever started it where it listens, and end the process. Throws as `serve` does. */
+/** Run a preset until SIGTERM or SIGINT, print where it listens, and end the process. Throws the errors of `serve`. */
 export async function runService<T extends PlatformSettings>(
   preset: StartablePreset<T>,
   read: () => Promise<{ readonly settings: T }>,
@@ -21,11 +21,11 @@ export async function runService<T extends PlatformSettings>(
     process.stdout.write(
       json ? `${JSON.stringify({ event: "ready", pid: process.pid, listeners })}\n` : welcome(service, VERSION),
     );
-    // Only a person in front of a terminal sees it; a log file would keep it.
+    // Printed only on a terminal, because a log file would keep the token.
     if (!process.stderr.isTTY) return;
     for (const { of, token } of madeTokens) {
       const name = of === "agent" ? "Agent service token" : "Workflow service token";
-      process.stderr.write(`${name}, shown this once (kept in ${directory.credentials}): ${token.reveal()}\n`);
+      process.stderr.write(`${name}, shown only once (stored in ${directory.credentials}): ${token.reveal()}\n`);
     }
   });
   process.exit(exitCode);

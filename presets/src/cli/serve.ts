@@ -1,17 +1,22 @@
-import { type App, createApp, ports, type Secret } from "@portico/core";
-import { type DataDirectory, dataDirectory } from "../platform/data-directory.ts";
+import { type App, createApp, findShortage, findStoreTooNew, isStoreAway, ports, type Secret } from "@portico/core";
+import { type DataDirectory, dataDirectory } from "./data-directory.ts";
 import type { TokenOf } from "../platform/own-token.ts";
-import { chooseProviders, type ServedProvider } from "../platform/provider-choice.ts";
-import { WEB_CONSOLE } from "../platform/web-console.ts";
+import { chooseProviders, isInstance, type ServedProvider } from "../platform/provider-choice.ts";
+import { WEB_CONSOLE } from "@portico/plugins/console";
 import type { PlatformSettings } from "../settings/platform.ts";
+import { describeFullDisk } from "./data-room.ts";
 import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
+import { NEWER_STORE_HELP, settleDirectoryFormat } from "./directory-format.ts";
 import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { readHttps } from "./https/certificate.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import type { StartablePreset } from "./preset-table.ts";
+import { refuseOwnAddress, refuseOwnKeys } from "./loops/refuse-loops.ts";
 import { listenForStop, type StopRequest } from "./stop-request.ts";
+import { tellLosses } from "./tell-losses.ts";
 
-/** Closing the stores takes milliseconds; when it hangs, the process ends all the same. */
+/** Closing the stores normally takes milliseconds. If it hangs, the process ends after this time. */
 const CLOSE_MS = 5_000;
 
 export interface Service {
@@ -20,9 +25,11 @@ export interface Service {
   readonly providers: readonly ServedProvider[];
   /** Surface name to URL. */
   readonly urls: Readonly<Record<string, string>>;
-  /** The web console's page, where it is served. */
+  /** The web console's page, if it is served. */
   readonly console: string | undefined;
-  /** Tokens that were made just now, because no setting gives them: this is the only time to show them. */
+  /** The self-signed certificate that the listeners use. */
+  readonly certificate: string | undefined;
+  /** Tokens that this start created, because no setting gives them. They can be shown only now. */
   readonly madeTokens: readonly MadeToken[];
 }
 
@@ -32,8 +39,8 @@ export interface MadeToken {
 }
 
 /**
- * Run a preset until it is asked to stop; answers the exit code. `settings` is read after the wish to stop can be heard, `announce` is
- * called when everything listens. Throws CommandFailed where the start fails; everything that was opened is closed then.
+ * Run a preset until it is asked to stop. Returns the exit code. Calls `settings` after the signal handlers are installed, and `announce`
+ * when all listeners are open. Throws CommandFailed if the start fails, after closing everything that was opened.
  */
 export async function serve<T extends PlatformSettings>(
   preset: StartablePreset<T>,
@@ -54,7 +61,7 @@ export async function serve<T extends PlatformSettings>(
   }
 }
 
-/** Last in, first out. One that fails keeps nothing else open, for the next start needs the lock; the first failure is thrown in the end. */
+/** Closes in reverse order. If one close fails, the others still run, because the next start needs the lock. Throws the first failure at the end. */
 async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of undo.toReversed()) {
@@ -77,11 +84,12 @@ async function start<T extends PlatformSettings>(
   const directory = dataDirectory(settings.dataDir);
   makeDataDirectory(directory);
   undo.push(lockDataDirectory(directory));
+  settleDirectoryFormat(directory);
 
   const providers = await chooseProviders(settings, { env: process.env, signal });
   signal.throwIfAborted();
   const madeTokens: MadeToken[] = [];
-  const isReady = () => !signal.aborted;
+  const isReady = () => (signal.aborted ? false : (describeFullDisk(directory) ?? true));
   let urls: Listeners["urls"] = {};
   const app = await openApp(() =>
     createApp(
@@ -96,12 +104,18 @@ async function start<T extends PlatformSettings>(
   );
   undo.push(() => closeApp(app));
   const { log } = app.port(ports.telemetry);
-  stop.onDefect((error) => log.error("An error that nothing caught: stopping", {}, error));
+  stop.onDefect((error) => log.error("Uncaught error: stopping", {}, error));
+  if (app.has(ports.records)) await tellLosses(app, log);
   signal.throwIfAborted();
+  await refuseOwnKeys(app, settings, providers);
 
-  const listeners = await openListeners(app, preset.addresses(settings));
+  const addresses = preset.addresses(settings);
+  const https = readHttps(settings, directory, Object.values(addresses));
+  const listeners = await openListeners(app, addresses, https);
   urls = listeners.urls;
   undo.push(() => drain(app, listeners, settings.shutdownGraceMs, log));
+  // A port that the system chose is known only now.
+  await refuseOwnAddress(listeners.urls, addresses["proxy"], providers);
   signal.throwIfAborted();
 
   writeEndpoints(directory, {
@@ -109,23 +123,29 @@ async function start<T extends PlatformSettings>(
     listeners: Object.fromEntries(Object.entries(listeners.urls).map(([name, url]) => [name, { url }])),
   });
   undo.push(() => removeOwnEndpoints(directory));
-  // A person in front of a terminal is told by `announce`.
+  warnOfInstances(log, providers);
+  // On a terminal, `announce` prints this.
   if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
   const console = WEB_CONSOLE in app.contracts && urls["agent"] !== undefined ? `${urls["agent"]}/` : undefined;
-  return { preset: preset.name, directory, providers, urls, console, madeTokens };
+  const certificate = https?.isSelfSigned ? https.file : undefined;
+  return { preset: preset.name, directory, providers, urls, console, certificate, madeTokens };
 }
 
-/** Errors of a start are sentences for a person; what lies behind them is only interesting to whoever looks for a defect. */
+/** Errors of a start are sentences for a person. Their causes only help to find defects. */
 async function openApp(open: () => Promise<App>): Promise<App> {
   try {
     return await open();
   } catch (cause) {
-    const isOutside = cause instanceof ports.RecordsUnavailable || cause instanceof ports.SecretsUnavailable;
-    throw new CommandFailed(
-      cause instanceof Error ? cause.message : "The app cannot be opened",
-      isOutside ? EXIT.unavailable : EXIT.internal,
-      cause,
-    );
+    const tooNew = findStoreTooNew(cause);
+    if (tooNew) throw new CommandFailed(`${tooNew.message}. ${NEWER_STORE_HELP}`, EXIT.config, cause);
+    const isOutside =
+      isStoreAway(cause) ||
+      cause instanceof ports.SecretsUnavailable ||
+      cause instanceof ports.DocumentsUnavailable ||
+      cause instanceof ports.BlobsUnavailable;
+    const shortage = findShortage(cause);
+    const message = cause instanceof Error ? cause.message : "The app cannot be opened";
+    throw new CommandFailed(message, isOutside || shortage ? EXIT.unavailable : EXIT.internal, cause);
   }
 }
 
@@ -134,15 +154,21 @@ function logStart(log: ports.Log, preset: string, { urls }: Listeners, providers
   log.info("Started", { preset, pid: process.pid, ...urls });
 }
 
+/** A chain of instances is allowed. The warning helps to notice an unintended one. */
+function warnOfInstances(log: ports.Log, providers: readonly ServedProvider[]): void {
+  for (const provider of providers.filter(isInstance))
+    log.warn("A provider's key is a safe token: the provider is another Portico instance", { provider: provider.id });
+}
+
 /**
- * Nothing new comes in, and accepted work finishes while its clients still hear of it: realtime connections last until it is done. What was
- * accepted and has not begun is done after the next start.
+ * Refuses new requests and lets accepted work finish. Realtime connections stay open until the work is done, so that clients receive its results. Work
+ * that was accepted but has not started runs after the next start.
  */
 async function drain(app: App, listeners: Listeners, graceMs: number, log: ports.Log): Promise<void> {
   log.info("Stopping");
   const working = app.has(ports.engine) ? app.port(ports.engine).drain(graceMs) : Promise.resolve();
   const cut = await listeners.drain(graceMs, working);
-  if (cut > 0) log.warn("Some requests did not finish in time and were cut", { requests: cut, graceMs });
+  if (cut > 0) log.warn("Some requests did not finish in time and were aborted", { requests: cut, graceMs });
 }
 
 async function closeApp(app: App): Promise<void> {

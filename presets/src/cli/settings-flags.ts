@@ -1,4 +1,4 @@
-/** The flags that every command with settings takes. */
+/** The flags of every command with settings. */
 export const settingsFlags = {
   config: {
     type: "string",
@@ -8,13 +8,19 @@ export const settingsFlags = {
   "data-dir": { type: "string", valueHint: "dir", description: "Data directory; default: .portico in this folder" },
 } as const;
 
-/** The flags of whatever starts a service. */
+/** The flags of every command that starts a service. */
 export const startFlags = {
   ...settingsFlags,
-  json: { type: "boolean", description: "Write one line of JSON to standard output when everything listens, and nothing else" },
+  https: { type: "boolean", description: "Listen with HTTPS; without --https-cert, with a self-signed certificate" },
+  "https-cert": { type: "string", valueHint: "file", description: "Certificate with its chain, as PEM; listens with HTTPS" },
+  "https-key": { type: "string", valueHint: "file", description: "Private key of --https-cert, as PEM" },
+  json: { type: "boolean", description: "Write only one line of JSON to standard output, when all listeners are open" },
 } as const;
 
 export interface SettingsFlags {
   readonly config?: string | undefined;
   readonly "data-dir"?: string | undefined;
+  readonly https?: boolean | undefined;
+  readonly "https-cert"?: string | undefined;
+  readonly "https-key"?: string | undefined;
 }

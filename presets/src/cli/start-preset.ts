@@ -10,24 +10,24 @@ import { startFlags } from "./settings-flags.ts";
 export { listenSchema, type ListenAddress } from "../settings/listen.ts";
 export type { PlatformOptions } from "../platform/platform-options.ts";
 
-/** A preset of one's own, with how to start it. */
+/** A custom preset, and how to start it. */
 export interface OwnPreset<T extends PlatformSettings> extends Pick<StartablePreset<T>, "name" | "build"> {
-  /** What it does, for `--help`. */
+  /** Its purpose, for `--help`. */
   readonly description?: string;
-  /** Every key of a platform, and its own: `v.strictObject({ ...proxySchema.entries, notebook: notebookConfig })`. */
+  /** All keys of a platform, and the preset's own keys: `v.strictObject({ ...proxySchema.entries, notebook: notebookConfig })`. */
   readonly schema: GenericSchema<any, T>;
   /**
-   * Where surfaces of its own listen; those of a platform are known. One of which nothing is said listens on this machine alone, on a port
+   * Where its own surfaces listen; the surfaces of a platform are known. A surface without an entry listens only on this machine, on a port
    * that the system chooses.
    */
   readonly addresses?: StartablePreset<T>["addresses"];
 }
 
 /**
- * Run a preset of one's own as `portico start` runs its presets: settings from flags, environment and configuration file, a data directory with
- * its lock and `endpoints.json`, one listener per surface, the ready line, an orderly stop. Ends the process, with the same exit codes.
+ * Run a custom preset in the same way as `portico start`: settings from flags, environment and configuration file, a data directory with
+ * its lock and `endpoints.json`, one listener per surface, the ready line, a graceful shutdown. Ends the process, with the same exit codes.
  *
- * @param args default: those of the process. The flags are `--config`, `--data-dir`, `--json` and `--help`.
+ * @param args Default: the arguments of the process. The flags are `--config`, `--data-dir`, `--json` and `--help`.
  */
 export async function startPreset<T extends PlatformSettings>(
   { name, description, schema, build, addresses }: OwnPreset<T>,

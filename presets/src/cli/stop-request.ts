@@ -1,24 +1,24 @@
 import { EXIT } from "./exit-codes.ts";
 
-/** A wish to stop, from a signal or from a defect. */
+/** A request to stop, caused by a signal or a defect. */
 export interface StopRequest {
-  /** Aborts with the wish, so that a start under way is given up, too. */
+  /** Aborts when a stop is requested. This also cancels a start in progress. */
   readonly signal: AbortSignal;
-  /** Resolves with the exit code that the process shall end with once everything is closed. */
+  /** Resolves with the exit code for the process. It applies after everything is closed. */
   readonly requested: Promise<number>;
-  /** Say who is told of an error that nothing caught; until then it goes to standard error. */
+  /** Set the handler of uncaught errors. Without a handler they are written to standard error. */
   onDefect(report: (error: unknown) => void): void;
 }
 
 const SIGNAL_EXITS = { SIGINT: 130, SIGTERM: 143 } as const;
 
-/** A terminal sends Ctrl-C to npm and to its child, and npm passes it on: the echo arrives within this time and is no second wish. */
+/** A terminal sends Ctrl-C to npm and to its child, and npm forwards it. The duplicate arrives within this time and is ignored. */
 const NPM_ECHO_MS = 300;
 
 /**
- * Listen for SIGTERM and SIGINT from now on (open points 1): the first asks for an orderly stop, a second ends the process at once. An
- * exception that nothing caught asks for an orderly stop, too, with exit code 70: what is in flight may finish, then a supervisor
- * starts anew.
+ * Install handlers of SIGTERM and SIGINT (open points 1). The first signal requests a graceful shutdown, the second ends the process immediately. An
+ * uncaught exception also requests a graceful shutdown, with exit code 70: requests in flight may finish, then a supervisor
+ * restarts the service.
  */
 export function listenForStop(): StopRequest {
   const controller = new AbortController();

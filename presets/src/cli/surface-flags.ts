@@ -1,8 +1,12 @@
 import { settingsFlags } from "./settings-flags.ts";
 
-/** What a command takes that describes a surface of a preset. */
+/** Arguments of the commands that describe a surface of a preset. */
 export const surfaceFlags = {
   preset: { type: "positional", required: false, description: "local (default), proxy, workflow or agent" },
-  surface: { type: "string", valueHint: "name", description: "proxy, workflow or agent; needed where the preset has several" },
+  surface: {
+    type: "string",
+    valueHint: "name",
+    description: "proxy, workflow or agent; required if the preset has several surfaces",
+  },
   ...settingsFlags,
 } as const;

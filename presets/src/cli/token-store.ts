@@ -1,42 +1,43 @@
 import { existsSync } from "node:fs";
-import { type App, createApp, ports } from "@portico/core";
+import { sqliteStore } from "@portico/adapters/stores/sqlite";
+import { type App, createApp, findStoreTooNew, ports } from "@portico/core";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import { createSafeTokens, type SafeToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import * as v from "valibot";
-import { type DataDirectory, dataDirectory } from "../platform/data-directory.ts";
+import { type DataDirectory, dataDirectory } from "./data-directory.ts";
 import { chooseProviders } from "../platform/provider-choice.ts";
-import { storageAdapters } from "../platform/storage-adapters.ts";
 import { makeDataDirectory } from "./data-lock.ts";
+import { checkDirectoryFormat, NEWER_STORE_HELP } from "./directory-format.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
 
-/** Issue a safe token; answers its value. Throws CommandFailed (64) for a provider that is not served, or a label that is too long. */
+/** Issue a safe token. Returns its value. Throws CommandFailed (64) for a provider that is not served, or a label that is too long. */
 export async function issueToken(
   flags: SettingsFlags,
   wanted: { readonly providerId: string; readonly label?: string | undefined },
 ): Promise<string> {
   const { settings } = await readSettings(flags);
-  // The same rules as over the agent service.
+  // The same rules as in the agent service.
   if (!v.is(safeTokenContract.issue.body, wanted))
-    throw new CommandFailed("The provider's id is empty, or the label too long", EXIT.usage);
+    throw new CommandFailed("The provider's id is empty, or the label is too long", EXIT.usage);
   const providers = await chooseProviders(settings, { env: process.env });
   if (!providers.some(({ id }) => id === wanted.providerId)) {
     const known = providers.map(({ id }) => id).join(", ") || "none";
-    throw new CommandFailed(`No enabled provider has the id "${wanted.providerId}"; there is: ${known}`, EXIT.usage);
+    throw new CommandFailed(`No enabled provider has the id "${wanted.providerId}". Enabled providers: ${known}`, EXIT.usage);
   }
   const directory = dataDirectory(settings.dataDir);
   makeDataDirectory(directory);
   return withTokens(directory, async (tokens) => (await tokens.issue(wanted)).token.reveal());
 }
 
-/** All safe tokens, oldest first. Makes no data directory where there is none. */
+/** All safe tokens, oldest first. Does not create a missing data directory. */
 export async function listTokens(flags: SettingsFlags): Promise<readonly SafeToken[]> {
   const directory = dataDirectory((await readSettings(flags)).settings.dataDir);
   return existsSync(directory.records) ? withTokens(directory, (tokens) => tokens.list()) : [];
 }
 
-/** Revoke one or all; answers how many. Throws CommandFailed: 64 unless exactly one of both is asked for, 1 for an id that nobody has. */
+/** Revoke one token or all. Returns the number of revoked tokens. Throws CommandFailed: 64 unless either an id or `--all` is given, 1 for an unknown id. */
 export async function revokeTokens(
   flags: SettingsFlags,
   wanted: { readonly tokenId?: string | undefined; readonly all: boolean },
@@ -52,11 +53,15 @@ export async function revokeTokens(
   return 1;
 }
 
-/** The store itself, beside a running service or without one: both see each other's writes at once. */
+/** Opens the store itself. Works with and without a running service: both see each other's writes immediately. */
 async function withTokens<T>(directory: DataDirectory, use: (tokens: SafeTokens) => Promise<T>): Promise<T> {
+  checkDirectoryFormat(directory);
   let app: App | undefined;
   try {
-    app = await createApp({ name: "token", adapters: storageAdapters(directory.path) });
+    app = await createApp({
+      name: "token",
+      adapters: sqliteStore({ dir: directory.path, ports: [ports.records, ports.secrets] }),
+    });
     const tokens = createSafeTokens({
       records: app.port(ports.records),
       secrets: app.port(ports.secrets),
@@ -65,6 +70,8 @@ async function withTokens<T>(directory: DataDirectory, use: (tokens: SafeTokens)
     });
     return await use(tokens);
   } catch (error) {
+    const tooNew = findStoreTooNew(error);
+    if (tooNew) throw new CommandFailed(`${tooNew.message}. ${NEWER_STORE_HELP}`, EXIT.config, error);
     if (error instanceof ports.RecordsUnavailable) throw new CommandFailed(error.message, EXIT.unavailable, error);
     throw error;
   } finally {

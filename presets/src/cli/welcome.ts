@@ -3,16 +3,19 @@ import type { ServedProvider } from "../platform/provider-choice.ts";
 import type { Service } from "./serve.ts";
 import { shellWord } from "./terminal/shell-word.ts";
 
-/** What each surface is for, in a line. */
+/** The purpose of each surface, in one line. */
 const PURPOSES: Readonly<Record<string, string>> = {
   proxy: "model calls, with a safe token",
   agent: "agents and their owner, with the agent service token",
   workflow: "workflows, with the workflow service token",
+  probes: "probes, and metrics with the agent service token",
 };
+/** The surfaces whose callers use models. */
+const ASKING = ["proxy", "agent", "workflow"];
 
-/** What a person wants to know first: what listens where, which models answer, and a call to try. */
+/** The text after a start: the addresses of the listeners, the available models, and a call to try. */
 export function welcome(service: Service, version: string): string {
-  const { preset, urls, console, providers, directory } = service;
+  const { preset, urls, console, certificate, providers, directory } = service;
   const width = Math.max(...Object.keys(urls).map((name) => name.length));
   const surfaces = Object.entries(urls).map(
     ([name, url]) => `  ${name.padEnd(width)}  ${url}${PURPOSES[name] ? `  (${PURPOSES[name]})` : ""}`,
@@ -23,44 +26,46 @@ export function welcome(service: Service, version: string): string {
     "",
     ...surfaces,
     ...(console === undefined ? [] : ["", `Console: ${console} (sign in with the agent service token)`]),
+    ...(certificate === undefined ? [] : ["", `Certificate: ${certificate} (self-signed: configure clients to trust it)`]),
     "",
     ...providersLines(service),
-    ...(first && urls["proxy"] ? [...tryLines(first, urls["proxy"], dataFlag(directory.path)), ""] : []),
+    ...(first && urls["proxy"] ? [...tryLines(first, service, urls["proxy"]), ""] : []),
     `Data directory: ${directory.path}. Stop with Ctrl-C.`,
     "",
   ].join("\n");
 }
 
-/** Nothing where only surfaces of somebody's own are served: whether they ask models is not known here. */
+/** Empty if only custom surfaces are served: it is not known here whether they call models. */
 function providersLines({ urls, providers }: Service): string[] {
-  if (!Object.keys(urls).some((name) => PURPOSES[name])) return [];
-  return providers.length === 0 ? ["No provider is enabled: no model answers here.", ""] : [...providers.map(providerLine), ""];
+  if (!Object.keys(urls).some((name) => ASKING.includes(name))) return [];
+  return providers.length === 0 ? ["No provider is enabled: no model is available.", ""] : [...providers.map(providerLine), ""];
 }
 
 function providerLine({ id, models, origin, source }: ServedProvider): string {
   if (origin === "demo") {
-    return `Provider "demo": no provider is configured, so the offline demo model "demo" is there to try things. It needs no key and no network.`;
+    return `Provider "demo": no provider is configured, so the offline model "demo" is available for trying things. It needs no key and no network.`;
   }
-  const served = models === "discover" ? "all models of its own list" : models.join(", ");
+  const served = models === "discover" ? "all models that the upstream lists" : models.join(", ");
   return `Provider "${id}": ${served}${source ? ` (found: ${source})` : ""}.`;
 }
 
-function tryLines({ id, models }: ServedProvider, url: string, flag: string): string[] {
-  const issue = `  TOKEN=$(npx portico token issue --provider ${id}${flag})`;
+function tryLines({ id, models }: ServedProvider, { directory, certificate }: Service, url: string): string[] {
+  const issue = `  TOKEN=$(npx portico token issue --provider ${id}${dataFlag(directory.path)})`;
+  const curl = certificate === undefined ? "curl" : `curl --cacert ${shellWord(certificate)}`;
   const bearer = '-H "authorization: Bearer $TOKEN"';
   const [model] = models;
   if (models === "discover" || model === undefined)
-    return ["Issue a safe token and see the models:", issue, `  curl ${url}/models ${bearer}`];
+    return ["Issue a safe token and see the models:", issue, `  ${curl} ${url}/models ${bearer}`];
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] });
   return [
     "Issue a safe token and try it:",
     issue,
-    `  curl ${url}/chat/completions ${bearer} -H "content-type: application/json" \\`,
+    `  ${curl} ${url}/chat/completions ${bearer} -H "content-type: application/json" \\`,
     `    -d ${shellWord(body)}`,
   ];
 }
 
-/** The flag that leads another command to the same data directory; none where it looks there anyway. */
+/** The flag with which another command finds the same data directory. Empty for the default directory. */
 function dataFlag(path: string): string {
   const shown = relative(process.cwd(), path);
   return shown === ".portico" ? "" : ` --data-dir ${shellWord(path)}`;

@@ -1,4 +1,4 @@
-// Run after a change of a settings schema: `npm run docs:config`.
+// Run this after every change of a settings schema: `npm run docs:config`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { withReference } from "../settings/reference-page.ts";
 

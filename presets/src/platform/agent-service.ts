@@ -1,53 +1,45 @@
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { agentDocuments } from "@portico/adapters/stores/agent-documents";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { isOriginAllowed, type Preset, probes, type Secret } from "@portico/core";
+import { instanceAccess, isOriginAllowed, type Preset, type Secret } from "@portico/core";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
+import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { credentialTool } from "@portico/plugins/model-proxy/credential-tool";
+import { listeners as listenersPage } from "@portico/plugins/listeners";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
-import { agentTurns } from "./agent-turns.ts";
-import { apiPages } from "./api-pages.ts";
-import { listenersPage } from "./listeners-page.ts";
-import { metricsPage } from "./metrics-page.ts";
+import { pagesOf } from "./allowed-origins.ts";
+import { agentsAt } from "./documents-place.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
-import { agentSurface } from "./surface-access.ts";
+import { servicePages } from "./service-pages.ts";
 import { VERSION } from "./version.ts";
-import { webConsole } from "./web-console.ts";
 
 /**
- * What the agent service is made of, beside `instanceAdapters`, MCP tools, storage, telemetry and providers: everything of surface `agent`.
- * `hasConsole` is the settings' word or the preset's own.
+ * The parts of the agent service, in addition to `serviceAdapters`: everything of surface `agent`. `hasConsole` is from the settings, or the preset's
+ * default.
  */
 export function agentService(
-  { settings, providers, isReady, listeners = () => ({}) }: PlatformOptions,
-  metrics: PrometheusMetrics,
+  options: PlatformOptions,
+  measured: PrometheusMetrics,
   hasConsole: boolean,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
-  const { allowedOrigins, webhooks } = settings.agent;
-  const { management } = webhooks;
+  const { settings, providers, listeners: urls = () => ({}) } = options;
+  const { management, ...background } = settings.agent.webhooks;
+  const allowedOrigins = pagesOf(settings.agent);
   return {
     adapters: [
-      ...agentTurns(settings),
+      ...agentDocuments(agentsAt(settings.agent)),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
-      credentialTool({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
     ],
-    // Probes come last, so that an unknown path is answered in the agent service's words.
     plugins: [
-      conversationsRuns({
-        version: VERSION,
-        // The area is there, and cannot be managed.
-        capabilities: management ? {} : { webhookManagement: false },
-      }),
+      conversationsRuns({ background, version: VERSION }),
       attachmentsMedia({}),
       agentWebhook({ mode: settings.instance.mode, management }),
-      safeTokenManagement({}),
-      metricsPage(metrics, agentSurface),
-      apiPages(agentSurface),
-      listenersPage(listeners),
-      ...(hasConsole ? [webConsole({ listeners })] : []),
-      probes({ surface: "agent", isReady }),
+      safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
+      listenersPage({ urls }),
+      ...(hasConsole ? [webConsole({ urls })] : []),
+      ...servicePages(options, measured, { surface: "agent", access: instanceAccess }),
     ],
     surfaces: { agent: { allowedOrigins } },
   };

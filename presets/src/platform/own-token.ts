@@ -1,15 +1,16 @@
 import type { ports, Secret } from "@portico/core";
+import type { PlatformSettings } from "../settings/platform.ts";
 
-/** Services whose token an instance makes for itself where no setting gives one (open points 1). */
+/** Services whose token the instance creates if no setting gives one (open points 1). */
 export type TokenOf = "agent" | "workflow";
 
-/** Their names in `credentials.json`, and how their values begin. */
+/** Their names in `credentials.json`, and the prefixes of their values. */
 const OWN_TOKENS = {
   agent: { name: "agentServiceToken", prefix: "agent_" },
   workflow: { name: "workflowServiceToken", prefix: "workflow_" },
 } as const satisfies Record<TokenOf, object>;
 
-/** The instance's own token, made at the first start; `onMade` is called by whoever makes it, for this is the only time to show it. */
+/** The instance's own token, created at the first start. The call that creates it calls `onMade`, because the token can be shown only then. */
 export async function ownToken(secrets: ports.Secrets, of: TokenOf, onMade?: (token: Secret) => void): Promise<Secret> {
   const { name, prefix } = OWN_TOKENS[of];
   const { value, created } = await secrets.keep(name, () => secrets.create(prefix));
@@ -17,16 +18,19 @@ export async function ownToken(secrets: ports.Secrets, of: TokenOf, onMade?: (to
   return value;
 }
 
-/** The same where it was made before, and undefined where it was not. */
-export async function findOwnToken(secrets: ports.Secrets, of: TokenOf): Promise<Secret | undefined> {
-  const notMade = new Error("No token is made here");
-  try {
-    const { value } = await secrets.keep(OWN_TOKENS[of].name, () => {
-      throw notMade;
-    });
-    return value;
-  } catch (error) {
-    if (error === notMade) return undefined;
-    throw error;
-  }
+/** The same token if it exists, otherwise undefined. */
+export function findOwnToken(secrets: ports.Secrets, of: TokenOf): Promise<Secret | undefined> {
+  return secrets.find(OWN_TOKENS[of].name);
+}
+
+/**
+ * All tokens of the agent service and the workflow service, from the settings and created by the instance itself. Safe tokens,
+ * webhook secrets and execution grants are not included: only their digests are stored.
+ */
+export async function serviceTokens(
+  { agent, workflow }: Pick<PlatformSettings, "agent" | "workflow">,
+  secrets: ports.Secrets,
+): Promise<readonly Secret[]> {
+  const made = await Promise.all([findOwnToken(secrets, "agent"), findOwnToken(secrets, "workflow")]);
+  return [...agent.tokens.map(({ token }) => token), workflow.token, ...made].filter((token) => token !== undefined);
 }

@@ -1,20 +1,20 @@
 import type { Secret } from "@portico/core";
+import type { Listeners } from "@portico/plugins/listeners";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { TokenOf } from "./own-token.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 
-/** Surface name to URL. Ports may be assigned long after a preset was built: it is asked each time anew. */
-export type Listeners = () => Readonly<Record<string, string>>;
+export type { Listeners };
 
-/** What a platform preset is built from; `T` has the keys of a preset of one's own beside the platform's. */
+/** The input of a platform preset. `T` has the keys that a custom preset adds to the platform's keys. */
 export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> {
   readonly settings: T;
   /** From `chooseProviders`. */
   readonly providers: readonly ServedProvider[];
-  /** Whether requests should come in now; default: always. */
-  readonly isReady?: (() => boolean) | undefined;
-  /** Where each surface of this process is reached, by surface name, as far as something listens; default: not known. */
+  /** Whether the service accepts requests now. A text is the reason why not. Default: always. */
+  readonly isReady?: (() => boolean | string) | undefined;
+  /** The address of each surface of this process that has a listener, by surface name. Default: not known. */
   readonly listeners?: Listeners | undefined;
-  /** Called with a token that was made just now, to show it once, and with whose it is. */
+  /** Called with a token that was just created, to show it once, and with the service it belongs to. */
   readonly onTokenMade?: ((token: Secret, of: TokenOf) => void) | undefined;
 }

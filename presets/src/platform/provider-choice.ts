@@ -2,7 +2,8 @@ import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { findProviders } from "@portico/adapters/models/well-known";
-import type { Adapter, ports, Secret } from "@portico/core";
+import { type Adapter, type ports, Secret } from "@portico/core";
+import { SAFE_TOKEN_PREFIX } from "@portico/plugins/model-proxy/safe-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { ProviderSettings } from "../settings/provider.ts";
 
@@ -11,20 +12,24 @@ export interface ServedProvider {
   readonly id: string;
   readonly protocol: ports.ModelProtocol;
   readonly models: readonly string[] | "discover";
-  /** The real key, for the one tool that may hand it out where the configuration says so. */
+  /** The real key, for the one tool that may return it if the configuration allows that. */
   readonly credential?: Secret | undefined;
+  /** The upstream's address. Undefined for `demo`, which makes no calls. */
+  readonly baseUrl?: string;
+  /** All values that may be keys: `credential`, and the configured headers. */
+  readonly keys: readonly Secret[];
   /** `configured`, `found` on this machine, or the offline `demo`. */
   readonly origin: "configured" | "found" | "demo";
-  /** Where it was found, in words for a person. */
+  /** Where it was found, as text for a person. */
   readonly source?: string;
   readonly adapter: Adapter;
-  /** The same, but its list of models is the upstream's own: whoever reads it knows that the upstream takes the credential. */
+  /** The same, with the upstream's own list of models. Reading this list checks that the upstream accepts the credential. */
   readonly asking: Adapter;
 }
 
 /**
- * The providers to serve (open points 2). Configured ones are the whole list: a key in the environment never widens what somebody wrote
- * down. Without any, those that this machine has, and always `demo`, so that everything can be tried without a key.
+ * The providers to serve (open points 2). If some are configured, only these are served: a key in the environment adds no provider to a configured
+ * list. Otherwise the providers that this machine has, and always `demo`, so that everything can be tried without a key.
  */
 export async function chooseProviders(
   settings: Pick<PlatformSettings, "providers" | "autoProviders">,
@@ -35,12 +40,22 @@ export async function chooseProviders(
   return [...found.map(({ protocol, source, options }) => served(protocol, options, { origin: "found", source })), offline()];
 }
 
+/** Whether a provider's key is a safe token. If so, the provider is a Portico instance. */
+export function isInstance(provider: ServedProvider): boolean {
+  return keysOf(provider).some((key) => key.startsWith(SAFE_TOKEN_PREFIX));
+}
+
+/** The keys themselves, also from headers with a scheme before the key. */
+export function keysOf({ keys }: ServedProvider): readonly string[] {
+  return keys.map((key) => key.reveal().split(/\s+/).at(-1) ?? "");
+}
+
 function configured(provider: ProviderSettings): ServedProvider {
-  const { id, protocol, baseUrl, credential, models, timeouts } = provider;
+  const { id, protocol, baseUrl, credential, models, timeouts, dialect } = provider;
   const headers = Object.fromEntries(Object.entries(provider.headers).map(([name, value]) => [name, value.reveal()]));
   return served(
     protocol,
-    { id, type: provider.type ?? id, baseUrl, credential, models, headers, timeouts },
+    { id, type: provider.type ?? id, baseUrl, credential, models, headers, timeouts, dialect },
     { origin: "configured" },
   );
 }
@@ -51,13 +66,15 @@ function served(
   about: Pick<ServedProvider, "origin" | "source">,
 ): ServedProvider {
   const adapter = protocol === "messages" ? messagesHttp : chatHttp;
-  const { id, models, credential } = options;
+  const { id, models, credential, baseUrl, headers = {} } = options;
   return {
     ...about,
     id,
     protocol,
     models,
     credential,
+    baseUrl,
+    keys: [...(credential ? [credential] : []), ...Object.values(headers).map((value) => new Secret(value))],
     adapter: adapter(options),
     asking: adapter({ ...options, models: "discover" }),
   };
@@ -65,5 +82,5 @@ function served(
 
 function offline(): ServedProvider {
   const adapter = demo({});
-  return { id: "demo", protocol: "messages", models: ["demo"], origin: "demo", adapter, asking: adapter };
+  return { id: "demo", protocol: "messages", models: ["demo"], origin: "demo", keys: [], adapter, asking: adapter };
 }

@@ -5,24 +5,24 @@ import type { PlatformOptions } from "./platform-options.ts";
 import { chooseProviders } from "./provider-choice.ts";
 
 export interface ReadPlatformOptions {
-  /** Variables that win over the given keys, and in which providers are looked for; default: the process's own. */
+  /** Environment variables. They override the given keys, and providers are searched in them. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Ends the search for providers. */
+  /** Aborts the search for providers. */
   readonly signal?: AbortSignal;
 }
 
 type Schema = GenericSchema<any, PlatformSettings>;
 
 /**
- * What a platform preset is built from, for applications that embed one: these keys, spelled as in a configuration file, read and checked, and
- * the providers that they name or that this machine has. Paths are relative to the working directory. Throws ConfigUnusable with a line per
+ * The options of a platform preset, for applications that embed one. Parses and checks these keys, which have the format of a configuration file, and
+ * finds the providers that they name or that this machine has. Paths are relative to the working directory. Throws ConfigUnusable with a line per
  * problem.
  */
 export async function readPlatformOptions(
   config?: PlatformConfig,
   at?: ReadPlatformOptions & { readonly schema?: never },
 ): Promise<PlatformOptions>;
-/** The same for a preset that has keys of its own beside the platform's. */
+/** The same for a preset that adds its own keys to the platform's keys. */
 export async function readPlatformOptions<S extends Schema>(
   config: InferInput<S>,
   at: ReadPlatformOptions & { readonly schema: S },

@@ -1,5 +1,9 @@
 import { readFileSync } from "node:fs";
-import { packageFile } from "./package-file.ts";
 
-/** Version of this package, as its package.json says. */
+/** Version of this package, from its package.json. */
 export const VERSION: string = (JSON.parse(readFileSync(packageFile("package.json"), "utf8")) as { version: string }).version;
+
+/** A file or a folder (with a trailing `/`) of this package, by its path in the package. Works also if a build merges modules. */
+export function packageFile(path: string): URL {
+  return new URL(path, import.meta.resolve("#package.json"));
+}

@@ -1,44 +1,42 @@
-import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
+import { workflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { type Preset, probes } from "@portico/core";
-import { workflowService as workflowServicePlugin } from "@portico/plugins/workflow-service";
-import { workflowServiceRuntime } from "@portico/plugins/workflow-service/runtime";
-import { openWorkflowStarter } from "@portico/plugins/workflow-service/starter";
+import { codeNode } from "@portico/adapters/workflow-nodes/code";
+import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { modelNode } from "@portico/adapters/workflow-nodes/model";
+import { toolNode } from "@portico/adapters/workflow-nodes/tool";
+import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import type { Adapter, Preset } from "@portico/core";
+import { workflowService as workflowServiceArea } from "@portico/plugins/workflow-service";
+import { workflowAccess } from "@portico/plugins/workflow-service/guards";
 import { keepingMs } from "../settings/keeping.ts";
-import { apiPages } from "./api-pages.ts";
-import { metricsPage } from "./metrics-page.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { pagesOf } from "./allowed-origins.ts";
+import { definitionsAt } from "./documents-place.ts";
+import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
-import { workflowSurface } from "./surface-access.ts";
-import { workflowAccess } from "./workflow-access.ts";
-import { workflowNodes } from "./workflow-nodes.ts";
+import { servicePages } from "./service-pages.ts";
 
-/** Definitions may be sorted into folders; how deep those are looked into keeps whatever else lies there out of it. */
-export const DEFINITION_DEPTH = 4;
-
-/**
- * What the workflow service is made of, beside `instanceAdapters`, tools, agents, storage, telemetry and providers: everything of surface
- * `workflow`.
- */
+/** The parts of the workflow service, in addition to `serviceAdapters` and agents: everything of surface `workflow`. */
 export function workflowService(
-  { settings, isReady, onTokenMade }: PlatformOptions,
-  metrics: PrometheusMetrics,
+  options: PlatformOptions,
+  measured: PrometheusMetrics,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
-  const { definitionsDir, token, secrets, bindings, keepRuns, allowedOrigins } = settings.workflow;
+  const { settings, onTokenMade } = options;
+  const { token, secrets, bindings, keepRuns } = settings.workflow;
   return {
-    adapters: [
-      unstorageDocuments({ id: "workflows", dir: definitionsDir, depth: DEFINITION_DEPTH }),
-      openWorkflowStarter(),
-      ...workflowNodes(settings),
-      workflowServiceRuntime({ secrets, bindings, keepRunsMs: keepingMs(keepRuns) }),
-      workflowAccess({ token, onMade: (made) => onTokenMade?.(made, "workflow") }),
-    ],
-    // Probes come last, so that an unknown path is answered in the workflow service's words.
+    adapters: [...workflowDocuments(definitionsAt(settings.workflow)), ...workflowNodes(settings)],
     plugins: [
-      workflowServicePlugin({}),
-      metricsPage(metrics, workflowSurface),
-      apiPages(workflowSurface),
-      probes({ surface: "workflow", isReady }),
+      workflowServiceArea({
+        token: token ?? ((kept) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow"))),
+        ...{ secrets, bindings, keepRunsMs: keepingMs(keepRuns) },
+      }),
+      ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),
     ],
-    surfaces: { workflow: { allowedOrigins } },
+    surfaces: { workflow: { allowedOrigins: pagesOf(settings.workflow) } },
   };
+}
+
+/** The kinds of nodes that definitions can use, in addition to the kinds of every workflow service. */
+export function workflowNodes({ workflow }: Pick<PlatformSettings, "workflow">): readonly Adapter[] {
+  return [modelNode(), toolNode(), httpNode({ allow: workflow.http.allow }), transformNode({}), codeNode({})];
 }

@@ -1,23 +1,31 @@
-import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
-import { definePreset } from "@portico/core";
-import { modelProxy } from "@portico/plugins/model-proxy";
-import { logFormat } from "../platform/log-format.ts";
+import { sqliteStore } from "@portico/adapters/stores/sqlite";
+import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import { definePreset, ports } from "@portico/core";
+import { instanceIdentity } from "../platform/instance.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
-import { storageAdapters } from "../platform/storage-adapters.ts";
+import { proxyService } from "../platform/proxy-service.ts";
+import { telemetry } from "../platform/service-adapters.ts";
+import { probesService } from "../platform/service-pages.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
 export { readPlatformOptions } from "../platform/read-platform-options.ts";
 export { type ProxyConfig, proxySchema } from "./config.ts";
 
-/** The model proxy alone: surface `proxy`. */
-export const proxy = definePreset(({ settings, providers }: PlatformOptions) => ({
-  name: "proxy",
-  adapters: [
-    openTelemetry({ level: settings.log.level, format: logFormat(settings.log.format) }),
-    ...storageAdapters(settings.dataDir),
-    ...providers.map((provider) => provider.adapter),
-  ],
-  // Large uploads wait beside the records: a system's temporary folder is often memory.
-  plugins: [modelProxy({ spoolDir: settings.dataDir })],
-}));
+/** Only the model proxy: surface `proxy`. */
+export const proxy = definePreset((options: PlatformOptions) => {
+  const { settings, providers, onTokenMade } = options;
+  // The metrics are shown only to authenticated scrapers. Safe tokens are for the proxy itself.
+  const prometheus = settings.probes?.listen && createPrometheusMetrics();
+  const identity = instanceIdentity({ tokens: settings.agent.tokens, onMade: (token) => onTokenMade?.(token, "agent") });
+  return {
+    name: "proxy",
+    adapters: [
+      telemetry(settings, prometheus),
+      ...sqliteStore({ dir: settings.dataDir, ports: [ports.records, ports.secrets] }),
+      ...providers.map((provider) => provider.adapter),
+      ...(prometheus ? [identity] : []),
+    ],
+    plugins: [proxyService(options), ...(prometheus ? probesService(options, prometheus) : [])],
+  };
+});

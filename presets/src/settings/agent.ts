@@ -1,13 +1,14 @@
 import { filePath, fromEnv } from "@portico/core";
 import * as v from "valibot";
-import { listenSchema } from "./listen.ts";
+import { documentsSchema } from "./documents.ts";
+import { listenSchema, publicUrlSchema } from "./listen.ts";
 import { keySecret, milliseconds, origin, text } from "./scalar.ts";
 
 const tokenSchema = v.pipe(
   v.strictObject({
     token: v.pipe(keySecret(), v.description("The token itself.")),
-    userId: v.optional(v.pipe(text(), v.description("Who holds it; a `service` is no user and has none."))),
-    role: v.pipe(v.picklist(["owner", "member", "service"]), v.description("What its holder may do.")),
+    userId: v.optional(v.pipe(text(), v.description("The user of the token. A token of role `service` has no user."))),
+    role: v.pipe(v.picklist(["owner", "member", "service"]), v.description("The permissions of the token.")),
   }),
   v.forward(
     v.check(
@@ -22,14 +23,16 @@ const tokenSchema = v.pipe(
 export const agentSchema = v.optional(
   v.strictObject({
     listen: listenSchema("AGENT"),
+    publicUrl: publicUrlSchema("AGENT"),
     agentsDir: v.optional(
-      fromEnv("PORTICO_AGENTS_DIR", v.pipe(filePath(), v.description("Folder with one folder per agent."))),
+      fromEnv("PORTICO_AGENTS_DIR", v.pipe(filePath(), v.description("Folder with one subfolder per agent."))),
       "agents",
     ),
+    documents: documentsSchema("AGENT", "agents", "agent.agentsDir"),
     allowedOrigins: v.optional(
       fromEnv(
         "PORTICO_ALLOWED_ORIGINS",
-        v.pipe(v.array(origin()), v.description("Origins of web pages that may call the agent service, beside its own.")),
+        v.pipe(v.array(origin()), v.description("Origins of web pages that may call the agent service, in addition to its own.")),
       ),
       [],
     ),
@@ -38,7 +41,7 @@ export const agentSchema = v.optional(
         "PORTICO_CONSOLE",
         v.pipe(
           v.boolean(),
-          v.description("Whether the web console is served at `/`; default: in `local` it is, in `agent` not."),
+          v.description("Whether the web console is served at `/`. Default: the preset's (`local`: yes, `agent`: no)."),
         ),
       ),
     ),
@@ -49,7 +52,7 @@ export const agentSchema = v.optional(
             "PORTICO_WEBHOOK_MANAGEMENT",
             v.pipe(
               v.boolean(),
-              v.description("Whether the owner can manage agent webhooks here; without, what is configured still triggers."),
+              v.description("Whether the owner can manage agent webhooks. If false, configured webhooks still accept triggers."),
             ),
           ),
           true,
@@ -61,7 +64,7 @@ export const agentSchema = v.optional(
               v.number(),
               v.integer(),
               v.minValue(1),
-              v.description("Events that one agent works on at once; the others wait in line."),
+              v.description("Events that one agent processes at the same time; others wait in a queue."),
             ),
           ),
           4,
@@ -69,7 +72,7 @@ export const agentSchema = v.optional(
         timeoutMs: v.optional(
           fromEnv(
             "PORTICO_WEBHOOK_TIMEOUT_MS",
-            v.pipe(milliseconds(1000), v.description("How long the work on one event may take.")),
+            v.pipe(milliseconds(1000), v.description("Maximum duration of the work on one event.")),
           ),
           1_800_000,
         ),
@@ -86,7 +89,7 @@ export const agentSchema = v.optional(
             "another token for each holder",
           ),
           v.description(
-            "Tokens of the agent service. The first owner's is the instance access token; without one it is made at the first start.",
+            "Tokens of the agent service. The first owner's token is the instance access token. If no token belongs to an owner, the first start creates it.",
           ),
         ),
       ),

@@ -1,31 +1,56 @@
 import { fromEnv } from "@portico/core";
 import * as v from "valibot";
 
-/** Every area's own address: this machine alone, and a port that the system assigns (open points 1). */
+/** The default address of every area: only this machine, and a port that the system chooses (open points 1). */
 export function listenSchema(area: string) {
+  return v.optional(listenGroup(area), {});
+}
+
+/** The same for a listener that exists only if the settings have it. */
+export function optionalListenSchema(area: string) {
+  return v.optional(listenGroup(area, `; opened only if \`${area.toLowerCase()}.listen\` is set`));
+}
+
+function listenGroup(area: string, more = "") {
   const host = v.pipe(
     v.string(),
     v.regex(/^[^\s/@]+$/, "a host name or an IP address"),
-    v.description(`Address that the ${area.toLowerCase()} listener binds.`),
+    v.description(`Address that the ${area.toLowerCase()} listener binds${more}.`),
   );
   const port = v.pipe(
     v.number(),
     v.integer(),
     v.minValue(0),
     v.maxValue(65535),
-    v.description(`Port of the ${area.toLowerCase()} listener; 0 lets the system choose.`),
+    v.description(`Port of the ${area.toLowerCase()} listener. With 0 the system chooses one.`),
   );
-  return v.optional(
-    v.strictObject({
-      host: v.optional(fromEnv(`PORTICO_${area}_HOST`, host), "127.0.0.1"),
-      port: v.optional(fromEnv(`PORTICO_${area}_PORT`, port), 0),
-    }),
-    {},
+  return v.strictObject({
+    host: v.optional(fromEnv(`PORTICO_${area}_HOST`, host), "127.0.0.1"),
+    port: v.optional(fromEnv(`PORTICO_${area}_PORT`, port), 0),
+  });
+}
+
+/** The address at which outside callers reach an area, for example the address of a reverse proxy. */
+export function publicUrlSchema(area: string) {
+  const url = v.pipe(
+    v.string(),
+    v.check(isPublicUrl, "an http or https URL without credentials, query and fragment"),
+    v.description(
+      `Public address of the ${area.toLowerCase()} listener, such as a reverse proxy's. Requests may use its host name.`,
+    ),
   );
+  return v.optional(fromEnv(`PORTICO_${area}_PUBLIC_URL`, url));
 }
 
 /** Where one surface listens. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
+  /** The public address. Requests may use its host name, in addition to `host` and the loopback names of this machine. */
+  readonly publicUrl?: string | undefined;
+}
+
+function isPublicUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
 }

@@ -4,14 +4,16 @@ import { headerSecret, name, text } from "./scalar.ts";
 
 const serverSchema = v.pipe(
   v.strictObject({
-    command: v.optional(v.pipe(text(), v.description("Program to start; it is spoken to over its standard input and output."))),
-    args: v.optional(v.pipe(v.array(v.string()), v.description("Arguments of the program. A secret belongs into `env`."))),
-    env: v.optional(v.pipe(v.record(v.pipe(v.string(), v.nonEmpty()), secret()), v.description("Environment of the program."))),
+    command: v.optional(v.pipe(text(), v.description("Program to start. Portico talks to it over standard input and output."))),
+    args: v.optional(v.pipe(v.array(v.string()), v.description("Arguments of the program. Put secrets into `env`."))),
+    env: v.optional(
+      v.pipe(v.record(v.pipe(v.string(), v.nonEmpty()), secret()), v.description("Environment variables of the program.")),
+    ),
     url: v.optional(
       v.pipe(
         v.string(),
         v.check(isHttp, "an http or https address without user name"),
-        v.description("Address of a server that runs elsewhere."),
+        v.description("Address of a server that is already running."),
       ),
     ),
     headers: v.optional(
@@ -20,7 +22,7 @@ const serverSchema = v.pipe(
     trusted: v.optional(
       v.pipe(
         v.boolean(),
-        v.description("Whether the server is believed when it calls a tool harmless; otherwise it may only call one dangerous."),
+        v.description("Whether the server may lower the risk of its tools. An untrusted server can only raise it."),
       ),
       false,
     ),
@@ -28,9 +30,9 @@ const serverSchema = v.pipe(
   v.check(({ command, url }) => (command === undefined) !== (url === undefined), "either command or url"),
   v.check(
     ({ url, args, env }) => url === undefined || (args === undefined && env === undefined),
-    "args and env beside command alone",
+    "args and env only together with command",
   ),
-  v.check(({ command, headers }) => command === undefined || headers === undefined, "headers beside url alone"),
+  v.check(({ command, headers }) => command === undefined || headers === undefined, "headers only together with url"),
 );
 
 /** Servers whose tools agents may use (open points 3). */

@@ -1,15 +1,17 @@
-import { filePath, fromEnv } from "@portico/core";
+import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
+import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
 import { agentSchema } from "./agent.ts";
-import { listenSchema } from "./listen.ts";
+import { httpsSchema } from "./https.ts";
+import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts";
 import { mcpServersSchema } from "./mcp-servers.ts";
 import { providersSchema } from "./provider.ts";
 import { milliseconds } from "./scalar.ts";
 import { workflowSchema } from "./workflow.ts";
 
 /**
- * All keys of a platform's configuration (open points 1). Every preset takes all of them, also those of areas that it does not run, so
- * that one file serves every preset.
+ * All keys of a platform's configuration (open points 1). Every preset accepts all keys, also the keys of areas that it does not run, so
+ * that one file works for every preset.
  */
 export const platformSchema = v.strictObject({
   instance: v.optional(
@@ -17,15 +19,30 @@ export const platformSchema = v.strictObject({
       mode: v.optional(
         fromEnv(
           "PORTICO_MODE",
-          v.pipe(v.picklist(["local", "remote"]), v.description("Whether only this machine's user reaches the instance.")),
+          v.pipe(
+            v.picklist(["local", "remote"]),
+            v.description("`local`: only users of this machine reach the instance. `remote`: others do, too."),
+          ),
         ),
         "local",
+      ),
+      key: v.optional(
+        fromEnv(
+          "PORTICO_INSTANCE_KEY",
+          v.pipe(
+            secret(),
+            v.check((key) => isInstanceKey(key.reveal()), "32 random bytes in base64url: 43 characters"),
+            v.description(
+              "The key that encrypts stored sensitive values. If it is not set, it is created when it is first needed.",
+            ),
+          ),
+        ),
       ),
     }),
     {},
   ),
   dataDir: v.optional(
-    fromEnv("PORTICO_DATA_DIR", v.pipe(filePath(), v.description("Everything that must survive a restart."))),
+    fromEnv("PORTICO_DATA_DIR", v.pipe(filePath(), v.description("Folder of all data that must survive a restart."))),
     ".portico",
   ),
   providers: v.optional(fromEnv("PORTICO_PROVIDERS", providersSchema), []),
@@ -35,7 +52,7 @@ export const platformSchema = v.strictObject({
       v.pipe(
         v.boolean(),
         v.description(
-          "While no provider is configured: serve those whose keys stand in the usual environment variables, and local model servers.",
+          "If no provider is configured, use the providers whose keys are in the usual environment variables, and local model servers.",
         ),
       ),
     ),
@@ -44,12 +61,15 @@ export const platformSchema = v.strictObject({
   allowRawCredentials: v.optional(
     fromEnv(
       "PORTICO_ALLOW_RAW_CREDENTIALS",
-      v.pipe(v.boolean(), v.description("Whether an agent's tool may be given a provider's real key, after confirmation.")),
+      v.pipe(v.boolean(), v.description("Whether an agent's tool may receive a provider's real key, after confirmation.")),
     ),
     false,
   ),
   shutdownGraceMs: v.optional(
-    fromEnv("PORTICO_SHUTDOWN_GRACE_MS", v.pipe(milliseconds(0), v.description("How long a stop waits for what is in flight."))),
+    fromEnv(
+      "PORTICO_SHUTDOWN_GRACE_MS",
+      v.pipe(milliseconds(0), v.description("How long a stop waits for open requests and running work.")),
+    ),
     10_000,
   ),
   log: v.optional(
@@ -57,10 +77,7 @@ export const platformSchema = v.strictObject({
       level: v.optional(
         fromEnv(
           "PORTICO_LOG_LEVEL",
-          v.pipe(
-            v.picklist(["debug", "info", "warn", "error", "silent"]),
-            v.description("The least weighty line that is written."),
-          ),
+          v.pipe(v.picklist(["debug", "info", "warn", "error", "silent"]), v.description("The lowest level that is logged.")),
         ),
         "info",
       ),
@@ -69,7 +86,7 @@ export const platformSchema = v.strictObject({
           "PORTICO_LOG_FORMAT",
           v.pipe(
             v.picklist(["auto", "text", "json"]),
-            v.description("How lines on standard error look; `auto`: text on a terminal, JSON elsewhere."),
+            v.description("Format of the log on standard error. `auto`: text on a terminal, JSON elsewhere."),
           ),
         ),
         "auto",
@@ -77,14 +94,17 @@ export const platformSchema = v.strictObject({
     }),
     {},
   ),
-  proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY") }), {}),
+  https: httpsSchema,
+  proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
   workflow: workflowSchema,
   agent: agentSchema,
+  // Without `listen`, the listener of the probes does not exist.
+  probes: v.optional(v.strictObject({ listen: optionalListenSchema("PROBES") })),
   mcpServers: mcpServersSchema,
 });
 
-/** A platform's configuration as its schema reads it. */
+/** A platform's configuration, after parsing. */
 export type PlatformSettings = v.InferOutput<typeof platformSchema>;
 
-/** A platform's configuration as a `portico.config.ts` spells it: `export default { … } satisfies PlatformConfig`. */
+/** A platform's configuration as written in `portico.config.ts`: `export default { … } satisfies PlatformConfig`. */
 export type PlatformConfig = v.InferInput<typeof platformSchema>;

@@ -1,7 +1,7 @@
 import { type ConfigKey, listConfigKeys } from "@portico/core";
 import { platformSchema } from "./platform.ts";
 
-/** Every key of a platform's configuration as Markdown tables, one per area: derived from the schema, which is the only place to edit. */
+/** All keys of a platform's configuration as Markdown tables, one per area. Derived from the schema: edit only the schema. */
 export function settingsReference(): string {
   const areas = new Map<string, ConfigKey[]>();
   for (const key of listConfigKeys(platformSchema)) {

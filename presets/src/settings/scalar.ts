@@ -1,12 +1,12 @@
 import { secret } from "@portico/core";
 import * as v from "valibot";
 
-/** The longest wait that a timer of the platform can be set to. */
+/** The longest wait that a Node.js timer supports. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 /** An id of a provider, a binding or an MCP server. */
 export function name() {
-  return v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "1-64 of letters, digits, _, . and -"));
+  return v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "1-64 characters: letters, digits, _, . and -"));
 }
 
 export function milliseconds(least: number) {
@@ -22,11 +22,11 @@ export function origin() {
   return v.pipe(v.string(), v.check(isOrigin, "an origin, such as https://app.example"));
 }
 
-/** A secret that travels in a header as one word: a key or a token. */
+/** A secret that is one word of a header: a key or a token. */
 export function keySecret() {
   return v.pipe(
     secret(),
-    v.check((key) => /^[\x21-\x7e]+$/.test(key.reveal()), "a secret of visible ASCII characters, without spaces and line breaks"),
+    v.check((key) => /^[\x21-\x7e]+$/.test(key.reveal()), "a secret of visible ASCII characters, without spaces or line breaks"),
   );
 }
 
@@ -36,7 +36,7 @@ export function headerSecret() {
     secret(),
     v.check(
       (value) => /^[\t\x20-\x7e\x80-\xff]+$/.test(value.reveal()),
-      "a secret that can stand in a header, without line breaks",
+      "a secret that is a valid header value, without line breaks",
     ),
   );
 }

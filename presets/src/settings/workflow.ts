@@ -1,16 +1,17 @@
 import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
+import { documentsSchema } from "./documents.ts";
 import { keeping } from "./keeping.ts";
-import { listenSchema } from "./listen.ts";
+import { listenSchema, publicUrlSchema } from "./listen.ts";
 import { keySecret, name, origin, text } from "./scalar.ts";
 
 const bindingSchema = v.strictObject({
-  id: v.pipe(name(), v.description("Names the binding.")),
-  workflowId: v.pipe(text(), v.description("The workflow that it binds.")),
-  boardId: v.optional(v.pipe(text(), v.description("The board that its runs belong to."))),
-  taskId: v.optional(v.pipe(text(), v.description("The task that its runs belong to."))),
+  id: v.pipe(name(), v.description("Id of the binding.")),
+  workflowId: v.pipe(text(), v.description("Id of the bound workflow.")),
+  boardId: v.optional(v.pipe(text(), v.description("Id of the board that its runs belong to."))),
+  taskId: v.optional(v.pipe(text(), v.description("Id of the task that its runs belong to."))),
   readers: v.optional(
-    v.pipe(v.array(text()), v.description("Users who may read its runs; default: every holder of the service token.")),
+    v.pipe(v.array(text()), v.description("Users who may read its runs. Default: all holders of the service token.")),
   ),
 });
 
@@ -18,27 +19,35 @@ const bindingSchema = v.strictObject({
 export const workflowSchema = v.optional(
   v.strictObject({
     listen: listenSchema("WORKFLOW"),
+    publicUrl: publicUrlSchema("WORKFLOW"),
     token: v.optional(
       fromEnv(
         "WORKFLOW_SERVICE_TOKEN",
-        v.pipe(keySecret(), v.description("The service token; made at the first start where none is given.")),
+        v.pipe(keySecret(), v.description("The service token. If it is not set, the first start creates it.")),
       ),
     ),
     definitionsDir: v.optional(
-      fromEnv("PORTICO_DEFINITIONS_DIR", v.pipe(filePath(), v.description("Folder of the workflow definitions; never written."))),
+      fromEnv(
+        "PORTICO_DEFINITIONS_DIR",
+        v.pipe(filePath(), v.description("Folder of the workflow definitions. The service never writes to it.")),
+      ),
       "workflows",
     ),
+    documents: documentsSchema("WORKFLOW", "workflow definitions", "workflow.definitionsDir"),
     keepRuns: v.optional(
       fromEnv(
         "PORTICO_WORKFLOW_KEEP_RUNS",
-        v.pipe(keeping(), v.description("How long runs stay in the history after their end.")),
+        v.pipe(keeping(), v.description("How long runs are kept in the history after their end.")),
       ),
       "90d",
     ),
     allowedOrigins: v.optional(
       fromEnv(
         "PORTICO_WORKFLOW_ALLOWED_ORIGINS",
-        v.pipe(v.array(origin()), v.description("Origins of web pages that may call the workflow service, beside its own.")),
+        v.pipe(
+          v.array(origin()),
+          v.description("Origins of web pages that may call the workflow service, in addition to its own."),
+        ),
       ),
       [],
     ),
@@ -51,7 +60,7 @@ export const workflowSchema = v.optional(
         "PORTICO_WORKFLOW_SECRETS",
         v.pipe(
           v.record(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "a name of letters, digits and _")), secret()),
-          v.description("What definitions read as `secrets.NAME`; masked wherever it would show."),
+          v.description("Secrets that definitions read as `secrets.NAME`; masked in all output."),
         ),
       ),
       {},
@@ -61,7 +70,7 @@ export const workflowSchema = v.optional(
         allow: v.optional(
           fromEnv(
             "PORTICO_WORKFLOW_HTTP_ALLOW",
-            v.pipe(v.array(text()), v.description("Private hosts and addresses that `http` nodes may call all the same.")),
+            v.pipe(v.array(text()), v.description("Private hosts and addresses that `http` nodes may call.")),
           ),
           [],
         ),

@@ -11,32 +11,34 @@ import { memoryLog } from "@portico/adapters/log/memory";
 import { demo } from "@portico/adapters/models/demo";
 import { type Loopback, loopbackRealtime } from "@portico/adapters/realtime/loopback";
 import { memoryRecords } from "@portico/adapters/records/memory";
+import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { definePreset, Secret } from "@portico/core";
+import { definePreset, type ports, Secret } from "@portico/core";
 
+/** Options of `testing`. */
 export interface TestingOptions {
-  /** Time stands still until the test moves it; default: a clock of its own. */
+  /** Time stops until the test advances it. Default: a new test clock. */
   readonly clock?: ManualClock;
-  /** What was logged and measured; default: an own one that nobody reads. */
+  /** Collects logs and metrics. Default: a new collector that is not read; failures are printed with their causes. */
   readonly telemetry?: MemoryTelemetry;
   /** Default: `owner-token` for the user `owner`. */
   readonly tokens?: readonly TokenHolder[];
-  /** By id, what stands in each `agent.json`; default: one `echo`, which says back what it is told. */
+  /** The content of each `agent.json`, by agent id. Default: one agent `echo`, which repeats its input. */
   readonly agents?: ReadonlyMap<string, object | string | null>;
-  /** The clients' side of the realtime port; default: an own one, to which nobody connects. */
+  /** The clients' side of the realtime port. Default: a new one without connections. */
   readonly loopback?: Loopback;
 }
 
 /**
- * Every port filled from memory, for tests of plugins and adapters of one's own: nothing is written, no time passes, ids count up, and
- * the offline model answers. Extend it with what is tested: `{ name: "mine", extends: testing({ clock }), plugins: [mine({})] }`.
+ * Fills every port with in-memory adapters, for tests of custom plugins and adapters. Nothing is written, time does not advance, ids count up, and
+ * the offline model answers. Extend it with the tested plugins: `{ name: "mine", extends: testing({ clock }), plugins: [mine({})] }`.
  */
 export const testing = definePreset(({ clock, telemetry, tokens, agents, loopback }: TestingOptions) => ({
   name: "testing",
   adapters: [
-    memoryTelemetry({ telemetry: telemetry ?? createMemoryTelemetry() }),
+    memoryTelemetry({ telemetry: telemetry ?? createMemoryTelemetry({ onError: printFailure }) }),
     manualClock({ clock: clock ?? createManualClock() }),
     sequenceIds(),
     memorySecrets(),
@@ -46,6 +48,7 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     memoryLog(undefined),
     memoryBlobs(undefined),
     hmacSigning({ key: new Secret("a key for tests") }),
+    aesGcmSealing({}),
     memoryEngine({}),
     memoryDocuments({ id: "documents" }),
     loopbackRealtime(loopback ? { loopback } : {}),
@@ -54,3 +57,8 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     memoryBackgroundTurns({}),
   ],
 }));
+
+/** Includes the full cause: tests should show errors, and their errors contain no user's data. */
+function printFailure(message: string, fields: ports.LogFields, cause: unknown): void {
+  console.error(...[message, fields, cause].filter((part) => part !== undefined));
+}

@@ -1,10 +1,7 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-
-/** Clock ticks per second of `/proc`: 100 on every Linux that Node runs on. */
-const TICKS = 100;
 
 /** A process of the benchmark. */
 export interface Child {
@@ -34,7 +31,7 @@ export async function startChild(command: string, args: readonly string[], stder
 export interface Worker<Job, Result> {
   readonly pid: number;
   run(job: Job): Promise<Result>;
-  /** Ends the job before its time; its result comes as ever. */
+  /** Ends the job early. Its result is reported as usual. */
   cut(): void;
   stop(): Promise<void>;
 }
@@ -59,22 +56,29 @@ export function startWorker<Job extends object, Result>(file: URL): Worker<Job, 
   };
 }
 
-/**
- * Microseconds of CPU that a process used since it began, in all its threads; undefined where the system does not tell (no
- * `/proc`).
- */
+/** Microseconds of CPU that the threads of a process used since it began; undefined where the system does not tell (no `/proc`). */
 export function cpuOf(pid: number): number | undefined {
-  const stat = readProc(pid, "stat");
-  if (stat === undefined) return undefined;
-  // The command's name stands in parentheses and may hold anything; user and system time are the 12th and 13th field after it.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1e6;
+  let nanoseconds = 0;
+  for (const thread of threadsOf(pid)) {
+    const spent = readProc(pid, `task/${thread}/schedstat`);
+    if (spent === undefined) return undefined;
+    nanoseconds += Number(spent.split(" ")[0]);
+  }
+  return nanoseconds === 0 ? undefined : nanoseconds / 1000;
 }
 
 /** The most memory that a process ever had, in MiB; undefined where the system does not tell. */
 export function peakMemoryOf(pid: number): number | undefined {
   const peak = /^VmHWM:\s+(\d+) kB/m.exec(readProc(pid, "status") ?? "");
   return peak ? Number(peak[1]) / 1024 : undefined;
+}
+
+function threadsOf(pid: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }
 
 function readProc(pid: number, name: string): string | undefined {

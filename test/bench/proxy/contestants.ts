@@ -4,16 +4,17 @@ import { fileURLToPath } from "node:url";
 import type { ports } from "@portico/core";
 import { type Child, startChild } from "./child.ts";
 import { modelProxy, startNginx } from "./nginx.ts";
-import { startPortico } from "./portico.ts";
+import { pin } from "./pin.ts";
+import { type Portico, startPortico } from "./portico.ts";
 import { CALL_PATHS, type Kind, requestBody } from "./workload.ts";
 
 /** One way to the upstream. */
 export interface Contestant {
   readonly name: string;
   /** Targets are declared for these; every other is there to compare with. */
-  readonly role: "straight" | "nginx" | "bare" | "gathered" | "same" | "converting";
+  readonly role: "straight" | "nginx" | "bare" | "gathered" | "same" | "converting" | "beside";
   readonly origin: string;
-  /** The process in between, or the upstream itself where there is none. */
+  /** The process in between, or the upstream itself for a direct call. */
   readonly pid: number;
   /** What the caller speaks. */
   readonly protocol: ports.ModelProtocol;
@@ -26,21 +27,25 @@ export interface Field {
   stop(): Promise<void>;
 }
 
-/** A token that nobody checks, as long as one that is. */
+/** A token that is not checked, as long as a real one. */
 const ANY_TOKEN = `service_${"x".repeat(43)}`;
 
-/** Start the upstream and everything that can stand before it. `dir` takes what they write, `log` their standard error. */
-export async function startField(dir: string, log: number): Promise<Field> {
+/**
+ * Start the upstream and everything that can stand before it. `dir` takes what they write, `log` their standard error. `beside` is the folder of
+ * another checkout, whose proxy takes part, for a comparison of two versions in one run.
+ */
+export async function startField(dir: string, log: number, beside?: string): Promise<Field> {
   const upstream = await startScript("./upstream.ts", [], log);
+  pin("load", upstream.pid);
   const bare = await startScript("./bare.ts", [upstream.origin, "piped"], log);
   const gathered = await startScript("./bare.ts", [upstream.origin, "gathered"], log);
   const nginx = await startNginx(dir, modelProxy(upstream.origin));
   if (!nginx) console.log("nginx is not installed: left out");
-  mkdirSync(join(dir, "portico"));
-  const portico = await startPortico(join(dir, "portico"), upstream.origin, log);
+  const portico = await startPortico(madeIn(dir, "portico"), upstream.origin, log);
 
   const unchecked = { protocol: "messages", token: ANY_TOKEN } as const;
-  const { origin, pid, tokens } = portico;
+  const other = beside === undefined ? undefined : await startPortico(madeIn(dir, "beside"), upstream.origin, log, beside);
+  pin("contestant", ...[bare, gathered, nginx, portico, other].flatMap((each) => (each ? [each.pid] : [])));
   return {
     upstream: upstream.origin,
     contestants: [
@@ -48,32 +53,39 @@ export async function startField(dir: string, log: number): Promise<Field> {
       ...(nginx ? [{ name: "nginx", role: "nginx", origin: nginx.origin, pid: nginx.pid, ...unchecked } as const] : []),
       { name: "bare node:http + undici", role: "bare", origin: bare.origin, pid: bare.pid, ...unchecked },
       { name: "bare, bodies gathered", role: "gathered", origin: gathered.origin, pid: gathered.pid, ...unchecked },
-      { name: "portico, same protocol", role: "same", origin, pid, protocol: "messages", token: tokens.messages },
-      {
-        name: "portico, messages to chat",
-        role: "converting",
-        origin,
-        pid,
-        protocol: "messages",
-        token: tokens["chat-completions"],
-      },
-      {
-        name: "portico, chat to messages",
-        role: "converting",
-        origin,
-        pid,
-        protocol: "chat-completions",
-        token: tokens.messages,
-      },
+      ...callsOf(portico, "portico", "same", "converting"),
+      ...(other ? callsOf(other, "beside", "beside", "beside") : []),
     ],
     async stop() {
       await portico.stop();
+      await other?.stop();
       await nginx?.stop();
       await bare.stop();
       await gathered.stop();
       await upstream.stop();
     },
   };
+}
+
+/** The ways of a call through one proxy. */
+function callsOf(
+  { origin, pid, tokens }: Portico,
+  name: string,
+  same: Contestant["role"],
+  converting: Contestant["role"],
+): readonly Contestant[] {
+  const chat = tokens["chat-completions"];
+  return [
+    { name: `${name}, same protocol`, role: same, origin, pid, protocol: "messages", token: tokens.messages },
+    { name: `${name}, messages to chat`, role: converting, origin, pid, protocol: "messages", token: chat },
+    { name: `${name}, chat to messages`, role: converting, origin, pid, protocol: "chat-completions", token: tokens.messages },
+  ];
+}
+
+function madeIn(dir: string, name: string): string {
+  const made = join(dir, name);
+  mkdirSync(made);
+  return made;
 }
 
 /** The head of a request with a body of this many bytes, as a client library would send it. */

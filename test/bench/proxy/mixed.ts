@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { peakMemoryOf, type Worker } from "./child.ts";
 import { type Contestant, requestHead, requestText } from "./contestants.ts";
 import type { LoadJob, LoadResult } from "./load.ts";
+import { pin } from "./pin.ts";
 import { startPortico } from "./portico.ts";
 import type { UploadJob, UploadResult } from "./upload.ts";
 import { MODEL } from "./workload.ts";
@@ -57,6 +58,7 @@ export async function runMixed(mixed: MixedCase, host: MixedHost): Promise<Mixed
   const dir = join(host.dir, mixed.name.replace(/\W+/g, "-"));
   mkdirSync(dir);
   const portico = await startPortico(dir, host.upstream, host.log);
+  pin("contestant", portico.pid);
   try {
     const { origin, pid, tokens } = portico;
     const port = Number(new URL(origin).port);
@@ -87,7 +89,7 @@ export async function runMixed(mixed: MixedCase, host: MixedHost): Promise<Mixed
   }
 }
 
-/** A body of exactly so many bytes, nearly all of them one long string, as an image or a document makes it. */
+/** A body of exactly this many bytes. Nearly all of them are one long string, as in an image or a document. */
 function uploadOf(mixed: MixedCase, origin: string, token: string): Omit<UploadJob, "port" | "times"> {
   const settings = `"model":"${MODEL}","max_tokens":1024`;
   const messages = '"messages":[{"role":"user","content":"';

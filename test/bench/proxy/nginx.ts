@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
+import { freePort } from "../../harness/ports.ts";
 import { endsWithThis } from "./child.ts";
 
 /** nginx as one process, like every other contestant. */
@@ -84,16 +85,6 @@ function configuration(dir: string, port: number, { http, server }: NginxBlocks)
         ${server}
       }
     }`;
-}
-
-/** nginx cannot choose a port by itself. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function reachable(port: number, attempts = 100): Promise<void> {

@@ -15,10 +15,11 @@ export interface Portico {
   stop(): Promise<void>;
 }
 
-const PROGRAM = fileURLToPath(new URL("../../../presets/portico.mjs", import.meta.url));
+const CHECKOUT = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** Start it as its users do, with `portico start proxy`, on an empty data directory; its log goes to the file descriptor. */
-export async function startPortico(dataDir: string, upstream: string, log: number): Promise<Portico> {
+export async function startPortico(dataDir: string, upstream: string, log: number, checkout = CHECKOUT): Promise<Portico> {
+  const program = join(checkout, "presets/portico.mjs");
   const provider = (protocol: ports.ModelProtocol) => ({
     id: protocol,
     type: "bench",
@@ -29,21 +30,21 @@ export async function startPortico(dataDir: string, upstream: string, log: numbe
   });
   const config = join(dataDir, "portico.config.json");
   await writeFile(config, JSON.stringify({ dataDir, providers: [provider("messages"), provider("chat-completions")] }));
-  const child = await startChild(process.execPath, [PROGRAM, "start", "proxy", "--config", config, "--json"], log);
+  const child = await startChild(process.execPath, [program, "start", "proxy", "--config", config, "--json"], log);
   const ready = child.ready as { listeners: { proxy: { url: string } } };
   return {
     origin: new URL(ready.listeners.proxy.url).origin,
     pid: child.pid,
     tokens: {
-      messages: await issueToken(config, "messages"),
-      "chat-completions": await issueToken(config, "chat-completions"),
+      messages: await issueToken(program, config, "messages"),
+      "chat-completions": await issueToken(program, config, "chat-completions"),
     },
     stop: child.stop,
   };
 }
 
-async function issueToken(config: string, provider: ports.ModelProtocol): Promise<string> {
-  const args = [PROGRAM, "token", "issue", "--config", config, "--provider", provider];
+async function issueToken(program: string, config: string, provider: ports.ModelProtocol): Promise<string> {
+  const args = [program, "token", "issue", "--config", config, "--provider", provider];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   return stdout.trim();
 }

@@ -34,7 +34,7 @@ async function run(job: UploadJob): Promise<UploadResult> {
   return { seconds, statuses };
 }
 
-/** The answer's status; the connection is closed after it. 0 when there was none. */
+/** The status of the answer, or 0 without an answer. The connection is closed after it. */
 function upload({ port, head, before, filling, after }: UploadJob): Promise<number> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port });

@@ -10,7 +10,6 @@ import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/teleme
 import { createApp, definePlugin, ports } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
-import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { testing } from "portico/testing";
 import { Server } from "socket.io";
 import * as v from "valibot";
@@ -106,7 +105,7 @@ async function listenService(): Promise<string> {
   const app = await createApp({
     name: "service",
     extends: testing({}),
-    adapters: [systemClock(), socketIoRealtime({}), agentRuntime({})],
+    adapters: [systemClock(), socketIoRealtime({})],
     plugins: [conversationsRuns({})],
   });
   const server = createServer(toNodeHandler(app.surface("agent")));

@@ -1,6 +1,7 @@
 /**
- * An existing engine for durable runs, in a process of its own: runs of so many steps that do nothing, each remembered before the next. The
- * packages stand in a folder of the benchmark's own; a machine without the server that an engine needs has no such contestant.
+ * An existing engine for durable runs, in its own process. A run has a fixed number of steps without work; each step is stored
+ * before the next begins. The packages are in a folder of the benchmark. A machine without the server that an engine needs skips
+ * this contestant.
  */
 import { createRequire } from "node:module";
 import { join } from "node:path";

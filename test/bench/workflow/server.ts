@@ -5,7 +5,7 @@ import { startWorkflowService, type WorkflowService } from "../../harness/workfl
 
 export type ServerJob =
   | { readonly do: "open"; readonly dataDir: string }
-  /** Start runs in this process, so many at a time, each followed to its end. */
+  /** Start runs in this process, at most this many at a time, each until its end. */
   | { readonly do: "finish"; readonly workflowId: string; readonly runs: number; readonly concurrency: number }
   | { readonly do: "close" };
 

@@ -2,12 +2,13 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { ports } from "@portico/core";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { FakeUpstream } from "../../harness/fake-upstream.ts";
+import { refusingPort } from "../../harness/ports.ts";
 import { CUT, events, hangUp, json, never, RESET, raw, stream } from "../../harness/upstream-answers.ts";
 import { CREDENTIAL, failureOf, fedBody, HEADER_SECRET, type OpenSubject, pieces, readBytes, type Subject } from "./subject.ts";
 
-/** Whoever leaves, everything is let go of at once; whoever fails is named without its address and credential. */
+/** When either side leaves, all resources are released at once. Errors name no address and no credential. */
 export function describeBreaks(open: OpenSubject): void {
   describe("abort", () => {
     const reason = new Error("the caller left");
@@ -108,9 +109,9 @@ export function describeBreaks(open: OpenSubject): void {
 
   describe("an upstream that breaks", () => {
     it("is unreachable when it refuses the connection", async () => {
-      const { send } = await open({
-        setting: { baseUrl: `http://127.0.0.1:${await freePort()}/v1` },
-      });
+      const refusing = await refusingPort();
+      onTestFinished(() => refusing[Symbol.asyncDispose]());
+      const { send } = await open({ setting: { baseUrl: `http://127.0.0.1:${refusing.port}/v1` } });
       const body = fedBody("{");
       const error = await failureOf(send({ body }));
       isDiscreet(error, ports.ModelUnreachable);
@@ -222,15 +223,6 @@ export function isDiscreet(error: unknown, kind: new (message: string) => Error,
   const { message } = error as Error;
   const { host, hostname } = new URL(upstream?.baseUrl ?? "http://127.0.0.1");
   for (const secret of [CREDENTIAL, HEADER_SECRET, host, hostname]) expect(message).not.toContain(secret);
-}
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listening(server);
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function listening(server: Server): Promise<number> {

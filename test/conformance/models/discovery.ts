@@ -1,6 +1,6 @@
 import { ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
-import type { Answer } from "../../harness/fake-upstream.ts";
+import type { Answer } from "../../harness/upstream-exchange.ts";
 import { createGate } from "../../harness/gate.ts";
 import { CUT, hangUp, html, json, never, after as onceReady, raw, stream } from "../../harness/upstream-answers.ts";
 import { isDiscreet } from "./breaks.ts";
@@ -76,7 +76,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       await failureOf(provider.listModels(AbortSignal.abort()));
       breaks.open();
       await request.outcome;
-      // Whoever asks now may still meet the reading that breaks; nobody after it does.
+      // A caller at this moment may still share the failing reading. Later callers do not.
       await failureOf(provider.listModels());
       expect(await provider.listModels()).toContain("small");
     });

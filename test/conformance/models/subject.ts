@@ -21,6 +21,7 @@ export interface ProviderSetting {
   };
 }
 
+/** The adapter under test, and the clock by which it counts. */
 export interface ModelsUnderTest {
   readonly adapter: Adapter<typeof ports.models>;
   /** Adapters that fill what the adapter needs. */
@@ -29,6 +30,7 @@ export interface ModelsUnderTest {
   pass(ms: number): Promise<void>;
 }
 
+/** Makes the adapter of one provider with these settings. */
 export type MakeModels = (setting: ProviderSetting) => ModelsUnderTest | Promise<ModelsUnderTest>;
 
 /** One provider, opened alone, in front of an upstream that does what the test scripts. */
@@ -41,14 +43,17 @@ export interface Subject {
   send(call?: Partial<ports.ModelCall>, signal?: AbortSignal): Promise<ports.ModelAnswer>;
 }
 
+/** Options of a subject: settings of its provider, and of its upstream. */
 export interface SubjectOptions extends FakeUpstreamOptions {
   readonly setting?: Partial<ProviderSetting>;
 }
 
+/** Opens one subject; `createSubjects` closes it. */
 export type OpenSubject = (options?: SubjectOptions) => Promise<Subject>;
 
 /** Found in nothing that a caller gets to read. */
 export const CREDENTIAL = "sk-conformance-0123456789abcdef";
+/** Value of a secret header of the provider: found in nothing that a caller gets to read. */
 export const HEADER_SECRET = "conformance-header-secret-42";
 /** The time-outs of a subject, on the clock that `pass` moves. */
 export const TIMEOUTS = { connectMs: 5_000, headersMs: 1_000, idleMs: 1_000 };
@@ -111,7 +116,7 @@ export function sampleRequest({ protocol }: Pick<ports.ModelProvider, "protocol"
 /** A body that gives what it is fed, when it is fed: `push(null)` ends it. */
 export function fedBody(...first: readonly (string | Uint8Array)[]): Readable {
   const body = new Readable({ read() {} });
-  // As with every stream, whoever made it answers for its errors, too.
+  // As with every stream, its creator handles its errors.
   body.on("error", () => {});
   for (const chunk of first) body.push(chunk);
   return body;
@@ -135,6 +140,7 @@ export function countedBody(bytes: number): {
   return { body, taken: () => taken };
 }
 
+/** All bytes of a body. */
 export async function readBytes(body: Readable): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body as AsyncIterable<unknown>) {
@@ -150,7 +156,10 @@ export function pieces(body: Readable): () => Promise<string> {
   return async () => (await iterator.next()).value?.toString("utf8") ?? "";
 }
 
-/** The number, once it stands still. On a machine that stalls it comes early, and a test that wants it small still holds. */
+/**
+ * The number, once it no longer changes. On a slow machine it may be read too early; a test that expects a small number still
+ * holds.
+ */
 export async function standstill(read: () => number): Promise<number> {
   let last = read();
   for (let quiet = 0; quiet < 20;) {

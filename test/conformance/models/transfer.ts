@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { Answer } from "../../harness/fake-upstream.ts";
+import type { Answer } from "../../harness/upstream-exchange.ts";
 import { createGate } from "../../harness/gate.ts";
 import {
   after,
@@ -86,7 +86,7 @@ export function describeTransfer(open: OpenSubject): void {
       const request = await upstream.request();
       expect((await request.bytes()).equals(ANY_BYTES)).toBe(true);
       expect(request.headers["content-encoding"]).toBe("gzip");
-      // A stream whose length nobody told may still have shown its end.
+      // A stream without a declared length may still have reached its end.
       const isDeclared = length !== undefined || rest.body instanceof Buffer;
       const told = [String(ANY_BYTES.length), ...(isDeclared ? [] : [undefined])];
       expect(told).toContain(request.headers["content-length"]);

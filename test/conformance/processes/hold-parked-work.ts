@@ -32,10 +32,12 @@ while (contexts.length < WORKS) await sleep(5);
 const isParked = async (): Promise<boolean> =>
   (await Promise.all(ids.map((id) => engine.status(id)))).every((status) => status?.state === "waiting");
 if (Number.isFinite(Number(parkAfterMs))) while (!(await isParked())) await sleep(5);
-// What a promise or a WeakRef has touched lives until its turn of the event loop is over.
-for (let turn = 0; turn < 5; turn++) {
+// An object that a promise or a WeakRef has used lives until the end of its turn of the event loop.
+const held = () => contexts.filter((context) => context.deref()).length;
+const turns = Number.isFinite(Number(parkAfterMs)) ? 500 : 5;
+for (let turn = 0; turn < turns && held() > 0; turn++) {
   await sleep(5);
   globalThis.gc!();
 }
-process.stdout.write(`${contexts.filter((context) => context.deref()).length}`);
+process.stdout.write(`${held()}`);
 await app.close();

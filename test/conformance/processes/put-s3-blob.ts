@@ -3,7 +3,7 @@ import { s3Blobs } from "@portico/adapters/blobs/s3";
 import { Secret } from "@portico/core";
 import { openAdapter } from "../open-adapter.ts";
 
-// A process of its own: it puts so many bytes under `a` into the named store, reads them, and sends how much memory each took at most.
+// A separate process. It puts this many bytes under `a` into the named store, reads them, and sends the maximum memory of both.
 const [endpoint = "", bucket = "", region = "", accessKeyId = "", secretAccessKey = "", count = "0"] = process.argv.slice(2);
 const credentials = { accessKeyId: new Secret(accessKeyId), secretAccessKey: new Secret(secretAccessKey) };
 const { port, close } = await openAdapter(s3Blobs({ endpoint, bucket, region, ...credentials }), [systemClock()]);

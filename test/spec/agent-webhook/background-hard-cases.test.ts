@@ -33,13 +33,13 @@ const work = async (text: string) =>
 const runs = async (): Promise<any[]> => (await service.call("owner", "GET", "/api/runs?limit=1000")).body.runs;
 const receiptsOf = async ({ run_id: runId }: { run_id: string }) =>
   (await service.call("owner", "GET", `/api/runs/${runId}/receipt`)).body.receipts;
-/** The runs by their titles, when all are over. */
+/** The runs by their titles, after all have ended. */
 const ended = (count: number) =>
   vi.waitFor(async () => {
     const all = await runs();
     expect(all.filter(({ status }) => status !== "running")).toHaveLength(count);
     return Object.fromEntries(all.map((run) => [run.title, run]));
-  }, 10_000);
+  }, 30_000);
 const unavailable = () => new ports.LogUnavailable("The store is away");
 
 describe("a store that is away for a moment", () => {

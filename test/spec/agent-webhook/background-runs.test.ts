@@ -3,6 +3,7 @@ import { functionTools } from "@portico/adapters/tools/functions";
 import { ports } from "@portico/core";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createGate } from "../../harness/gate.ts";
+import { holdTurnsOf } from "../../harness/held-turns.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { promptOf, type Script, untilStopped } from "../../harness/scripted-agent.ts";
 import {
@@ -34,7 +35,7 @@ const ended = (count: number) =>
     const all = await runs();
     expect(all.filter(({ status }: { status: string }) => status !== "running")).toHaveLength(count);
     return all;
-  }, 10_000);
+  }, 30_000);
 
 describe("a run that a webhook event began (2.11, 4.4)", () => {
   it("is the owner's, background, with its origin, and completed when the agent is done; it has a receipt like any other", async () => {
@@ -333,6 +334,15 @@ describe("how many are executed at once", () => {
 });
 
 describe("rotation under load (3.1)", () => {
+  it("the old secret is refused by triggers that share their look at it with earlier ones", async () => {
+    await start();
+    using _turn = holdTurnsOf("webhook-secrets.ts");
+    expect((await service.trigger(secret, { event: "work" })).status).toBe(200);
+    const { body } = await service.manage("POST", "helper/webhooks/secret/rotate");
+    expect((await service.trigger(secret, { event: "work" })).status).toBe(401);
+    expect((await service.trigger(body.secret, { event: "work" })).status).toBe(200);
+  });
+
   it("the old secret is refused from the answer on, and every accepted event is executed once", async () => {
     await start();
     let accepted = 0;
@@ -357,7 +367,7 @@ describe("rotation under load (3.1)", () => {
     }
     isOver = true;
     await Promise.all(senders);
-    await expect.poll(() => service.engine.played.length, { timeout: 20_000 }).toBe(prompts.size);
+    await expect.poll(() => service.engine.played.length, { timeout: 30_000 }).toBe(prompts.size);
     expect(new Set(service.engine.played)).toEqual(prompts);
   });
 });

@@ -1,11 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  PayloadTooDeep,
-  PromptTooLong,
-  renderTemplate,
-  templateFields,
-} from "../../../plugins/src/agent-webhook/render-template.ts";
+import { PromptTooLong, renderTemplate, templateFields } from "../../../plugins/src/agent-webhook/render-template.ts";
 
 const PLENTY = 1_000_000;
 
@@ -102,12 +97,6 @@ describe("a prompt template (4.4)", () => {
     const counting = { toJSON: () => ++written };
     expect(renderTemplate("{{a}}".repeat(5000), { a: counting }, PLENTY)).toBe("1".repeat(5000));
     expect(written).toBe(1);
-  });
-
-  it("says so where a field that it shows nests too deep", () => {
-    const json = `{"a":${"[".repeat(400_000)}${"]".repeat(400_000)},"b":1}`;
-    expect(() => render("{{a}}", json)).toThrow(PayloadTooDeep);
-    expect(render("{{b}}", json)).toBe("1");
   });
 
   it("repeats nothing of the payload in an error", () => {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { ports } from "@portico/core";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { TOKENS } from "../../harness/agent-app.ts";
+import { deepList } from "../../harness/deep-json.ts";
 import { cutCall } from "../../harness/raw-call.ts";
 import {
   scriptedAgent,
@@ -218,7 +219,7 @@ describe("POST /api/webhook/:agent_id (4.4)", () => {
     expect(service.engine.played).toEqual([]);
   });
 
-  it("a payload that nests too deep to be written down is 400, where the template asks for it", async () => {
+  it("a payload that nests deeper than bodies may is 400, whether the template asks for it or not", async () => {
     await start({
       files: {
         helper: configured({
@@ -226,9 +227,13 @@ describe("POST /api/webhook/:agent_id (4.4)", () => {
         }),
       },
     });
-    const deep = (event: string) => `{"event":"${event}","payload":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
-    expect(told(await service.trigger(secret, deep("all")))).toEqual([400, "Invalid request body"]);
-    expect((await service.trigger(secret, deep("deploy"))).status).toBe(200);
+    const deep = (event: string, levels: number) => `{"event":"${event}","payload":{"a":${deepList(levels - 2)}}}`;
+    for (const event of ["all", "deploy"]) {
+      expect((await service.trigger(secret, deep(event, 512))).status).toBe(200);
+      for (const levels of [513, 5_000, 100_000]) {
+        expect(told(await service.trigger(secret, deep(event, levels)))).toEqual([400, "Invalid request body"]);
+      }
+    }
   });
 
   it("405 for other methods, with Allow", async () => {

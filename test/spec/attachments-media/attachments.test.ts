@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { ports } from "@portico/core";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { createAttachments } from "@portico/plugins/attachments-media/attachments";
+import { createAttachments } from "../../../plugins/src/attachments-media/attachments.ts";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Holder, TOKENS } from "../../harness/agent-app.ts";
 import { type FilesService, startFilesService, type UploadedFile } from "../../harness/files-app.ts";
@@ -24,7 +24,9 @@ const upload = (file: UploadedFile, holder: Holder | null = "owner") => service.
 const told = ({ status, body }: { readonly status: number; readonly body: any }) => [status, body.error];
 /** Every file below the service's folder: finished ones and others. */
 const kept = (filesDir = service.filesDir) =>
-  readdirSync(filesDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile() && entry.name !== "lock");
+  readdirSync(filesDir, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile() && !["lock", ".format"].includes(entry.name),
+  );
 const download = (attachmentId: string, holder: Holder | null = "owner", headers: Record<string, string> = {}) =>
   fetch(`${service.url}${PATH}/${attachmentId}`, {
     headers: { ...(holder && { "x-agent-service-token": TOKENS[holder] }), ...headers },
@@ -330,7 +332,7 @@ describe("GET /api/attachments/:attachmentId (4.5)", () => {
     }
     expect(open()).toBeGreaterThan(0);
     for (const call of calls) call.destroy();
-    // One that all of them shared may stay for whoever comes next.
+    // One connection that all of them shared may stay open for the next caller.
     await expect.poll(open).toBeLessThanOrEqual(1);
   });
 });

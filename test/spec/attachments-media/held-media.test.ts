@@ -2,7 +2,7 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { memoryBlobs } from "@portico/adapters/blobs/memory";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import type { ports } from "@portico/core";
-import { createMedia, type Media } from "@portico/plugins/attachments-media/media";
+import { createMedia, type Media } from "../../../plugins/src/attachments-media/media.ts";
 import { expect, it, onTestFinished } from "vitest";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 

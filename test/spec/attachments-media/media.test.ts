@@ -24,7 +24,7 @@ const read = (url: string, headers: Record<string, string> = {}, method = "GET")
 const told = ({ status, body }: { readonly status: number; readonly body: any }) => [status, body.error];
 const kept = () =>
   readdirSync(service.filesDir, { recursive: true, withFileTypes: true }).filter(
-    (entry) => entry.isFile() && entry.name !== "lock",
+    (entry) => entry.isFile() && !["lock", ".format"].includes(entry.name),
   );
 const missingId = "00000000-0000-4000-8000-000000000000.png";
 
@@ -283,6 +283,37 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect(await status()).toEqual([200, ""]);
     await clock.advance(1000);
     expect(await status()).toEqual([401, "media_signature_expired"]);
+  });
+
+  it("is cached for no longer than it is good, down to the second (rule 9)", async () => {
+    const clock = createManualClock();
+    await using timed = await startFilesService({ clock });
+    const { body } = await timed.upload("owner", PATH, { bytes: png(), type: "image/png" });
+    const url = await timed.link("owner", body.mediaId);
+    const cached = async (init: RequestInit = {}) => (await fetch(timed.url + url, init)).headers.get("cache-control");
+    const etag = (await fetch(timed.url + url)).headers.get("etag")!;
+    const ways: RequestInit[] = [
+      {},
+      { method: "HEAD" },
+      { headers: { range: "bytes=0-1" } },
+      { headers: { "if-none-match": etag } },
+    ];
+
+    for (const [passes, left] of [
+      [0, 300],
+      [1, 299],
+      [998, 299],
+      [1, 299],
+      [1, 298],
+      [297_999, 1],
+      [1, 0],
+      [998, 0],
+    ] as const) {
+      await clock.advance(passes);
+      for (const way of ways) expect(await cached(way)).toBe(`private, max-age=${left}`);
+    }
+    await clock.advance(1);
+    expect((await fetch(timed.url + url)).status).toBe(401);
   });
 
   it("whatever is changed in a link makes it 401 invalid_media_signature", async () => {

@@ -35,16 +35,19 @@ describe.runIf(process.platform === "linux").each(Object.entries({ attachment, m
     expect(open()).toBe(0);
     const before = process.memoryUsage().arrayBuffers;
     const readers = await Promise.all(Array.from({ length: 20 }, () => beginReading(service.url, path)));
-    await vi.waitFor(() => expect(open()).toBe(readers.length));
+    await vi.waitFor(() => expect(open()).toBe(readers.length), { timeout: 30_000 });
     await stillness(readers);
     // The upload that was before may still wait to be collected, or be so only now; what the readers do not take would be twenty times that.
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((readers.length * FILE_BYTES) / 4);
 
-    await vi.waitFor(async () => {
-      await clock.advance(MINUTE);
-      expect(open()).toBe(0);
-    });
-    // Whoever wakes up again finds a download that was cut.
+    await vi.waitFor(
+      async () => {
+        await clock.advance(MINUTE);
+        expect(open()).toBe(0);
+      },
+      { timeout: 30_000 },
+    );
+    // A reader that resumes later finds a download that was cut.
     for (const reader of readers) expect(await restOf(reader)).toBeLessThan(FILE_BYTES);
     expect(service.telemetry.lines.filter(({ level }) => level === "error")).toEqual([]);
   });

@@ -48,16 +48,19 @@ describe("an upload that takes its time", () => {
     const upload = await begin(await listen());
     await upload.send("x");
     // The first minute may begin before the service waits for more.
-    await vi.waitFor(async () => {
-      await clock.advance(MINUTE);
-      expect(statusOf(upload.received())).toBe(408);
-    });
+    await vi.waitFor(
+      async () => {
+        await clock.advance(MINUTE);
+        expect(statusOf(upload.received())).toBe(408);
+      },
+      { timeout: 30_000 },
+    );
     await expect.poll(kept).toEqual([]);
   });
 
   it("is cut off by Node itself on a host that leaves its requestTimeout, although it moves, and nothing is kept", async () => {
     const upload = await begin(await listenerOfHost(1000));
-    const moving = setInterval(() => void upload.send("x"), 50);
+    const moving = setInterval(() => void upload.send("x").catch(() => undefined), 50);
     ends.push(() => clearInterval(moving));
     // Whatever the host makes of it, it is no answer of ours.
     expect(statusOf(await upload.answer())).not.toBe(201);
@@ -121,13 +124,13 @@ async function begin(origin: string): Promise<SlowUpload> {
   const send = async (bytes: string) => {
     sent += Buffer.byteLength(bytes);
     socket.write(bytes);
-    await vi.waitFor(() => expect(arrived.mock.calls[0]![0].bytesRead).toBe(sent));
+    await vi.waitFor(() => expect(arrived.mock.calls[0]![0].bytesRead).toBe(sent), { timeout: 30_000 });
     // What was read is also taken.
     await new Promise((resolve) => setImmediate(resolve));
   };
   const head = [
     "POST /api/attachments HTTP/1.1",
-    "host: a",
+    "host: 127.0.0.1",
     `x-agent-service-token: ${TOKENS.owner}`,
     "content-type: multipart/form-data; boundary=b",
     "transfer-encoding: chunked",
@@ -149,5 +152,5 @@ async function begin(origin: string): Promise<SlowUpload> {
 /** Every file below the service's folder. */
 function kept(): string[] {
   const all = readdirSync(service.filesDir, { recursive: true, withFileTypes: true });
-  return all.filter((entry) => entry.isFile() && entry.name !== "lock").map(({ name }) => name);
+  return all.filter((entry) => entry.isFile() && !["lock", ".format"].includes(entry.name)).map(({ name }) => name);
 }

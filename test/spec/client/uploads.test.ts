@@ -54,7 +54,7 @@ function endless() {
 }
 const kept = () =>
   readdirSync(service.filesDir, { recursive: true, withFileTypes: true }).filter(
-    (entry) => entry.isFile() && entry.name !== "lock",
+    (entry) => entry.isFile() && !["lock", ".format"].includes(entry.name),
   ).length;
 
 describe("uploadAttachment", () => {

@@ -2,7 +2,7 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import * as v from "valibot";
 import { afterEach, describe, expect, it } from "vitest";
-import { mcpToolSources } from "../../../presets/src/platform/mcp-tools.ts";
+import { mcpToolSources } from "../../../presets/src/platform/service-adapters.ts";
 import { mcpServersSchema } from "../../../presets/src/settings/mcp-servers.ts";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 import { type RawMcpServer, startRawMcpServer } from "../../harness/raw-mcp-server.ts";

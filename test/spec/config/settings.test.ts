@@ -97,6 +97,24 @@ describe("the nearest word", () => {
     expect(nearestWord(written, ["proxy", "agent", "dataDir"])).toBe(meant);
   });
 
+  it.each([
+    ["PORTICO_PROXY_PROT", "PORTICO_PROXY_PORT"],
+    ["PORTICO_DATADIR", "PORTICO_DATA_DIR"],
+    ["PORTICO_AGENT_TOKEN", "PORTICO_AGENT_TOKENS"],
+    ["PORTICO_TOKEN", undefined],
+    ["PORTICO_AGENT_MODE", undefined],
+    ["PORTICO_PROXY", undefined],
+    ["PORTICO_WORKFLOW_TOKEN", undefined],
+  ])("of names with parts is judged by the parts that differ: %s was meant as %s", (written, meant) => {
+    const known = ["MODE", "PROXY_PORT", "PROXY_HOST", "AGENT_PORT", "AGENT_HOST", "AGENT_TOKENS", "DATA_DIR", "WORKFLOW_HOST"];
+    expect(
+      nearestWord(
+        written,
+        known.map((name) => `PORTICO_${name}`),
+      ),
+    ).toBe(meant);
+  });
+
   it("is none where too much differs", () => {
     expect(nearestWord("zebra", ["proxy", "agent"])).toBeUndefined();
     expect(nearestWord("x".repeat(100_000), ["proxy"])).toBeUndefined();

@@ -1,5 +1,6 @@
-import type { Page, Request, WebSocketRoute } from "playwright-core";
+import type { Locator, Page, Request, WebSocketRoute } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { answerEvents } from "../../harness/answer-events.ts";
 import { findChromium, useChromium } from "../../harness/chromium.ts";
 import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
@@ -69,6 +70,18 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     return runs.filter(({ title }: { title: string }) => title === words).length;
   };
 
+  it("say why they ended where they did not simply stop (open points 13)", async () => {
+    upstream.answerNext(events(answerEvents("messages", { text: "as far as it went", stop: "max_tokens" })));
+    await say("Tell me everything");
+    await messages().getByText("as far as it went").waitFor();
+    await messages().getByText("Its last answer was truncated at a token limit.").waitFor();
+    const { runs } = await opened.call("GET", "/api/runs");
+    await page().evaluate((id) => (location.hash = `#/runs/${id}`), runs[0].run_id);
+    const turn = page().getByRole("article");
+    await turn.getByText("Partial").waitFor();
+    await turn.getByText("Its last answer was truncated at a token limit.").waitFor();
+  });
+
   it("stream what is thought, closed until it is opened, and what is said, word by word", async () => {
     const gate = answerInTwoParts("one two", "three four", "let me see");
     await say("Count");
@@ -101,7 +114,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await say("First");
     await messages().getByText("the first").waitFor();
     await say("Second");
-    await messages().getByText("It waits for its turn").waitFor();
+    await messages().getByText("Waiting for its turn").waitFor();
     upstream.answerNext(events(messagesEvents("the second answer")));
     gate.open();
     await messages().getByText("the second answer").waitFor();
@@ -159,6 +172,79 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await expect.poll(fromEnd).toBeLessThan(50);
   });
 
+  it("are followed to the end where they grow again before the page was told that it has scrolled", async () => {
+    upstream.answerNext(events(messagesEvents("short")));
+    await say("Grow");
+    await messages().getByText("short").waitFor();
+    const fromEnd = () => messages().evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight);
+    // Each time the page has scrolled to what came, more comes before its scroll event, as pictures do that load.
+    await messages().evaluate(
+      (box) =>
+        new Promise<void>((resolve) => {
+          const content = box.firstElementChild!;
+          let count = 0;
+          const grow = () => {
+            if (++count > 5) return (watch.disconnect(), resolve());
+            content.append(Object.assign(document.createElement("div"), { className: "filler", style: "height: 2000px" }));
+          };
+          const watch = new ResizeObserver(() => setTimeout(grow));
+          watch.observe(content);
+        }),
+    );
+    await expect.poll(fromEnd).toBeLessThan(50);
+    await messages().evaluate((box) => {
+      for (const filler of box.querySelectorAll(".filler")) filler.remove();
+    });
+  });
+
+  it("show one's own picture at once, also to a reader who had scrolled up", async () => {
+    upstream.answerNext(events(messagesEvents(Array.from({ length: 80 }, (_, index) => `row${index}\n\n`).join(""))));
+    await say("A long one, once more");
+    await messages().getByText("row79", { exact: true }).waitFor();
+    await expect.poll(() => stop().count()).toBe(0);
+    await messages().evaluate((box) => (box.scrollTop = 100));
+    await page().getByRole("button", { name: "Latest message" }).waitFor();
+    const picture = { name: "tall.png", mimeType: "image/png", buffer: await tallPicture() };
+    await page().locator("input[type=file]").setInputFiles(picture);
+    await expect.poll(() => page().getByRole("button", { name: "Send" }).isEnabled()).toBe(true);
+    await input().press("Enter");
+    const shown = messages().getByRole("img", { name: "tall.png" });
+    await expect.poll(() => shown.evaluate((image: HTMLImageElement) => image.complete && image.naturalHeight > 0)).toBe(true);
+    await messages().getByText("well answered").last().waitFor();
+    await expect.poll(() => messages().evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight)).toBeLessThan(50);
+  });
+
+  /** A picture that is higher than what counts as near the end. */
+  const tallPicture = async (): Promise<Buffer> => {
+    const url = await page().evaluate(() => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 20, height: 400 });
+      return canvas.toDataURL("image/png");
+    });
+    return Buffer.from(url.split(",")[1]!, "base64");
+  };
+
+  it("written from right to left are shown so, block by block", async () => {
+    const hebrew = "שלום עולם";
+    upstream.answerNext(
+      events(messagesEvents(`${hebrew}, Portico\n\n- ${hebrew}\n\nleft to right\n\n\`\`\`\n${hebrew}\n\`\`\``)),
+    );
+    await input().fill(`${hebrew}?`);
+    const direction = (element: Locator) => element.evaluate((each) => getComputedStyle(each).direction);
+    expect(await direction(input())).toBe("rtl");
+    await input().press("Enter");
+    const answer = messages().locator(".agent").last();
+    await answer.getByText("left to right").waitFor();
+    expect(await direction(messages().locator(".prompt").last())).toBe("rtl");
+    expect(await direction(answer.getByText(`${hebrew}, Portico`))).toBe("rtl");
+    expect(await direction(answer.getByRole("list"))).toBe("rtl");
+    expect(await direction(answer.getByRole("listitem"))).toBe("rtl");
+    expect(await direction(answer.getByText("left to right"))).toBe("ltr");
+    expect(await direction(answer.locator("pre code"))).toBe("ltr");
+    await expect.poll(() => stop().count()).toBe(0);
+    expect(await direction(page().getByRole("heading", { level: 2, name: hebrew }))).toBe("rtl");
+    expect(await direction(page().locator("bdi, [dir=auto]").getByText(hebrew).first())).toBe("rtl");
+  });
+
   it("a failed turn says why", async () => {
     upstream.answerAll(json(400, { type: "error", error: { type: "invalid_request_error", message: "No" } }));
     await say("Fail");
@@ -172,11 +258,11 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await messages().getByText("said before").waitFor();
     await page().route(/socket\.io/, (route) => route.abort());
     for (const socket of sockets.splice(0)) await socket.close({ code: 1011 });
-    await page().getByText("The connection broke and is being made again").waitFor();
+    await page().getByText("The connection was lost. Reconnecting").waitFor();
     gate.open();
     await page().unrouteAll({ behavior: "wait" });
     await messages().getByText("said before it broke and after that").waitFor();
-    await expect.poll(() => page().getByText("The connection broke").count()).toBe(0);
+    await expect.poll(() => page().getByText("The connection was lost").count()).toBe(0);
   });
 
   describe("a submission whose answer was lost", () => {
@@ -210,7 +296,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
       });
       await say("Lost on the way there");
       await messages().getByText("well answered").waitFor();
-      await messages().getByText("It had never arrived").waitFor();
+      await messages().getByText("The message did not arrive").waitFor();
       await messages().getByText("absent", { exact: true }).waitFor();
       const [first, second] = sent.map((request) => request.postDataJSON());
       expect(second.clientRequestId).toBe(first.clientRequestId);
@@ -227,7 +313,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
         });
       });
       await say("Nobody knows");
-      await page().getByRole("alert").filter({ hasText: "What became of this is not known" }).waitFor();
+      await page().getByRole("alert").filter({ hasText: "It is not known whether this message arrived" }).waitFor();
       await messages().getByText("unknown", { exact: true }).waitFor();
       expect(posts).toBe(1);
       expect(await findingsInEveryLook(page())).toEqual([]);

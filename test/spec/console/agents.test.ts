@@ -52,7 +52,7 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
       expect.stringContaining("Idle"),
       "loop",
       "1",
-      "2",
+      "0",
       "local only",
     ]);
     expect(await row("broken").textContent()).toContain("Its agent.json is not JSON");
@@ -63,7 +63,7 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
 
   it("an agent that is not there says so", async () => {
     await page().evaluate(() => (location.hash = "#/agents/nobody"));
-    await page().getByText("There is no such agent").waitFor();
+    await page().getByText("This agent does not exist").waitFor();
   });
 
   it("Enter sends, Shift and Enter breaks the line; the conversation gets an address, and goes on over several turns", async () => {

@@ -9,9 +9,10 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
   beforeAll(async () => {
     opened = await openConsole({
       browser: browser(),
-      // Its model is nobody's: every turn of it fails.
+      // Its model does not exist: every turn of it fails.
       files: {
         "agents/broken/agent.json": { name: "Broken", provider: "nobody", model: "none" },
+        "agents/helper/agent.json": { name: "Helper" },
         "workflows/sinking.yaml": "{ name: Sinking, nodes: { down: { type: fail, with: { message: No } } } }",
       },
     });
@@ -45,17 +46,17 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     const before = Number(await figure("Requests").textContent());
     for (let asked = 0; asked < 20; asked++) await opened.call("GET", "/api/agents");
     await expect
-      .poll(async () => Number(await figure("Requests").textContent()), { timeout: 15_000 })
+      .poll(async () => Number(await figure("Requests").textContent()), { timeout: 30_000 })
       .toBeGreaterThan(before + 19);
     expect(await figure("Memory").textContent()).toMatch(/^\d+ MB$/);
   });
 
   it("lists the runs that failed last, and leads to them", async () => {
-    await opened.page.getByText("No run has failed").waitFor();
+    await opened.page.getByText("No runs yet").waitFor();
     await using client = connectAgent({ baseURL: opened.service.url("agent"), token: opened.token });
     expect((await client.submit({ agentId: "broken", prompt: "Hello" }).ended).status).toBe("failed");
     const row = opened.page.getByRole("table", { name: "Failed runs" }).getByRole("row").filter({ hasText: "broken" });
-    await row.waitFor({ timeout: 15_000 });
+    await row.waitFor({ timeout: 30_000 });
     const { runs } = await opened.call("GET", "/api/runs");
     expect(await row.getByRole("link").getAttribute("href")).toBe(`#/runs/${runs[0].run_id}`);
   });
@@ -72,7 +73,27 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await opened.page.getByRole("link", { name: "Sinking" }).waitFor();
     await opened.goTo("Overview");
     const row = opened.page.getByRole("table", { name: "Failed workflows" }).getByRole("row").filter({ hasText: "Sinking" });
-    await row.waitFor({ timeout: 15_000 });
+    await row.waitFor({ timeout: 30_000 });
     expect(await row.getByRole("link", { name: runId }).getAttribute("href")).toBe(`#/workflows/sinking/${runId}`);
+  });
+
+  it("counts the model calls of the proxy, of agents and of workflow nodes", async () => {
+    const before = Number(await figure("Model calls").textContent());
+    await using client = connectAgent({ baseURL: opened.service.url("agent"), token: opened.token });
+    expect((await client.submit({ agentId: "helper", prompt: "Hello" }).ended).status).toBe("completed");
+    const headers = { "content-type": "application/json", "x-api-key": await opened.service.token("demo") };
+    const body = JSON.stringify({ model: "demo", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] });
+    await (await fetch(`${opened.service.url("proxy")}/messages`, { method: "POST", headers, body })).text();
+    await expect.poll(async () => Number(await figure("Model calls").textContent()), { timeout: 30_000 }).toBe(before + 2);
+    expect(Number(await figure("Tokens out").textContent())).toBeGreaterThan(0);
+  });
+
+  // The last: nothing answers after it.
+  it("says of every area that nothing answers once the process has died, the model proxy included", async () => {
+    opened.service.signal("SIGKILL");
+    for (const title of ["Agent service", "Workflow service", "Model proxy"])
+      await area(title).getByText("No answer", { exact: true }).waitFor({ timeout: 30_000 });
+    await opened.page.getByText("The service does not answer").first().waitFor({ timeout: 30_000 });
+    expect(await opened.page.getByText(/fetch|NetworkError|JSON|undefined/i).allTextContents()).toEqual([]);
   });
 });

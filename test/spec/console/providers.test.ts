@@ -69,10 +69,11 @@ describe.skipIf(findChromium() === undefined)("providers and safe tokens in the 
     const token = await issue("another");
     await page.getByRole("button", { name: "Revoke all" }).click();
     await page.getByRole("alertdialog").getByRole("button", { name: "Cancel" }).click();
+    await expect.poll(() => page.getByRole("alertdialog").count()).toBe(0);
     expect(await modelsStatus(token)).toBe(200);
     await page.getByRole("button", { name: "Revoke all" }).click();
     await page.getByRole("alertdialog").getByRole("button", { name: "Revoke all" }).click();
-    await page.getByText("No safe token is out").waitFor();
+    await page.getByText("No tokens yet").waitFor();
     expect(await modelsStatus(token)).toBe(401);
   });
 

@@ -95,7 +95,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await expect.poll(() => titles()).toEqual(["Break"]);
     await page.getByText("Of all 4 that there are").waitFor();
     await filter("Status").selectOption("Running");
-    await page.getByText("None of those that were looked at").waitFor();
+    await page.getByText("No matching run found").waitFor();
     await page.getByRole("link", { name: "Clear filters" }).click();
   });
 
@@ -177,7 +177,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
 
     // What is written meanwhile moves the pages, and nothing is lost or shown twice.
     await client.submit({ agentId: "helper", sessionId: run.session_id, prompt: "Turn 25" }).ended;
-    await expect.poll(inputs, { timeout: 15_000 }).toEqual(numbered(25, 5));
+    await expect.poll(inputs, { timeout: 30_000 }).toEqual(numbered(25, 5));
     await page.getByRole("button", { name: "Show older turns" }).click();
     await expect.poll(inputs).toEqual([...numbered(25, 4), "Turn 2", "Say hello"]);
     await page.getByText("1 record was skipped").waitFor();
@@ -209,7 +209,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
 
   it("one whose details are not there says what that may mean (4.6)", async () => {
     await show("run_of_old");
-    await opened.page.getByText("Nothing more is known of this run").waitFor();
+    await opened.page.getByText("No details of this run").waitFor();
     expect(await opened.page.getByRole("alert").count()).toBe(0);
     expect(await turns().count()).toBe(0);
   });

@@ -28,7 +28,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
 
   const copied = () => opened.page.evaluate(() => navigator.clipboard.readText());
   const events = () => opened.page.getByRole("table", { name: "Events" });
-  const toggle = () => opened.page.getByRole("switch", { name: "Takes triggers" });
+  const toggle = () => opened.page.getByRole("switch", { name: "Accept triggers" });
   const badge = (text: string) => opened.page.getByRole("status").getByText(text, { exact: true });
   const configuration = () => opened.call("GET", "/api/agents/helper/webhooks");
   const agentFile = (id: string) => join(opened.service.cwd, "agents", id, "agent.json");
@@ -62,14 +62,14 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     await row("Nightly").getByText("Enabled").waitFor();
     await row("Nightly").getByText("check").waitFor();
     await row("Helper").getByText("not set up").waitFor();
-    await row("Broken").getByText("agent.json is broken").waitFor();
+    await row("Broken").getByText("agent.json is invalid").waitFor();
     expect(await findingsInEveryLook(opened.page)).toEqual([]);
   });
 
   it("tells what to do where a configuration is broken, and reads it when it was mended", async () => {
     const { page } = opened;
     await choose("Broken");
-    await page.getByRole("alert").getByText("Mend the file by hand").waitFor();
+    await page.getByRole("alert").getByText("Correct the file by hand").waitFor();
     writeFileSync(agentFile("broken"), JSON.stringify({ name: "Broken" }));
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByText("No event yet").waitFor();
@@ -99,11 +99,11 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     await page.getByLabel("Prompt template").fill("{{version}} by {{actor}}: {{tags}}{{a.b}}. Use SendUserMessage.");
     const payload = { version: 2, tags: ["x", 1], a: { b: "no path" }, actor: null };
     await page.getByLabel("Sample payload").fill(JSON.stringify(payload));
-    const prompt = page.getByRole("region", { name: "The agent is told" });
+    const prompt = page.getByRole("region", { name: "Prompt for the agent" });
     await expect.poll(() => prompt.textContent()).toContain('2 by {{actor}}: ["x",1]{{a.b}}. Use SendUserMessage.');
-    expect(await page.getByText("stays as it stands").textContent()).toContain("{{actor}}, {{a.b}}");
+    expect(await page.getByText("stays unchanged").textContent()).toContain("{{actor}}, {{a.b}}");
     await page.getByLabel("Sample payload").fill("[1]");
-    await page.getByRole("alert").getByText("A payload is an object").waitFor();
+    await page.getByRole("alert").getByText("A payload must be an object").waitFor();
   });
 
   it("tells the risk of each tool, and which of them need a confirmation", async () => {
@@ -123,7 +123,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     const { page } = opened;
     await page.getByLabel("Name").fill("deploy");
     await page.getByRole("checkbox", { name: "SendUserMessage" }).check();
-    await page.getByLabel("Model calls of a run, at most").fill("7");
+    await page.getByLabel("Maximum model calls of a run").fill("7");
     await page.getByRole("button", { name: "Create event" }).click();
     secret = await takeSecret();
     expect(secret).toMatch(/^whs_/);
@@ -180,7 +180,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     await page.getByRole("button", { name: "Send trigger" }).click();
     await page.getByText("Accepted", { exact: true }).waitFor();
     const deliveries = page.getByRole("region", { name: "Deliveries" }).getByRole("listitem");
-    await expect.poll(() => deliveries.count(), { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => deliveries.count(), { timeout: 30_000 }).toBe(1);
     expect(await deliveries.first().textContent()).toContain("deploy");
 
     expect(await page.getByRole("region", { name: "curl command" }).textContent()).not.toContain(secret);
@@ -189,7 +189,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     expect(JSON.parse(stdout)).toEqual({ accepted: true, agentId: "helper", event: "deploy" });
     const told = async () => (await opened.call("GET", "/api/runs?agent_id=helper")).runs.map((each: any) => each.title);
     await expect.poll(told).toEqual(Array(2).fill("Version it's 1.2 is out. Use SendUserMessage."));
-    await expect.poll(() => deliveries.count(), { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => deliveries.count(), { timeout: 30_000 }).toBe(2);
     expect(await findingsInEveryLook(page)).toEqual([]);
   });
 
@@ -205,9 +205,9 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     const { page } = opened;
     for (let sent = 0; sent < 9; sent++) expect(await trigger(secret)).toBe(200);
     const total = async () => (await opened.call("GET", "/api/agents/helper/schedule-messages")).total;
-    await expect.poll(total, { timeout: 15_000 }).toBe(11);
+    await expect.poll(total, { timeout: 30_000 }).toBe(11);
     const region = page.getByRole("region", { name: "Deliveries" });
-    await region.getByText("1 to 10 of 11").waitFor({ timeout: 15_000 });
+    await region.getByText("1 to 10 of 11").waitFor({ timeout: 30_000 });
     await region.getByRole("button", { name: "Older" }).click();
     await region.getByText("11 to 11 of 11").waitFor();
     const { items } = await opened.call("GET", "/api/agents/helper/schedule-messages?offset=10");

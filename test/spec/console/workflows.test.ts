@@ -6,7 +6,7 @@ import { findChromium, useChromium } from "../../harness/chromium.ts";
 import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
 import { root } from "../../rooms/repository.ts";
 
-/** For both services, so that nobody is asked. */
+/** For both services, so that the console does not ask for a token. */
 const TOKEN = "one-token-for-both-services-0123456789abcdef";
 const example = (name: string) => readFileSync(resolve(root, "playground/workflows", name), "utf8");
 
@@ -56,6 +56,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
       files: {
         "agents/support/agent.json": { name: "Support" },
         "workflows/review.yaml": review,
+        "workflows/broken.yaml": "nodes:\n  a: { type: transfrom }\n  b: 1\n  c: 1\n  d: 1\n",
         "workflows/triage.yaml": example("triage.yaml"),
         "workflows/summarize.yaml": example("summarize.yaml"),
       },
@@ -117,6 +118,8 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
       ...["Summarize documents A summary of each document, and one of them all.", "never run", "", "", "2"],
       ...["summarize.yaml", "Research"],
     ]);
+    const broken = panel("Unusable files").getByRole("row").nth(1);
+    expect(await broken.innerText()).toMatch(/^broken\.yaml\s+2:14 .*"transfrom"[^]*and 1 more/);
     expect(await findingsInEveryLook(page)).toEqual([]);
     await page.getByRole("link", { name: "Triage a ticket" }).click();
     await page.getByRole("heading", { level: 1, name: "Triage a ticket" }).waitFor();
@@ -166,7 +169,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     const field = (name: string) => dialog.getByLabel(name);
     await field("numbers").fill("[1, ");
     await dialog.getByRole("button", { name: "Start" }).click();
-    await dialog.getByText("This is no JSON").waitFor();
+    await dialog.getByText("Invalid JSON").waitFor();
     expect(await field("urgent (optional)").locator("option:checked").textContent()).toBe("Yes");
     await field("Title").fill("no");
     await field("copies (optional)").fill("0");
@@ -255,7 +258,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     await status().getByText("Completed").waitFor();
     await page.unrouteAll();
     // What no event tells comes with the history.
-    await expect.poll(() => row("Drop").textContent(), { timeout: 5_000 }).toContain("Skipped");
+    await expect.poll(() => row("Drop").textContent(), { timeout: 30_000 }).toContain("Skipped");
   });
 
   it("takes the events up again after a cut", async () => {
@@ -264,7 +267,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     let cuts = 0;
     await page.route("**/api/workflow/events?*", (route) => (cuts++ === 0 ? route.abort() : route.continue()));
     await open("review", runId);
-    await page.getByText("The workflow service does not answer. It is asked again.").waitFor();
+    await page.getByText("The workflow service does not answer. Trying again…").waitFor();
     await page.getByText("Live", { exact: true }).waitFor();
     expect(cuts).toBe(2);
     await approve(runId);
@@ -283,7 +286,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
         signal: reading.signal,
       });
     await other();
-    await page.getByText("somebody else follows its events now").waitFor();
+    await page.getByText("another reader follows its live events now").waitFor();
     await button("Follow here").click();
     await page.getByText("Live", { exact: true }).waitFor();
     await other();

@@ -60,7 +60,7 @@ const told = (workId: string) =>
     const status = await engine.status(workId);
     expect(status?.state).toBe("completed");
     return status!.output as ports.BackgroundTurnEnd;
-  }, 10_000);
+  }, 30_000);
 const runOf = async (runId: string) => (await service.call("owner", "GET", `/api/runs/${runId}`)).body;
 const receiptsOf = async (runId: string) => (await service.call("owner", "GET", `/api/runs/${runId}/receipt`)).body.receipts;
 const isOver = (runId: string) =>
@@ -68,7 +68,7 @@ const isOver = (runId: string) =>
     const run = await runOf(runId);
     expect(run.status).toMatch(/^(idle|completed|failed)$/);
     return run;
-  }, 10_000);
+  }, 30_000);
 const away = () => Promise.reject(new ports.EngineUnavailable("The engine is away"));
 const logAway = () => Promise.reject(new ports.LogUnavailable("The log is away"));
 
@@ -269,7 +269,7 @@ describe("a turn that is stopped", () => {
       vi.spyOn(engine, "signal").mockImplementation((id, ...given) => (id === "work" ? away() : signal(id, ...given)));
       expect(await turns.stop(runId, reason)).toBe(true);
       expect(await runOf(runId)).toMatchObject({ status: "idle", interruption_reason: reason });
-      // Its work is still in line, and it is over.
+      // Its work is still queued, but the turn has ended.
       expect(await turns.stop(runId, reason)).toBe(false);
       vi.mocked(engine.signal).mockRestore();
       await restart({ background: { concurrencyPerAgent: 1 } });

@@ -1,7 +1,7 @@
 import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
 import { type MemoryUserFile, memoryUserFiles } from "@portico/adapters/user-files/memory";
 import type { ports } from "@portico/core";
-import { createShownRoom } from "@portico/plugins/conversations-runs/shown-room";
+import { createShownRoom } from "../../../plugins/src/conversations-runs/turns/shown-room.ts";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
 import { createGate } from "../../harness/gate.ts";
@@ -86,7 +86,7 @@ describe("mediaRefs (4.5 rule 11)", () => {
     media.delete("m-1.png");
     const { clientRequestId } = await client.followUp(data.sessionId, "And now?");
     await client.ended(clientRequestId);
-    expect(seen[1]!.history[0]!.parts[2]).toEqual({ type: "text", text: expect.stringContaining("not there any more") });
+    expect(seen[1]!.history[0]!.parts[2]).toEqual({ type: "text", text: expect.stringContaining("no longer exists") });
   });
 
   it("the same submission again is a duplicate, whatever has become of its media", async () => {
@@ -135,10 +135,13 @@ describe("the room for files of all turns that execute at once", () => {
     const clock = createManualClock();
     await using story = await full(clock);
     const { clientRequestId } = await story.caller.start("Look", refs);
-    await vi.waitFor(async () => {
-      await clock.advance(60_000);
-      expect(story.inputs).toHaveLength(1);
-    });
+    await vi.waitFor(
+      async () => {
+        await clock.advance(60_000);
+        expect(story.inputs).toHaveLength(1);
+      },
+      { timeout: 30_000 },
+    );
     expect(story.inputs[0]![1]).toEqual({ type: "text", text: expect.stringContaining("cannot be shown now") });
     await story.caller.ended(clientRequestId);
     story.gate.open();

@@ -8,7 +8,7 @@ const everything = mcpTools({
   command: process.execPath,
   args: [join(import.meta.dirname, "../../../node_modules/@modelcontextprotocol/server-everything/dist/index.js")],
 });
-/** A server that never answers must cost nobody time who does not need it. */
+/** A server that never answers must not delay callers who do not need it. */
 const absent = mcpTools({ id: "absent", command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] });
 
 let service: AgentService;

@@ -123,7 +123,7 @@ describe("a socket that comes back (same token and clientInstanceId, within two 
     const back = await service.connect("owner", { clientInstanceId: first.clientInstanceId });
     await back.ended(clientRequestId);
     expect(seqs(back.of(clientRequestId))).toEqual([1, 2, 3]);
-    // Once: whoever comes a third time has missed nothing.
+    // Only once: a client that returns a third time has missed no event.
     await leave(back);
     const third = await service.connect("owner", { clientInstanceId: first.clientInstanceId });
     const own = await third.start("own");

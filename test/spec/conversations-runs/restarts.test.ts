@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
-import { requestKey } from "@portico/plugins/conversations-runs/client-requests";
+import { requestKey } from "../../../plugins/src/conversations-runs/requests/client-requests.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentService, type AgentServiceOptions, startAgentService, startBody } from "../../harness/agent-app.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";

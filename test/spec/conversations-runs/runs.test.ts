@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { definePlugin, ports } from "@portico/core";
-import { createRuns } from "@portico/plugins/conversations-runs/runs";
+import { areaOf, definePlugin, ports } from "@portico/core";
+import { agentWebhook } from "@portico/plugins/agent-webhook";
+import { attachmentsMedia } from "@portico/plugins/attachments-media";
+import { createRuns } from "../../../plugins/src/conversations-runs/runs/runs.ts";
+import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AgentClient, type AgentService, type Holder, startAgentService } from "../../harness/agent-app.ts";
@@ -274,9 +277,10 @@ describe("GET /api/agents (4.6, 2.10)", () => {
         name: "A",
         description: "d",
         engine: "scripted",
-        skillsCount: 2,
+        // They do nothing yet, and are not claimed.
+        skillsCount: 0,
         toolsCount: 1,
-        heartbeatEnabled: true,
+        heartbeatEnabled: false,
         hasGit: false,
         isCoreAgent: true,
         status: "idle",
@@ -322,14 +326,33 @@ describe("GET /api/handshake (open points 4)", () => {
   });
 
   it.each([
-    ["agent-webhook", ["webhookManagement"]],
-    ["attachments-media", ["media", "attachments"]],
-    ["safe-tokens", ["safeTokens"]],
-  ])("tells of an area by whether its plugin stands in the app: %s", async (name, told) => {
-    const area = definePlugin({ name, config: v.strictObject({}), needs: {}, contract: {}, setup: () => ({}) });
-    await using other = await startAgentService({ plugins: [area({})] });
-    const { capabilities } = (await other.call("owner", "GET", "/api/handshake")).body;
-    expect(Object.keys(capabilities).filter((each) => capabilities[each])).toEqual(expect.arrayContaining(["realtime", ...told]));
-    expect(Object.values(capabilities).filter(Boolean)).toHaveLength(1 + told.length);
+    ["agentWebhook", agentWebhook({}), ["webhookManagement"]],
+    ["agentWebhook without management", agentWebhook({ management: false }), []],
+    ["attachmentsMedia", attachmentsMedia({}), ["media", "attachments"]],
+    ["safeTokenManagement", safeTokenManagement({}), ["safeTokens"]],
+  ])("is told by each area what it declares: %s", (_name, plugin, told) => {
+    expect(areaOf(plugin).capabilities).toEqual(told);
+  });
+
+  it("tells the capabilities of a third party's area, made from its options, and knows no area by its name", async () => {
+    const notes = definePlugin({
+      ...emptyArea,
+      name: "notes",
+      config: v.strictObject({ search: v.optional(v.boolean(), false) }),
+      capabilities: ({ search }) => ["notes", ...(search ? ["noteSearch"] : [])],
+    });
+    const silent = definePlugin({ ...emptyArea, name: "agent-webhook" });
+    for (const [options, told] of [
+      [{}, { notes: true }],
+      [{ search: true }, { notes: true, noteSearch: true }],
+    ] as const) {
+      await using other = await startAgentService({ plugins: [notes(options), silent({})] });
+      expect((await other.call("owner", "GET", "/api/handshake")).body.capabilities).toEqual({
+        ...{ webhookManagement: false, media: false, attachments: false, realtime: true, safeTokens: false },
+        ...told,
+      });
+    }
   });
 });
+
+const emptyArea = { config: v.strictObject({}), needs: {}, contract: {}, setup: () => ({}) };

@@ -4,8 +4,13 @@ import {
   type RequestEvent,
   type RequestState,
   requestTransitions,
-} from "@portico/plugins/conversations-runs/request-state";
-import { advanceRun, type RunEvent, type RunStatus, runTransitions } from "@portico/plugins/conversations-runs/run-state";
+} from "../../../plugins/src/conversations-runs/requests/request-state.ts";
+import {
+  advanceRun,
+  type RunEvent,
+  type RunStatus,
+  runTransitions,
+} from "../../../plugins/src/conversations-runs/runs/run-state.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -53,7 +58,7 @@ describe("the admission of a client request (3.4, open points 7)", () => {
           if (to === "absent") expect([from, event]).toEqual(["tombstone", "forget"]);
           else if (wasCommitted) expect(admissionStatus(to)).toBe("committed");
           expect(commits).toBeLessThanOrEqual(1);
-          // A replay changes nothing of what is there.
+          // A replay does not change the existing state.
           if (event === "submit" && from !== "absent") expect(to).toBe(from);
         }
         expect(keysOf(requestTransitions)).toContain(state);

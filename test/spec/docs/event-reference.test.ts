@@ -6,5 +6,5 @@ it("docs/api.md lists every event as the contracts have it: `npm run docs:api` b
   const page = await readText("docs/api.md");
   expect(page).toContain("| `query:message` | to the client |");
   expect(page).toBe(await withEventReference(page));
-  await expect(withEventReference("a page without marks")).rejects.toThrow("has lost the marks");
+  await expect(withEventReference("a page without marks")).rejects.toThrow("lacks the marks");
 });

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
-import { loadConfig } from "@portico/core";
+import { loadConfig, ports } from "@portico/core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_TIMEOUTS } from "../../../adapters/src/models/http/provider-options.ts";
 import { MODEL_BYTES, NESTING_LEVELS } from "../../../plugins/src/model-proxy/body-scan.ts";
 import { STREAM_EVENT_CHARACTERS } from "../../../plugins/src/model-proxy/convert/answer/stream-reader.ts";
-import { ERROR_MESSAGE_CHARACTERS } from "../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
+import { ERROR_MESSAGE_CHARACTERS } from "../../../plugins/src/model-proxy/convert/upstream-sentence.ts";
 import { DEFAULT_MAX_TOKENS, DEFAULT_MAX_TOKENS_THINKING } from "../../../plugins/src/model-proxy/convert/request/token-limit.ts";
 import { TOOL_ERROR_MARK } from "../../../plugins/src/model-proxy/convert/turns/tool-results.ts";
 import { EMPTY_PLACEHOLDER, START_PLACEHOLDER } from "../../../plugins/src/model-proxy/convert/turns/turns-to-messages.ts";
@@ -59,6 +59,7 @@ describe("docs/areas/workflow-service.md", () => {
 
   it.each<string[]>([
     ["a body", `any other call | ${kibibytes(workflowLimits.TRIGGER_BYTES)} |`],
+    ["an output", `outputs | ${kibibytes(ports.NODE_OUTPUT_BYTES)}, ${ports.NODE_OUTPUT_LEVELS.toLocaleString("en")} levels |`],
     ["a key", `\`idempotencyKey\` | ${characters(workflowLimits.IDEMPOTENCY_KEY_LENGTH)} |`],
     ["a comment", `comment | ${characters(workflowLimits.COMMENT_LENGTH)} |`],
     ["an error", `history | ${characters(workflowLimits.ERROR_CHARACTERS)} |`],

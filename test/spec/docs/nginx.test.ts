@@ -26,7 +26,8 @@ describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped 
     folder = workflowFolder();
     folder.deploy("ask.yaml", "nodes: { ask: { type: human_gate, with: { title: Well? } } }");
     // The ports that the page fixes may be taken here.
-    const free = { ...config, agent: { listen: { port: 0 } }, workflow: { listen: { port: 0 } } };
+    const anyPort = { listen: { port: 0 } };
+    const free = { ...config, agent: { ...config.agent, ...anyPort }, workflow: { ...config.workflow, ...anyPort } };
     service = await folder.start("local", { config: free });
     const placed = written
       .replace(`http://127.0.0.1:${config.agent.listen.port}`, service.url("agent"))
@@ -53,6 +54,15 @@ describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped 
         .statusCode;
     expect(await handshake(`https://agents.example:${nginx.port}`)).toBe(200);
     expect(await handshake("https://stranger.example")).toBe(403);
+  });
+
+  it("lets nobody in under a name that publicUrl does not give", async () => {
+    // nginx hands what no server is named for to its first one. Its certificate has another name, which is not what this is about.
+    const connect = { ca: nginx.certificate, checkServerIdentity: () => undefined };
+    const pool = new Pool(`https://127.0.0.1:${nginx.port}`, { connect });
+    pools.push(pool);
+    const { statusCode } = await pool.request({ path: "/healthz", method: "GET", headers: { host: "stranger.example" } });
+    expect(statusCode).toBe(421);
   });
 
   it("lets nobody reach workflows at the agent service's address", async () => {

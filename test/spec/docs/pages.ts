@@ -15,7 +15,7 @@ export interface Block {
   readonly file: string;
   /** Where its first line of code stands, counted from 1. */
   readonly line: number;
-  /** The word behind the fence; empty where there is none. */
+  /** The word after the fence; empty without one. */
   readonly language: string;
   readonly text: string;
   readonly mark: Mark | undefined;

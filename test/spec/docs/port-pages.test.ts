@@ -49,7 +49,7 @@ const asking = defineAdapter({
     return {
       async ask(id: string) {
         await engine.start("ask", id, {});
-        await expect.poll(async () => (await engine.status(id))?.state, { timeout: 10_000 }).toBe("completed");
+        await expect.poll(async () => (await engine.status(id))?.state, { timeout: 30_000 }).toBe("completed");
         return (await engine.status(id))?.output;
       },
     };

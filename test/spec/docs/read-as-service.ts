@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { readAgentText } from "../../../adapters/src/agents/agent-file.ts";
 import { type Contract, flattenPreset, loadConfig } from "@portico/core";
-import { loadDefinition } from "@portico/plugins/workflow-service/load-definition";
+import { loadDefinition } from "@portico/plugins/workflow-service/definitions";
 import { readConfigFile } from "../../../presets/src/cli/config-file.ts";
 import { loadPreset } from "../../../presets/src/cli/preset-table.ts";
 import { readNodeRules } from "../../../presets/src/cli/workflows/node-rules.ts";

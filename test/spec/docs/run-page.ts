@@ -60,7 +60,9 @@ export async function runPage(
   await afterwards?.(service, printed);
 }
 
-/** What sets a checkout up, starts it, and tries or measures it: whoever runs this test has done the first, and is doing the last. */
+/**
+ * Commands that set up, start, test or measure a checkout. The checkout of this test is set up, and this test is running in it.
+ */
 const NPM = /^npm (?:ci|test|start|run [\w:]+)\b/;
 
 /** Whether a block is for the shell of a reader. */

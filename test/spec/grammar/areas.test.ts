@@ -1,6 +1,6 @@
-import { createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
+import { areaOf, createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
 import * as v from "valibot";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 
 const contract = defineContract(
   { surface: "desk", auth: "open", envelope: ({ code }) => ({ error: code }) },
@@ -32,4 +32,32 @@ it("the port areas has what every plugin of the app shows, in their order, those
     ["later", "What comes after it.", ["talk"]],
   ]);
   expect(app.port(ports.areas)[0]?.contract).toBe(contract);
+});
+
+describe("an area declares", () => {
+  const shop = definePlugin({
+    name: "shop",
+    config: v.strictObject({ refunds: v.optional(v.boolean(), true) }),
+    needs: {},
+    contract: {},
+    security: { customer: { type: "http", scheme: "bearer" } },
+    capabilities: ({ refunds }) => ["orders", ...(refunds ? ["refunds"] : [])],
+    setup: () => ({}),
+  });
+
+  it("how its credentials are presented, and what clients can do by its options; nothing where it declares nothing", () => {
+    expect(areaOf(shop({}))).toMatchObject({
+      security: { customer: { type: "http", scheme: "bearer" } },
+      capabilities: ["orders", "refunds"],
+    });
+    expect(areaOf(shop({ refunds: false })).capabilities).toEqual(["orders"]);
+    expect(areaOf(later({}))).toMatchObject({ security: {}, capabilities: [] });
+  });
+
+  it("nothing by options that it does not take: the start fails with a sentence", async () => {
+    const wrong = shop({ refunds: "yes" } as never);
+    await expect(createApp({ name: "x", plugins: [wrong] })).rejects.toThrow(
+      'Plugin "shop" was given options that it does not take',
+    );
+  });
 });

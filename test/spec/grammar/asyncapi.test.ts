@@ -1,5 +1,5 @@
-import { areaOf, defineChannel, definePlugin, type ports } from "@portico/core";
-import { type AsyncAPIDocument, toAsyncAPI } from "@portico/core/asyncapi";
+import { areaOf, defineChannel, definePlugin } from "@portico/core";
+import { type AsyncAPIDocument, type DescribedArea, toAsyncAPI } from "@portico/core/asyncapi";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { guestContract } from "./derived-contract.ts";
@@ -18,7 +18,7 @@ const bell = defineChannel({
   sends: { "bell:rang": v.object({ by: v.string() }), "bell:tree": node },
 });
 
-const guests: ports.Area = { name: "guests", summary: "Who comes and goes.", contract: guestContract, channels: { bell } };
+const guests: DescribedArea = { name: "guests", summary: "Who comes and goes.", contract: guestContract, channels: { bell } };
 const info = { title: "Guests", version: "1.2.3" };
 const document = toAsyncAPI(info, [guests], {
   security: { "house-key": { type: "apiKey", in: "header", name: "X-Key" } },

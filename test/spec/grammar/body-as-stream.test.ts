@@ -315,7 +315,7 @@ function sending() {
       try {
         controller.close();
       } catch {
-        // Whoever read it has given it up before.
+        // The reader gave it up before.
       }
     },
   };

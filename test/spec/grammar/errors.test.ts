@@ -8,6 +8,7 @@ const errors = defineErrors({
   guest_unknown: { status: 404, message: "No such guest" },
   house_full: { status: 503, message: "No bed is free", details: { beds: 0 } },
   wrong_key: { status: 401 },
+  broken: { status: 500 },
 });
 
 const contract = defineContract(
@@ -83,6 +84,10 @@ const guests = definePlugin({
           throw "hunter2";
         case "nothing":
           throw undefined;
+        case "full":
+          throw new Error("hunter2", { cause: Object.assign(new Error("hunter2"), { code: "ENOSPC" }) });
+        case "files":
+          throw fail.broken(undefined, {}, Object.assign(new Error("hunter2"), { code: "EMFILE" }));
         case "cause":
           throw fail.house_full(undefined, {}, new RangeError("hunter2"));
         default:
@@ -165,6 +170,13 @@ describe.each(hostKinds)("errors on a %s host", (kind) => {
       expect(JSON.stringify(service.telemetry.lines)).not.toContain("hunter2");
     },
   );
+
+  it("that a shortage caused are 503 and say of what, also where an area has a 500 of its own", async () => {
+    await using service = await open(kind);
+    expect(await shown(service.call("/fail/full"))).toEqual([503, { error: "storage_full", message: "The disk is full" }]);
+    expect(await shown(service.call("/fail/files"))).toEqual([503, { error: "broken", message: "Too many files are open" }]);
+    expect(JSON.stringify(service.telemetry.lines)).not.toContain("hunter2");
+  });
 
   it("of 500 and more log their cause; what the caller did wrong is everyday life", async () => {
     await using service = await open(kind);

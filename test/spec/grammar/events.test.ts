@@ -195,7 +195,7 @@ describe.each(hostKinds)("a silent event stream on a %s host", (kind) => {
     await using service = await open(kind);
     const response = await service.call(kind === "fetch" ? "/ticks/told" : "/ticks/endless");
     await settled(service);
-    // Whoever does not read is not waited for either.
+    // A reader that does not read is not waited for either.
     expect(service.timers()).toBe(0);
     await service.silence(600_000);
     const read = readerOf(response);

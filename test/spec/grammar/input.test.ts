@@ -1,6 +1,7 @@
 import { createApp, defineContract, definePlugin, reply } from "@portico/core";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
+import { deepList } from "../../harness/deep-json.ts";
 import { type HostKind, hostKinds, openHost } from "../../harness/hosts.ts";
 
 const echo = reply.json(v.unknown());
@@ -111,6 +112,17 @@ describe.each(hostKinds)("input on a %s host", (kind) => {
     await using service = await open(kind);
     expect(await service.json("/loose?__proto__=1&__proto__=2&a=3")).toEqual([200, { a: "3" }]);
     expect(await service.json("/found?__proto__=1")).toMatchObject([400, { error: "invalid_request" }]);
+  });
+
+  it("refuses a JSON body that nests deeper than 512 levels, before anything else looks at it", async () => {
+    await using service = await open(kind);
+    const post = (levels: number) =>
+      service.json("/maybe", { method: "POST", headers: JSON_TYPE, body: `{"n":${deepList(levels - 1)}}` });
+    expect(await post(512)).toEqual([400, { error: "invalid_request", issues: ["n: expected number"] }]);
+    for (const levels of [513, 5_000, 500_000]) {
+      const issues = ["body: expected at most 512 levels of lists and objects"];
+      expect(await post(levels)).toEqual([400, { error: "invalid_request", issues }]);
+    }
   });
 
   it("says which field was expected to be what, and never what came", async () => {

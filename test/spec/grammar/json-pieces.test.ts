@@ -43,12 +43,49 @@ describe("a JSON answer in pieces, on a fetch host", () => {
   it("breaks with its source, which is logged without its message", async () => {
     await using service = await open("fetch", async function* () {
       yield "[1";
+      yield ",2";
       throw new RangeError("secret hunter2");
     });
-    await expect((await service.call("/list")).text()).rejects.toThrow();
-    expect(service.telemetry.requests).toMatchObject([{ status: 200, error: "internal_error" }]);
+    const answer = await service.call("/list");
+    expect(answer.status).toBe(200);
+    await expect(answer.text()).rejects.toThrow();
+    expect(service.telemetry.requests).toMatchObject([{ status: 200, error: "answer_broken" }]);
     expect(service.telemetry.lines).toMatchObject([{ level: "error", cause: { name: "RangeError" } }]);
     expect(JSON.stringify(service.telemetry.lines)).not.toContain("hunter2");
+  });
+
+  it.each([0, 1])("is refused like any other when its source breaks after %i pieces, before the head", async (count) => {
+    await using service = await open("fetch", async function* () {
+      for (let made = 0; made < count; made++) yield "[";
+      throw new RangeError("secret hunter2");
+    });
+    const answer = await service.call("/list");
+    expect([answer.status, await answer.json()]).toEqual([500, { error: "internal_error" }]);
+  });
+
+  it("tells its end once, also when the reader leaves while a piece is made", async () => {
+    const gate = createGate();
+    const ended = createGate();
+    await using service = await open("fetch", async function* () {
+      try {
+        yield "[1";
+        yield ",2";
+        await gate.opened;
+        yield "]";
+      } finally {
+        ended.open();
+      }
+    });
+    const reader = (await service.call("/list")).body!.getReader();
+    await reader.read();
+    await reader.read();
+    void reader.read().catch(() => {});
+    const cancelled = reader.cancel();
+    gate.open();
+    await cancelled;
+    await ended.opened;
+    expect(service.telemetry.requests).toMatchObject([{ status: 200, error: undefined }]);
+    expect(service.telemetry.lines).toEqual([]);
   });
 });
 
@@ -210,7 +247,7 @@ describe("a JSON answer in pieces, on a Node host", () => {
   });
 });
 
-/** More than a connection holds by itself, piece by piece, with an end: a source that nobody holds back gets there. */
+/** More than a connection buffers, piece by piece, with an end: without backpressure, the source reaches it. */
 function createFlood() {
   const ended = createGate();
   const flood = {

@@ -261,7 +261,7 @@ describe("attached to a server, a surface", () => {
   });
 });
 
-/** Answers what it was asked, and greets whoever upgrades with `name` and the path that it sees. */
+/** Returns the requested path, and greets upgraded connections with `name` and the path that it sees. */
 function path(path: string, name = "served"): ports.NodePath {
   return {
     surface: "agent",

@@ -163,7 +163,7 @@ describe("the OpenAPI document", () => {
     expect(operations(workflow)).toEqual([["get /healthz", "two.health"]]);
     expect([workflow.tags, workflow.servers]).toEqual([[{ name: "two" }], [{ url: "http://127.0.0.1:81" }]]);
     expect(() => toOpenAPI(info, contracts)).toThrow(
-      "GET /healthz stands on several surfaces: name one, there is one document per surface",
+      "GET /healthz exists on several surfaces: choose one, because a document describes one surface",
     );
   });
 

@@ -88,8 +88,8 @@ const agents = definePlugin({
   }),
 });
 
-/** A page's own origin changes no answer but takes a Node host's request over Request and Response, whatever its path. */
-const ways = ["a fetch host", "a Node host", "a Node host, by the detour"] as const;
+/** A page's own origin changes no answer. */
+const ways = ["a fetch host", "a Node host", "a Node host, from a page"] as const;
 
 describe.each(ways)("a path with parameters, on %s", (way) => {
   it.each<[call: string, status: number, body: unknown]>([
@@ -185,7 +185,7 @@ it("an exchange on a path with parameters runs on Node's own streams", async () 
   expect(await service.ask("GET /agents/ada/raw")).toMatchObject({ status: 200, body: "on Node's own" });
 });
 
-it("a path that is declared with escapes is the same on Node's own streams as by the detour", async () => {
+it("a path that is declared with escapes is the same on every host", async () => {
   const odd = definePlugin({
     name: "odd",
     config: v.strictObject({}),
@@ -202,7 +202,7 @@ it("a path that is declared with escapes is the same on Node's own streams as by
   }
 });
 
-it("any request is answered on Node's own streams as it is by the detour", async () => {
+it("any request is answered alike, whether it names an origin or not, and on every host", async () => {
   const declared = [
     "agents",
     "own",
@@ -232,14 +232,14 @@ it("any request is answered on Node's own streams as it is by the detour", async
       ...["", "", "", "?", "?a=/b", "?a=%20+b", "?a='b'", '?a="b"', "?<a>", "?a=é", "?a#b", "?a=b&a=c", "?{a}|`^\\[]"],
     ),
   });
-  await using direct = await open("a Node host");
-  await using detour = await open("a Node host, by the detour");
+  await using plain = await open("a Node host");
+  await using fromPage = await open("a Node host, from a page");
   await fc.assert(
     fc.asyncProperty(call, async ({ method, path, query }) => {
       // Which stream it was is the one thing that may differ.
       fc.pre(!path.endsWith("/raw"));
       const asked = `${method} ${path}${query}`;
-      expect(await direct.ask(asked)).toEqual(await detour.ask(asked));
+      expect(await plain.ask(asked)).toEqual(await fromPage.ask(asked));
     }),
     { numRuns: 500 },
   );
@@ -259,7 +259,7 @@ async function open(way: (typeof ways)[number], ...more: ReturnType<ReturnType<t
       const [method, path] = call.split(" ", 2) as [string, string];
       const given = method === "POST" ? { body: '{"n":1}', headers: { "content-type": "application/json" } } : {};
       if (origin === undefined) return answerOf(await host.call(path, { method, ...given }));
-      const headers = { ...given.headers, ...(way === "a Node host, by the detour" && { origin }) };
+      const headers = { ...given.headers, ...(way === "a Node host, from a page" && { origin }) };
       const { status, headers: sent, ...reply } = await httpCall(origin, { ...given, method, path, headers });
       return answerOf(new Response(await reply.text().then((text) => text || null), { status, headers: sent }));
     },

@@ -109,10 +109,13 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
       await service.clock.advance(MINUTE - 1);
     }
     expect(source.destroyed).toBe(false);
-    await vi.waitFor(async () => {
-      await service.clock.advance(MINUTE);
-      expect(source.destroyed).toBe(true);
-    });
+    await vi.waitFor(
+      async () => {
+        await service.clock.advance(MINUTE);
+        expect(source.destroyed).toBe(true);
+      },
+      { timeout: 30_000 },
+    );
     await service.settled;
     await service.told();
     expect(service.telemetry.lines).toEqual([]);
@@ -125,10 +128,13 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
     const response = await service.call("/read");
     let isOver = false;
     void service.settled.then(() => (isOver = true));
-    await vi.waitFor(async () => {
-      await service.clock.advance(MINUTE);
-      expect(isOver).toBe(true);
-    });
+    await vi.waitFor(
+      async () => {
+        await service.clock.advance(MINUTE);
+        expect(isOver).toBe(true);
+      },
+      { timeout: 30_000 },
+    );
     await response.body!.cancel().catch(() => {});
   });
 

@@ -204,7 +204,7 @@ describe("plugins", () => {
 
   it("of one name stop the start with a sentence", async () => {
     const both = [route("same", { path: "/a" }), route("same", { path: "/b" })];
-    await expect(createApp({ name: "twins", plugins: both })).rejects.toThrow('Plugin "same" stands twice in preset "twins"');
+    await expect(createApp({ name: "twins", plugins: both })).rejects.toThrow('Plugin "same" is listed twice in preset "twins"');
   });
 
   it("with options that they do not take stop the start with every bad key, and no value", async () => {

@@ -67,6 +67,8 @@ describe.each(Object.entries(hosts))("the origin rule of a surface (open points 
     const own = await call("/hello", { headers: { origin: base } });
     expect([plain.status, own.status]).toEqual([200, 200]);
     expect([plain, own].map(({ headers }) => headers.get("access-control-allow-origin"))).toEqual([null, null]);
+    // A cache must not show the answer that names no allowed origin to a page of one.
+    expect([plain, own].map(({ headers }) => headers.get("vary"))).toEqual([null, "origin"]);
   });
 
   it.each([
@@ -79,6 +81,7 @@ describe.each(Object.entries(hosts))("the origin rule of a surface (open points 
     expect(answer.status).toBe(status);
     expect(answer.headers.get("access-control-allow-origin")).toBe(FRIEND);
     expect(answer.headers.get("access-control-expose-headers")).toContain("x-portico-request-id");
+    expect(answer.headers.get("vary")).toBe("origin");
     await answer.body?.cancel();
   });
 
@@ -92,6 +95,23 @@ describe.each(Object.entries(hosts))("the origin rule of a surface (open points 
     expect(answer.status).toBe(204);
     expect(answer.headers.get("access-control-allow-methods")).toContain("POST");
     expect(answer.headers.get("access-control-allow-headers")).toBe("x-agent-service-token");
+    expect(answer.headers.get("vary")).toBe("origin");
+  });
+
+  it("a preflight that asks for no headers is told of none", async () => {
+    const answer = await call("/hello", {
+      method: "OPTIONS",
+      headers: { origin: FRIEND, "access-control-request-method": "GET" },
+    });
+    expect([answer.status, answer.headers.get("access-control-allow-headers")]).toEqual([204, null]);
+  });
+
+  it("an OPTIONS that is not a preflight, and a call that only looks like one, reach the routes", async () => {
+    const plain = await call("/hello", { method: "OPTIONS", headers: { origin: FRIEND } });
+    await plain.body?.cancel();
+    expect(plain.status).not.toBe(204);
+    const asked = await call("/hello", { headers: { origin: FRIEND, "access-control-request-method": "GET" } });
+    expect([asked.status, await asked.json()]).toEqual([200, { ok: true }]);
   });
 });
 

@@ -371,7 +371,7 @@ describe.each(hostKinds)("an upload to a route on a %s host", (kind) => {
     }),
   });
   const send = async (field: string, size: number) => {
-    // Time stands still: whoever gives up a FormData of Node's before it has all of it is told by an unhandled rejection.
+    // Time does not advance: cancelling Node's FormData stream before it has delivered everything causes an unhandled rejection.
     const app = await createApp({
       name: "takers",
       adapters: [manualClock({ clock: createManualClock() })],

@@ -51,7 +51,7 @@ describe.each(["local", "agent"])("portico start %s", (preset) => {
     );
     agent("late", { name: "Late" });
     await expect
-      .poll(async () => (await own.calls.agents()).agents.map(({ id }) => id), { timeout: 8_000 })
+      .poll(async () => (await own.calls.agents()).agents.map(({ id }) => id), { timeout: 30_000 })
       .toEqual(["helper", "late"]);
     expect((await own.submit({ agentId: "late", prompt: "x" }).ended).status).toBe("completed");
     const { capabilities } = await own.calls.handshake();
@@ -82,7 +82,7 @@ it("an event that is saved and triggered over HTTP is worked on, and what the ag
     body: { accepted: true, agentId: "helper", event: "deploy" },
   });
   await expect
-    .poll(async () => (await call("GET", "/api/agents/helper/schedule-messages", owner)).body.items, { timeout: 8_000 })
+    .poll(async () => (await call("GET", "/api/agents/helper/schedule-messages", owner)).body.items, { timeout: 30_000 })
     .toEqual([
       expect.objectContaining({ displayName: "deploy", delivery: { message: "SendUserMessage: 1.2 is there", attachments: [] } }),
     ]);

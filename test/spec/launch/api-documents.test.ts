@@ -2,14 +2,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createApp, defineContract, definePlugin, reply } from "@portico/core";
 import type { OpenAPIDocument } from "@portico/core/openapi";
+import { asyncAPIOf, openAPIOf } from "@portico/plugins/api-docs/documents";
 import { agent } from "portico/agent";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { readSurface } from "../../../presets/src/cli/read-surface.ts";
-import { asyncAPIOf, openAPIOf } from "../../../presets/src/platform/api-documents.ts";
+import { describedSurface } from "../../../presets/src/platform/described-surface.ts";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
 import { lintDocument } from "../../harness/lint-document.ts";
-import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 const SURFACES = [
   ["local", "proxy"],
@@ -22,7 +23,8 @@ const SURFACES = [
 
 async function describedOf(preset: string, surface: string) {
   const { areas } = await readSurface({}, { preset, surface });
-  return { openapi: openAPIOf(areas, surface), asyncapi: asyncAPIOf(areas, surface) };
+  const described = describedSurface(surface);
+  return { openapi: openAPIOf(areas, described), asyncapi: asyncAPIOf(areas, described) };
 }
 
 describe("the documents of a surface", () => {
@@ -45,7 +47,7 @@ describe("the documents of a surface", () => {
   });
 
   it.each(["openapi", "asyncapi"])("are printed of one: portico %s asks which, where a preset has several", async (command) => {
-    expect(await runPortico([command])).toEqual({
+    expect(await runCommand([command])).toEqual({
       code: 64,
       stdout: "",
       stderr: 'The preset "local" has proxy and workflow and agent: name one with --surface\n',

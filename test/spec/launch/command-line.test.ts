@@ -37,17 +37,17 @@ describe("the portico command line", () => {
     [["strat"], 'Unknown command "strat"; did you mean "start"? (see portico --help)'],
     [["token", "isue"], 'Unknown command "isue"; did you mean "issue"? (see portico token --help)'],
     [["start", "--data-dri", "x"], "Unknown option --data-dri; did you mean --data-dir? (see portico start --help)"],
-    [["start", "--json=yes"], "Option --json takes no value (see portico start --help)"],
+    [["start", "--json=yes"], "Option --json does not take a value (see portico start --help)"],
     [["start", "--config"], "Option --config needs a value (see portico start --help)"],
     [["start", "local", "proxy"], 'Unexpected argument "proxy" (see portico start --help)'],
     [["start", "locl"], 'There is no preset "locl"; did you mean "local"?'],
-    [["start", "cluster"], 'The preset "cluster" is not built yet; there are local, proxy, workflow, agent'],
-    [["grant", "issue"], "Option --workflow is needed (see portico grant issue --help)"],
+    [["start", "cluster"], 'The preset "cluster" is not built yet. Available presets: local, proxy, workflow, agent'],
+    [["grant", "issue"], "Option --workflow is required (see portico grant issue --help)"],
     [["workflow", "approve"], "Missing argument RUN (see portico workflow approve --help)"],
     [["workflow", "cancel", "x", "y"], 'Unexpected argument "y" (see portico workflow cancel --help)'],
     [["new", "plugin"], "Missing argument NAME (see portico new plugin --help)"],
     [["new", "plugn", "x"], 'Unknown command "plugn"; did you mean "plugin"? (see portico new --help)'],
-    [["token", "issue"], "Option --provider is needed (see portico token issue --help)"],
+    [["token", "issue"], "Option --provider is required (see portico token issue --help)"],
     [["token", "revoke"], "Give either a token's id or --all (see portico token revoke --help)"],
     [["openapi", "--surface", "x"], 'The preset "local" has no surface "x"; it has proxy and workflow and agent'],
   ])("%j is refused with one line and exit code 64", async (args, line) => {
@@ -68,7 +68,7 @@ describe("the portico command line", () => {
     expect(await runPortico(["start"], { before })).toEqual({
       code: 69,
       stdout: "",
-      stderr: "Portico needs Node.js 22.18 or newer; this is 20.20.2.\n",
+      stderr: "Portico needs Node.js 22.19 or newer; this is 20.20.2.\n",
     });
   });
 

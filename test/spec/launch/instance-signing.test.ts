@@ -8,8 +8,7 @@ import { agent, agentSchema } from "portico/agent";
 import { local } from "portico/local";
 import { workflow } from "portico/workflow";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { instanceIdentity } from "../../../presets/src/platform/instance-identity.ts";
-import { instanceSigning } from "../../../presets/src/platform/instance-signing.ts";
+import { instanceIdentity, instanceKey } from "../../../presets/src/platform/instance.ts";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 import { signingConformance } from "../../conformance/signing.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
@@ -23,7 +22,7 @@ afterEach(() => folder.remove());
 const owner = (token: string, userId = "owner"): TokenHolder => ({ token: new Secret(token), userId, role: "owner" });
 const member = (token: string): TokenHolder => ({ token: new Secret(token), userId: "member", role: "member" });
 
-signingConformance("instance", (key) => instanceSigning({ tokens: key ? [owner(key.reveal())] : [] }), {
+signingConformance("instance", (key) => hmacSigning({ key: instanceKey({ tokens: key ? [owner(key.reveal())] : [] }) }), {
   others: [memorySecrets()],
   keyless: false,
 });
@@ -32,7 +31,7 @@ signingConformance("instance", (key) => instanceSigning({ tokens: key ? [owner(k
 async function start(tokens: readonly TokenHolder[] = [], { known = "", signingFirst = false } = {}) {
   const made: Secret[] = [];
   const instance = { tokens, onMade: (token: Secret) => void made.push(token) };
-  const both: Adapter[] = [instanceIdentity(instance), instanceSigning(instance)];
+  const both: Adapter[] = [instanceIdentity(instance), hmacSigning({ key: instanceKey(instance) })];
   const adapters = [fileSecrets({ path: join(folder.path, "credentials.json") }), ...(signingFirst ? both.reverse() : both)];
   await using app = await createApp({ name: "instance", adapters });
   return {

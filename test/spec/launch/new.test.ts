@@ -2,13 +2,14 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { compileCache } from "../../harness/compile-cache.ts";
 import { failures, type OutsideWorkspace, outsideWorkspace, runTests } from "../../harness/outside-workspace.ts";
-import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { importsOf, packageOf, readText, repositoryFiles, root } from "../../rooms/repository.ts";
 import { readPage } from "../docs/pages.ts";
 
 const TEMPLATES = "presets/templates";
-const PORTS = ["identity", "models", "records", "tools", "workflow-nodes"];
+const PORTS = ["blobs", "identity", "models", "records", "tools", "workflow-nodes"];
 
 describe("portico new", () => {
   let folder: ReturnType<typeof temporaryFolder>;
@@ -16,12 +17,12 @@ describe("portico new", () => {
     folder = temporaryFolder();
   });
   afterEach(() => folder.remove());
-  const portico = (...args: readonly string[]) => runPortico(["new", ...args], { cwd: folder.path });
+  const portico = (...args: readonly string[]) => runCommand(["new", ...args], { cwd: folder.path });
 
   it("says what it made and what to do next", async () => {
     const { code, stdout, stderr } = await portico("plugin", "tea-house");
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toContain('Made the plugin "tea-house":');
+    expect(stdout).toContain('Created the plugin "tea-house":');
     expect(stdout).toContain("  tea-house/src/plugin.ts\n");
     expect(stdout).toContain("Next:\n\n  cd tea-house\n  npm install\n  npm test\n");
   });
@@ -52,12 +53,12 @@ describe("portico new", () => {
   ])("refuses the name %j in one line, with exit code 64, and makes nothing", async (name) => {
     const { code, stdout, stderr } = await portico("plugin", "--", name);
     expect([code, stdout]).toEqual([64, ""]);
-    expect(stderr).toMatch(/^"[^\n]*" is no name: it takes small letters[^\n]*\n$/);
+    expect(stderr).toMatch(/^"[^\n]*" is not a valid name: use lowercase letters[^\n]*\n$/);
     expect(readdirSync(folder.path)).toEqual([]);
   });
 
   it.each([["agent"], ["data-dir"], ["local"]])("refuses %s, which is the platform's own", async (name) => {
-    const sentence = `"${name}" is a word of the platform's own: choose another name\n`;
+    const sentence = `"${name}" is a reserved name of the platform: choose another name\n`;
     expect(await portico("preset", name)).toEqual({ code: 64, stdout: "", stderr: sentence });
   });
 
@@ -65,16 +66,16 @@ describe("portico new", () => {
     mkdirSync(join(folder.path, "tea"));
     writeFileSync(join(folder.path, "tea/mine.txt"), "mine");
     writeFileSync(join(folder.path, "milk"), "mine");
-    const occupied = { code: 73, stdout: "", stderr: "The folder tea is there already, and not empty\n" };
+    const occupied = { code: 73, stdout: "", stderr: "The folder tea already exists and is not empty\n" };
     expect(await portico("plugin", "tea")).toEqual(occupied);
-    const inTheWay = { code: 73, stdout: "", stderr: "milk is there already, and no folder that can be read\n" };
+    const inTheWay = { code: 73, stdout: "", stderr: "milk already exists and is not a readable folder\n" };
     expect(await portico("plugin", "milk")).toEqual(inTheWay);
     expect(filesBelow(folder.path)).toEqual(["milk", "tea/mine.txt"]);
   });
 
   it.each([
     ["recrds", 'There is no template for the port "recrds"; did you mean "records"?\n'],
-    ["telephone", `There is no template for the port "telephone"; there are ${PORTS.join(", ")}\n`],
+    ["telephone", `There is no template for the port "telephone"; available: ${PORTS.join(", ")}\n`],
   ])("refuses an adapter for the port %s with exit code 64", async (port, stderr) => {
     expect(await portico("adapter", "mine", "--port", port)).toEqual({ code: 64, stdout: "", stderr });
   });
@@ -106,7 +107,7 @@ describe("what portico new makes, outside the workspace", () => {
     for (const port of PORTS.filter((each) => each !== "tools"))
       orders.push({ args: ["adapter", `cup-${port}`, "--port", port], name: `cup-${port}`, next: [] });
     for (const { args } of orders) {
-      const { code, stderr } = await runPortico(["new", ...args], { cwd: outside.path });
+      const { code, stderr } = await runCommand(["new", ...args], { cwd: outside.path });
       if (code !== 0) throw new Error(stderr);
     }
   });
@@ -140,7 +141,7 @@ describe("what portico new makes, outside the workspace", () => {
     writeFileSync(join(outside.path, "tsconfig.json"), JSON.stringify(together));
     const { code, stdout } = await outside.run("typescript/bin/tsc", ["-p", "."]);
     expect([code, stdout]).toEqual([0, ""]);
-  }, 60_000);
+  }, 120_000);
 
   it("passes its tests, with the conformance suites among them", async () => {
     const files = await runTests(outside);
@@ -151,7 +152,7 @@ describe("what portico new makes, outside the workspace", () => {
     expect(passed("milk-bar/test/preset.test.ts")).toBe(2);
     for (const { name } of files.filter(({ name }) => !name.includes("milk-bar")))
       expect(passed(name), name).toBeGreaterThanOrEqual(10);
-  }, 120_000);
+  }, 300_000);
 
   it("starts, if it is a preset, and serves its agents' owner", async () => {
     const program = join(outside.path, "milk-bar/src/main.ts");
@@ -177,7 +178,7 @@ describe("what portico new makes, outside the workspace", () => {
   it("tells whoever starts it by hand where it listens, and nothing of providers that nobody asks there", async () => {
     const child = spawn(process.execPath, ["dev/start.ts"], {
       cwd: join(outside.path, "tea-house"),
-      env: { PATH: process.env["PATH"], TEA_HOUSE_TOKEN: "secret", PORTICO_AUTO_PROVIDERS: "false" },
+      env: { PATH: process.env["PATH"], ...compileCache, TEA_HOUSE_TOKEN: "secret", PORTICO_AUTO_PROVIDERS: "false" },
       stdio: ["ignore", "pipe", "ignore"],
     });
     let said = "";

@@ -1,4 +1,5 @@
-import { createApp, probes } from "@portico/core";
+import { createApp } from "@portico/core";
+import { probes } from "@portico/plugins/probes";
 import { expect, it } from "vitest";
 
 it("healthz answers while the process lives, readyz is 503 until ready and once a stop has begun (4)", async () => {

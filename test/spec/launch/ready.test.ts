@@ -117,7 +117,11 @@ describe("portico start local --json (open points 1)", () => {
   it("no token is issued for a provider that is not there", async () => {
     const result = await service.run("token", "issue", "--provider", "dmeo");
 
-    expect(result).toMatchObject({ code: 64, stdout: "", stderr: 'No enabled provider has the id "dmeo"; there is: demo\n' });
+    expect(result).toMatchObject({
+      code: 64,
+      stdout: "",
+      stderr: 'No enabled provider has the id "dmeo". Enabled providers: demo\n',
+    });
   });
 
   // Last in this file: it stops the service.
@@ -151,12 +155,12 @@ describe("portico start, for a person", () => {
         ["Workflow service token", tokens.workflowServiceToken],
       ] as const) {
         expect(first.stderr.split(token)).toHaveLength(2);
-        expect(first.stderr).toMatch(new RegExp(`^${name}, shown this once .*: ${token}$`, "m"));
+        expect(first.stderr).toMatch(new RegExp(`^${name}, shown only once .*: ${token}$`, "m"));
         expect(second.stderr).not.toContain(token);
         expect(first.stdout).not.toContain(token);
       }
       expect(first.stdout).toMatch(/proxy {5}http:\/\/127\.0\.0\.1:\d+\/v1/);
-      expect(first.stdout).toContain('the offline demo model "demo" is there');
+      expect(first.stdout).toContain('the offline model "demo" is available');
       expect(first.stdout).toContain("portico token issue --provider demo");
     } finally {
       folder.remove();

@@ -98,6 +98,39 @@ describe("settings (open points 1)", () => {
     ]);
   });
 
+  it("a dialect is for providers of Chat Completions, and knows its words alone (open points 12)", async () => {
+    const provider = { baseUrl: "https://api.example/v1" };
+    const problemsOf = async (providers: readonly object[]) => {
+      write("portico.config.json", JSON.stringify({ providers }));
+      const { code, stderr } = await runPortico(["start", "proxy", "--json"], { cwd: folder.path });
+      return {
+        code,
+        problems: stderr
+          .replaceAll(/ \(file .*\)/g, "")
+          .trimEnd()
+          .split("\n"),
+      };
+    };
+    expect(
+      await problemsOf([
+        { ...provider, id: "chat", protocol: "chat-completions", dialect: { maxTokens: "limit", reasoning: true, tools: false } },
+      ]),
+    ).toEqual({
+      code: 78,
+      problems: [
+        "providers.0.dialect.tools: expected no such key, found a boolean; known keys: maxTokens, reasoning, streamOptions, reasoningContent",
+        'providers.0.dialect.maxTokens: expected "max_completion_tokens" or "max_tokens", found "limit"',
+        'providers.0.dialect.reasoning: expected "effort" or "none", found true',
+      ],
+    });
+    expect(await problemsOf([{ ...provider, id: "messages", protocol: "messages", dialect: { streamOptions: false } }])).toEqual({
+      code: 78,
+      problems: [
+        'providers.0.dialect: expected nothing: only providers of the protocol "chat-completions" have dialects, found an object',
+      ],
+    });
+  });
+
   it.each([
     ["portico.config.json", '{\n  "agent": { "tokens": [ "sk-secret", ] } }', "portico.config.json:2:39 is not valid JSON"],
     ["portico.config.yaml", "proxy: [1\nkey: sk-secret", "portico.config.yaml:2:1 is not valid YAML: bad indent"],
@@ -120,7 +153,7 @@ describe("settings (open points 1)", () => {
   it("a file that --config names and that is not there, or two files to choose from, are refused with 78", async () => {
     expect(await runPortico(["config", "--config", "nope.json"], { cwd: folder.path })).toMatchObject({
       code: 78,
-      stderr: `There is no configuration file ${join(folder.path, "nope.json")}\n`,
+      stderr: `The configuration file ${join(folder.path, "nope.json")} does not exist\n`,
     });
 
     write("portico.config.json", "{}");

@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { httpCall } from "../../harness/http-call.ts";
 import { type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 /** An upstream whose answers the test gives by hand, as they come in. */
@@ -51,6 +52,23 @@ async function callInFlight(
 }
 
 describe("stopping (open points 1)", () => {
+  it("the listener of probes tells until the end that the process lives and takes nothing new (open points 11)", async () => {
+    await using service = await start({ shutdownGraceMs: 60_000, env: { PORTICO_PROBES_PORT: "0" } });
+    expect(Object.keys(service.ready.listeners)).toEqual(["proxy", "workflow", "agent", "probes"]);
+    expect(JSON.parse(service.read("endpoints.json"))).toMatchObject({ listeners: service.ready.listeners });
+    const ask = async (path: string, host = "localhost") =>
+      (await httpCall(service.url("probes"), { path, headers: { host } })).status;
+    expect([await ask("/readyz"), await ask("/readyz", "evil.example")]).toEqual([200, 421]);
+    const call = await callInFlight(service);
+
+    service.signal("SIGTERM");
+    await expect.poll(() => fetch(service.url("agent")).catch(() => "refused")).toBe("refused");
+    expect([await ask("/healthz"), await ask("/readyz")]).toEqual([200, 503]);
+    call.upstream.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+    expect((await call.answered).status).toBe(200);
+    expect((await service.exited).code).toBe(0);
+  });
+
   it("SIGTERM stops accepting, finishes what is in flight, and exits 0", async () => {
     await using service = await start({ shutdownGraceMs: 60_000 });
     const call = await callInFlight(service);
@@ -63,7 +81,7 @@ describe("stopping (open points 1)", () => {
             () => "accepted",
             () => "refused",
           ),
-        { timeout: 10_000 },
+        { timeout: 30_000 },
       )
       .toBe("refused");
     call.upstream.setHeader("content-type", "application/json").end(JSON.stringify(answer));
@@ -87,7 +105,7 @@ describe("stopping (open points 1)", () => {
     const call = await callInFlight(service);
 
     service.signal("SIGTERM");
-    await expect.poll(() => service.stderr(), { timeout: 10_000 }).toContain("Stopping");
+    await expect.poll(() => service.stderr(), { timeout: 30_000 }).toContain("Stopping");
     service.signal("SIGTERM");
 
     expect(await service.exited).toEqual({ code: 143, signal: null });
@@ -146,7 +164,7 @@ describe("stopping (open points 1)", () => {
     service.signal("SIGUSR2");
 
     expect((await service.exited).code).toBe(70);
-    expect(service.stderr()).toContain("An error that nothing caught");
+    expect(service.stderr()).toContain("Uncaught error");
     expect(service.stderr()).toContain("Stopping");
     expect(existsSync(join(service.dataDir, "endpoints.json"))).toBe(false);
   });
@@ -158,15 +176,21 @@ describe("stopping (open points 1)", () => {
 
     expect(result).toMatchObject({ code: 69, stdout: "" });
     expect(result.stderr.trimEnd().split("\n").at(-1)).toBe(
-      `agent.listen: port ${port} on 127.0.0.1 is taken: stop the program that has it, or set another port (0 lets the system choose)`,
+      `agent.listen: port ${port} on 127.0.0.1 is already in use: stop the program that uses it, or set another port (with 0 the system chooses one)`,
     );
   });
 
-  it("a data directory that cannot be made is one line and exit code 73", async () => {
-    expect(await runPortico(["start", "--data-dir", "/dev/null/data"])).toEqual({
+  // Of `/proc` Node.js itself never comes back (`mkdirSync` with `recursive`).
+  it.each([
+    ["below a file", "/dev/null/data", "ENOTDIR"],
+    ["a file", "/dev/null", "EEXIST"],
+    ...(existsSync("/proc/self") ? [["where there are no folders", "/proc/data/deep", "ENOENT"]] : []),
+    ["too long", `/tmp/${"x".repeat(300)}`, "ENAMETOOLONG"],
+  ])("a data directory that cannot be made is one line and exit code 73: %s", async (_where, path, code) => {
+    expect(await runPortico(["start", "--data-dir", path!])).toEqual({
       code: 73,
       stdout: "",
-      stderr: "The data directory /dev/null/data cannot be made (ENOTDIR)\n",
+      stderr: expect.stringMatching(new RegExp(`^The data directory /\\S+ cannot be created \\(${code}\\)\\n$`)),
     });
   });
 

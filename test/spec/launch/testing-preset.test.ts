@@ -1,11 +1,12 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { createLoopback } from "@portico/adapters/realtime/loopback";
+import { createMemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, defineContract, definePlugin, ports, reply } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { agentRuntime } from "@portico/plugins/conversations-runs/agent-runtime";
 import { testing } from "portico/testing";
 import * as v from "valibot";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { startBody } from "../../harness/agent-app.ts";
 
 it("preset testing fills every port that a third party's plugin may need, and time stands still", async () => {
@@ -75,4 +76,32 @@ it("an agent service stands on it, with clients in process", async () => {
   );
   expect(answer.status).toBe(202);
   expect(await output).toBe("Hello");
+});
+
+it("preset testing prints failures with their causes, unless a test reads the telemetry itself", async () => {
+  const defect = new Error("the cause itself");
+  const broken = definePlugin({
+    name: "broken",
+    config: v.strictObject({}),
+    needs: { engine: ports.engine },
+    contract: defineContract({ surface: "mine", auth: "open", envelope: (error) => ({ error: error.code }) }, {}),
+    setup({ engine }, _options, scope) {
+      engine.define("broken", () => Promise.reject(defect), { onInterrupted: "resume" });
+      scope.onReady(() => engine.ready());
+      return {};
+    },
+  });
+  const printed = vi.spyOn(console, "error").mockImplementation(() => {});
+  try {
+    const telemetry = createMemoryTelemetry();
+    for (const options of [{ telemetry }, {}]) {
+      await using app = await createApp({ name: "mine", extends: testing(options), plugins: [broken({})] });
+      await app.port(ports.engine).start("broken", "one", {});
+      await vi.waitFor(async () => expect((await app.port(ports.engine).status("one"))?.state).toBe("failed"));
+    }
+    expect(telemetry.lines).toMatchObject([{ message: "Work failed" }]);
+    expect(printed.mock.calls).toEqual([["Work failed", { kind: "broken", id: "one" }, defect]]);
+  } finally {
+    printed.mockRestore();
+  }
 });

@@ -1,7 +1,7 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { runPortico } from "../../harness/portico-process.ts";
+import { runCommand } from "../../harness/portico-process.ts";
 import { type WorkflowFolder, workflowFolder } from "../../harness/workflow-process.ts";
 
 const gated = {
@@ -30,7 +30,7 @@ beforeEach(() => {
 });
 afterEach(() => folder[Symbol.dispose]());
 
-const run = (...args: string[]) => runPortico(args, { cwd: folder.path });
+const run = (...args: string[]) => runCommand(args, { cwd: folder.path });
 
 describe("portico workflow check", () => {
   it("prints every problem as FILE:LINE:COLUMN: message, and ends with 1", async () => {
@@ -69,7 +69,10 @@ describe("portico workflow check", () => {
 
   it("for the workflow service alone says that there are no agents, where there are none", async () => {
     folder.deploy("ask.json", { nodes: { ask: { type: "agent", with: { agent: "helper", prompt: "x" } } } });
+    mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
+    writeFileSync(join(folder.path, "agents/helper/agent.json"), JSON.stringify({ name: "Helper" }));
     expect((await run("workflow", "check", "workflows/ask.json")).code).toBe(0);
+    rmSync(join(folder.path, "agents"), { recursive: true });
     expect(await run("workflow", "check", "workflows/ask.json", "--preset", "workflow")).toMatchObject({
       code: 1,
       stdout: expect.stringContaining("No agents are configured"),
@@ -91,6 +94,75 @@ describe("portico workflow check", () => {
       expect.stringContaining('There is no provider "demo"'),
       expect.stringContaining('There is no tool "files/read"'),
     ]);
+  });
+
+  it("takes folders, and tells agents, workflows and tools that are not there", async () => {
+    mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
+    writeFileSync(join(folder.path, "agents/helper/agent.json"), JSON.stringify({ name: "Helper" }));
+    const settings = { mcpServers: { files: { url: "http://127.0.0.1:9/mcp" } }, workflow: { definitionsDir: "workflows" } };
+    writeFileSync(join(folder.path, "portico.config.json"), JSON.stringify(settings));
+    const agent = (id: string, toolIds: readonly string[]) => ({ type: "agent", with: { agent: id, prompt: "x", toolIds } });
+    const other = (workflow: string) => ({ type: "workflow", with: { workflow } });
+    const tool = (id: string) => ({ type: "tool", with: { tool: id } });
+    folder.deploy("deployed.json", fine);
+    folder.deploy(".hidden/broken.yaml", broken);
+    folder.deploy("own/names.json", {
+      nodes: {
+        a: agent("helper", ["SendUserMessage", "files/read", "RunWorkflow"]),
+        b: agent("${{ parameters.agent }}", ["${{ parameters.tool }}"]),
+        c: agent("helpr", ["SendUserMesage", "disk/read"]),
+        d: other("deployed"),
+        e: other("names"),
+        f: other("deploid"),
+        g: tool("files/read"),
+        h: tool("RunWorkflw"),
+      },
+    });
+    const { code, stdout, stderr } = await run("workflow", "check", "workflows/own");
+    expect([code, stderr]).toEqual([1, ""]);
+    const message = (text: string) =>
+      expect.stringMatching(new RegExp(`^workflows/own/names\\.json:\\d+:\\d+: ${text}`)) as string;
+    expect(stdout.trimEnd().split("\n")).toEqual([
+      message('There is no agent "helpr": did you mean "helper"'),
+      message('There is no tool "SendUserMesage": did you mean "SendUserMessage"'),
+      message('There is no tool "disk/read"$'),
+      message('There is no workflow "deploid": did you mean "deployed"'),
+      message('There is no tool "RunWorkflw": did you mean "RunWorkflow"'),
+    ]);
+    expect(await run("workflow", "check", "workflows", "workflows/deployed.json")).toMatchObject({ code: 1, stdout });
+  });
+
+  it("warns of what looks like a mistake, and ends with 0; with --strict with 1", async () => {
+    folder.deploy(
+      "odd.yaml",
+      `parameters:
+  type: object
+  requried: [text]
+  properties: { text: { type: string }, count: { type: integer, minmum: 1 } }
+nodes:
+  one: { type: transform, if: parameters.txt == 'a', with: { value: "\${{ parameters.text }} \${{ parameters['cuont'] }}" } }
+  two: { type: transform, with: { value: 2 } }
+outputs: { one: "\${{ nodes.one.output }}", two: "\${{ nodes.two.output }}" }
+`,
+    );
+    const told = [
+      'workflows/odd.yaml:3:3: warning: There is no keyword of JSON Schema "requried": did you mean "required"?',
+      'workflows/odd.yaml:4:65: warning: There is no keyword of JSON Schema "minmum": did you mean "minimum"?',
+      'workflows/odd.yaml:6:42: warning: There is no declared parameter "txt": did you mean "text"?',
+      'workflows/odd.yaml:6:108: warning: There is no declared parameter "cuont": did you mean "count"?',
+      'workflows/odd.yaml:8:28: warning: The node "one" has no output if it is skipped or fails: check with has(nodes.one.output)',
+    ];
+    const lax = await run("workflow", "check", "workflows/odd.yaml");
+    expect([lax.code, lax.stdout.trimEnd().split("\n")]).toEqual([0, told]);
+    expect(await run("workflow", "check", "--strict", "workflows/odd.yaml")).toMatchObject({ code: 1, stdout: lax.stdout });
+    const { stdout } = await run("workflow", "check", "--json", "workflows/odd.yaml");
+    expect((JSON.parse(stdout) as { severity: string }[]).map(({ severity }) => severity)).toEqual(told.map(() => "warning"));
+  });
+
+  it("tells up to 200 problems of a file", async () => {
+    folder.deploy("many.yaml", Array.from({ length: 300 }, (_, index) => `k${index}: 1\n`).join(""));
+    const { code, stdout, stderr } = await run("workflow", "check", "workflows/many.yaml");
+    expect([code, stdout.trimEnd().split("\n").length, stderr]).toEqual([1, 200, ""]);
   });
 
   it("ends with 66 for a file that is not there, and 64 without one", async () => {
@@ -129,7 +201,7 @@ describe("portico grant issue", () => {
     expect(await run("grant", "issue", "--workflow", "fine")).toMatchObject({
       code: 69,
       stdout: "",
-      stderr: expect.stringMatching(/has no tokens yet: start the service on it once/),
+      stderr: expect.stringMatching(/has no tokens yet: start the service with it once/),
     });
     expect(existsSync(join(folder.path, ".portico"))).toBe(false);
   });
@@ -168,8 +240,8 @@ describe("portico grant issue", () => {
   });
 
   it.each([
-    [["--ttl", "soon"], "Option --ttl is a duration"],
-    [["--ttl", "1ms"], "Option --ttl is a duration"],
+    [["--ttl", "soon"], "Option --ttl must be a duration"],
+    [["--ttl", "1ms"], "Option --ttl must be a duration"],
     [["--binding", "b9"], 'The workflow "fine" has no binding "b9"'],
   ])("refuses %j with 64", async (args, words) => {
     expect(await run("grant", "issue", "--workflow", "fine", ...args)).toMatchObject({
@@ -240,13 +312,13 @@ describe("portico workflow approve, reject and cancel", () => {
       stderr: expect.stringContaining("No workflow service runs"),
     });
     const away = { cwd: folder.path, env: { WORKFLOW_SERVICE_TOKEN: "token" } };
-    expect(await runPortico(["workflow", "cancel", "wrun_x", "--url", "http://127.0.0.1:9"], away)).toMatchObject({
+    expect(await runCommand(["workflow", "cancel", "wrun_x", "--url", "http://127.0.0.1:9"], away)).toMatchObject({
       code: 69,
       stderr: "The workflow service at http://127.0.0.1:9 cannot be reached\n",
     });
     expect(await run("workflow", "approve", "wrun_x", "--values", "[1]")).toMatchObject({
       code: 64,
-      stderr: "Option --values is no JSON object\n",
+      stderr: "Option --values must be a JSON object\n",
     });
   });
 });
@@ -267,6 +339,6 @@ describe("portico doctor", () => {
     folder.deploy("one.json", fine);
     folder.deploy("sorted/two.json", fine);
     const { code, stdout } = await run("doctor");
-    expect([code, stdout]).toEqual([0, expect.stringContaining("ok     workflows: all 2 definitions are fine")]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("ok     workflows: all 2 definitions are valid")]);
   });
 });

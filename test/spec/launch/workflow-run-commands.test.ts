@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type CommandOptions, openCommand, runPortico } from "../../harness/portico-process.ts";
+import { type CommandOptions, openCommand, runCommand, runPortico } from "../../harness/portico-process.ts";
 import { type WorkflowFolder, workflowFolder } from "../../harness/workflow-process.ts";
 
 const echo = {
@@ -39,7 +39,7 @@ afterEach(() => folder[Symbol.dispose]());
 
 const runWith = (options: Omit<CommandOptions, "cwd">, ...args: string[]) =>
   runPortico(["workflow", ...args], { ...options, cwd: folder.path });
-const run = (...args: string[]) => runWith({}, ...args);
+const run = (...args: string[]) => runCommand(["workflow", ...args], { cwd: folder.path });
 const open = (...args: string[]) => openCommand(["workflow", ...args], { cwd: folder.path });
 const jsonLines = (text: string) =>
   text
@@ -67,6 +67,13 @@ describe("portico workflow list, runs and show", () => {
     expect(second).toMatch(/^failing +failing +1$/);
     const { body } = await service.call("GET", "/api/workflows");
     expect(JSON.parse((await run("list", "--json")).stdout)).toEqual(body.workflows);
+    folder.deploy("broken.yaml", "nodes:\n  a: { type: transfrom }\n  b: 1\n");
+    await expect.poll(async () => (await service.call("GET", "/api/workflows")).body.broken.length).toBe(1);
+    expect(await run("list")).toEqual({
+      code: 0,
+      stdout: list.stdout,
+      stderr: expect.stringMatching(/^broken\.yaml:2:14: .*"transfrom".* \(2 problems; the file is not used\)\n$/),
+    });
 
     const runs = (await run("runs", "echo")).stdout.trimEnd().split("\n");
     expect(runs.map((line) => line.split(/ +/)[0])).toEqual(["RUN", newer, older]);
@@ -91,7 +98,7 @@ describe("portico workflow list, runs and show", () => {
     await using _service = await folder.start("workflow");
     expect(await run("runs", "nope")).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("not found") });
     expect(await run("show", "wrun_nope")).toMatchObject({ code: 1, stderr: expect.stringContaining("wrun_nope") });
-    expect((await run("runs", "echo", "--status", "done")).stderr).toContain("--status is one of running, waiting_human,");
+    expect((await run("runs", "echo", "--status", "done")).stderr).toContain("--status must be one of running, waiting_human,");
     expect(await run("runs", "echo", "--limit", "0")).toMatchObject({ code: 64, stdout: "" });
   });
 });
@@ -146,7 +153,7 @@ describe("portico workflow start", () => {
     });
     expect(await run("start", "echo", "--input", "list.json")).toMatchObject({
       code: 64,
-      stderr: "list.json is no JSON object\n",
+      stderr: "list.json is not a JSON object\n",
     });
     expect(await run("start", "echo", "--input", "nope.json")).toMatchObject({ code: 66 });
     expect(await run("start", "echo", "--param", "count=many")).toMatchObject({
@@ -163,7 +170,7 @@ describe("following a run", () => {
     folder.deploy("gated.json", gated);
     await using _service = await folder.start("workflow");
     await using following = open("start", "gated", "--follow");
-    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("portico workflow reject");
+    await expect.poll(() => following.stdout(), { timeout: 30_000 }).toContain("portico workflow reject");
     const [head, ...before] = following.stdout().trimEnd().split("\n");
     const runId = /^Run (wrun_\w+) of gated: gated, 3 nodes$/.exec(head!)![1]!;
     expect(before).toEqual([
@@ -191,13 +198,13 @@ describe("following a run", () => {
     await using service = await folder.start("workflow");
     const failed = await run("start", "failing", "--follow");
     expect(failed.code).toBe(2);
-    // Whoever comes late to a quick run is told its end alone.
+    // A subscriber that comes after the end of a quick run gets only its end.
     expect(failed.stdout).toMatch(
       / {2}failed {5}bad {2}failed: It cannot be\nError: failed: It cannot be \(node bad\)\nThe run has failed\.\n$/,
     );
     const runId = await service.trigger("gated");
     await using following = open("follow", runId);
-    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("reject");
+    await expect.poll(() => following.stdout(), { timeout: 30_000 }).toContain("reject");
     expect((await run("cancel", runId)).code).toBe(0);
     expect(await following.ended).toMatchObject({ code: 2, stdout: expect.stringMatching(/\nThe run was cancelled\.\n$/) });
   });
@@ -238,14 +245,14 @@ describe("following a run", () => {
     const first = await folder.start("workflow");
     const runId = await first.trigger("gated");
     await using following = open("follow", runId, "--json");
-    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("workflow:human_gate");
+    await expect.poll(() => following.stdout(), { timeout: 30_000 }).toContain("workflow:human_gate");
     await first[Symbol.asyncDispose]();
-    await expect.poll(() => following.stderr(), { timeout: 20_000 }).toContain("waiting for it");
+    await expect.poll(() => following.stderr(), { timeout: 30_000 }).toContain("Waiting for it");
     await using second = await folder.start("workflow");
     expect(second.url("workflow")).not.toBe(first.url("workflow"));
     expect((await run("approve", runId, "--values", '{ "severity": 4 }')).code).toBe(0);
     const { code, stdout, stderr } = await following.ended;
-    expect([code, stderr]).toEqual([0, "The workflow service cannot be reached; waiting for it…\n"]);
+    expect([code, stderr]).toEqual([0, "The workflow service cannot be reached. Waiting for it…\n"]);
     const told = jsonLines(stdout).map(({ event, data }) => [event, data.nodeId]);
     expect(told.filter(([event]) => event !== "workflow:node_start")).toEqual([
       ["workflow:started", undefined],
@@ -262,9 +269,9 @@ describe("following a run", () => {
     await using service = await folder.start("workflow");
     const runId = await service.trigger("gated");
     await using first = open("follow", runId);
-    await expect.poll(() => first.stdout(), { timeout: 20_000 }).toContain("reject");
+    await expect.poll(() => first.stdout(), { timeout: 30_000 }).toContain("reject");
     await using second = open("follow", runId);
-    await expect.poll(() => second.stdout(), { timeout: 20_000 }).toContain("reject");
+    await expect.poll(() => second.stdout(), { timeout: 30_000 }).toContain("reject");
     expect((await run("approve", runId, "--values", '{ "severity": 4 }')).code).toBe(0);
     for (const following of [first, second]) {
       const { code, stdout, stderr } = await following.ended;
@@ -279,11 +286,11 @@ describe("following a run", () => {
     await using service = await folder.start("workflow");
     const runId = await service.trigger("gated");
     await using following = open("follow", runId, "--url", service.url("workflow"));
-    await expect.poll(() => following.stdout(), { timeout: 20_000 }).toContain("reject");
+    await expect.poll(() => following.stdout(), { timeout: 30_000 }).toContain("reject");
     following.signal("SIGINT");
     expect(await following.ended).toMatchObject({
       code: 130,
-      stderr: `The run goes on. To follow it again: portico workflow follow ${runId} --url ${service.url("workflow")}\n`,
+      stderr: `The run continues. To follow it again: portico workflow follow ${runId} --url ${service.url("workflow")}\n`,
     });
     expect((await service.until("gated", runId, "waiting_human")).runId).toBe(runId);
   });

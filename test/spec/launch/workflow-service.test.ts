@@ -120,7 +120,7 @@ describe("portico start workflow", () => {
       await using service = await folder.start("workflow", { before: after(days), env });
       const shown = async () =>
         (await service.call("GET", "/api/workflow/greet/runs")).body.runs.map(({ runId }: { runId: string }) => runId);
-      await expect.poll(shown, { timeout: 10_000 }).toEqual(wanted);
+      await expect.poll(shown, { timeout: 30_000 }).toEqual(wanted);
       await service.stop();
     };
     const [first, second, third] = [await runAt(0), await runAt(5), await runAt(60)];

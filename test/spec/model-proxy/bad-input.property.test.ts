@@ -4,10 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CALLERS, COMBINATIONS } from "../../harness/callers.ts";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import type { Call, Reply } from "../../harness/http-call.ts";
+import { propertyRuns } from "../../harness/property-runs.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 
 /** Bounds each property in time as well as in runs; what is left out is left out, and never a failure. */
-const BOUND = { numRuns: 80, interruptAfterTimeLimit: 1_000, markInterruptAsFailure: false };
+const BOUND = { numRuns: propertyRuns(150), interruptAfterTimeLimit: 1_000, markInterruptAsFailure: false };
 
 const spellings = fc.oneof(
   fc.string(),
@@ -199,7 +200,7 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
       ["a gzip within a gzip", "gzip", () => gzipSync(gzipSync(JSON.stringify(request())))],
       ["a gzip", "br", () => gzipSync(JSON.stringify(request()))],
       ["nothing", "gzip", () => Buffer.alloc(0)],
-    ])("%s that says it is %s is 400", { timeout: 5_000 }, async (_name, encoding, body) => {
+    ])("%s that says it is %s is 400", async (_name, encoding, body) => {
       await expectClear(await send(body(), { "content-encoding": encoding }));
       await stillWorks();
     });
@@ -209,15 +210,20 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
     });
 
     it("a small body that unfolds to more than 256 MiB is 413", async () => {
-      const block = Buffer.alloc(64 * 1024 * 1024, "a");
-      const bomb = gzipSync(
-        Buffer.concat([Buffer.from('{"model":"echo-large","x":"'), block, block, block, block, Buffer.from('"}')]),
-      );
-      expect((await send(bomb, { "content-encoding": "gzip" })).status).toBe(413);
+      expect((await send((bomb ??= gzipBomb()), { "content-encoding": "gzip" })).status).toBe(413);
       await stillWorks();
     });
   });
 });
+
+let bomb: Buffer | undefined;
+
+/** The parts of a gzip may be compressed apart: this one's are the same bytes, 32 times. */
+function gzipBomb(): Buffer {
+  const block = gzipSync(Buffer.alloc(8 * 1024 * 1024, "a"));
+  const blocks = Array.from({ length: 32 }, () => block);
+  return Buffer.concat([gzipSync('{"model":"echo-large","x":"'), ...blocks, gzipSync('"}')]);
+}
 
 /** Not the proxy's affair: HTTP itself refuses or reads these, or they are what a call needs. */
 const REFUSED_BY_HTTP = new Set([

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CALLERS, expectError, PROTOCOLS } from "../../harness/callers.ts";
-import { type Answer, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { startFakeUpstream } from "../../harness/fake-upstream.ts";
+import type { Answer } from "../../harness/upstream-exchange.ts";
 import { startProxy } from "../../harness/proxy-app.ts";
 import { json } from "../../harness/upstream-answers.ts";
 

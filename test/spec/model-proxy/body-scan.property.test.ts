@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type BodyFacts, BodyInvalid, BodyScan } from "../../../plugins/src/model-proxy/body-scan.ts";
+import { propertyRuns } from "../../harness/property-runs.ts";
 
 /** What a scan comes to: the facts, or where and why it refused. */
 type Outcome = BodyFacts | { readonly refused: string };
@@ -321,6 +322,6 @@ function topLevelKeys(json: string): string[] {
   return keys;
 }
 
-function check<T>(arbitrary: fc.Arbitrary<T>, rule: (sample: T) => void, numRuns = 2_000): void {
+function check<T>(arbitrary: fc.Arbitrary<T>, rule: (sample: T) => void, numRuns = propertyRuns(2_000)): void {
   fc.assert(fc.property(arbitrary, rule), { numRuns });
 }

@@ -22,7 +22,7 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
       const caller = new AbortController();
       const body = JSON.stringify(request("hello", { stream: isStream }));
       const headers = { "content-type": "application/json", "x-api-key": await proxy.token() };
-      // The caller has left: what it would have been told does not matter, only that nobody waits for ever.
+      // The caller has left: its answer does not matter, but no call may wait forever.
       const answering = proxy.call({ path, headers, body, signal: caller.signal }).catch(() => undefined);
       const call = await upstream.request();
       await call.sha256();
@@ -101,7 +101,7 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       const reply = await proxy.post(path, request("hello", { stream: true }));
       await reply.read();
-      // What nobody reads comes to rest somewhere; without back pressure that would be at its end.
+      // Without a reader, the transfer comes to rest. Without backpressure, that would be at its end.
       expect(await restingPlace(() => socket?.bytesWritten ?? 0)).toBeLessThan(64 * MIB);
       reply.leave();
       expect(await (await upstream.request()).outcome).toBe("aborted");

@@ -171,6 +171,18 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
       expect(JSON.parse(completion.choices[0]?.message.content ?? "")).toEqual({ city: "city", degrees: 1 });
     });
 
+    it("a JSON object without a schema is asked for: by the protocol's own field, else by an instruction", async () => {
+      const response_format = { type: "json_object" } as const;
+      const completion = await client.chat.completions.create({ ...MODEL, messages: user("as JSON"), response_format });
+      expect(completion.choices[0]?.message.content).toBe("echo: as JSON");
+      const sent = JSON.parse(await (await upstream.request()).text()) as object;
+      expect(sent).toMatchObject(
+        protocol === "messages"
+          ? { system: [{ type: "text", text: expect.stringContaining("valid JSON object") }] }
+          : { response_format },
+      );
+    });
+
     it.each([false, true])("reasoning comes as reasoning_content (stream: %s)", async (isStream) => {
       const parameters = { ...MODEL, reasoning_effort: "high" as const, messages: user("hard one") };
       let reasoning = "";

@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { findProviders, type LocalServer } from "@portico/adapters/models/well-known";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Answer, type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import type { Answer } from "../../harness/upstream-exchange.ts";
 import { empty, html, json, never, redirect } from "../../harness/upstream-answers.ts";
 
 const NO_SERVERS: readonly LocalServer[] = [];

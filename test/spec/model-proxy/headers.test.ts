@@ -4,6 +4,12 @@ import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstrea
 import { PROVIDER_KEY, type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 import { afterInterim, events, json, redirect, whole } from "../../harness/upstream-answers.ts";
 
+const AGENT_TOKEN = "agent_0123456789abcdefghijklmnopqrstuvwxyz";
+/** As short as a setting allows. */
+const WORKFLOW_TOKEN = "hunter2";
+/** Of this instance or another: what they look like is enough. */
+const CREDENTIALS = ["service_abc", "whs_abcdefghij", "grant_eyJpIjoiMSJ9.c2ln", AGENT_TOKEN, WORKFLOW_TOKEN];
+
 /** What a fetch host's Request may not carry is tested on the node host only. */
 describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open points 2) on a %s host", (host) => {
   describe.each(COMBINATIONS)("$caller caller, $upstream upstream", ({ caller, upstream: protocol }) => {
@@ -15,7 +21,11 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
     beforeAll(async () => {
       upstream = await startFakeUpstream();
       const headers = { "x-organization": "org-1", "User-Agent": "configured-agent" };
-      proxy = await startProxy({ host, providers: [{ protocol, upstream, headers }] });
+      proxy = await startProxy({
+        host,
+        providers: [{ protocol, upstream, headers }],
+        ownTokens: [AGENT_TOKEN, WORKFLOW_TOKEN],
+      });
       token = await proxy.token();
     });
     beforeEach(() => upstream.reset());
@@ -71,6 +81,20 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       }
     });
 
+    it("none of Portico's other credentials goes upstream: whatever the header, plain or escaped in the query (5)", async () => {
+      const named = { "x-agent-service-token": "any", "x-workflow-service-token": "any", "x-execution-grant": "any" };
+      for (const credential of CREDENTIALS) {
+        const headers = { ...named, "x-other": credential, "x-scheme": `Bearer ${credential}`, baggage: `a=1,key=${credential}` };
+        const escaped = `%${credential.charCodeAt(0).toString(16)}${encodeURIComponent(credential.slice(1))}`;
+        const query = `?a=${credential}&b=${escaped}&${escaped}&c=x%20${credential}`;
+        expect((await post(headers, query)).status, credential).toBe(200);
+        const arrived = upstream.requests.at(-1)!;
+        for (const name of [...Object.keys(headers), credential])
+          expect(arrived.rawHeaders.join("\n").toLowerCase()).not.toContain(name.toLowerCase());
+        expect(arrived.url).not.toContain("?");
+      }
+    });
+
     it("cookies and hop-by-hop headers don't go upstream", async () => {
       await post({ cookie: "session=1", "proxy-authorization": "Basic eDp5", te: "trailers", "x-service-provider-id": "other" });
       const { headers } = await upstream.request();
@@ -78,6 +102,66 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
         expect(headers[name], name).toBeUndefined();
       expect(headers.host).toBe(new URL(upstream.baseUrl).host);
     });
+
+    it("where a caller connects from, and headers of Portico's own, don't go upstream", async () => {
+      await post({ "x-forwarded-for": "10.0.0.1", "x-forwarded-proto": "https", "x-portico-anything": "1" });
+      const names = Object.keys((await upstream.request()).headers);
+      expect(names.filter((name) => /^x-(?:forwarded|portico)-/.test(name))).toEqual([]);
+    });
+
+    it.runIf(caller !== protocol)("a converted call has only the headers that mean the same in both protocols", async () => {
+      const shared = {
+        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        tracestate: "a=1",
+        baggage: "b=2",
+      };
+      const own = {
+        "anthropic-beta": "context-1m-2025-08-07",
+        "openai-organization": "org-2",
+        "x-stainless-lang": "js",
+        "x-unknown": "1",
+      };
+      for (const stream of [false, true]) {
+        upstream.reset();
+        const body = JSON.stringify(request("hello", { stream }));
+        const headers = { "content-type": "application/json", "x-api-key": token, accept: "text/plain", ...shared, ...own };
+        await (await proxy.call({ path, headers, body })).bytes();
+        const { headers: arrived } = await upstream.request();
+        expect(arrived).toMatchObject({
+          ...shared,
+          "content-type": "application/json",
+          accept: stream ? "text/event-stream" : "application/json",
+          "accept-encoding": "identity",
+        });
+        expect(Object.keys(own).filter((name) => name in arrived)).toEqual([]);
+      }
+    });
+
+    it.runIf(caller !== protocol)(
+      "a converted answer has request ids, rate limits and when to try again of the upstream's headers, and no others",
+      async () => {
+        const kept = {
+          "request-id": "req_upstream",
+          "x-request-id": "req_upstream_2",
+          "anthropic-ratelimit-tokens-remaining": "99",
+          "x-ratelimit-limit-requests": "60",
+          "retry-after-ms": "1500",
+          "x-should-retry": "true",
+        };
+        const lost = {
+          "x-unknown": "1",
+          "openai-processing-ms": "12",
+          etag: '"1"',
+          "content-disposition": "inline",
+          "x-retry-after": "1",
+        };
+        upstream.answerNext(json(429, { error: { message: "slow down" } }, { ...kept, ...lost }));
+        const reply = await post();
+        expect(reply.status).toBe(429);
+        expect(reply.headers).toMatchObject(kept);
+        expect(Object.keys(lost).filter((name) => name in reply.headers)).toEqual([]);
+      },
+    );
 
     it("the provider's key, its header and the upstream's address come back in no header", async () => {
       const { host: address } = new URL(upstream.baseUrl);
@@ -118,16 +202,18 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       }
     });
 
-    it("an upstream that echoes its key in an error inside a stream is not repeated when converting", async () => {
-      if (caller === protocol) return;
-      const error = { type: "error", error: { type: "api_error", message: `key ${PROVIDER_KEY} at ${upstream.baseUrl}` } };
-      upstream.answerNext(events([`event: error\ndata: ${JSON.stringify(error)}\n\n`]));
-      const reply = await proxy.post(path, request("hello", { stream: true }));
-      const text = await reply.text();
-      expect(text).toContain("error");
-      expect(text).not.toContain(PROVIDER_KEY);
-      expect(text).not.toContain(new URL(upstream.baseUrl).host);
-    });
+    it.skipIf(caller === protocol)(
+      "an upstream that echoes its key in an error inside a stream is not repeated when converting",
+      async () => {
+        const error = { type: "error", error: { type: "api_error", message: `key ${PROVIDER_KEY} at ${upstream.baseUrl}` } };
+        upstream.answerNext(events([`event: error\ndata: ${JSON.stringify(error)}\n\n`]));
+        const reply = await proxy.post(path, request("hello", { stream: true }));
+        const text = await reply.text();
+        expect(text).toContain("error");
+        expect(text).not.toContain(PROVIDER_KEY);
+        expect(text).not.toContain(new URL(upstream.baseUrl).host);
+      },
+    );
 
     it("a redirect is not followed, and its address is not shown", async () => {
       await using elsewhere = await startFakeUpstream();
@@ -177,6 +263,20 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       expect((await upstream.request()).headers).toMatchObject({ ...headers, "content-type": "application/json" });
     });
 
+    it("the query passes as it is written, but for credentials; a body passes with whatever it says", async () => {
+      await using upstream = await startFakeUpstream();
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }], ownTokens: [AGENT_TOKEN] });
+      const token = await proxy.token();
+      const body = JSON.stringify(request(`${token} ${AGENT_TOKEN} whs_abc grant_abc`));
+      const query = `?beta=true&a=%7E+~&grant_type=x&key=${AGENT_TOKEN}&empty=&my_grant_id=1`;
+      const reply = await proxy.post(path + query, body, { "x-honest": "my-grant_id, prewhs_1" });
+      expect(reply.status).toBe(200);
+      const arrived = await upstream.request();
+      expect(new URL(arrived.url, "http://x").search).toBe("?beta=true&a=%7E+~&empty=&my_grant_id=1");
+      expect(arrived.headers["x-honest"]).toBe("my-grant_id, prewhs_1");
+      expect(await arrived.text()).toBe(body);
+    });
+
     it("end-to-end headers come back as they are; hop-by-hop ones and those that `connection` names don't", async () => {
       await using upstream = await startFakeUpstream();
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
@@ -203,8 +303,17 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       expect(reply.headers["keep-alive"] ?? "").not.toContain("77");
     });
 
-    it("what the caller's `connection` names does not go upstream", async () => {
-      if (host === "fetch") return;
+    it("a header that comes several times comes back so, and not at all where one of its values tells a secret", async () => {
+      await using upstream = await startFakeUpstream();
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      upstream.answerNext(json(200, { ok: true }, { "x-several": ["1", "2"], "x-telling": ["1", PROVIDER_KEY, "2"] }));
+      const reply = await proxy.post(path, request());
+      expect(reply.headers["x-several"]).toBe("1, 2");
+      expect(reply.headers["x-telling"]).toBeUndefined();
+    });
+
+    // A `Request` carries no `connection`.
+    it.skipIf(host === "fetch")("what the caller's `connection` names does not go upstream", async () => {
       await using upstream = await startFakeUpstream();
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       await proxy.post(path, request(), { connection: "close, x-only-for-you", "x-only-for-you": "1" });

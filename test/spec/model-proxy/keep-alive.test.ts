@@ -83,7 +83,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       end.open();
       text += await reply.text();
       assertStream(text);
-      // An upstream's own pings are no part of a converted stream: what is counted here is the proxy's.
+      // A converted stream does not contain the upstream's own pings: only the proxy's are counted here.
       expect(count(text)).toBe(0);
     });
 

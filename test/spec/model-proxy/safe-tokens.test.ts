@@ -16,6 +16,7 @@ import { type CredentialToolOptions, credentialTool } from "@portico/plugins/mod
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fetchCall } from "../../harness/fetch-call.ts";
+import { holdTurnsOf } from "../../harness/held-turns.ts";
 import type { Call, Reply } from "../../harness/http-call.ts";
 
 interface Issued {
@@ -226,6 +227,16 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
       expect((await service.list()).map(({ tokenId }) => tokenId)).toEqual([two.tokenId]);
     });
 
+    it("is refused by calls that share their look at it with earlier ones", async () => {
+      const [one, two] = [await service.issue(), await service.issue()];
+      using _turn = holdTurnsOf("safe-tokens.ts");
+      expect(await service.proxyStatus(one.token)).toBe(200);
+      await revoke(one.tokenId);
+      expect([await service.proxyStatus(one.token), await service.proxyStatus(two.token)]).toEqual([401, 200]);
+      await service.manage({ method: "DELETE", path: PATH });
+      expect(await service.proxyStatus(two.token)).toBe(401);
+    });
+
     it("is 404 for a token that was revoked before", async () => {
       const { tokenId } = await service.issue();
       const statuses = await Promise.all([revoke(tokenId), revoke(tokenId), revoke(tokenId)]);
@@ -381,7 +392,8 @@ describe("what is kept of a safe token (open points 2)", () => {
     const path = newPath();
     const [one, two] = [await startService(sqliteRecords({ path })), await startService(sqliteRecords({ path }))];
     const { token, tokenId } = await one.issue();
-    expect(await two.proxyStatus(token)).toBe(200);
+    // Used on both before: neither remembers it beyond the call.
+    expect([await one.proxyStatus(token), await two.proxyStatus(token)]).toEqual([200, 200]);
     await two.manage({ method: "DELETE", path: `${PATH}/${tokenId}` });
     expect(await one.proxyStatus(token)).toBe(401);
   });

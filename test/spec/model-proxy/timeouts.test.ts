@@ -219,7 +219,7 @@ async function readUntil(reply: Reply, word: string): Promise<string> {
   return text;
 }
 
-/** Lets time pass until the race is over: when the head of an answer is in is nothing that the test could see. */
+/** Lets time pass until the race has ended: the test cannot see when the head of an answer has arrived. */
 async function passing(clock: ReturnType<typeof createManualClock>): Promise<never> {
   for (;;) await clock.advance(60_000);
 }

@@ -33,6 +33,22 @@ describe.each(["node", "fetch"] as const)("unbuffered (open points 2) on a %s ho
       text += await reply.text();
       CALLERS[caller].assertStream(text);
     });
+
+    it("the beginning of an answer reaches the caller before the upstream has a word", async () => {
+      await using upstream = await startFakeUpstream();
+      await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
+      const [begin = "", ...rest] = protocol === "messages" ? messagesEvents("one two three") : chatEvents("one two three");
+      const gate = createGate();
+      upstream.answerNext(events([begin, gate.opened, ...rest]));
+
+      const reply = await proxy.post(path, request("hello", { stream: true }));
+      const wanted = caller === "messages" ? "event: message_start\n" : '"delta":{"role":"assistant","content":""}';
+      let text = "";
+      while (!text.includes(wanted)) text += String(await reply.read());
+      expect(text).not.toContain("one");
+      gate.open();
+      CALLERS[caller].assertStream(text + (await reply.text()));
+    });
   });
 
   describe.each(SAME)("$caller upload", ({ caller, upstream: protocol }) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CALLERS, COMBINATIONS, expectError, type Protocol } from "../../harness/callers.ts";
-import { type Answer, type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import type { Answer } from "../../harness/upstream-exchange.ts";
 import type { Reply } from "../../harness/http-call.ts";
 import { type ProxyApp, startProxy } from "../../harness/proxy-app.ts";
 import { compress, empty, events, html, json, whole } from "../../harness/upstream-answers.ts";
@@ -85,11 +86,47 @@ describe.each(["node", "fetch"] as const)("errors of the upstream (open points 2
       expect("type" in (relayed as object)).toBe(caller === "messages");
     });
 
-    it("an error of the caller's own protocol keeps the fields that its provider gave it", async () => {
-      if (caller !== protocol) return;
-      const body = { ...errorOf(protocol, STATUSES[0]), request_id: "req_1", vendor: { more: 1.5 } };
-      upstream.answerNext(json(400, body));
-      expect(await (await proxy.post(path, request())).json()).toEqual(body);
+    it.skipIf(caller !== protocol)(
+      "an error of the caller's own protocol keeps the fields that its provider gave it",
+      async () => {
+        const body = { ...errorOf(protocol, STATUSES[0]), request_id: "req_1", vendor: { more: 1.5 } };
+        upstream.answerNext(json(400, body));
+        expect(await (await proxy.post(path, request())).json()).toEqual(body);
+      },
+    );
+
+    it.each([
+      [
+        "a vendor's validation faults inside the message",
+        { object: "error", message: { detail: [{ loc: ["body", "top_k"], msg: "Extra inputs are not permitted", input: 5 }] } },
+        "top_k: Extra inputs are not permitted",
+      ],
+      [
+        "a server framework's validation faults",
+        { detail: [{ type: "missing", loc: ["body", "messages", 0, "content"], msg: "Field required", input: {} }] },
+        "messages.0.content: Field required",
+      ],
+    ])("the sentence is told, whichever way: %s", async (_name, body, sentence) => {
+      upstream.answerNext(json(422, body));
+      const error = await expectUpstreamError(await proxy.post(path, request()), 422, caller);
+      expect(error).toMatchObject({ type: "invalid_request_error", message: sentence });
+    });
+
+    it.skipIf(caller === protocol)("what the provider behind a gateway said is told, whole and in a stream", async () => {
+      const error = {
+        message: "Provider returned error",
+        code: 400,
+        metadata: { raw: JSON.stringify({ error: { message: "prompt is too long" } }), provider_name: "Behind" },
+      };
+      upstream.answerNext(json(400, { error }));
+      expect(await expectUpstreamError(await proxy.post(path, request()), 400, caller)).toMatchObject({
+        message: "Provider returned error: prompt is too long",
+      });
+      const event = JSON.stringify(protocol === "messages" ? { type: "error", error } : { error });
+      upstream.answerNext(events([`${protocol === "messages" ? "event: error\n" : ""}data: ${event}\n\n`]));
+      const text = await (await proxy.post(path, request("hello", { stream: true }))).text();
+      CALLERS[caller].assertBrokenStream(text);
+      expect(text).toContain("Provider returned error: prompt is too long");
     });
 
     it("a huge error is cut off, not swallowed whole", async () => {

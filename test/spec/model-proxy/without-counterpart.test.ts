@@ -38,7 +38,7 @@ const REFUSED: Readonly<Record<Protocol, readonly (readonly [names: string, more
     ["logit_bias", { logit_bias: { "50256": -100 } }],
     ["modalities", { modalities: ["text", "audio"], audio: { voice: "alloy", format: "mp3" } }],
     ["web_search_options", { web_search_options: {} }],
-    ["response_format", { response_format: { type: "json_object" } }],
+    ["response_format", { response_format: { type: "grammar" } }],
     ["temperature", { temperature: 1.5 }],
     [
       "messages.0",

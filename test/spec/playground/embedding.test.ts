@@ -3,6 +3,7 @@ import { connectAgent } from "@portico/client";
 import { createClient } from "@portico/core/client";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import * as crossws from "../../../playground/embed-crossws.ts";
 import * as express from "../../../playground/embed-express.ts";
 import * as fastify from "../../../playground/embed-fastify.ts";
 import * as plainFetch from "../../../playground/embed-fetch.ts";
@@ -17,7 +18,7 @@ import { temporaryFolder } from "../../harness/portico-process.ts";
 
 const onNode = { h3, hono, express, fastify };
 
-describe.each(Object.entries({ ...onNode, fetch: plainFetch }))("embedded in %s", (_name, { start }) => {
+describe.each(Object.entries({ ...onNode, crossws, fetch: plainFetch }))("embedded in %s", (_name, { start }) => {
   let story: EmbeddingStory;
   beforeEach(async () => {
     story = await start();
@@ -110,6 +111,15 @@ describe.each(Object.entries(onNode))("the realtime channel, embedded in %s on N
     await body!.cancel();
     await expect(story.call("/")).rejects.toThrow();
   });
+});
+
+it("the realtime channel, embedded behind a fetch function on crossws/server, works over a plain WebSocket", async () => {
+  await using story = await crossws.start();
+  await using client = connectAgent({ baseURL: `${story.url}/agent`, token: story.tokens.agent, realtime: "websocket" });
+  let text = "";
+  const query = client.submit({ agentId: "echo", prompt: "Hello there" });
+  for await (const { delta } of query) text += delta ?? "";
+  expect([text, (await query.ended).status]).toEqual(["Hello there", "completed"]);
 });
 
 it("two apps in one process do not see each other's records, tokens and surfaces", async () => {

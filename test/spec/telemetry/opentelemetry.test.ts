@@ -67,6 +67,7 @@ describe("spans", () => {
     expect(call).toMatchObject({ name: "chat m-large", kind: SpanKind.CLIENT, status: { code: SpanStatusCode.UNSET } });
     expect(call!.parentSpanContext?.spanId).toBe(request!.spanContext().spanId);
     expect(call!.attributes).toEqual({
+      "portico.source": "proxy",
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "anthropic",
       "gen_ai.request.model": "m-large",
@@ -114,6 +115,12 @@ describe("spans", () => {
       request: SpanStatusCode.ERROR,
       call: SpanStatusCode.ERROR,
       type: "answer_broken",
+    },
+    {
+      outcome: { status: 200, error: "caller_left" },
+      request: SpanStatusCode.UNSET,
+      call: SpanStatusCode.ERROR,
+      type: "caller_left",
     },
   ])(
     "marks $outcome as an error of the call, and of the request only where the server is at fault",
@@ -166,7 +173,12 @@ describe("metrics", () => {
 
   it("counts model calls, their tokens by type, and a stream's first chunk", async () => {
     await tell(CALL, { status: 200 });
-    const call = { "gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic", "gen_ai.request.model": "m-large" };
+    const call = {
+      "portico.source": "proxy",
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "anthropic",
+      "gen_ai.request.model": "m-large",
+    };
     const told = (await histograms()).filter(({ descriptor }) => descriptor.name.startsWith("gen_ai."));
     expect(
       told.map(({ descriptor, dataPoints }) => [

@@ -103,7 +103,7 @@ describe("a chain of workflows that run each other", () => {
     const loop = { nodes: { a: { type: "agent", with: { agent: "helper", prompt: "go" } } } };
     await using service = await startWorkflowService({ definitions: { "loop.json": loop }, agents: { engine, agents } });
     await start(service);
-    await expect.poll(() => refused, { timeout: 10_000 }).not.toEqual([]);
+    await expect.poll(() => refused, { timeout: 30_000 }).not.toEqual([]);
     return { refused, runs: (await service.call("GET", "/api/workflow/loop/runs")).body.runs.length };
   }
   const ended = { refused: [expect.stringContaining("also through agents, at most 8 deep")], runs: DEEPEST + 1 };

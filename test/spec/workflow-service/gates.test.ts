@@ -1,5 +1,6 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { describe, expect, it } from "vitest";
+import { ports } from "@portico/core";
+import { describe, expect, it, vi } from "vitest";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
 const form = {
@@ -56,6 +57,27 @@ describe("a gate (open points 8; workflow.md)", () => {
     expect(detail).toMatchObject({ status: "completed", finalOutputs: { severity: 3, decision: "approve" } });
     expect(detail).not.toHaveProperty("humanGate");
     expect(detail.nodeResults.ok.outputs).toMatchObject({ decision: "approve", values: { severity: 3 }, comment: "fine" });
+  });
+
+  it("is decided by a reader of its event at once: the event comes after the record", async () => {
+    await using service = await startWorkflowService({ definitions });
+    const records = service.app.port(ports.records).collection({ name: "workflow-runs" });
+    const decided = Promise.withResolvers<void>();
+    const put = records.put.bind(records);
+    // A slow store. An event that came before the record would be answered meanwhile.
+    vi.spyOn(records, "put").mockImplementationOnce(async (...given) => {
+      await Promise.race([decided.promise, new Promise((resolve) => setTimeout(resolve, 200))]);
+      return put(...given);
+    });
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "gated" }) };
+    const runId = await service.trigger("gated");
+    const subscription = await service.events(runId);
+    while ((await subscription.next())!.event !== "workflow:human_gate");
+    const body = { decision: "approve", values: { severity: 1 } };
+    const answer = await service.call("POST", `/api/workflow/gated/runs/${runId}/gate`, body, { headers });
+    decided.resolve();
+    expect(answer.status).toBe(200);
+    expect((await subscription.rest()).at(-1)).toMatchObject({ event: "workflow:complete", data: { status: "completed" } });
   });
 
   it("that is rejected fails the run, unless a node needs the rejection", async () => {

@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
-import { startWorkflowService } from "../../harness/workflow-app.ts";
+import { createManualClock } from "@portico/adapters/clock/manual";
+import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { temporaryFolder } from "../../harness/portico-process.ts";
+import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
 
 const one = {
   nodes: { a: { type: "transform", with: { value: "${{ parameters }}" } } },
@@ -53,6 +56,53 @@ describe("the history of a workflow (4.2)", () => {
     await service.ended("w", runId);
   });
 
+  it("counts the nodes that have completed while a run waits, parked or not, after a restart, and when it was cancelled then", async () => {
+    const value = (needs: readonly string[] = []) => ({ type: "transform", needs, with: { value: 1 } });
+    const nodes = { a: value(), b: value(["a"]) };
+    const gated = { nodes: { ...nodes, ok: { type: "human_gate", needs: ["b"], with: { title: "Go on?" } }, c: value(["ok"]) } };
+    const waiting = { nodes: { ...nodes, w: { type: "wait", needs: ["b"], with: { for: "1h" } } } };
+    const definitions = { "gated.json": gated, "waiting.json": waiting };
+    const clock = createManualClock();
+    const { path: dataDir, remove } = temporaryFolder();
+    const first = await startWorkflowService({ definitions, dataDir, clock, engine: { parkAfterMs: 0 } });
+    const entry = async (service: WorkflowService, id: string) =>
+      (await service.call("GET", `/api/workflow/${id}/runs`)).body.runs[0];
+    const runs = { gated: await first.trigger("gated"), waiting: await first.trigger("waiting") };
+    const { live } = first.app.port(workflowRuntime);
+    const isParked = async () => {
+      await clock.advance(1);
+      return Object.values(runs).every((runId) => live.find(runId) === undefined);
+    };
+    await first.until("gated", runs.gated, ({ status }) => status === "waiting_human");
+    await first.until("waiting", runs.waiting, ({ nodeResults }) => nodeResults.w?.status === "running");
+    await expect.poll(isParked).toBe(true);
+    expect(await entry(first, "gated")).toMatchObject({ status: "waiting_human", nodeCount: 4, completedNodeCount: 2 });
+    expect(await entry(first, "waiting")).toMatchObject({ status: "running", nodeCount: 3, completedNodeCount: 2 });
+    await first.close();
+
+    // Not parked, and killed: what the next process finds is what the gate's record said.
+    const second = await startWorkflowService({
+      dataDir: first.dataDir,
+      clock,
+      engine: { parkAfterMs: Number.POSITIVE_INFINITY },
+    });
+    expect((await entry(second, "gated")).completedNodeCount).toBe(2);
+    const killed = await second.trigger("gated");
+    await second.until("gated", killed, ({ status }) => status === "waiting_human");
+    const third = await startWorkflowService({ dataDir, clock, engine: { parkAfterMs: 0 } });
+    expect(await entry(third, "gated")).toMatchObject({ runId: killed, completedNodeCount: 2 });
+    expect((await entry(third, "waiting")).completedNodeCount).toBe(2);
+
+    const headers = { "x-execution-grant": await third.grant({ workflowId: "gated" }) };
+    await third.call("POST", `/api/workflow/gated/runs/${runs.gated}/cancel`, undefined, { headers });
+    await third.ended("gated", runs.gated);
+    const { runs: listed } = (await third.call("GET", "/api/workflow/gated/runs")).body;
+    expect(listed[1]).toMatchObject({ runId: runs.gated, status: "cancelled", completedNodeCount: 2 });
+    await third.close();
+    await second.close().catch(() => {});
+    remove();
+  });
+
   it("keeps runs whose definition is gone, and every run keeps the definition that it started with", async () => {
     const hold = (say: string) => ({
       nodes: { a: { type: "scripted", with: { gate: "a" } }, b: { type: "transform", needs: ["a"], with: { value: say } } },
@@ -62,13 +112,13 @@ describe("the history of a workflow (4.2)", () => {
     const runId = await service.trigger("w");
     service.deploy("w.json", { name: "New", ...hold("new") });
     await expect
-      .poll(async () => (await service.call("GET", "/api/workflows")).body.workflows[0].name, { timeout: 20_000 })
+      .poll(async () => (await service.call("GET", "/api/workflows")).body.workflows[0].name, { timeout: 30_000 })
       .toBe("New");
     service.nodes.gate("a").open();
     expect((await service.ended("w", runId)).finalOutputs).toEqual({ b: "old" });
     service.deploy("w.json", "nodes: [");
     await expect
-      .poll(async () => (await service.call("GET", "/api/workflows")).body.workflows.length, { timeout: 20_000 })
+      .poll(async () => (await service.call("GET", "/api/workflows")).body.workflows.length, { timeout: 30_000 })
       .toBe(0);
     expect((await service.call("GET", "/api/workflow/w/runs")).body.runs).toMatchObject([{ runId }]);
     expect((await service.detail("w", runId)).status).toBe("completed");
@@ -88,8 +138,9 @@ describe("the history of a workflow (4.2)", () => {
 });
 
 describe("task scope (4.2)", () => {
-  const start = async (bindingId?: string, workflowId = "one") => {
-    const service = await startWorkflowService({ definitions, runtime: { bindings } });
+  const start = async (bindingId: string, more: WorkflowServiceOptions = {}) => {
+    const workflowId = "one";
+    const service = await startWorkflowService({ definitions, runtime: { bindings }, ...more });
     const executionGrantId = await service.grant({ workflowId, bindingId, userId: "ada" });
     const { body } = await service.call("POST", "/api/workflow/run", { executionGrantId, idempotencyKey: "k", workflowId });
     const free = await service.trigger(workflowId);
@@ -129,6 +180,17 @@ describe("task scope (4.2)", () => {
     expect((await service.call("GET", `/api/workflow/one/runs?${query}`)).status).toBe(status);
     expect((await service.call("GET", `/api/workflow/one/runs/${runId}?${query}`)).status).toBe(status);
     await service.close();
+  });
+
+  it("runs of a binding that was taken out of the configuration are shown to nobody", async () => {
+    const folder = temporaryFolder();
+    onTestFinished(folder.remove);
+    const { service: before, runId, free } = await start("b1", { dataDir: folder.path });
+    await before.close();
+    await using service = await startWorkflowService({ dataDir: folder.path, runtime: { bindings: bindings.slice(1) } });
+    const listed = (await service.call("GET", "/api/workflow/one/runs")).body.runs;
+    expect(listed.map((run: { runId: string }) => run.runId)).toEqual([free]);
+    expect((await service.call("GET", `/api/workflow/one/runs/${runId}`)).status).toBe(404);
   });
 
   it("runs that the caller may not read are left out of the list, 404 in detail and events, and in no summary", async () => {

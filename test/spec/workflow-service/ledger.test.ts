@@ -1,6 +1,6 @@
 import { memoryLog } from "@portico/adapters/log/memory";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { Ledger } from "@portico/plugins/workflow-service/ledger";
+import { Ledger } from "../../../plugins/src/workflow-service/runs/ledger.ts";
 import { expect, it, onTestFinished } from "vitest";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 

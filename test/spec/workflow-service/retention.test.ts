@@ -11,7 +11,7 @@ const gated = {
 };
 const definitions = { "quick.json": quick, "gated.json": gated };
 
-/** A service that keeps runs for two hours, with time that stands still. */
+/** A service that keeps runs for two hours, with a clock that does not advance. */
 async function start(options: WorkflowServiceOptions = {}) {
   const clock = options.clock ?? createManualClock();
   const service = await startWorkflowService({ definitions, runtime: { keepRunsMs: 2 * HOUR }, ...options, clock });
@@ -90,7 +90,7 @@ describe("runs that ended long ago (`keepRuns`)", () => {
     expect(await listed(service, "gated")).toEqual([long]);
     expect(Object.keys((await service.detail("gated", long)).nodeResults)).toEqual(["ok", "end"]);
 
-    // Whoever was reading its history has read it by the next time.
+    // A reader of its history has finished by the next time.
     await pass(service, 2);
     expect(await ledgerLength(service, old)).toBe(0);
     expect(await storedIn(service, "workflow-runs")).toEqual([]);

@@ -1,5 +1,6 @@
-import type { Graph, GraphNode, Need } from "@portico/plugins/workflow-service/definition";
-import { type NodeEvent, schedule } from "@portico/plugins/workflow-service/schedule";
+import type { Graph, GraphNode, Need } from "../../../plugins/src/workflow-service/definition/definition.ts";
+import { type NodeEvent, schedule } from "../../../plugins/src/workflow-service/runner/schedule.ts";
+import { humanGateKind } from "../../../plugins/src/workflow-service/kinds/human-gate.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
@@ -14,7 +15,12 @@ function graphOf(nodes: Readonly<Record<string, Written>>): Graph {
     id,
     {
       id,
-      rules: { type, input: undefined as never, repeatable: true },
+      rules: {
+        type,
+        input: undefined as never,
+        repeatable: true,
+        ...(type === humanGateKind.type && { gate: humanGateKind.gate }),
+      },
       needs: needs.map((need): Need => {
         const [node = "", name] = need.split(".");
         return { node, ...(name !== undefined && { case: name }) };

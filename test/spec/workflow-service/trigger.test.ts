@@ -45,12 +45,21 @@ describe("the list of workflows (2.3, 4.2)", () => {
     expect((await service.call("POST", "/api/workflow/webhook?id=broken", {})).status).toBe(404);
   });
 
+  it("names the files that cannot be used, each with its first problems and how many there are", async () => {
+    const many = "nodes:\n  a: { type: transfrom }\n  b: 1\n  c: 1\n  d: 1\n";
+    await using service = await startWorkflowService({ definitions: { ...definitions, "support/many.yaml": many } });
+    const { body } = await service.call("GET", "/api/workflows");
+    expect(body.broken).toEqual([{ dslPath: "support/many.yaml", problemCount: 4, problems: expect.any(Array) }]);
+    expect(body.broken[0].problems).toHaveLength(3);
+    expect(body.broken[0].problems[0]).toEqual({ line: 2, column: 14, message: expect.stringContaining('"transfrom"') });
+  });
+
   it("sees a definition that appears, changes or goes without a restart (open points 8)", async () => {
     await using service = await startWorkflowService({ definitions });
     service.deploy("new.json", { ...free, name: "New" });
     await expect
       .poll(async () => (await service.call("GET", "/api/workflows")).body.workflows.map(({ id }: { id: string }) => id), {
-        timeout: 20_000,
+        timeout: 30_000,
       })
       .toEqual(["free", "greet", "new"]);
   });

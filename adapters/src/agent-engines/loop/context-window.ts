@@ -1,11 +1,11 @@
 import type { ports } from "@portico/core";
 
-/** Nobody but the provider knows its tokenizer: a token is about four characters of JSON, rather less. */
+/** Only the provider knows its tokenizer. A token is about four characters of JSON, usually slightly less. */
 const CHARACTERS_PER_TOKEN = 3.5;
-/** What an image or a file costs, whatever its size in base64. */
+/** Estimated tokens of an image or a file, whatever its size in base64. */
 const MEDIA_TOKENS = 1600;
 
-/** About as many tokens as messages take. */
+/** Estimated tokens of messages. */
 export function estimateTokens(messages: readonly ports.ConversationMessage[]): number {
   let tokens = 0;
   for (const { parts } of messages) {
@@ -15,8 +15,8 @@ export function estimateTokens(messages: readonly ports.ConversationMessage[]): 
 }
 
 /**
- * The newest whole turns of a conversation that fit beside what is said now. A turn begins with the user's words and is kept or left out
- * as one, so that no tool result stands without its call.
+ * The newest whole turns of a conversation that fit next to the current turn. A turn begins with the user's message and is kept
+ * or left out as a whole, so that every tool result has its call.
  */
 export function fitHistory(history: readonly ports.ConversationMessage[], budget: number): readonly ports.ConversationMessage[] {
   let left = budget;
@@ -31,7 +31,7 @@ export function fitHistory(history: readonly ports.ConversationMessage[], budget
   return history.slice(from);
 }
 
-/** A tool's result, its text cut to so many characters, with a note. */
+/** A tool's result. Its text is cut to this many characters, with a note. */
 export function cutResult(result: ports.ToolResult, most: number): ports.ToolResult {
   let left = most;
   let isCut = false;

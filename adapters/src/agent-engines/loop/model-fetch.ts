@@ -1,10 +1,10 @@
 import { ReadableStream } from "node:stream/web";
 import type { ports } from "@portico/core";
 
-/** Headers that libraries fill with the placeholder key that they insist on; the provider adds its own credential. */
+/** Headers that libraries fill with a mandatory placeholder key. The provider adds its own credential. */
 const CREDENTIALS = new Set(["authorization", "x-api-key", "api-key", "cookie", "content-length", "host"]);
 
-/** A fetch that reaches one provider through the models port, whatever address it is called with. */
+/** A fetch that calls one provider through the models port, whatever the URL. */
 export function modelFetch(provider: ports.ModelProvider): typeof fetch {
   return async (_address, init = {}) => {
     const headers = Object.fromEntries([...new Headers(init.headers)].filter(([name]) => !CREDENTIALS.has(name)));
@@ -14,7 +14,7 @@ export function modelFetch(provider: ports.ModelProvider): typeof fetch {
     const named = Object.entries(answer.headers).flatMap(([name, values]) =>
       (typeof values === "string" ? [values] : values).map((value) => [name, value] as [string, string]),
     );
-    // Reading piece by piece holds the provider back; leaving it destroys the answer.
+    // Reading piece by piece keeps the backpressure on the provider. Leaving the loop destroys the answer.
     return new Response(ReadableStream.from<Uint8Array>(answer.body) as never, { status: answer.status, headers: named });
   };
 }

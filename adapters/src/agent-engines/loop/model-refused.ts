@@ -1,10 +1,10 @@
-/** The provider answered that it will not: its own words, without its credential and address. */
+/** The provider refused the request. Holds the provider's message, without its credential and address. */
 export class ModelRefused extends Error {
-  override readonly name = "ModelRefused";
+  override readonly name: string = "ModelRefused";
   readonly status: number | undefined;
-  /** Whether the same request may be answered a little later. */
+  /** Whether the same request can succeed a little later. */
   readonly isPassing: boolean;
-  /** Milliseconds that the provider asks to be left alone for. */
+  /** Milliseconds that the provider asks callers to wait. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -19,9 +19,19 @@ export class ModelRefused extends Error {
   }
 }
 
+/** The provider reported an overload. */
+export class ModelOverloaded extends ModelRefused {
+  override readonly name = "ModelOverloaded";
+}
+
+/** The answer ended without the end marker of its protocol, or cannot be read further: it is incomplete (open points 13). */
+export class AnswerBroken extends Error {
+  override readonly name = "AnswerBroken";
+}
+
 /**
- * Whether the conversation is longer than the model takes. Providers say it in words of their own; an error that a step remembered has
- * only its name and its message.
+ * Whether the conversation exceeds the model's context window. Every provider has its own message for this. An error that was
+ * restored from a step has only its name and its message.
  */
 export function isTooLong(error: unknown): boolean {
   if (!(error instanceof Error) || error.name !== "ModelRefused") return false;

@@ -3,36 +3,54 @@ import type { FunctionTool, Prompt, PromptMessage } from "./language-model.ts";
 
 type Content<R extends PromptMessage["role"]> = Exclude<Extract<PromptMessage, { role: R }>["content"], string>[number];
 
-/** What a model is asked, in the AI SDK's words. */
+/** The model that gets the prompt. Its own thinking is sent back to it. */
+export interface AskedModel {
+  readonly protocol: ports.ModelProtocol;
+  /** Provider configuration id. */
+  readonly provider: string;
+  readonly model: string;
+  /** Whether a provider of Chat Completions accepts `reasoning_content`. */
+  readonly takesReasoning: boolean;
+}
+
+/** The prompt of a model call, in the AI SDK's types: earlier turns, and the messages of this turn. */
 export function toPrompt(
   instructions: string | undefined,
-  messages: readonly ports.ConversationMessage[],
-  protocol: ports.ModelProtocol,
+  said: Readonly<Record<"history" | "now", readonly ports.ConversationMessage[]>>,
+  asked: AskedModel,
 ): Prompt {
   const system: Prompt = instructions ? [{ role: "system", content: instructions }] : [];
-  return [...system, ...messages.map((message) => toMessage(message, protocol))];
+  const messages = [
+    ...said.history.map((message) => toMessage(message, asked, false)),
+    ...said.now.map((message) => toMessage(message, asked, true)),
+  ];
+  // Thinking that is left out may have been the only content of a message, and providers refuse an empty message.
+  return [...system, ...messages.filter(({ content }) => content.length > 0)];
 }
 
 export function toFunctionTool({ name, description, inputSchema }: ports.ToolDefinition): FunctionTool {
   return { type: "function", name, description, inputSchema };
 }
 
-function toMessage({ role, parts }: ports.ConversationMessage, protocol: ports.ModelProtocol): PromptMessage {
+function toMessage({ role, parts }: ports.ConversationMessage, asked: AskedModel, isNow: boolean): PromptMessage {
+  const { protocol } = asked;
   if (role === "tool") return { role, content: parts.flatMap((part): Content<"tool">[] => toResult(part, protocol)) };
   if (role === "user") return { role, content: parts.flatMap((part) => toSaid(part, protocol)) };
   return {
     role,
     content: parts.flatMap((part): Content<"assistant">[] => {
-      if (part.type === "text") return part.text === "" ? [] : [{ type: "text" as const, text: part.text }];
+      if (part.type === "text") return part.text.trim() === "" ? [] : [{ type: "text" as const, text: part.text }];
       if (part.type === "tool_call") {
         return [{ type: "tool-call" as const, toolCallId: part.callId, toolName: part.name, input: part.arguments ?? {} }];
       }
-      return part.type === "thinking" ? toReasoning(part) : [];
+      return part.type === "thinking" ? toReasoning(part, asked, isNow) : [];
     }),
   };
 }
 
-/** What the protocols' usual services take; anything else would be refused, and with it the whole conversation. */
+/**
+ * The media types that the usual services of each protocol accept. Any other type would make them refuse the whole conversation.
+ */
 const SHOWN: Readonly<Record<ports.ModelProtocol, RegExp>> = {
   messages: /^(?:image\/(?:jpeg|png|gif|webp)|application\/pdf)$/,
   "chat-completions": /^(?:image\/(?:jpeg|png|gif|webp)|application\/pdf|audio\/(?:wav|mp3|mpeg))$/,
@@ -49,8 +67,15 @@ function toSaid(part: ports.MessagePart, protocol: ports.ModelProtocol): Content
   ];
 }
 
-/** Thinking goes back to the model that signed it; what nobody signed is of no use to anybody. */
-function toReasoning({ text, signature, redacted }: Extract<ports.MessagePart, { type: "thinking" }>) {
+/**
+ * Thinking is sent back to the model that made it. Messages providers accept thinking that they signed. Chat Completions has no
+ * signatures: models need their thinking again only within a turn, between a tool's call and its result.
+ */
+function toReasoning(part: Extract<ports.MessagePart, { type: "thinking" }>, asked: AskedModel, isNow: boolean) {
+  const { text, signature, redacted, provider = asked.provider, model = asked.model } = part;
+  if (provider !== asked.provider || model !== asked.model) return [];
+  if (asked.protocol === "chat-completions")
+    return isNow && asked.takesReasoning && text !== "" ? [{ type: "reasoning" as const, text }] : [];
   if (redacted !== undefined)
     return [{ type: "reasoning" as const, text: "", providerOptions: { anthropic: { redactedData: redacted } } }];
   if (signature === undefined) return [];
@@ -73,7 +98,7 @@ function toOutput({ content, isError }: ports.ToolResult, protocol: ports.ModelP
     );
     return { type: "content" as const, value };
   }
-  // Chat Completions has only text here: the model is told what it cannot see.
+  // Chat Completions allows only text here: the model is told that it cannot see the media.
   const value = content
     .map((part) => (part.type === "text" ? part.text : `[an image, ${part.mimeType}, that cannot be shown here]`))
     .join("\n");

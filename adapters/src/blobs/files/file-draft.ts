@@ -4,7 +4,7 @@ import type { BlobDraft } from "../blob-place.ts";
 import { GatheredWrites } from "./gathered-writes.ts";
 import { makePath, orAbsent, syncFolders } from "./folders.ts";
 
-/** A file at `draft`, on its way to the path of `key` below `root`, in the same file system. */
+/** A file at `draft` that will move to the path of `key` below `root`, in the same file system. */
 export async function createFileDraft(root: string, draft: string, key: string): Promise<BlobDraft> {
   const file = await open(draft, "wx", 0o600);
   const writes = new GatheredWrites(file);
@@ -12,7 +12,7 @@ export async function createFileDraft(root: string, draft: string, key: string):
     write: (chunk) => writes.write(chunk),
     async place(ifAbsent) {
       await writes.end();
-      // Before it gets its name: a crash must not leave a name without its bytes.
+      // Synced before it gets its name: a crash must not leave a name without its bytes.
       await file.sync();
       await file.close();
       const path = await makePath(root, key);
@@ -28,16 +28,16 @@ export async function createFileDraft(root: string, draft: string, key: string):
   };
 }
 
-/** Unlike a rename, a link never takes the place of a file that came in between. */
+/** Unlike a rename, a link never replaces a file that another process created in between. */
 async function placeNew(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    // A folder or a link in that place is no blob: told that there is one, a caller would go and read it.
+    // A folder or a link at that path is not a blob. A caller that gets BlobExists would try to read it.
     if ((await lstat(path).catch(orAbsent))?.isFile() === false) throw error;
     throw new ports.BlobExists("There is a blob of that key");
   }
-  // It is there now: what is left goes with the folder that it lies in.
+  // The blob exists now. Remains of the draft are removed with their folder.
   await unlink(draft).catch(() => {});
 }

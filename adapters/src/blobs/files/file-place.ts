@@ -7,10 +7,10 @@ import { findPath, orAbsent, syncFolders } from "./folders.ts";
 import type { TemporaryFolder } from "./temporary-folder.ts";
 import { walkKeys } from "./walk-keys.ts";
 
-// Not following a link that somebody put there, and not waiting for the other end of a pipe.
+// Does not follow a link that somebody placed there, and does not wait for the other end of a pipe.
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** Blobs that are files below `root`, which is a real path. */
+/** Blobs as files below `root`, which is a real path. */
 export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
   return {
     draft: (key) => createFileDraft(root, temporary.newPath(), key),
@@ -27,7 +27,7 @@ export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
       const path = findPath(root, key);
       const file = path === undefined ? undefined : await lstat(path).catch(orAbsent);
       if (path === undefined || !file?.isFile()) return false;
-      // Another may have been quicker.
+      // Another caller may have removed it first.
       const isGone = await unlink(path).then(() => true, orAbsent);
       await syncFolders(root, path);
       return isGone ?? false;
@@ -40,7 +40,10 @@ export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
   };
 }
 
-/** Waits for the disk to find the file, as `findPath` does, and not for its bytes: three threads of the pool cost more than a small answer. */
+/**
+ * Synchronous, as `findPath`: it waits for the disk to find the file, not for its bytes. Three threads of the pool cost more than
+ * a small answer.
+ */
 function openFile(path: string): BlobBytes | undefined {
   let file: number;
   try {
@@ -69,12 +72,14 @@ function toBytes(file: number, size: number): BlobBytes {
   };
 }
 
-/** In a thread of the pool only where the bytes go with this reader, their last: that may take the disk a while. */
+/**
+ * Uses a thread of the pool only if this reader is the last one of a removed file: freeing its bytes may take the disk a while.
+ */
 async function closeFile(file: number): Promise<void> {
   if (fstatSync(file).nlink === 0) await closeDescriptor(file);
   else closeSync(file);
 }
 
-// Descriptors, since a FileHandle costs a small read half as much again.
+// Descriptors, because a FileHandle makes a small read about 50 % slower.
 const readDescriptor = promisify(read);
 const closeDescriptor = promisify(close);

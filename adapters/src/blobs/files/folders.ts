@@ -3,22 +3,25 @@ import { lstat, mkdir, open, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ports } from "@portico/core";
 
-/** Where nothing can be: also below what is a file, and behind a link. */
+/** Errors for a path that does not exist, also below a file, and behind a link. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 
-/** For `catch`: undefined where there is nothing of that name. */
+/** For `catch`: undefined if the path does not exist. */
 export function orAbsent(error: unknown): undefined {
   if (!ABSENT.has((error as NodeJS.ErrnoException).code)) throw error;
 }
 
-/** Make the folder itself, durably, and tell where it really is. */
+/** Create the folder durably, and return its real path. */
 export async function makeRoot(path: string): Promise<string> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 });
   for (let made = path; first !== undefined && made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
   return realpath(path);
 }
 
-/** The path of a key, if there is a way to it that is of folders alone. Waits for the answer, which takes less than a thread of the pool. */
+/**
+ * The path of a key, if all its parents are folders and not links. Synchronous, because it takes less time than a thread of the
+ * pool.
+ */
 export function findPath(root: string, key: string): string | undefined {
   for (let end = key.indexOf("/"); end >= 0; end = key.indexOf("/", end + 1)) {
     if (!isFolder(join(root, key.slice(0, end)))) return undefined;
@@ -26,18 +29,18 @@ export function findPath(root: string, key: string): string | undefined {
   return join(root, key);
 }
 
-/** The path of a key, with all folders on the way to it. Throws BlobsUnavailable where one of them is a link or a file. */
+/** The path of a key. Creates all its parent folders. Throws BlobsUnavailable if one of them is a link or a file. */
 export async function makePath(root: string, key: string): Promise<string> {
   let path = root;
   for (const segment of key.split("/").slice(0, -1)) {
     path = join(path, segment);
     await mkdir(path, { mode: 0o700 }).catch(ifNotThere);
-    if (!(await lstat(path)).isDirectory()) throw new ports.BlobsUnavailable("What should be a folder is none");
+    if (!(await lstat(path)).isDirectory()) throw new ports.BlobsUnavailable("A folder of the blobs is a file or a link");
   }
   return join(root, key);
 }
 
-/** A new name is durable only when its folder is, and that one's in the folder above. */
+/** A new name is durable only when its folder is synced. The same holds for the folder's own name in its parent. */
 export async function syncFolders(root: string, path: string): Promise<void> {
   for (let folder = dirname(path); folder.length >= root.length; folder = dirname(folder)) {
     await syncFolder(folder);

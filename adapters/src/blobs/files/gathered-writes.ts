@@ -1,11 +1,11 @@
 import type { FileHandle } from "node:fs/promises";
 
-/** So much is written at once: small pieces would each wait for a thread of the pool. */
+/** Bytes per write: small pieces would each wait for a thread of the pool. */
 const GATHERED_BYTES = 512 * 1024;
 
 /**
- * Writes to a file in large pieces, one behind the other, while the next piece is gathered: at most two are in memory. What fails is told by the
- * next call.
+ * Writes a file in large pieces, one after another, while the next piece is gathered. At most two pieces are in memory. The next
+ * call throws the error of a failed write.
  */
 export class GatheredWrites {
   readonly #file: FileHandle;
@@ -18,7 +18,7 @@ export class GatheredWrites {
     this.#file = file;
   }
 
-  /** Resolves when the bytes are taken, and may be used for something else. */
+  /** Resolves when the bytes are copied, so that their buffer may be reused. */
   async write(bytes: Uint8Array): Promise<void> {
     for (let from = 0; from < bytes.length;) {
       const part = bytes.subarray(from, from + GATHERED_BYTES - this.#length);
@@ -29,13 +29,13 @@ export class GatheredWrites {
     }
   }
 
-  /** Resolves when everything is written. */
+  /** Resolves when all bytes are written. */
   async end(): Promise<void> {
     await this.#turn();
     await this.settled();
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is in progress any more. */
   async settled(): Promise<void> {
     await this.#writing;
   }
@@ -46,7 +46,7 @@ export class GatheredWrites {
     this.#gathering = this.#spare!;
     this.#spare = undefined;
     this.#writing = this.#file.writeFile(full.subarray(0, this.#length)).finally(() => (this.#spare = full));
-    // Told to whoever comes next.
+    // The next call throws it.
     this.#writing.catch(() => {});
     this.#length = 0;
   }

@@ -3,11 +3,11 @@ import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** A folder of this opening alone, for files that are not yet what they will be. */
+/** A folder of this opening, for unfinished files. */
 export interface TemporaryFolder {
-  /** A path in it that nobody uses. */
+  /** An unused path in it. */
   newPath(): string;
-  /** Take it away with all that is in it. */
+  /** Remove it with its content. */
   close(): void;
 }
 
@@ -15,13 +15,13 @@ const LOCK = "lock";
 const LOCK_WAIT_MS = 5000;
 
 /**
- * Make a folder below `path`, and take away those whose owners are gone. Who lives is told by a lock in each folder that its owner holds,
- * not by a process number: those begin anew in every container, and in a restarted one the dead owner's is our own. Everything is
- * synchronous, so that a second opening in this process never waits for one that cannot go on.
+ * Create a folder below `path`, and remove those whose owners have ended. Each owner holds a lock in its folder, which shows that
+ * it is alive. A process ID would not: IDs start again in every container, and after a restart the dead owner may have had our
+ * own. Everything is synchronous, so that a second opening in this process never waits for one that cannot continue.
  */
 export function openTemporaryFolder(path: string): TemporaryFolder {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  // One opening at a time: between making a folder and locking it, it looks like a dead one's.
+  // One opening at a time: between its creation and its lock, a folder looks abandoned.
   const turn = takeLock(join(path, LOCK), LOCK_WAIT_MS);
   try {
     sweepFolders(path);
@@ -51,7 +51,7 @@ function sweepFolders(path: string): void {
   }
 }
 
-/** Whatever cannot be locked, for whatever reason, is left alone. */
+/** A folder that cannot be locked, for any reason, is left alone. */
 function isOwned(folder: string): boolean {
   try {
     lockFile(join(folder, LOCK), 0).close();
@@ -63,7 +63,7 @@ function isOwned(folder: string): boolean {
 
 function takeLock(path: string, waitMs: number): DatabaseSync {
   try {
-    // Never opened like this when it is there: closing it would give up a lock on it that this process has.
+    // Only created, never opened if it exists: closing it would release this process's own lock on it.
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -71,7 +71,10 @@ function takeLock(path: string, waitMs: number): DatabaseSync {
   return lockFile(path, waitMs);
 }
 
-/** An empty SQLite file, for the sake of the kernel's lock behind it: Node has no other, and it ends with its process. */
+/**
+ * An empty SQLite file, used for the kernel's file lock behind it. Node has no other file lock, and this one ends with its
+ * process.
+ */
 function lockFile(path: string, waitMs: number): DatabaseSync {
   const lock = new DatabaseSync(path, { timeout: waitMs });
   try {

@@ -1,17 +1,17 @@
-/** One size for all, so that the blocks of one part serve the next; a small blob costs no more than this. */
+/** One size for all blocks, so that the next part can reuse them. A small blob uses only one block. */
 export const BLOCK_BYTES = 64 * 1024;
 
-/** Memory for what is on its way into a store, of all uploads together. */
+/** Memory for bytes being uploaded, of all uploads together. */
 export interface BlockRoom {
-  /** What one part has of it. */
+  /** Room for one part. */
   open(): PartRoom;
 }
 
 /** Blocks for one part, which is sent when it has all of them. */
 export interface PartRoom {
-  /** One more block, with whatever is in it; in line where there is none just now. Rejects with the signal's reason. */
+  /** One more block, with arbitrary content. Waits in a queue if none is free. Rejects with the signal's reason. */
   take(signal: AbortSignal): Promise<Buffer>;
-  /** Give all of them back. Nothing more is taken afterwards. */
+  /** Give all blocks back. No block is taken afterwards. */
   close(): void;
 }
 
@@ -21,15 +21,15 @@ interface Waiting {
 }
 
 /**
- * Room for `blocks` in all, of which one part has at most `blocksOfPart`. A part gives its blocks back only when it is full and sent: if parts
- * that are half full had them all, each would wait for the others for ever. So the last `blocksOfPart` are for whoever is first in line, and
- * for one part at a time: that one always gets on.
+ * Room for `blocks` in all; one part has at most `blocksOfPart`. A part gives its blocks back only when it is full and sent. If
+ * half-full parts held all blocks, they would wait for each other forever. Therefore the last `blocksOfPart` go only to the first
+ * part in the queue, one part at a time, which can always complete.
  */
 export function createBlockRoom(blocks: number, blocksOfPart: number): BlockRoom {
   const line = new Set<Waiting>();
   const free: Buffer[] = [];
   let taken = 0;
-  /** The part that may have the last of them. */
+  /** The part that may take the last blocks. */
   let favoured: object | undefined;
 
   const give = (): Buffer => {
@@ -82,7 +82,7 @@ export function createBlockRoom(blocks: number, blocksOfPart: number): BlockRoom
           free.push(...held.splice(0));
           if (favoured === part) favoured = undefined;
           letIn();
-          // Nobody uploads anything: what nobody needs for now is the process's again.
+          // No upload is active: free the unused blocks.
           if (taken === 0) free.length = 0;
         },
       };

@@ -1,7 +1,7 @@
 import type { StoreClient, StoreHeaders } from "./store-client.ts";
 import { hasStatus } from "./store-error.ts";
 
-/** Of an object that is there. */
+/** Facts about an existing object. */
 export interface FoundObject {
   readonly size: number;
   /** Milliseconds since 1970, in whole seconds. */
@@ -9,7 +9,7 @@ export interface FoundObject {
   readonly headers: StoreHeaders;
 }
 
-/** What the store tells about a blob; undefined where there is none. */
+/** The store's facts about a blob. Undefined for a missing blob. */
 export async function findObject(client: StoreClient, key: string, signal: AbortSignal): Promise<FoundObject | undefined> {
   try {
     const { headers } = await client.ask({ method: "HEAD", key }, signal);
@@ -20,7 +20,7 @@ export async function findObject(client: StoreClient, key: string, signal: Abort
   }
 }
 
-/** Throws Error where a store does not say how many bytes there are. */
+/** Throws Error if a store does not report the size. */
 export function readSize(digits: unknown): number {
   const size = typeof digits === "string" && /^\d+$/.test(digits) ? Number(digits) : Number.NaN;
   if (!Number.isSafeInteger(size)) throw new Error("The store does not tell a blob's size");

@@ -5,7 +5,7 @@ const PAGE = "1000";
 
 /** Names of objects that begin with the client's prefix and this one, without the client's. */
 export async function* listKeys(client: StoreClient, prefix: string, signal: AbortSignal): AsyncGenerator<string, void> {
-  // Encoded, since names of others may hold what XML cannot.
+  // Encoded, because names of other objects may contain characters that XML does not allow.
   const query = { "list-type": "2", "encoding-type": "url", prefix: client.prefix + prefix, "max-keys": PAGE };
   for (let token = ""; ;) {
     const from: Record<string, string> = token === "" ? {} : { "continuation-token": token };
@@ -18,7 +18,7 @@ export async function* listKeys(client: StoreClient, prefix: string, signal: Abo
     }
     if (textOf(page, "IsTruncated") !== "true") return;
     token = textOf(page, "NextContinuationToken");
-    if (token === "") throw new Error("The store does not tell where its list goes on");
+    if (token === "") throw new Error("The store did not say where its list continues");
   }
 }
 

@@ -2,16 +2,16 @@ import { hash } from "node:crypto";
 import { expectRoot, textOf } from "./read-xml.ts";
 import type { StoreBody, StoreClient } from "./store-client.ts";
 
-/** A blob that the store takes in parts, and that nobody sees before it is complete. */
+/** A blob that the store accepts in parts. It is invisible until it is complete. */
 export interface MultipartUpload {
-  /** Parts are numbered as they are sent; all but the last are of one size. */
+  /** Parts are numbered as they are sent. All but the last have the same size. */
   send(part: StoreBody, signal: AbortSignal): Promise<void>;
   complete(headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>;
-  /** Let the store forget what it was sent. */
+  /** Make the store discard the parts. */
   abort(signal: AbortSignal): Promise<void>;
 }
 
-/** Some stores put a large blob together before they answer. */
+/** Some stores assemble a large blob before they answer. */
 const COMPLETE_SILENCE_MS = 300_000;
 
 export async function beginUpload(
@@ -53,7 +53,7 @@ function partList(tags: readonly string[]): StoreBody {
   return { size: list.byteLength, sha256: hash("sha256", list), chunks: [list] };
 }
 
-/** A tag is the store's own affair, whatever is in it. */
+/** A tag is opaque and may contain any characters. */
 function toXmlText(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

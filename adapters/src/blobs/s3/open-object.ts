@@ -5,8 +5,8 @@ import type { StoreClient, StoreHeaders } from "./store-client.ts";
 import { hasStatus } from "./store-error.ts";
 
 /**
- * The wanted bytes of a blob, in one answer: whoever puts another blob in its place meanwhile does not change what is on its way. Only
- * its size where they cannot be within it.
+ * The wanted bytes of a blob, in one answer, so that a replacement of the blob does not change a transfer in progress. Only its
+ * size if the wanted bytes are outside of it.
  */
 export async function openObject(
   client: StoreClient,
@@ -18,7 +18,7 @@ export async function openObject(
   if (range === undefined) return sizeAlone(client, key, signal);
   try {
     const { status, headers, body } = await client.open({ method: "GET", key, headers: range === "" ? {} : { range } }, signal);
-    // Nobody may be reading when the line is cut; whoever reads next is told.
+    // The connection may break while no read is in progress. The next read reports it.
     body.on("error", () => {});
     try {
       return toBytes(body, readExtent(status, headers));
@@ -33,7 +33,7 @@ export async function openObject(
   }
 }
 
-/** The header's value; empty for a whole blob, undefined for what is no range. */
+/** The header's value. Empty for a whole blob, undefined for an invalid range. */
 function toRange({ start, end }: WantedBytes): string | undefined {
   if (start === undefined && end === undefined) return "";
   const [first, last] = [start ?? 0, end ?? Number.MAX_SAFE_INTEGER];
@@ -42,7 +42,7 @@ function toRange({ start, end }: WantedBytes): string | undefined {
 }
 
 function isAbsent(error: unknown): boolean {
-  // A bucket that is gone is no blob that is absent.
+  // A missing bucket is an error, not a missing blob.
   return hasStatus(error, 404) && error.code !== "NoSuchBucket";
 }
 
@@ -54,7 +54,7 @@ async function sizeAlone(client: StoreClient, key: string, signal: AbortSignal):
   return found && { size: found.size, read, close: async () => {} };
 }
 
-/** Which bytes an answer holds, and how many the blob has. */
+/** The bytes of an answer, and the size of the blob. */
 interface Extent {
   readonly at: number;
   readonly past: number;
@@ -76,14 +76,14 @@ function toBytes(body: Readable, { at, past, size }: Extent): BlobBytes {
       return chunk;
     },
     async close() {
-      // Its end comes with its last byte, and sets the line free for others; what was not read to the end takes its line along.
+      // Reading the end frees the connection for reuse. A body that was not read to its end closes its connection.
       if (position === past) await chunks.next().catch(() => {});
       body.destroy();
     },
   };
 }
 
-/** Throws Error where the store does not say it. */
+/** Throws Error if the store does not report it. */
 function readExtent(status: number, headers: StoreHeaders): Extent {
   if (status !== 206) {
     const size = readSize(headers["content-length"]);

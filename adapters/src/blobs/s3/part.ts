@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { BLOCK_BYTES, type PartRoom } from "./block-room.ts";
 import type { StoreBody } from "./store-client.ts";
 
-/** Bytes on their way into one request, held so that it can be sent again. */
+/** Bytes for one request, held so that it can be sent again. */
 export interface Part {
   readonly isFull: boolean;
-  /** Take a copy of what fits in without waiting twice, and tell how many bytes that is. Rejects with the signal's reason. */
+  /** Copies as many bytes as fit with at most one wait, and returns their number. Rejects with the signal's reason. */
   take(bytes: Uint8Array, signal: AbortSignal): Promise<number>;
-  /** Its bytes; none are taken afterwards. */
+  /** Its bytes. None are taken afterwards. */
   seal(): StoreBody;
-  /** They are not needed any more. */
+  /** Its bytes are not needed any more. */
   close(): void;
 }
 

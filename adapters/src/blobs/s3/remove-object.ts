@@ -2,10 +2,10 @@ import { findObject } from "./find-object.ts";
 import type { StoreClient } from "./store-client.ts";
 import { hasStatus } from "./store-error.ts";
 
-/** How often another blob may have taken the place of the one that was to go. */
+/** How often another blob may replace the one to be removed. */
 const ROUNDS = 10;
 
-/** True if there was one, to one of several that remove it at once, where the store looks at the condition. */
+/** True if the blob existed. Of several concurrent removals, one gets true if the store checks the condition. */
 export async function removeObject(client: StoreClient, key: string, signal: AbortSignal): Promise<boolean> {
   for (let round = 1; ; round++) {
     const found = await findObject(client, key, signal);
@@ -15,7 +15,7 @@ export async function removeObject(client: StoreClient, key: string, signal: Abo
       await client.ask({ method: "DELETE", key, headers }, signal);
       return true;
     } catch (error) {
-      // Gone meanwhile, maybe by an attempt of our own whose answer was lost.
+      // Removed meanwhile, maybe by an earlier attempt whose answer was lost.
       if (hasStatus(error, 404)) return error.isRepeated;
       if (!hasStatus(error, 412) || round === ROUNDS) throw error;
     }

@@ -8,12 +8,12 @@ import { createPart } from "./part.ts";
 import type { StoreClient } from "./store-client.ts";
 import { hasStatus, StoreError } from "./store-error.ts";
 
-/** Kept with an object, and said again by HEAD. */
+/** Stored with an object, and returned by HEAD. */
 const PUT_ID = "x-amz-meta-put-id";
-/** How long what is left of a broken upload may take to be cleared away. */
+/** Timeout for clearing the remains of a failed upload. */
 const CLEARING_MS = 10_000;
 
-/** What all drafts of a place share. */
+/** Shared by all drafts of a storage. */
 export interface S3DraftGiven {
   readonly client: StoreClient;
   readonly room: BlockRoom;
@@ -21,7 +21,10 @@ export interface S3DraftGiven {
   readonly clock: ports.Clock;
 }
 
-/** One request when it is placed for what fits into a part; else an upload, of which a part is filled while the one before is sent. */
+/**
+ * A blob that fits into one part is sent in one request when it is placed. A larger blob is a multipart upload, which fills a
+ * part while it sends the previous one.
+ */
 export function createS3Draft({ client, room, partBytes, clock }: S3DraftGiven, key: string, signal: AbortSignal): BlobDraft {
   const putId = randomUUID();
   const headers = { "content-type": "application/octet-stream", [PUT_ID]: putId };
@@ -30,19 +33,19 @@ export function createS3Draft({ client, room, partBytes, clock }: S3DraftGiven, 
   const writing = AbortSignal.any([signal, discarded.signal]);
   let part = createPart(partBytes, room.open());
   let upload: Promise<MultipartUpload> | undefined;
-  /** Of the part before. */
+  /** The previous part. */
   let sending: Promise<void> = Promise.resolve();
 
   const sendPart = async (): Promise<void> => {
     await sending;
-    // Not ended by the signal: an upload whose name was never heard could not be aborted.
+    // The signal does not end it: an upload whose ID was never received could not be aborted.
     upload ??= beginUpload(client, key, headers, cleared.signal);
     const begun = await orAborted(upload, writing);
     sending = handOver(begun, writing);
-    // It is awaited with the next part, which may be long in coming.
+    // It is awaited with the next part, which may arrive much later.
     sending.catch(() => {});
   };
-  /** Its bytes are held until it is sent, or will not be sent any more. */
+  /** Its bytes are held until it is sent or will not be sent any more. */
   const handOver = (begun: MultipartUpload, sent: AbortSignal): Promise<void> => {
     const { seal, close } = part;
     part = createPart(partBytes, room.open());
@@ -54,7 +57,7 @@ export function createS3Draft({ client, room, partBytes, clock }: S3DraftGiven, 
       if (begun) await begun.complete(condition, closing);
       else await client.ask({ method: "PUT", key, headers: { ...headers, ...condition }, body: part.seal() }, closing);
     } catch (error) {
-      // What has made the blob, or ended the upload, may have been an attempt of our own whose answer was lost.
+      // An earlier attempt whose answer was lost may have created the blob or ended the upload.
       const mayBeDone = hasStatus(error, 412) || (error instanceof StoreError && error.code === "NoSuchUpload");
       if (mayBeDone && (await findObject(client, key, closing))?.headers[PUT_ID] === putId) return;
       throw ifAbsent && hasStatus(error, 412) ? new ports.BlobExists("There is a blob of that key") : error;
@@ -84,7 +87,7 @@ export function createS3Draft({ client, room, partBytes, clock }: S3DraftGiven, 
       if (upload === undefined) return;
       const timer = clock.after(CLEARING_MS, () => cleared.abort());
       try {
-        // The store may keep a part that comes after it was told to forget the upload.
+        // The store may keep a part that arrives after the upload was aborted.
         await sending.catch(() => {});
         await (await upload).abort(cleared.signal);
       } finally {

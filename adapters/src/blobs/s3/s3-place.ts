@@ -17,7 +17,8 @@ export function s3Place(given: S3DraftGiven): BlobPlace {
     },
     open: (key, wanted, signals) => openObject(client, key, wanted, AbortSignal.any([...signals])),
     async remove(key, signal) {
-      // One after another, for stores that delete whatever the condition is: of this process, then, no two are told that there was one.
+      // One after another, for stores that delete unconditionally: then only one caller of this process is told that the blob
+      // existed.
       const before = removals.get(key)?.catch(() => {});
       const removal = Promise.resolve(before).then(() => removeObject(client, key, signal));
       removals.set(key, removal);

@@ -8,12 +8,12 @@ export interface StoreCredentials {
   readonly sessionToken?: Secret;
 }
 
-/** What is signed of a request. */
+/** The signed parts of a request. */
 export interface UnsignedRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the body, in lowercase hex: the store refuses other bytes, whatever the line is. */
+  /** SHA-256 of the body, in lowercase hex: the store refuses other bytes, even over an unreliable connection. */
   readonly sha256: string;
 }
 
@@ -23,20 +23,21 @@ export type SignRequest = (request: UnsignedRequest) => Promise<Record<string, s
 const VISIBLE = /^[\x21-\x7e]+$/;
 
 /**
- * Signatures of AWS, version 4, by the clock. From aws4fetch, since it is nothing but that, without dependencies, where the vendor's
- * own client brings 27 packages and 22 MB, and its own streams, retries and parser. Throws TypeError for credentials that no header can hold.
+ * AWS signatures, version 4, by the clock. It uses aws4fetch, which only signs and has no dependencies. The vendor's own client
+ * brings 27 packages and 22 MB, with its own streams, retries and parser. Throws TypeError for credentials that are not valid in
+ * a header.
  */
 export function createSignRequest(credentials: StoreCredentials, clock: ports.Clock): SignRequest {
   const { region = "us-east-1", accessKeyId, secretAccessKey, sessionToken } = credentials;
   if (!/^[\w-]+$/.test(region)) throw new TypeError("A region is letters, digits, `_` and `-`");
-  // Checked here, as an error about a header would show its value.
+  // Checked here, because an error about a header would show its value.
   const all = [accessKeyId, secretAccessKey, ...(sessionToken ? [sessionToken] : [])];
   if (!all.every((secret) => VISIBLE.test(secret.reveal()))) throw new TypeError("Credentials are visible ASCII characters");
   const cache = new Map<string, ArrayBuffer>();
   let day = "";
   return async ({ method, url, headers, sha256 }) => {
     const datetime = new Date(clock.now()).toISOString().replaceAll(/[:-]|\.\d{3}/g, "");
-    // A key is good for a day, and the library keeps each.
+    // A derived key is valid for one day, and the library caches every key.
     if (!datetime.startsWith(day)) cache.clear();
     day = datetime.slice(0, 8);
     const signer = new AwsV4Signer({

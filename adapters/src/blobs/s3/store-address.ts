@@ -7,10 +7,10 @@ export interface StoreAddressOptions {
   readonly addressing?: "path" | "host";
 }
 
-/** Where a bucket's objects are. */
+/** Addresses of a bucket's objects. */
 export interface StoreAddress {
   readonly origin: string;
-  /** What the names of all objects begin with. */
+  /** Prefix of the names of all objects. */
   readonly prefix: string;
   /** The address of a blob, or of the bucket itself. */
   toUrl(key: string | undefined, query: Readonly<Record<string, string>>): URL;
@@ -18,14 +18,14 @@ export interface StoreAddress {
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
-/** Throws TypeError for options that are none. */
+/** Throws TypeError for invalid options. */
 export function createStoreAddress({ endpoint, bucket, prefix = "", addressing = "path" }: StoreAddressOptions): StoreAddress {
   const base = parseEndpoint(endpoint);
   if (!BUCKET.test(bucket)) throw new TypeError("A bucket's name is 3-63 small letters, digits, dots and hyphens");
-  // No name needs to be encoded then, in an address or in a signature.
+  // Then no name needs encoding, in an address or in a signature.
   if (prefix !== "" && !ports.isBlobKey(`${prefix}x`)) throw new TypeError("A prefix must be one that a key can begin with");
   if (addressing === "host") base.hostname = `${bucket}.${base.hostname}`;
-  // The bucket's own address has no slash at its end: not all stores sign it alike.
+  // The bucket's own address has no slash at its end, because stores sign it differently.
   const folder = base.pathname.replace(/\/$/, "") + (addressing === "host" ? "" : `/${bucket}`);
   return {
     origin: base.origin,
@@ -39,7 +39,7 @@ export function createStoreAddress({ endpoint, bucket, prefix = "", addressing =
 }
 
 function parseEndpoint(endpoint: string): URL {
-  // Told in our own words: what is wrong with it may be a password that it holds.
+  // An own message: the invalid part of the URL may be a password.
   const url = URL.parse(endpoint);
   const isPlain = url && /^https?:$/.test(url.protocol) && url.username + url.password + url.search + url.hash === "";
   if (!isPlain) throw new TypeError("The endpoint of a store is an http(s) address without credentials, query or fragment");

@@ -8,13 +8,13 @@ import { createSignRequest, type StoreCredentials } from "./sign-request.ts";
 import { createStoreAddress, type StoreAddressOptions } from "./store-address.ts";
 import { isPassing, StoreError } from "./store-error.ts";
 
-/** Requests to one bucket: signed, and repeated for a while where what went wrong may pass. */
+/** Requests to one bucket. They are signed, and repeated for a while if the error can be temporary. */
 export interface StoreClient {
-  /** What the names of all objects begin with. */
+  /** Prefix of the names of all objects. */
   readonly prefix: string;
-  /** Send a request and read its whole answer. Throws StoreError, the signal's reason, and what became of the line. */
+  /** Send a request and read its whole answer. Throws StoreError, the signal's reason, and errors of the connection. */
   ask(request: StoreRequest, signal: AbortSignal): Promise<StoreAnswer>;
-  /** As `ask`, but the body is the caller's to read or destroy, and the signal no longer ends it. */
+  /** As `ask`, but the caller must read or destroy the body, and the signal no longer ends it. */
   open(request: StoreRequest, signal: AbortSignal): Promise<OpenAnswer>;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface StoreRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** In memory, so that it can be sent again. */
   readonly body?: StoreBody;
-  /** Other than the client's own. */
+  /** Overrides the client's own idle timeout. */
   readonly silenceMs?: number;
 }
 
@@ -39,7 +39,7 @@ export interface StoreBody {
 
 export interface StoreAnswer {
   readonly headers: StoreHeaders;
-  /** Undefined where the answer is no XML. */
+  /** Undefined if the answer is not XML. */
   readonly root: XmlElement | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface OpenAnswer {
   readonly body: Readable;
 }
 
-/** By their names in small letters. */
+/** By lowercase name. */
 export type StoreHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 const ATTEMPTS = 5;
@@ -59,7 +59,7 @@ const CONNECT_MS = 10_000;
 const ANSWER_BYTES = 8 * 1024 * 1024;
 const NOTHING: StoreBody = { size: 0, sha256: hash("sha256", ""), chunks: [] };
 
-/** Throws TypeError for options that are none. */
+/** Throws TypeError for invalid options. */
 export function createStoreClient(
   options: StoreAddressOptions & StoreCredentials,
   silenceMs: number,
@@ -85,7 +85,7 @@ export function createStoreClient(
     });
     return { status: answer.statusCode, headers: answer.headers, body: answer.body };
   };
-  /** A listener goes with its attempt: the signal may be as old as the app, and what is open outlives it. */
+  /** Each attempt removes its listener: the signal may live as long as the app, and an open answer outlives the attempt. */
   const attempt = async <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const own = new AbortController();
     const stop = (): void => own.abort(signal.reason);
@@ -107,7 +107,7 @@ export function createStoreClient(
       } catch (error) {
         if (signal.aborted || tried === ATTEMPTS || !isPassing(error)) throw error;
       }
-      // Doubled each time, and not the same for all whom the store has turned away at once.
+      // Doubled each time, and randomised, so that clients that the store turned away do not return all at once.
       await clock.sleep(FIRST_PAUSE_MS * 2 ** (tried - 1) * (0.5 + Math.random() / 2), signal);
     }
   };
@@ -118,7 +118,7 @@ export function createStoreClient(
       repeat(signal, async (own, isRepeated) => {
         const { status, headers, body } = await send(request, own);
         const root = readXml(await readText(body));
-        // Also where the status, sent before all was done, says that it went well.
+        // An error can also have a success status, because the status was sent before the work was done.
         if (!isSuccess(status) || root?.name === "Error") throw new StoreError(status, codeOf(root), isRepeated);
         return { headers, root };
       }),
@@ -147,7 +147,7 @@ async function readText(body: Readable): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Only if it is a word: it goes into messages. */
+/** Only a single word is accepted, because it goes into messages. */
 function codeOf(root: XmlElement | undefined): string {
   const code = root?.name === "Error" ? textOf(root, "Code") : "";
   return /^[A-Za-z]{1,64}$/.test(code) ? code : "";

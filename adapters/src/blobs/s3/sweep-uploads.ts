@@ -18,7 +18,7 @@ export async function sweepUploads(client: StoreClient, before: number, signal: 
     }
     if (textOf(page, "IsTruncated") !== "true") return;
     from = { "key-marker": toName(textOf(page, "NextKeyMarker")), "upload-id-marker": textOf(page, "NextUploadIdMarker") };
-    if (from["key-marker"] === "") throw new Error("The store does not tell where its list goes on");
+    if (from["key-marker"] === "") throw new Error("The store did not say where its list continues");
   }
 }
 
@@ -26,7 +26,7 @@ async function abortUpload(client: StoreClient, key: string, uploadId: string, s
   try {
     await client.ask({ method: "DELETE", key, query: { uploadId } }, signal);
   } catch (error) {
-    // Another has been quicker.
+    // Another process was quicker.
     if (!hasStatus(error, 404)) throw error;
   }
 }

@@ -4,17 +4,16 @@ import type { Driver } from "unstorage";
 import type { DocumentPlace } from "../document-place.ts";
 import { decodeText } from "./decode-text.ts";
 
-/** Documents in a driver's store. The driver itself and not unstorage's storage over it, which parses what it reads as JSON. */
+/** Documents in a driver's store. Uses the driver directly, because unstorage's storage over it parses values as JSON. */
 export function driverPlace(driver: Driver): DocumentPlace {
   const read = async (name: string): Promise<string | undefined> => {
     const key = toKey(name);
-    // Raw where it can be: some drivers parse, too.
-    const value: unknown = await (driver.getItemRaw ? driver.getItemRaw(key, {}) : driver.getItem(key, {}));
+    const value: unknown = (await readRaw(driver, key)) ?? (await driver.getItem(key, {}));
     if (value === null || value === undefined) return undefined;
     if (typeof value === "string") return value;
     if (value instanceof Uint8Array) return decodeText(value);
     if (value instanceof ArrayBuffer) return decodeText(new Uint8Array(value));
-    throw new ports.DocumentsUnavailable("The driver answered with what is no text");
+    throw new ports.DocumentsUnavailable("The driver returned a value that is not text");
   };
   return {
     read,
@@ -32,8 +31,11 @@ export function driverPlace(driver: Driver): DocumentPlace {
     },
     list: async () => (await driver.getKeys("", {})).map(toName),
     async fingerprint(name) {
-      const { mtime, size, ...more } = (await driver.getMeta?.(toKey(name), {})) ?? {};
-      if (mtime !== undefined) return [Number(mtime), size, more["etag"]].join(":");
+      const { mtime, size, ...more } = await metaOf(driver, toKey(name));
+      // A modification time alone may be in whole seconds, as in databases and HTTP: two changes within a second would look like
+      // one.
+      if (more["etag"] !== undefined || (mtime !== undefined && size !== undefined))
+        return [Number(mtime), size, more["etag"]].join(":");
       const text = await read(name);
       return text === undefined ? undefined : createHash("sha256").update(text).digest("hex");
     },
@@ -42,12 +44,32 @@ export function driverPlace(driver: Driver): DocumentPlace {
   };
 }
 
+/** Raw if possible, because some drivers parse JSON. Also undefined for a driver that keeps texts separate from raw values. */
+async function readRaw(driver: Driver, key: string): Promise<unknown> {
+  try {
+    return await driver.getItemRaw?.(key, {});
+  } catch (error) {
+    // The HTTP driver throws a TypeError for a missing document.
+    if (!(error instanceof TypeError) || (await driver.hasItem(key, {}))) throw error;
+    return undefined;
+  }
+}
+
+/** Empty if the driver throws for a missing document. Reading decides. */
+async function metaOf(driver: Driver, key: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return { ...(await driver.getMeta?.(key, {})) };
+  } catch {
+    return {};
+  }
+}
+
 /** unstorage's own spelling of a path. */
 function toKey(name: string): string {
   return name.replaceAll("/", ":");
 }
 
-/** Drivers on file systems answer with `/`, others with `:`. */
+/** Drivers on file systems return `/`, others `:`. */
 function toName(key: string): string {
   return key.replaceAll(":", "/");
 }

@@ -9,8 +9,8 @@ import { readTextFile, readTextFileSync } from "./text-file.ts";
 import { watchFolder } from "./watch-folder.ts";
 
 /**
- * Documents that are files below `dir`. Of unstorage's own driver for files only the watching is used: it writes in place, answers errors
- * as if they were contents, and follows links out of the folder.
+ * Documents as files below `dir`. Of unstorage's own file driver, only the watching is used: it writes in place, returns errors
+ * as contents, and follows links out of the folder.
  */
 export function folderPlace(dir: string, depth: number): DocumentPlace {
   return {
@@ -22,7 +22,7 @@ export function folderPlace(dir: string, depth: number): DocumentPlace {
       const path = (await findFile(dir, name)) ?? (await makeRoom(dir, name));
       const fresh = await createFreshFile(path, text);
       try {
-        // No turn of the event loop from here to the new name: an edit is lost only between two system calls.
+        // Synchronous from here to the rename: an edit is lost only between two system calls.
         const current = readTextFileSync(path);
         check(current);
         if (current === undefined) fresh.placeNew();
@@ -55,26 +55,29 @@ export function folderPlace(dir: string, depth: number): DocumentPlace {
   };
 }
 
-/** Where a document's file really is; undefined where there is none. Throws DocumentsUnavailable for one outside of the folder. */
+/**
+ * The real path of a document's file. Undefined for a missing document. Throws DocumentsUnavailable if the path is outside of the
+ * folder.
+ */
 async function findFile(dir: string, name: string): Promise<string | undefined> {
   const [root, path] = await Promise.all([realPath(dir), realPath(join(dir, name))]);
   return root === undefined || path === undefined ? undefined : assertWithin(root, path);
 }
 
-/** Make the folders of a new document, and tell where its file will be. */
+/** Create the folders of a new document, and return the path of its file. */
 async function makeRoom(dir: string, name: string): Promise<string> {
   await makeFolder(dir);
   const root = (await realPath(dir)) ?? dir;
   const folder = dirname(join(root, name));
   let nearest = folder;
   while ((await realPath(nearest)) === undefined) nearest = dirname(nearest);
-  // Before anything is made: a link on the way may lead out.
+  // Before any folder is created: a link in the path may lead outside.
   assertWithin(root, (await realPath(nearest)) ?? nearest);
   await makeFolder(folder);
   return join(assertWithin(root, (await realPath(folder)) ?? folder), basename(name));
 }
 
-/** Durably, each new folder in the one above it. */
+/** Creates each folder durably in its parent. */
 async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first === undefined) return;

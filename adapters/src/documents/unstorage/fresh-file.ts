@@ -5,22 +5,22 @@ import { basename, dirname, join } from "node:path";
 import { ports } from "@portico/core";
 import { isAbsent } from "./real-path.ts";
 
-/** A text, durable under a temporary name, on its way to its place. */
+/** A text that is stored durably under a temporary name before it gets its final one. */
 export interface FreshFile {
-  /** Take the place of what is there. */
+  /** Replace the existing file. */
   place(): void;
-  /** Take the place of nothing. Throws DocumentConflict where there is something. */
+  /** Become a new file. Throws DocumentConflict if the file exists. */
   placeNew(): void;
-  /** Leave nothing behind; does nothing once placed. */
+  /** Remove the temporary file. Does nothing once placed. */
   discard(): void;
 }
 
-/** Longer than any write takes: what is older was left by a process that was killed. */
+/** Longer than any write takes: a killed process left an older file. */
 const LEFT_BEHIND_MS = 60_000;
-/** Some file systems have no links: there a new file is placed like any other. */
+/** Some file systems have no links. There, a new file is placed like any other. */
 const NO_LINKS: ReadonlySet<unknown> = new Set(["EPERM", "ENOTSUP", "ENOSYS", "EOPNOTSUPP"]);
 
-/** Write a text beside `path`, hidden and in the same folder: only there a new name is one step. Mode and owner stay as they were. */
+/** Write a text next to `path`, hidden and in the same folder: only there a rename is atomic. Mode and owner are kept. */
 export async function createFreshFile(path: string, text: string): Promise<FreshFile> {
   const before = await stat(path).catch(() => undefined);
   const fresh = `${freshPrefix(path)}${randomBytes(8).toString("hex")}`;
@@ -48,7 +48,7 @@ export async function createFreshFile(path: string, text: string): Promise<Fresh
   };
 }
 
-/** Take away what killed processes left of their writes of this document. */
+/** Remove the temporary files that killed processes left for this document. */
 export async function sweepFreshFiles(path: string): Promise<void> {
   const folder = dirname(path);
   const prefix = basename(freshPrefix(path));
@@ -58,7 +58,7 @@ export async function sweepFreshFiles(path: string): Promise<void> {
   }
 }
 
-/** The new name is durable only when its folder is. */
+/** The new name is durable only when its folder is synced. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {
@@ -70,7 +70,7 @@ export async function syncFolder(path: string): Promise<void> {
 
 function placeNew(fresh: string, path: string): void {
   try {
-    // Unlike a rename, a link never takes the place of a file that came in between.
+    // Unlike a rename, a link never replaces a file that another program created in between.
     linkSync(fresh, path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -81,13 +81,15 @@ function placeNew(fresh: string, path: string): void {
   unlinkSync(fresh);
 }
 
-/** A person's file stays theirs where we may give files away. */
+/** Keeps the owner of a file if this process may change owners. */
 async function keepOwner(file: FileHandle, { mode, uid, gid }: { mode: number; uid: number; gid: number }): Promise<void> {
   await file.chown(uid, gid).catch(() => {});
   await file.chmod(mode & 0o777);
 }
 
-/** Of fixed length, since the document's own name may be as long as names can be; begins with a dot, so that it is no document. */
+/**
+ * Of fixed length, because the document's own name may have the maximum length. It begins with a dot, so it is not a document.
+ */
 function freshPrefix(path: string): string {
   const digest = createHash("sha256").update(basename(path)).digest("hex").slice(0, 16);
   return join(dirname(path), `.portico-${digest}-`);

@@ -6,13 +6,13 @@ import { isAbsent, isWithin, realPath } from "./real-path.ts";
 
 interface Folder {
   readonly path: string;
-  /** Of its documents' names. */
+  /** Prefix of its documents' names. */
   readonly prefix: string;
-  /** Real paths of the folders that lead here, the root first: a link back to one of them is not followed. */
+  /** Real paths of the parent folders, the root first. A link back to one of them is not followed. */
   readonly above: readonly [string, ...string[]];
 }
 
-/** Names of all files below a folder, at most `depth` segments long, but for hidden ones and what links lead to outside of it. */
+/** Names of all files below a folder, at most `depth` segments long, except hidden files and links that lead outside of it. */
 export async function listFolder(root: string, depth: number): Promise<string[]> {
   return listFiles({ path: root, prefix: "", above: [root] }, depth);
 }
@@ -34,7 +34,7 @@ async function namesOf(entry: Dirent, folder: Folder, depth: number): Promise<st
       : [];
   if (entry.isDirectory()) return deeper(path);
   if (!entry.isSymbolicLink()) return [];
-  // Configuration that is mounted into a container comes as links within its folder.
+  // Configuration that is mounted into a container consists of links within its folder.
   const real = await realPath(path).catch(() => undefined);
   if (real === undefined || !isWithin(folder.above[0], real)) return [];
   const target = await stat(real).catch(() => undefined);
@@ -42,7 +42,7 @@ async function namesOf(entry: Dirent, folder: Folder, depth: number): Promise<st
   return target?.isDirectory() ? deeper(real) : [];
 }
 
-/** A folder below that cannot be read hides its own documents only. */
+/** An unreadable subfolder hides only its own documents. */
 async function entriesOf({ path, prefix }: Folder): Promise<Dirent[]> {
   try {
     return await readdir(path, { withFileTypes: true });

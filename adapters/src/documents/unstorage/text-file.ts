@@ -4,10 +4,13 @@ import { ports } from "@portico/core";
 import { decodeText } from "./decode-text.ts";
 import { isAbsent } from "./real-path.ts";
 
-// Not waiting for the other end of a pipe that somebody put there, and no last link that was swapped in after its path was followed.
+// Does not wait for the other end of a pipe, and does not follow a link that was swapped in after its path was resolved.
 const READ = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
-/** The text of a file; undefined where there is none, or a folder. Throws DocumentsUnavailable for what is no text of fitting size. */
+/**
+ * The text of a file. Undefined for a missing file and for a folder. Throws DocumentsUnavailable for a file that is not text or
+ * is too large.
+ */
 export async function readTextFile(path: string): Promise<string | undefined> {
   const file = await open(path, READ).catch(orAbsent);
   if (file === undefined) return undefined;
@@ -18,7 +21,7 @@ export async function readTextFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** The same without a turn of the event loop. */
+/** The same, synchronously. */
 export function readTextFileSync(path: string): string | undefined {
   const file = openOrAbsent(path);
   if (file === undefined) return undefined;
@@ -31,7 +34,7 @@ export function readTextFileSync(path: string): string | undefined {
 
 function isReadable(stat: { isFile(): boolean; isDirectory(): boolean; size: number }): boolean {
   if (stat.isDirectory()) return false;
-  if (!stat.isFile()) throw new ports.DocumentsUnavailable("A document's name is taken by what is no file");
+  if (!stat.isFile()) throw new ports.DocumentsUnavailable("The path of a document is not a file");
   if (stat.size > ports.DOCUMENT_BYTES) throw new ports.DocumentsUnavailable("A document is over 16 MiB");
   return true;
 }

@@ -7,14 +7,14 @@ import fsDriver from "unstorage/drivers/fs";
 const HIDDEN = /(?:^|\/)\./;
 
 /**
- * Hints at files of a folder that may have changed, through unstorage's driver for files, which makes the folder if it is not there.
- * Rejects where the system cannot watch.
+ * Hints at files of a folder that may have changed, through unstorage's file driver, which creates a missing folder. Rejects if
+ * the system cannot watch.
  */
 export async function watchFolder(dir: string, depth: number, hint: (name?: string) => void): Promise<() => Promise<void>> {
   const ignored = (path: string): boolean => HIDDEN.test(nameOf(dir, path));
   const driver: Driver = fsDriver({
     base: dir,
-    // None of its own: they are matched with whole paths, and a data directory may well lie below a hidden one.
+    // No patterns: they match whole paths, and a data directory may be below a hidden one.
     ignore: [],
     watchOptions: { ignored, atomic: false, ...(depth < Infinity && { depth: depth - 1 }) },
   });
@@ -30,14 +30,14 @@ export async function watchFolder(dir: string, depth: number, hint: (name?: stri
 }
 
 /**
- * Configuration that is mounted into a container is swapped by one link, `..data`, that all the others lead through: none of the files
- * tells of it.
+ * Configuration that is mounted into a container is swapped by one link, `..data`, which all the other links use. The files
+ * themselves report no change.
  */
 function watchSwaps(dir: string, hint: () => void): { close(): void } {
   const watcher = watch(dir, (_event, name) => {
     if (name?.startsWith("..")) hint();
   });
-  // What it misses is found by looking again.
+  // The periodic checks find the changes that it misses.
   return watcher.on("error", () => {});
 }
 

@@ -1,19 +1,19 @@
-import { ports } from "@portico/core";
+import { findStoreTooNew, ports } from "@portico/core";
 import type { SqliteStore } from "../../records/sqlite/store.ts";
 import type { Ending, Journal, KindRule, Note, OpenWork, Place, WorkRecord, WorkState } from "../journal.ts";
 import { prepareStatements } from "./statements.ts";
 import { makeTables } from "./tables.ts";
 
-/** What a task answers when it finds, inside the transaction, that the work is another process's by now. */
+/** The result of a task that finds, inside the transaction, that another process owns the work by now. */
 const FENCED = Symbol("fenced");
 
-/** So many signals has one owner's time, so that those of the next are numbered higher. */
+/** Maximum signals of one ownership period, so that signals of the next period get higher numbers. */
 const SIGNALS_PER_FENCE = 2 ** 32;
-/** Where what came back begins to stand in line, the first before the next: before all that has not begun, behind what was resumed. */
+/** Where returned work starts in the queue: before all work that has not begun, after resumed work. */
 const RETURNED = -(2 ** 50);
 const RETURNED_END = RETURNED / 2;
 
-/** A journal in an SQLite file, in the same commits as the records that live there. Throws EngineUnavailable. */
+/** A journal in an SQLite file, in the same commits as the records in that file. Throws EngineUnavailable. */
 export function openSqliteJournal(store: SqliteStore): Journal {
   const sql = translated(() =>
     store.read(() => {
@@ -28,7 +28,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   let lastSignal = 0;
   const keyLimits = new Map<string, number>();
 
-  /** Within one transaction nobody else can become the owner: it is asked for once. */
+  /** Within one transaction the owner cannot change, so it is checked once. */
   let asked = { transaction: -1, isOwner: false };
   const isOwner = (): boolean => {
     const transaction = store.transaction();
@@ -36,7 +36,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     return asked.isOwner;
   };
 
-  /** Write as the owner. What was read before the transaction began may be another process's by now, so that it is asked inside. */
+  /** Write as the owner. The check is inside the transaction, because an earlier result may be outdated. */
   const write = async <T>(work: (writeRecords: () => void) => T, records?: readonly ports.Write[]): Promise<T> => {
     const result = await store
       .transact((writeRecords) => (isOwner() ? work(writeRecords) : FENCED), records)
@@ -49,7 +49,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   const firstOfKey = (kind: string, key: string, limit: number) =>
     sql.firstOfKey.all(kind, key, limit) as unknown as readonly { readonly work: number; readonly state: WorkState }[];
 
-  /** The first works of a key, as many as may be in line or executing, come into line where they are not. */
+  /** Moves the first works of a key into the queue, up to the key's limit of queued or executing works. */
   const advance = (kind: string, key: string): readonly Place[] => {
     const queued = firstOfKey(kind, key, keyLimits.get(kind) ?? 1).filter((found) => found.state === "queued");
     return queued.map(({ work }) => {
@@ -66,7 +66,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   const end = (work: number, { endedAt, state, output, error }: Ending): readonly Place[] => {
     const ended = sql.end.get(endedAt, state, output ?? null, error ?? null, work);
     if (!ended) return [];
-    // Closing asks for the input once more.
+    // Closing reads the input once more.
     if (state !== "unclosed") sql.forgetNotes.run(work);
     return advance(String(ended.kind), String(ended.key));
   };
@@ -107,7 +107,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     accept: ({ kind, id, key, input, acceptedAt, atOnce }, records) =>
       write((writeRecords) => {
         const limit = keyLimits.get(kind) ?? 1;
-        // Whether there are so many is cheaper to ask than which.
+        // Counting up to a limit is cheaper than listing.
         const mayBegin = !sql.hasMoreOpen.get(kind, key, limit - 1);
         const work = lastWork + 1;
         const begins = mayBegin && atOnce;
@@ -159,7 +159,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
       }),
     end: (work, ending) => write(() => end(work, ending)),
     async prune(before, limit) {
-      // Looking costs no lock and no sync.
+      // A read needs no lock and no sync.
       if (!read(() => sql.prunable.get(before))) return 0;
       return write(() => Number(sql.prune.run(before, limit).changes));
     },
@@ -184,11 +184,11 @@ function toRecord(row: Record<string, unknown> | undefined): WorkRecord | undefi
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, value ?? undefined])) as unknown as WorkRecord;
 }
 
-/** The store speaks of records; whoever asks the engine hears of the engine. */
+/** Errors of the store are about records. Callers of the engine get errors of the engine. */
 function translate(error: unknown): unknown {
   if (!(error instanceof ports.RecordsUnavailable)) return error;
-  if (error.cause instanceof ports.EngineUnavailable) return error.cause;
-  return new ports.EngineUnavailable("The engine's journal cannot be used", { cause: error });
+  const tooNew = findStoreTooNew(error);
+  return new ports.EngineUnavailable(tooNew?.message ?? "The engine's journal cannot be used", { cause: error });
 }
 
 function translated<T>(work: () => T): T {

@@ -6,7 +6,7 @@ export type Statements = ReturnType<typeof prepareStatements>;
 const OPEN_WORK = "work, id, kind, attempt, reason";
 const RECORD = `kind, state, attempt, accepted AS acceptedAt, ended AS endedAt, output, error`;
 
-/** Prepare every statement over tables that are there. */
+/** Prepare every statement. The tables must exist. */
 export function prepareStatements(database: DatabaseSync) {
   const sql = (text: string) => database.prepare(text);
   return {
@@ -27,7 +27,7 @@ export function prepareStatements(database: DatabaseSync) {
       `UPDATE "_engine_work" SET state = 'executing', place = NULL, attempt = attempt + (awaited IS NULL), awaited = NULL
        WHERE work = ? AND state = 'lined' RETURNING ${OPEN_WORK}`,
     ),
-    // 'cancelled' wins over whatever the work did after it was told.
+    // 'cancelled' takes precedence over any later result of the work.
     end: sql(
       `UPDATE "_engine_work" SET place = NULL, ended = ?1, output = iif(reason IS NULL, ?3, NULL), error = coalesce(reason, ?4),
          state = iif(reason IS NULL OR ?2 = 'unclosed', ?2, 'cancelled')
@@ -39,11 +39,11 @@ export function prepareStatements(database: DatabaseSync) {
     record: sql(`SELECT ${RECORD} FROM "_engine_work" WHERE id = ?`),
     line: sql(`SELECT kind, work, place FROM "_engine_work" WHERE kind = ? AND place > ? ORDER BY place LIMIT ?`),
     firstOfKey: sql(`SELECT work, state FROM "_engine_work" WHERE kind = ? AND key = ? AND ended IS NULL ORDER BY work LIMIT ?`),
-    /** Whether a key has more than so many works that have not ended. */
+    /** Whether a key has more open works than a limit. */
     hasMoreOpen: sql(`SELECT 1 FROM "_engine_work" WHERE kind = ? AND key = ? AND ended IS NULL LIMIT 1 OFFSET ?`),
     enterLine: sql(`UPDATE "_engine_work" SET state = 'lined', place = ? WHERE work = ?`),
 
-    // The line counts places on from the head backwards: these were begun before anything that stands in it.
+    // Places count backwards from the head of the queue: these works began before all queued ones.
     resume: sql(
       `UPDATE "_engine_work" INDEXED BY "_engine_executing" SET state = 'lined', place = ?1 - (?2 - work)
        WHERE kind = ?3 AND state = 'executing'`,
@@ -52,13 +52,13 @@ export function prepareStatements(database: DatabaseSync) {
       `SELECT ${OPEN_WORK} FROM "_engine_work" WHERE kind = ? AND ended IS NULL AND (state = 'executing' OR attempt > 0) ORDER BY work`,
     ),
     unclosed: sql(`SELECT ${OPEN_WORK} FROM "_engine_work" WHERE kind = ? AND state = 'unclosed' ORDER BY work`),
-    // Nobody may begin what is being closed.
+    // Work that is being closed must not begin.
     leaveLine: sql(
       `UPDATE "_engine_work" SET state = 'executing', place = NULL, due = NULL, awaited = NULL
        WHERE work = ? AND state IN ('lined', 'parked')`,
     ),
 
-    // Decided here, where what came before is there and what comes after finds it parked.
+    // Decided here: earlier signals are stored already, and later ones find the work parked.
     park: sql(
       `UPDATE "_engine_work" SET state = 'parked', place = NULL, due = ?2, awaited = ?3
        WHERE work = ?1 AND reason IS NULL AND NOT EXISTS (

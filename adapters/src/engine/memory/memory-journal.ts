@@ -10,21 +10,21 @@ interface Work {
   state: WorkState;
   place: number | undefined;
   attempt: number;
-  /** Of parked work, and until it executes again. */
+  /** Set for parked work, until it executes again. */
   rest?: Rest | undefined;
   reason?: string;
   ended?: Ending;
 }
 
-/** A journal in this process's memory, gone with it: nobody else can own it, and there is nothing to take up. */
+/** A journal in this process's memory. It ends with the process, has no other owner, and has nothing to take over. */
 export function createMemoryJournal(): Journal {
   const byNumber = new Map<number, Work>();
   const byId = new Map<string, Work>();
-  /** Of each kind, in the order of the places; and before it those that came back. */
+  /** Queued work of each kind, in the order of places. Returned work comes first. */
   const lines = new Map<string, Map<number, Work>>();
   const returned = new Map<string, Map<number, Work>>();
   const parked = new Set<Work>();
-  /** Not ended, of each kind and key, in the order of acceptance. */
+  /** Open work of each kind and key, in the order of acceptance. */
   const open = new Map<string, Set<Work>>();
   const ended = new Set<Work>();
   const keyLimits = new Map<string, number>();
@@ -45,7 +45,7 @@ export function createMemoryJournal(): Journal {
     return found;
   };
 
-  /** The first works of a key, as many as may be in line or executing, come into line where they are not. */
+  /** Moves the first works of a key into the queue, up to the key's limit of queued or executing works. */
   const advance = (of: { readonly kind: string; readonly key: string }): readonly Place[] => {
     const works = openOf(of);
     if (works.size === 0) open.delete(JSON.stringify([of.kind, of.key]));
@@ -109,7 +109,7 @@ export function createMemoryJournal(): Journal {
       byId.set(id, work);
       openOf(work).add(work);
       const places = advance(work);
-      // Nothing of its key was waiting before it: it is the one that has come into line.
+      // No work of its key waited before it, so it is the one that was queued.
       if (!atOnce || work.place === undefined) return { duplicate: false, places };
       return { duplicate: false, places: [], begun: begin(work) };
     },
@@ -189,7 +189,7 @@ export function createMemoryJournal(): Journal {
   };
 }
 
-/** Where what came back begins to stand in line, before all that has not begun. */
+/** Where returned work starts in the queue, before all work that has not begun. */
 const RETURNED = -(2 ** 50);
 
 const QUEUED = { state: "queued", place: undefined, attempt: 0 } as const;

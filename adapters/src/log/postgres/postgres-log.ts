@@ -7,15 +7,15 @@ import type { PurgingBackend } from "../purging-log.ts";
 import { createStreamRows, type StreamChange } from "./stream-rows.ts";
 import { makeTables } from "./tables.ts";
 
-/** A page ends with the entry that makes it larger than this, or when it has so many. */
+/** Maximum size of a page, exceeded by at most its last entry. */
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ENTRIES = 500;
-/** So many entries of a removed stream go in one transaction. */
+/** Maximum entries of a removed stream that one transaction deletes. */
 const PURGE_ENTRIES = 1000;
 
-/** Where a log stands: in the store of the records, or in one of its own. */
+/** The store of a log: the store of the records, or its own. */
 export interface LogStore extends Pick<PostgresStore, "schema" | "read" | "make"> {
-  /** Change streams, and records with them or before them. Answers what each change of streams answered. */
+  /** Change streams, with records in the same commit or before. Returns the result of each change. */
   write(changes: PartChanges<StreamChange>, records: readonly ports.Write[]): Promise<readonly number[]>;
 }
 
@@ -51,7 +51,7 @@ export async function openPostgresLog(store: LogStore): Promise<PurgingBackend> 
   };
 }
 
-/** Entries count until they fill a page; the text of one that is larger than any that was ever taken is not even read. */
+/** Adds up entries until the page is full. The text of an entry over the maximum size is not even read. */
 function pageSql(schema: string, backwards: boolean): string {
   const [beyond, direction] = backwards ? ["<=", "DESC"] : [">=", "ASC"];
   return `
@@ -64,7 +64,7 @@ function pageSql(schema: string, backwards: boolean): string {
     ) AS page WHERE before < ${PAGE_BYTES} ORDER BY sequence ${direction}`;
 }
 
-/** Takes some entries of one removed stream; forgets the stream when there are none. */
+/** Deletes some entries of one removed stream. Deletes the stream when it has no more entries. */
 function purgeSql(schema: string): string {
   return `
     WITH marked AS (SELECT number FROM "${schema}"."_log_removed" ORDER BY number LIMIT 1 FOR UPDATE SKIP LOCKED),

@@ -2,20 +2,21 @@ import type { PoolClient } from "../../records/postgres/connections.ts";
 import type { Loaded, Part } from "../../records/postgres/group-writer.ts";
 import { prepared } from "../../records/postgres/prepared.ts";
 
-/** An entry to be appended, or a stream to be removed: then there is no text. */
+/** An entry to append. Without a text: a stream to remove. */
 export interface StreamChange {
   readonly stream: string;
   readonly text: string | undefined;
 }
 
-/** What is known of a stream: its number, and the sequence of its newest entry. */
+/** The state of a stream: its number, and the sequence of its newest entry. */
 interface Head {
   readonly number: number;
   readonly newest: number;
 }
 
 /**
- * The streams of a log, as rows that a group changes: an append answers its sequence number, a removal 1, or 0 where there was no stream.
+ * The streams of a log, as rows that a group changes. The result of an append is its sequence number; the result of a removal is
+ * 1, or 0 for a missing stream.
  */
 export function createStreamRows(schema: string): Part<StreamChange> {
   return {
@@ -30,7 +31,7 @@ export function createStreamRows(schema: string): Part<StreamChange> {
         [streams],
       );
       const heads = new Map(rows.map((row) => [row.stream, { number: Number(row.number), newest: Number(row.newest) }]));
-      // A stream that is not there may become one, and so may each that is removed.
+      // A missing stream may be created, and so may each removed stream.
       const removals = changes.filter(({ text }) => text === undefined).length;
       return createLoaded(client, schema, heads, await reserve(client, schema, streams.length - heads.size + removals));
     },

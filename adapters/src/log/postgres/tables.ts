@@ -1,27 +1,27 @@
-import { ports } from "@portico/core";
 import type { PoolClient } from "../../records/postgres/connections.ts";
-import type { LogStore } from "./postgres-log.ts";
+import { layTables } from "../../records/postgres/lay-tables.ts";
+import type { PostgresStore } from "../../records/postgres/store.ts";
 
-/** Of these tables' layout. */
-const FORMAT = 1;
+/** Steps from one format of these tables to the next. A separate row holds their format. */
+const STEPS: readonly string[] = [];
 
-/** Make the log's tables where they are missing. Throws LogUnavailable for those of a newer version, or what the store throws. */
-export async function makeTables(store: LogStore): Promise<void> {
+/** Create missing tables of the log, and convert those of an earlier format. Throws StoreTooNew, or the error of the store. */
+export async function makeTables(store: Pick<PostgresStore, "schema" | "read" | "make">): Promise<void> {
   const { schema } = store;
-  if (await store.read((client) => isMade(client, schema))) return;
-  await store.make(async (client) => {
-    // Another process may have made them since.
-    if (!(await isMade(client, schema))) await client.query(tablesSql(schema));
+  await layTables(store, {
+    store: "The log",
+    format: (client) => formatOf(client, schema),
+    make: (client) => client.query(tablesSql(schema)),
+    steps: STEPS,
+    mark: (format) => `UPDATE "${schema}"."_log_format" SET format = ${format}`,
   });
 }
 
-/**
- * Entries stand under their stream's number, which is never used again: entries of a removed stream that are still there are nobody's.
- */
+/** Entries are stored under their stream's number, which is never reused: remaining entries of a removed stream are orphaned. */
 function tablesSql(schema: string): string {
   return `
     CREATE TABLE "${schema}"."_log_format" (format integer NOT NULL);
-    INSERT INTO "${schema}"."_log_format" VALUES (${FORMAT});
+    INSERT INTO "${schema}"."_log_format" VALUES (0);
     CREATE SEQUENCE "${schema}"."_log_number";
     CREATE TABLE "${schema}"."_log_streams" (stream text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, newest bigint NOT NULL);
     CREATE TABLE "${schema}"."_log_entries"
@@ -30,14 +30,12 @@ function tablesSql(schema: string): string {
   `;
 }
 
-async function isMade(client: PoolClient, schema: string): Promise<boolean> {
-  // Asks the catalogue's rows: a name that a connection did not find once may seem to be missing to it for a while.
+async function formatOf(client: PoolClient, schema: string): Promise<unknown> {
+  // Queries the catalogue's rows: a connection that did not find a name once may report it missing for a while.
   const { rows } = await client.query(
     "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $1 AND relname = '_log_format'",
     [schema],
   );
-  if (rows.length === 0) return false;
-  const found = await client.query<{ format: number }>(`SELECT format FROM "${schema}"."_log_format"`);
-  if (found.rows[0]?.format === FORMAT) return true;
-  throw new ports.LogUnavailable("The log's tables were written by a newer version");
+  if (rows.length === 0) return undefined;
+  return (await client.query<{ format: number }>(`SELECT format FROM "${schema}"."_log_format"`)).rows[0]?.format ?? Number.NaN;
 }

@@ -6,16 +6,16 @@ import { toLogError, translated } from "../log-error.ts";
 import type { PurgingBackend } from "../purging-log.ts";
 import { makeTables } from "./tables.ts";
 
-/** A sequence takes the lower half of an entry's place. */
+/** The sequence is the lower half of an entry's key. */
 const SEQUENCE_BITS = 32n;
 const NEWEST_SEQUENCE = 0xffff_ffff;
-/** A page ends with the entry that makes it larger than this, or when it has so many. */
+/** Maximum size of a page, exceeded by at most its last entry. */
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ENTRIES = 500;
-/** So many entries of a removed stream go in one transaction: other writers wait for no more. */
+/** Maximum entries of a removed stream that one transaction deletes. Limits the wait of other writers. */
 const PURGE_ENTRIES = 500;
 
-/** A log in an SQLite file, in the same commits as the records that live there. Throws LogUnavailable. */
+/** A log in an SQLite file, in the same commits as the records in that file. Throws LogUnavailable. */
 export function openSqliteLog(store: SqliteStore): PurgingBackend {
   const { database } = store;
   translate(() => patiently(() => makeTables(database)));
@@ -51,7 +51,7 @@ export function openSqliteLog(store: SqliteStore): PurgingBackend {
     append: (entries, records) =>
       translated(
         store.transact((writeRecords) => {
-          // A conflict is told before anything is written.
+          // A conflict is thrown before anything is written.
           if (records.length > 0) writeRecords();
           return entries.map(({ stream, text }) => appendOne(stream, text));
         }, records),
@@ -101,7 +101,7 @@ interface PageRow {
   readonly entry: string | null;
 }
 
-/** The text of an entry that is larger than any that was taken is not even read. */
+/** The text of an entry over the maximum size is not even read. */
 function pageSql(direction: "ASC" | "DESC"): string {
   return `SELECT place & ${NEWEST_SEQUENCE} AS sequence, octet_length(entry) AS bytes,
           CASE WHEN octet_length(entry) <= ${ports.LOG_ENTRY_BYTES} THEN entry END AS entry

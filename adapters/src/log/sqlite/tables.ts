@@ -1,33 +1,34 @@
 import type { DatabaseSync } from "node:sqlite";
-import { ports } from "@portico/core";
-import { inOneCommit } from "../../records/sqlite/in-one-commit.ts";
-
-/** Of these tables' layout; kept in a row of its own, for the file's own version is that of the records. */
-const FORMAT = 1;
+import { layTables } from "../../records/sqlite/lay-tables.ts";
 
 /**
- * An entry's place is its stream's number and its sequence in one integer, so that the entries of a stream lie side by side in one
- * tree. Numbers are never used again: entries of a removed stream that are still there are nobody's.
+ * Steps from one format of these tables to the next. A separate row holds their format, because the file's own version belongs to
+ * the records.
+ */
+const STEPS: readonly string[] = [];
+
+/**
+ * The key of an entry is its stream's number and its sequence in one integer, so that the entries of a stream are adjacent in one
+ * tree. Numbers are never reused: remaining entries of a removed stream are orphaned.
  */
 const TABLES = `
   CREATE TABLE "_log_format" (format INTEGER NOT NULL);
-  INSERT INTO "_log_format" VALUES (${FORMAT});
+  INSERT INTO "_log_format" VALUES (0);
   CREATE TABLE "_log_streams" (number INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL UNIQUE, newest INTEGER NOT NULL);
   CREATE TABLE "_log_entries" (place INTEGER PRIMARY KEY, entry TEXT NOT NULL);
   CREATE TABLE "_log_removed" (number INTEGER PRIMARY KEY);
 `;
 
-/** Make the log's tables where they are missing. Throws LogUnavailable for those of a newer version, or what SQLite throws. */
+/** Create missing tables of the log, and convert those of an earlier format. Throws StoreTooNew, or the error of SQLite. */
 export function makeTables(database: DatabaseSync): void {
-  if (isMade(database)) return;
-  inOneCommit(database, () => {
-    // Another process may have made them since.
-    if (!isMade(database)) database.exec(TABLES);
+  layTables(database, {
+    store: "The log",
+    format() {
+      if (!database.prepare("SELECT 1 FROM sqlite_schema WHERE name = '_log_format'").get()) return undefined;
+      return database.prepare(`SELECT format FROM "_log_format"`).get()?.["format"] ?? Number.NaN;
+    },
+    make: () => database.exec(TABLES),
+    steps: STEPS,
+    mark: (format) => `UPDATE "_log_format" SET format = ${format}`,
   });
-}
-
-function isMade(database: DatabaseSync): boolean {
-  if (!database.prepare("SELECT 1 FROM sqlite_schema WHERE name = '_log_format'").get()) return false;
-  if (database.prepare(`SELECT format FROM "_log_format"`).get()?.["format"] === FORMAT) return true;
-  throw new ports.LogUnavailable("The log's tables were written by a newer version");
 }

@@ -23,13 +23,13 @@ interface Tool {
   readonly input_schema?: unknown;
 }
 
-/** A token is about four characters: near enough for a model that counts nothing. */
+/** A token is about four characters: precise enough for a model that counts no tokens. */
 const CHARACTERS_PER_TOKEN = 4;
 const LONGEST_ECHO = 400;
 
 /**
- * What the demo model answers, a pure function of the request: the same question always gets the same answer. It calls a tool when
- * it must (`tool_choice`), or when the question names one; it reports the result of a tool; it fills a schema when asked to.
+ * The answer of the demo model, a pure function of the request: the same question always gets the same answer. It calls a tool if
+ * it must (`tool_choice`), or if the question names one. It reports the result of a tool. It fills a schema if requested.
  */
 export function demoAnswer(request: DemoRequest): DemoAnswer {
   const messages = listOf<{ role?: string; content?: unknown }>(request.messages);
@@ -101,7 +101,7 @@ function textOf(blocks: readonly Block[]): string {
 
 function shortened(text: string): string {
   if (text.length <= LONGEST_ECHO) return text;
-  // Not in the middle of a character.
+  // Does not cut within a character.
   return `${text.slice(0, LONGEST_ECHO).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 

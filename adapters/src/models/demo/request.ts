@@ -1,16 +1,16 @@
-/** The parts of a Messages request that the demo model looks at. */
+/** The parts of a Messages request that the demo model uses. */
 export interface DemoRequest {
   readonly model?: string;
   readonly max_tokens?: number | null;
   readonly messages: readonly unknown[];
-  /** What follows may be anything: it came from outside. */
+  /** The following fields are untrusted and may have any type. */
   readonly stream?: unknown;
   readonly tools?: unknown;
   readonly tool_choice?: unknown;
   readonly output_config?: unknown;
 }
 
-/** A request body, or words for its author about what is wrong with it. */
+/** A request body, or a message for its author about an error in it. */
 export function parseDemoRequest(body: string): DemoRequest | string {
   const value = parseJson(body);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "The body is not a JSON object";

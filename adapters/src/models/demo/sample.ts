@@ -1,4 +1,4 @@
-/** The parts of a JSON Schema that a sample is made from. Each may be anything: schemas come from outside. */
+/** The parts of a JSON Schema that a sample is made from. Each may have any type, because schemas are untrusted. */
 interface SampleSchema {
   readonly $ref?: unknown;
   readonly type?: unknown;
@@ -19,14 +19,14 @@ interface SampleSchema {
 interface Sampling {
   readonly root: unknown;
   readonly text: string;
-  /** Values that may still be made: lists in lists would otherwise grow without end. */
+  /** Remaining number of values. Nested lists would otherwise grow without limit. */
   left: number;
 }
 
 const DEEPEST = 8;
 const MOST_VALUES = 1000;
 
-/** A value that fits a JSON Schema, always the same one and never a huge one; strings without a choice become `text`. */
+/** A value that fits a JSON Schema. It is always the same, and never huge. Strings without a choice become `text`. */
 export function sampleOf(schema: unknown, text: string): unknown {
   return sample(schema, { root: schema, text, left: MOST_VALUES }, 0);
 }
@@ -75,7 +75,7 @@ function typeOf({ type, properties }: SampleSchema): unknown {
   return first(type) ?? type ?? (properties === undefined ? "string" : "object");
 }
 
-/** `#/$defs/Name`, as the schema generators of client libraries write what occurs twice. */
+/** `#/$defs/Name`, which the schema generators of client libraries write for repeated parts. */
 function resolved(schema: unknown, root: unknown): SampleSchema | undefined {
   if (!isObject(schema)) return undefined;
   if (typeof schema.$ref !== "string" || !schema.$ref.startsWith("#/")) return schema;

@@ -2,25 +2,25 @@ import type { Readable } from "node:stream";
 import { orAborted, ports } from "@portico/core";
 import type { Upstream } from "./upstream.ts";
 
-/** How long a discovered list is believed. */
+/** How long a discovered list is cached. */
 const FRESH_MS = 5 * 60_000;
-/** How long a reading may take, all pages together: callers wait for it. */
+/** Timeout of a reading with all its pages: callers wait for it. */
 const READING_MS = 15_000;
-/** How long an old list stands in before the next attempt, so that an upstream that is down does not slow every call. */
+/** How long an old list is used before the next attempt, so that an upstream that is down does not slow every call. */
 const RETRY_MS = 30_000;
 const LIST_BYTES = 8 * 1024 * 1024;
-/** More pages than any vendor has: a list that never ends is not followed for ever. */
+/** More pages than any vendor has. Limits an endless list. */
 const MOST_PAGES = 50;
 
 interface Known {
   readonly models: readonly string[];
-  /** When the next reading is due. */
+  /** Time of the next reading. */
   readonly until: number;
 }
 
 /**
- * Reads the upstream's own list of models, following the pages of the Messages protocol, and remembers it for five minutes. Callers
- * at the same time share one reading. A list that cannot be renewed now is still believed; without any, the next caller tries again.
+ * Reads the upstream's own list of models, with all pages of the Messages protocol, and caches it for five minutes. Concurrent
+ * callers share one reading. If a renewal fails, the old list stays in use. Without an old list, the next caller tries again.
  * Throws ModelUnreachable, ModelTimeout or the signal's reason.
  */
 export function createDiscovery(
@@ -69,7 +69,7 @@ export function createDiscovery(
     signal?.throwIfAborted();
     if (known && clock.now() < known.until) return known.models;
     reading ??= renew();
-    // One caller leaving does not end a reading that others wait for.
+    // If one caller leaves, a reading that others wait for continues.
     return orAborted(reading, signal);
   };
 }

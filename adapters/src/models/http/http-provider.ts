@@ -1,16 +1,16 @@
 import { Readable } from "node:stream";
 import type { ports, Scope } from "@portico/core";
 import { createDiscovery } from "./discovery.ts";
-import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamDialect } from "./provider-options.ts";
+import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "./provider-options.ts";
 import { createUpstream } from "./upstream.ts";
 
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
-/** Shorter values would be found by chance in honest text. */
+/** Shorter values would occur by chance in ordinary text. */
 const SHORTEST_SECRET = 8;
 
-/** A provider behind HTTP that speaks one dialect. Throws when `baseUrl` is no plain http or https address. */
+/** A provider behind HTTP with one protocol. Throws when `baseUrl` is not a plain http or https URL. */
 export function openHttpProvider(
-  dialect: UpstreamDialect,
+  spoken: UpstreamProtocol,
   options: HttpProviderOptions,
   clock: ports.Clock,
   scope: Scope,
@@ -22,13 +22,13 @@ export function openHttpProvider(
 
   const own = lowercased(options.headers ?? {});
   const credential = options.credential?.reveal();
-  const fixed = { ...(credential && dialect.credentialHeader(credential)), ...own };
-  const path = `${prefix}${dialect.callPath}`;
+  const fixed = { ...(credential && spoken.credentialHeader(credential)), ...own };
+  const path = `${prefix}${spoken.callPath}`;
   const { models } = options;
   const discover = createDiscovery(
     options.id,
     upstream,
-    { path: `${prefix}/models`, headers: { ...dialect.defaults, ...fixed } },
+    { path: `${prefix}/models`, headers: { ...spoken.defaults, ...fixed } },
     clock,
   );
   const redact = redactor([
@@ -41,10 +41,11 @@ export function openHttpProvider(
   return {
     id: options.id,
     type: options.type,
-    protocol: dialect.protocol,
+    protocol: spoken.protocol,
+    ...(spoken.dialect && { dialect: spoken.dialect(options) }),
     listModels: models === "discover" ? discover : async () => models,
     send(call, signal) {
-      const headers: Record<string, string> = { ...dialect.defaults, ...call.headers, ...fixed };
+      const headers: Record<string, string> = { ...spoken.defaults, ...call.headers, ...fixed };
       if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
       return upstream.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);
     },
@@ -52,12 +53,12 @@ export function openHttpProvider(
   };
 }
 
-/** The address may hold a credential by mistake, so that no message repeats it. */
+/** The URL may contain a credential by mistake, so no message repeats it. */
 function parseBaseUrl({ id, baseUrl }: HttpProviderOptions): URL {
   const base = URL.parse(baseUrl);
   if (base?.protocol !== "http:" && base?.protocol !== "https:")
     throw new Error(`Provider "${id}": baseUrl must be an address that begins with http:// or https://`);
-  // What calls would silently leave out is refused: a user, a query, a fragment.
+  // Parts that calls would silently drop are refused: a user, a query, a fragment.
   if (base.username || base.password || base.search || base.hash)
     throw new Error(`Provider "${id}": baseUrl must be an address and a path alone, without user, query or fragment`);
   return base;

@@ -12,7 +12,7 @@ export interface UpstreamRequest {
   readonly body?: Uint8Array | Readable | undefined;
 }
 
-/** Connections to one provider: pooled, kept alive, with this provider's time limits and no others. */
+/** Connections to one provider: pooled, kept alive, with only this provider's timeouts. */
 export interface Upstream {
   request(request: UpstreamRequest, signal: AbortSignal | undefined): Promise<ports.ModelAnswer>;
   close(): Promise<void>;
@@ -20,7 +20,7 @@ export interface Upstream {
 
 export function createUpstream(name: string, origin: string, timeouts: ProviderTimeouts, clock: ports.Clock): Upstream {
   let opened: Promise<Pool> | undefined;
-  // Loading undici takes as long as starting Node.js twice: that is left to the first call.
+  // Loading undici takes twice as long as starting Node.js, so the first call loads it.
   const open = () => (opened ??= openPool(origin, timeouts));
   return {
     request: (request, signal) =>
@@ -28,7 +28,7 @@ export function createUpstream(name: string, origin: string, timeouts: ProviderT
         const { method, path, headers, body } = request;
         const upload = body instanceof Readable ? body : undefined;
         const call = new UpstreamCall(name, timeouts, clock, upload, signal, resolve, reject);
-        // A caller who has left already costs the upstream no connection.
+        // A caller who has left already causes no upstream connection.
         if (call.isOver) return;
         open().then(
           (pool) => {
@@ -38,7 +38,7 @@ export function createUpstream(name: string, origin: string, timeouts: ProviderT
           (cause: Error) => call.onResponseError(undefined, cause),
         );
       }),
-    // In-flight calls belong to requests that the host has already waited for: what is left now is cut.
+    // The host has already waited for requests with calls in progress. Remaining calls are cut.
     async close() {
       const pool = opened;
       opened = Promise.reject(new Error("The provider is closed"));
@@ -48,17 +48,17 @@ export function createUpstream(name: string, origin: string, timeouts: ProviderT
   };
 }
 
-/** undici's own head and body time-outs are off: they default to 300 s, and a reasoning model may stay silent for longer. */
+/** undici's own timeouts of head and body are disabled: they default to 300 s, and a reasoning model may be silent for longer. */
 async function openPool(origin: string, { connectMs }: ProviderTimeouts): Promise<Pool> {
   const { Pool } = await import("undici");
   return new Pool(origin, { connect: { timeout: connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
 }
 
-/** One call: a dispatch handler whose answer body is a Node stream with back pressure in both directions. */
+/** One call: a dispatch handler whose answer body is a Node stream with backpressure in both directions. */
 class UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #name: string;
   readonly #timeouts: ProviderTimeouts;
-  /** The request's body, where it is a stream: whatever happens, it is not left open. */
+  /** The request's body, if it is a stream. It is never left open. */
   readonly #upload: Readable | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #resolve: (answer: ports.ModelAnswer) => void;
@@ -100,7 +100,7 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#failure) controller.abort(this.#failure);
   }
 
-  /** While the request still moves, the upstream is not late. */
+  /** The upstream is not late while the request is still being sent. */
   onBodySent(): void {
     this.#timer.refresh();
   }
@@ -144,7 +144,7 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#signal) this.#stop(abortError(this.#signal));
   };
 
-  /** End the call from this side, at once, wherever it is: also while it still waits for a connection. */
+  /** End the call from this side at once, in any state, also while it waits for a connection. */
   #stop(error: Error): void {
     if (this.#failure) return;
     this.#failure = error;
@@ -162,14 +162,14 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Whether the next byte is the request's own, and not held up by an upstream that does not take it. */
+  /** Whether the next byte is missing from the request itself, and not blocked by the upstream. */
   #isSenderLate(): boolean {
     return this.#upload !== undefined && this.#controller !== undefined && !this.#isSent && !this.#upload.isPaused();
   }
 
   #awaitMore(controller: Dispatcher.DispatchController): ports.Timer {
     return this.#clock.after(this.#timeouts.idleMs, () => {
-      // A reader that holds the stream back is not the upstream's silence.
+      // If a reader pauses the stream, the upstream is not silent.
       if (controller.paused) this.#timer = this.#awaitMore(controller);
       else this.#stop(new ports.ModelTimeout(`Provider "${this.#name}" stopped answering`));
     });
@@ -180,16 +180,22 @@ class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#signal?.removeEventListener("abort", this.#onAbort);
   }
 
-  /** The cause's message names an address, so only its code is told. */
+  /** Progress of the call when its connection broke or could not be made. */
+  #break(): string {
+    if (this.#answer) return "broke its answer off";
+    return this.#controller ? "closed the connection before it answered" : "could not be reached";
+  }
+
+  /** The cause's message names an address, so only its code is used. */
   #translate(cause: Error): Error {
     const code = (cause as { code?: string }).code;
     if (code === "UND_ERR_CONNECT_TIMEOUT")
       return new ports.ModelTimeout(`Provider "${this.#name}" could not be connected to in time`, { cause });
-    return new ports.ModelUnreachable(`Provider "${this.#name}" could not be reached${code ? ` (${code})` : ""}`, { cause });
+    return new ports.ModelUnreachable(`Provider "${this.#name}" ${this.#break()}${code ? ` (${code})` : ""}`, { cause });
   }
 }
 
-/** The body of an answer. Destroying it before its end closes the connection, so that the upstream stops working. */
+/** The body of an answer. Destroying it before its end closes the connection, so that the upstream stops its work. */
 class AnswerBody extends Readable {
   readonly #controller: Dispatcher.DispatchController;
   readonly #resumed: () => void;

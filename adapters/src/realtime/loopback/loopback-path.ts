@@ -3,13 +3,20 @@ import { ports } from "@portico/core";
 
 /** The client's side of one connection. */
 export interface LoopbackClient {
-  /** The connection's id, as the service names it. */
+  /** The ID of the connection at the service. */
   readonly id: string;
   readonly connected: boolean;
-  /** Send one event. Nothing happens on a connection that is over. */
+  /** The client's position in its event stream. Pass it to `connect` as `last` to continue from it. */
+  readonly place: string | undefined;
+  /** The service sends all events since `last`. */
+  readonly isWhole: boolean;
+  /** Send one event. Does nothing on a connection that has ended. */
   emit(event: string, payload: unknown): void;
-  /** Listen to one event, or to `disconnect`, which is told when the connection is over. */
-  on(event: string, listener: (payload: unknown) => void): void;
+  /**
+   * Listen to one event, or to `disconnect`, which is emitted when the connection has ended. `place` belongs to the event, if it
+   * has one.
+   */
+  on(event: string, listener: (payload: unknown, place?: string) => void): void;
   /** End the connection from this side. */
   leave(): void;
 }
@@ -19,7 +26,7 @@ interface Connection<W> {
   readonly client: Client;
 }
 
-/** One served path: both sides hand each other copies, in order, never within the call that sends. */
+/** One served path. Both sides give each other copies, in order, and never within the call that sends. */
 export class LoopbackPath<W> implements ports.RealtimeConnections {
   readonly service: ports.RealtimeService<W>;
   readonly #freed: () => void;
@@ -31,24 +38,25 @@ export class LoopbackPath<W> implements ports.RealtimeConnections {
     this.#freed = freed;
   }
 
-  async connect(hello: unknown, leaving?: AbortSignal): Promise<LoopbackClient> {
+  async connect(hello: unknown, leaving?: AbortSignal, last?: string): Promise<LoopbackClient> {
     const over = leaving ? AbortSignal.any([leaving, this.#closing.signal]) : this.#closing.signal;
     const who = await this.#admit(copy(hello), over);
     if (over.aborted) throw new ports.ConnectionRefused("not_served", "Nothing listens here");
     const socket: ports.RealtimeSocket<W> = { id: randomUUID(), who };
-    const client = new Client(socket.id, {
+    const resumption = this.service.resume?.(who, last);
+    const client = new Client(socket.id, resumption, {
       emit: (event, payload) => this.#connections.has(socket.id) && this.service.receive(socket, event, payload),
       leave: () => this.drop(socket.id),
     });
     this.#connections.set(socket.id, { socket, client });
-    this.service.joined(socket);
+    this.service.joined(socket, resumption?.place);
     leaving?.addEventListener("abort", () => client.leave(), { once: true });
     return client;
   }
 
-  send(socketId: string, event: string, payload: unknown): boolean {
+  send(socketId: string, event: string, payload: unknown, place?: string): boolean {
     const connection = this.#connections.get(socketId);
-    connection?.client.deliver(event, copy(payload));
+    connection?.client.deliver(event, copy(payload), place);
     return connection !== undefined;
   }
 
@@ -57,7 +65,7 @@ export class LoopbackPath<W> implements ports.RealtimeConnections {
   }
 
   async drained(socketId: string): Promise<boolean> {
-    // What was sent is delivered in microtasks, in order: this one comes after.
+    // Events are delivered in microtasks, in order: this one runs after them.
     await Promise.resolve();
     return this.has(socketId);
   }
@@ -82,7 +90,7 @@ export class LoopbackPath<W> implements ports.RealtimeConnections {
     try {
       return await this.service.admit(hello, over);
     } catch (error) {
-      // A client never sees what else went wrong, as over a network.
+      // As over a network, a client does not see other errors.
       if (ports.ConnectionRefused.is(error)) throw new ports.ConnectionRefused(error.code, error.message);
       throw new ports.ConnectionRefused("internal_error", "Internal error");
     }
@@ -91,15 +99,27 @@ export class LoopbackPath<W> implements ports.RealtimeConnections {
 
 class Client implements LoopbackClient {
   readonly id: string;
+  readonly isWhole: boolean;
   readonly #service: { emit(event: string, payload: unknown): unknown; leave(): unknown };
-  readonly #listeners = new Map<string, Array<(payload: unknown) => void>>();
+  readonly #listeners = new Map<string, Array<(payload: unknown, place?: string) => void>>();
   #connected = true;
-  /** What came before whoever connected listened to anything. */
+  #place: string | undefined;
+  /** Events that arrived before the client added its listeners. */
   #early: (() => void)[] | undefined = [];
 
-  constructor(id: string, service: { emit(event: string, payload: unknown): unknown; leave(): unknown }) {
+  constructor(
+    id: string,
+    resumption: ports.Resumption | undefined,
+    service: { emit(event: string, payload: unknown): unknown; leave(): unknown },
+  ) {
     this.id = id;
+    this.isWhole = resumption?.isWhole ?? false;
+    this.#place = resumption?.place;
     this.#service = service;
+  }
+
+  get place(): string | undefined {
+    return this.#place;
   }
 
   get connected(): boolean {
@@ -112,10 +132,10 @@ class Client implements LoopbackClient {
     queueMicrotask(() => this.#service.emit(event, sent));
   }
 
-  on(event: string, listener: (payload: unknown) => void): void {
+  on(event: string, listener: (payload: unknown, place?: string) => void): void {
     const early = this.#early;
     this.#early = undefined;
-    // In the order of everything that is told, and after whatever else is listened to in this turn.
+    // In the order of all events, and after listeners that are added in this turn.
     for (const tell of early ?? []) queueMicrotask(tell);
     this.#listeners.set(event, [...(this.#listeners.get(event) ?? []), listener]);
   }
@@ -124,8 +144,11 @@ class Client implements LoopbackClient {
     queueMicrotask(() => this.#service.leave());
   }
 
-  deliver(event: string, payload: unknown): void {
-    this.#soon(() => this.#tell(event, payload));
+  deliver(event: string, payload: unknown, place?: string): void {
+    this.#soon(() => {
+      this.#place = place ?? this.#place;
+      this.#tell(event, payload, place);
+    });
   }
 
   end(): void {
@@ -138,12 +161,12 @@ class Client implements LoopbackClient {
     else queueMicrotask(tell);
   }
 
-  #tell(event: string, payload: unknown): void {
-    for (const listener of this.#listeners.get(event) ?? []) listener(payload);
+  #tell(event: string, payload: unknown, place?: string): void {
+    for (const listener of this.#listeners.get(event) ?? []) listener(payload, place);
   }
 }
 
-/** What arrives is what JSON can say, and nobody else's object. */
+/** An arriving value is JSON, and a separate copy. */
 function copy(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

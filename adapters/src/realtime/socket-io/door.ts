@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { OriginFacts } from "@portico/core";
 
-/** Why a request does not even reach Engine.IO, as the HTTP answer that says so. */
+/** Why a request is refused before it reaches Engine.IO, as an HTTP answer. */
 export interface Refusal {
   readonly status: number;
   readonly code: string;
@@ -14,7 +14,7 @@ export interface DoorRules {
   readonly maxMessageBytes: number;
 }
 
-/** Looks at a request's head. The origin comes first (open points 4): whoever may not ask learns nothing else. */
+/** Checks the head of a request. The origin comes first (open points 4): a caller with a forbidden origin learns nothing else. */
 export function refusalOf(request: IncomingMessage, kind: "request" | "upgrade", rules: DoorRules): Refusal | undefined {
   const { origin, host } = request.headers;
   if (!rules.allowOrigin({ origin, host })) return FORBIDDEN;
@@ -25,13 +25,13 @@ export function refusalOf(request: IncomingMessage, kind: "request" | "upgrade",
   return undefined;
 }
 
-/** What browsers need to read an answer across origins, for an origin that was let through. */
+/** Headers that browsers need to read an answer across origins, for an allowed origin. */
 export function crossOriginHeaders(request: IncomingMessage): Readonly<Record<string, string>> {
   const { origin } = request.headers;
   return { vary: "Origin", ...(origin !== undefined && { "access-control-allow-origin": origin }) };
 }
 
-/** What a preflight is told, beside `crossOriginHeaders`. */
+/** Headers of a preflight answer, in addition to `crossOriginHeaders`. */
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   "access-control-allow-methods": "GET, POST",
   "access-control-allow-headers": "content-type",
@@ -54,8 +54,8 @@ const UNSOUND: Refusal = { status: 400, code: "invalid_request", message: "The q
 const TOO_LARGE: Refusal = { status: 413, code: "body_too_large", message: "Request body too large" };
 
 /**
- * What Engine.IO answers badly or not at all: a plain GET that names the transport `websocket` and the session of a WebSocket, and an older
- * protocol over a WebSocket. Of several parameters of one name it takes the last, so that no other may be looked at here.
+ * Requests that Engine.IO handles badly: a plain GET with the transport `websocket` and the session of a WebSocket, and an older
+ * protocol over a WebSocket. Engine.IO uses the last of several parameters with one name, so this function must, too.
  */
 function isQuerySound(url: string, kind: "request" | "upgrade"): boolean {
   const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));

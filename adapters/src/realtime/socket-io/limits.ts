@@ -1,14 +1,14 @@
-/** What one path allows its clients. */
+/** Limits for the clients of one path. */
 export interface SocketLimits {
-  /** Largest message of a client: one WebSocket message, or the body of one polling request. Default 128 KiB. */
+  /** Maximum size of a client's message: one WebSocket message, or the body of one polling request. Default: 128 KiB. */
   readonly maxMessageBytes: number;
-  /** How long a connection may be silent before it is asked whether it lives. Default 25 s. */
+  /** A ping is sent after this idle time. Default: 25 s. */
   readonly pingIntervalMs: number;
-  /** How long it may take to answer that; then it is over. Default 20 s. */
+  /** Timeout of the answer to a ping. The connection then ends. Default: 20 s. */
   readonly pingTimeoutMs: number;
-  /** How long a client may take from its first byte until it is admitted, the decision included. Default 15 s. */
+  /** Timeout from a client's first byte until it is admitted, including the decision. Default: 15 s. */
   readonly helloTimeoutMs: number;
-  /** How much may wait for a client that reads slower than the service sends; then its connection is cut. */
+  /** Maximum backlog of a client that reads more slowly than the service sends. Its connection is then cut. */
   readonly backlog: {
     /** Default 1,000. */
     readonly events: number;
@@ -25,7 +25,9 @@ const DEFAULTS: SocketLimits = {
   backlog: { events: 1_000, bytes: 1024 * 1024 },
 };
 
-/** Given limits over the defaults. Throws a RangeError naming the first that is not a whole number of at least 1. */
+/**
+ * The given limits over the defaults. Throws a RangeError that names the first limit that is not a whole number of at least 1.
+ */
 export function readLimits(given: Partial<SocketLimits>): SocketLimits {
   const limits = { ...DEFAULTS, ...given };
   const { backlog, ...others } = limits;

@@ -2,16 +2,17 @@ import type { Socket as Connection } from "engine.io";
 import type { SocketLimits } from "./limits.ts";
 
 /**
- * What waits to leave on one Engine.IO connection. Engine.IO hands its whole buffer to the transport at once ("flush") and fills the next
- * one until the transport is "ready" again: with a WebSocket when the bytes are written, with polling when the client asks again.
+ * Data that waits to leave on one Engine.IO connection. Engine.IO gives its whole buffer to the transport at once ("flush") and
+ * fills the next buffer until the transport is "ready" again: with a WebSocket when the bytes are written, with polling at the
+ * client's next request.
  */
 export class Outbox {
   readonly #connection: Connection;
   #events = 0;
   #bytes = 0;
-  /** Waits for what is in the buffer. */
+  /** Waiters for the data in the buffer. */
   #buffered: PromiseWithResolvers<boolean> | undefined;
-  /** Waits for what the transport has. */
+  /** Waiters for the data in the transport. */
   #leaving: PromiseWithResolvers<boolean> | undefined;
 
   constructor(connection: Connection) {
@@ -25,12 +26,12 @@ export class Outbox {
     if (connection.transport.name === "polling") connection.once("upgrade", () => this.#left(this.#leaving));
   }
 
-  /** Whether more waits than the client may be behind. */
+  /** Whether the backlog exceeds the client's limits. */
   exceeds({ events, bytes }: SocketLimits["backlog"]): boolean {
     return this.#events > events || this.#bytes > bytes;
   }
 
-  /** True when everything that was sent until now has left; false when `end` comes first. */
+  /** True when everything sent so far has left. False if `end` comes first. */
   drained(): Promise<boolean> {
     if (this.#events > 0) return (this.#buffered ??= Promise.withResolvers()).promise;
     if (this.#connection.transport.writable) return Promise.resolve(true);
@@ -38,7 +39,7 @@ export class Outbox {
     return this.#leaving.promise;
   }
 
-  /** Nothing leaves any more. */
+  /** No more data leaves. */
   end(): void {
     this.#buffered?.resolve(false);
     this.#leaving?.resolve(false);

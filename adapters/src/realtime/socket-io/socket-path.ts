@@ -7,6 +7,7 @@ import { type DefaultEventsMap, Server, type Socket } from "socket.io";
 import { crossOriginHeaders, type DoorRules, PREFLIGHT_HEADERS, type Refusal, refusalOf } from "./door.ts";
 import type { SocketLimits } from "./limits.ts";
 import { Outbox } from "./outbox.ts";
+import { givePid, takeReturn, toPid } from "./return.ts";
 
 export interface SocketPathGiven {
   readonly limits: SocketLimits;
@@ -24,10 +25,10 @@ interface Connection<W> {
 }
 
 type Events = DefaultEventsMap;
-/** `data` is what `admit` answered. */
+/** `data` is the answer of `admit`. */
 type IoSocket<W> = Socket<Events, Events, Events, W>;
 
-/** One served path: a Socket.IO server that takes Node's own requests and upgrades. */
+/** One served path: a Socket.IO server that handles Node's own requests and upgrades. */
 export class SocketPath<W> implements ports.RealtimeConnections {
   readonly #service: ports.RealtimeService<W>;
   readonly #given: SocketPathGiven;
@@ -35,9 +36,11 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   readonly #engine: Engine;
   readonly #server: Server<Events, Events, Events, W>;
   readonly #connections = new Map<string, Connection<W>>();
-  /** Upgraded connections, to be ended when the path closes, whether or not their clients take part in that. */
+  /** Upgraded connections. They are ended when the path closes, even if their clients do not cooperate. */
   readonly #wires = new Set<Duplex>();
-  /** Connections whose client has presented its hello. */
+  /** Start places of admitted clients, until they have joined. */
+  readonly #places = new WeakMap<IoSocket<W>, string>();
+  /** Connections whose client has sent its hello. */
   readonly #greeted = new WeakSet<EngineConnection>();
   readonly #release: () => void;
   #closing: Promise<void> | undefined;
@@ -52,7 +55,7 @@ export class SocketPath<W> implements ports.RealtimeConnections {
       maxHttpBufferSize: limits.maxMessageBytes,
       pingInterval: limits.pingIntervalMs,
       pingTimeout: limits.pingTimeoutMs,
-      // Events are small, and a compressor per answer is not.
+      // Events are small, but a compressor per answer is not.
       httpCompression: false,
     });
     this.#server = new Server({ serveClient: false, connectTimeout: limits.helloTimeoutMs });
@@ -67,10 +70,11 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     });
   }
 
-  send(socketId: string, event: string, payload: unknown): boolean {
+  send(socketId: string, event: string, payload: unknown, place?: string): boolean {
     const connection = this.#connections.get(socketId);
     if (!connection) return false;
-    if (payload === undefined) connection.wire.emit(event);
+    if (place !== undefined) connection.wire.emit(event, payload, place);
+    else if (payload === undefined) connection.wire.emit(event);
     else connection.wire.emit(event, payload);
     if (connection.outbox.exceeds(this.#given.limits.backlog)) this.#cut(connection);
     return this.has(socketId);
@@ -97,7 +101,7 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   async #close(): Promise<void> {
     this.#release();
     await this.#server.close();
-    // The closing handshake of a WebSocket waits for the client, and a client may never answer.
+    // The closing handshake of a WebSocket waits for the client, which may never answer.
     for (const wire of this.#wires) wire.destroy();
     this.#given.freed();
   }
@@ -105,7 +109,8 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const refusal = refusalOf(request, "request", this.#rules);
     if (refusal) return refuse(response, refusal);
-    // A body that is too long is answered before it is read; nobody reads the rest.
+    response.setHeader("x-content-type-options", "nosniff");
+    // A body that is too long is answered before it is read. The rest is not read.
     response.once("finish", () => request.complete || request.socket.destroySoon());
     for (const [name, value] of Object.entries(crossOriginHeaders(request))) response.setHeader(name, value);
     if (request.method === "OPTIONS") return void response.writeHead(204, PREFLIGHT_HEADERS).end();
@@ -125,15 +130,21 @@ export class SocketPath<W> implements ports.RealtimeConnections {
 
   async #admit(wire: IoSocket<W>, next: (error?: Error) => void): Promise<void> {
     const { conn } = wire;
-    // One decision per connection: a flood of hellos would be a flood of decisions.
+    // One decision per connection. Otherwise a flood of hellos would be a flood of decisions.
     if (this.#greeted.has(conn)) conn.close(true);
     this.#greeted.add(conn);
-    // Socket.IO forgets the attempt when it finds the connection closed.
+    // Socket.IO drops the attempt when it finds the connection closed.
     if (conn.readyState !== "open") return next();
     const left = new AbortController();
     conn.once("close", () => left.abort(new DOMException("The client went away", "AbortError")));
     try {
-      wire.data = await this.#service.admit(wire.handshake.auth, left.signal);
+      const { hello, pid, last } = this.#service.resume ? takeReturn(wire.handshake.auth) : { hello: wire.handshake.auth };
+      wire.data = await this.#service.admit(hello, left.signal);
+      const resumption = this.#service.resume?.(wire.data, last);
+      if (resumption) {
+        this.#places.set(wire, resumption.place);
+        givePid(wire, resumption.isWhole && pid !== undefined ? pid : toPid(wire.id, resumption.place));
+      }
     } catch (error) {
       return next(toConnectError(error));
     }
@@ -145,18 +156,20 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     this.#connections.set(wire.id, connection);
     wire.onAny((event: unknown, ...args: unknown[]) => this.#receive(connection, event, args));
     wire.once("disconnect", (reason) => {
-      // Without its only namespace nothing can come of the connection underneath.
+      // Without its only namespace, the underlying connection is useless.
       if (reason === "client namespace disconnect") wire.conn.close();
       this.#leave(connection);
     });
-    this.#service.joined(connection.socket);
+    const place = this.#places.get(wire);
+    this.#places.delete(wire);
+    this.#service.joined(connection.socket, place);
   }
 
   #receive(connection: Connection<W>, event: unknown, args: readonly unknown[]): void {
     const { id } = connection.socket;
-    // Socket.IO hands over what it had read before the connection ended.
+    // Socket.IO passes on data that it had read before the connection ended.
     if (!this.has(id)) return;
-    // Channels have no answers, so that nobody calls what a client wants to be called back.
+    // Channels have no answers, so a client's callback is never called.
     const [payload, ...more] = typeof args.at(-1) === "function" ? args.slice(0, -1) : args;
     if (typeof event !== "string" || more.length > 0) {
       this.#given.log.warn("A realtime event that is not a name and one payload was dropped", {
@@ -168,12 +181,12 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     this.#service.receive(connection.socket, event, payload);
   }
 
-  /** Without a goodbye: whoever is told that the service ended the connection does not come back by itself. */
+  /** Without a goodbye: Socket.IO clients do not reconnect after a disconnect by the service. */
   #cut({ socket, wire }: Connection<W>): void {
     this.#given.log.warn("A realtime client that reads too slowly was cut", { path: this.#service.path, socket: socket.id });
     const { transport } = wire.conn;
     wire.conn.close(true);
-    // A WebSocket would keep what waits until the client answers its closing.
+    // A WebSocket would keep the waiting data until the client answers the closing handshake.
     if (transport.name === "websocket") (transport as unknown as WebSocketTransport).socket.terminate();
   }
 
@@ -184,7 +197,7 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   }
 }
 
-/** The WebSocket under Engine.IO's transport, which its types keep to themselves. */
+/** The WebSocket under Engine.IO's transport. Engine.IO's types do not declare it. */
 interface WebSocketTransport {
   readonly socket: { terminate(): void };
 }
@@ -194,13 +207,14 @@ function refuse(response: ServerResponse, { status, code, message, headers }: Re
   response.writeHead(status, {
     ...headers,
     "content-type": "application/json; charset=utf-8",
+    "x-content-type-options": "nosniff",
     "content-length": Buffer.byteLength(body),
     connection: "close",
   });
   response.end(body);
 }
 
-/** Socket.IO sends message and `data`, and nothing else of it. */
+/** Socket.IO sends only message and `data` of an error. */
 function toConnectError(error: unknown): Error {
   const { code, message } = ports.ConnectionRefused.is(error) ? error : { code: "internal_error", message: "Internal error" };
   return Object.assign(new Error(message), { data: { code } });

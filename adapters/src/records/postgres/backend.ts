@@ -11,25 +11,25 @@ import { prepared } from "./prepared.ts";
 import { createRecordRows } from "./record-rows.ts";
 import { makeStore, makeTable, making } from "./tables.ts";
 
-/** Records in PostgreSQL, and what another adapter needs to keep tables of its own beside them. */
+/** Records in PostgreSQL, with the access that another adapter needs for its own tables in the same store. */
 export interface PostgresBackend extends RecordsBackend {
   readonly schema: string;
-  /** Read with statements of one's own; they are run again when the connection was lost. Throws RecordsUnavailable. */
+  /** Read with the caller's own statements. They run again if the connection was lost. Throws RecordsUnavailable. */
   read<T>(read: (client: PoolClient) => Promise<T>): Promise<T>;
-  /** Make tables of one's own, as the only one who does. Throws RecordsUnavailable. */
+  /** Create the caller's own tables, under a lock. Throws RecordsUnavailable. */
   make(work: (client: PoolClient) => Promise<void>): Promise<void>;
-  /** Change rows of one's own, and records, in the transaction that this turn's writers share. */
+  /** Change the caller's own rows, and records, in the shared transaction of this turn. */
   readonly change: GroupWriter["commit"];
   readonly recordRows: Part<CheckedWrite>;
   close(): Promise<void>;
 }
 
-/** Open a store in a database's schema, or make it. Throws RecordsUnavailable. */
+/** Open a store in a database's schema, or create it. Throws RecordsUnavailable. */
 export async function openPostgresBackend(connections: Connections, schema: string): Promise<PostgresBackend> {
   const locks = createLocks(schema);
   await makeStore(connections, locks, schema);
   const shapes = new Map<string, CollectionShape>();
-  /** Collections whose tables are not known to be there, and who is making them. */
+  /** Collections whose tables may be missing, each with its running creation. */
   const missing = new Map<string, Promise<void> | undefined>();
   let closed = false;
 
@@ -41,7 +41,7 @@ export async function openPostgresBackend(connections: Connections, schema: stri
     missing.set(collection, making);
     making.then(
       () => missing.delete(collection),
-      // Whoever comes next tries again.
+      // After a failure, the next caller tries again.
       () => missing.get(collection) === making && missing.set(collection, undefined),
     );
     return making;
@@ -67,7 +67,7 @@ export async function openPostgresBackend(connections: Connections, schema: stri
       if (closed) throw new ports.RecordsUnavailable("The records store is closed");
       shapes.set(shape.name, shape);
       missing.set(shape.name, undefined);
-      // At once, so that the first who reads or writes need not wait; who fails to hears of it then.
+      // Begins at once, so that the first read or write need not wait. A failure is thrown there.
       ready(shape.name)?.catch(() => {});
     },
     async get(collection, id) {
@@ -97,7 +97,7 @@ interface FoundRow {
   readonly long: boolean;
 }
 
-/** Long keys are rare: they are sorted by all of their bytes only where a page meets one. */
+/** Long keys are rare: they are sorted by all their bytes only if a page contains one. */
 async function pageOf(plan: QueryPlan, ask: (whole: boolean) => Promise<readonly FoundRow[]>): Promise<readonly FoundRow[]> {
   if (beginsAmongLongKeys(plan)) return ask(true);
   const rows = await ask(false);

@@ -5,14 +5,14 @@ import { isConnectionLost, toUnavailable } from "./unavailable.ts";
 
 export type { PoolClient } from "pg";
 
-/** Time for a connection to be made, or for one to be free. */
+/** Timeout for creating a connection, or for getting a free one. */
 const CONNECT_MS = 10_000;
-/** The server ends a statement that takes longer, waiting for locks included. */
+/** The server ends a statement after this time, including its wait for locks. */
 const STATEMENT_MS = 30_000;
-/** And where the server says nothing any more, this side does. */
+/** If the server is silent, the client ends the statement after this time. */
 const SILENCE_MS = 35_000;
-/** A transaction whose process stands still lets others go on. */
-const IDLE_TRANSACTION_MS = 15_000;
+/** A stalled process loses its transaction after this time, so that others can continue. */
+const IDLE_TRANSACTION_MS = 5_000;
 
 const ATTEMPTS = 3;
 const PAUSE_MS = 20;
@@ -22,23 +22,23 @@ type Action = "opened" | "read" | "written";
 /** Connections to one database. */
 export interface Connections {
   /**
-   * Run `work` with a connection of its own. One on which anything failed is thrown away; when one was lost, `work` is done again with
-   * another, so that a second time must do no harm. Throws RecordsUnavailable.
+   * Run `work` with its own connection. A connection with any error is discarded. If the connection was lost, `work` runs again
+   * with another one, so it must be repeatable. Throws RecordsUnavailable.
    */
   use<T>(action: Action, work: (client: PoolClient) => Promise<T>): Promise<T>;
   /**
-   * A connection on which `begin` was run, in the same manner: give it back with `release`, with `true` where anything failed. Throws
+   * A connection on which `begin` was run, in the same way. Give it back with `release`; pass `true` after any error. Throws
    * RecordsUnavailable.
    */
   take(begin: string): Promise<PoolClient>;
-  /** Wait for what is running and disconnect. */
+  /** Wait for running work and disconnect. */
   end(): Promise<void>;
 }
 
-/** Connections are made when they are needed. Throws TypeError for a `url` that is none. */
+/** Connections are created on demand. Throws TypeError for an invalid `url`. */
 export function createConnections(url: string | Secret, size: number): Connections {
   const pool = new Pool({ ...toConfig(url), max: size });
-  // A connection that the server ends would end the process, too, without these.
+  // Without these listeners, a connection that the server ends would end the process.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   let ended: Promise<void> | undefined;
@@ -54,7 +54,7 @@ export function createConnections(url: string | Secret, size: number): Connectio
         return await attempting();
       } catch (cause) {
         if (attempt === ATTEMPTS || !isConnectionLost(cause)) throw toUnavailable(action, cause);
-        // The other connections hear meanwhile that they are lost, too.
+        // Meanwhile the pool notices its other lost connections.
         await sleep(attempt * PAUSE_MS);
       }
     }
@@ -98,11 +98,11 @@ function toConfig(url: string | Secret): PoolConfig {
     keepAlive: true,
   };
   try {
-    // Parses it, and connects to nothing.
+    // Parses the URL without connecting.
     void new Client(config);
     return config;
   } catch {
-    // Without its cause, which quotes it.
+    // Without its cause, which quotes the URL.
     throw new TypeError("The url of a PostgreSQL store must be a connection URL");
   }
 }

@@ -1,55 +1,55 @@
 import type { Scalar } from "../field-path.ts";
 
-/** So much of a key stands in indexes: eight of them and the longest id just fit into what PostgreSQL takes there. */
+/** Bytes of a key in indexes: eight of them and the longest ID just fit into PostgreSQL's limit. */
 export const HEAD_BYTES = 128;
 
 const NUMBER = 1;
 const TEXT = 2;
 
 /**
- * A value as bytes that sort as the port's law orders values: nothing, then numbers (false as 0, true as 1), then texts. The same as
+ * A value as bytes that sort in the port's order: missing values, then numbers (false as 0, true as 1), then texts. The same as
  * `_field_key` in the database.
  */
 export function fieldKey(value: Scalar): Buffer {
   if (value === null) return Buffer.alloc(0);
   if (typeof value === "string") return Buffer.concat([Buffer.of(TEXT), Buffer.from(value)]);
   const key = Buffer.alloc(9, NUMBER);
-  // Zero has two signs and is one number.
+  // -0 and 0 are the same number.
   key.writeDoubleBE(Number(value) + 0, 1);
   const isNegative = key[1]! >= 0x80;
-  // The bits of positive numbers sort as they are, below all others'; those of negative ones sort backwards.
+  // The bits of positive numbers sort correctly. Those of negative numbers sort in reverse.
   if (isNegative) for (let at = 1; at < key.length; at++) key[at] = ~key[at]! & 0xff;
   else key[1]! |= 0x80;
   return key;
 }
 
-/** What of a key stands in its column. */
+/** The part of a key that its column holds. */
 export function headOf(key: Buffer): Buffer {
   return key.subarray(0, HEAD_BYTES);
 }
 
-/** Whether other keys may have the same head. */
+/** Whether different keys may have the same head. */
 export function isLong(key: Buffer): boolean {
   return key.length >= HEAD_BYTES;
 }
 
-/** The whole key of a record's field, as an expression; reading it parses the record. */
+/** The whole key of a record's field, as an expression. Reading it parses the record. */
 export function keySql(schema: string, field: string): string {
   return `"${schema}"."_field_key"(value, '${pathSql(field)}')`;
 }
 
-/** What kind of JSON a record's field holds, as an expression. */
+/** The JSON type of a record's field, as an expression. */
 export function kindSql(schema: string, field: string): string {
   return `json_typeof("${schema}"."_field"(value, '${pathSql(field)}'))`;
 }
 
 /**
- * The functions that read a field out of a record's text. The database does this itself, so that a record has its keys whichever version
- * of an app wrote it, and an index can be declared when there are records.
+ * The functions that read a field from a record's text. The database does this itself, so that keys do not depend on the version
+ * of the app, and an index can be declared when records already exist.
  */
 export function fieldFunctionsSql(schema: string): string {
-  // PostgreSQL refuses a document with U+0000 or half a character anywhere in it. No indexed field holds those, so any other character
-  // does in their place; first, pairs of backslashes are taken out of the way.
+  // PostgreSQL refuses a document with U+0000 or an unpaired surrogate. Indexed fields never contain them, so any other character
+  // may replace them. Pairs of backslashes are handled first.
   return String.raw`
     CREATE FUNCTION "${schema}"."_field"(value text, path text[]) RETURNS json
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $body$
@@ -78,7 +78,7 @@ export function fieldFunctionsSql(schema: string): string {
   `;
 }
 
-/** A field path is of letters, digits, `_` and dots: nothing in it needs quotes. */
+/** A field path contains only letters, digits, `_` and dots, so it needs no quoting. */
 function pathSql(field: string): string {
   return `{${field.replaceAll(".", ",")}}`;
 }

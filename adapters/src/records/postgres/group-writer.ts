@@ -4,21 +4,21 @@ import type { Locks } from "./locks.ts";
 import { isRefused, toUnavailable } from "./unavailable.ts";
 
 /**
- * One kind of rows, and how a group's transaction changes them: what the changes touch is read once, each change is then done in memory,
- * in order, and the outcome is written once.
+ * One kind of rows, and how a group's transaction changes them. The affected rows are read once, each change is applied in
+ * memory, in order, and the result is written once.
  */
 export interface Part<Change> {
-  /** Resolves when the tables that the changes need are there; undefined when they are known to be. */
+  /** Resolves when the tables that the changes need exist. Undefined if they are known to exist. */
   ready(changes: readonly Change[]): Promise<unknown> | undefined;
-  /** A name of what a change touches: only one process at a time changes what has this name. */
+  /** A lock name for the rows of a change: only one process at a time changes rows under this name. */
   lockName(change: Change): string;
-  /** How many characters a change writes. */
+  /** Number of characters that a change writes. */
   size(change: Change): number;
   load(client: PoolClient, changes: readonly Change[]): Promise<Loaded<Change>>;
 }
 
 export interface Loaded<Change> {
-  /** Answers a number of the part's own meaning; pushes how to take it back. Throws RecordConflict, having done nothing. */
+  /** Returns a number that the part defines, and pushes its undo. Throws RecordConflict, without any effect. */
   apply(change: Change, undo: (() => void)[]): number;
   write(): Promise<void>;
 }
@@ -31,16 +31,16 @@ export interface PartChanges<Change = any> {
 
 export interface GroupWriter {
   /**
-   * Make changes that succeed or fail together, whatever becomes of others'. Those of one process take effect in the order of the calls.
-   * Answers what each change's part answered. Rejects with RecordConflict or RecordsUnavailable.
+   * Commit changes that succeed or fail together, independently of other changes. Changes of one process take effect in the order
+   * of the calls. Returns the result of each change. Rejects with RecordConflict or RecordsUnavailable.
    */
   commit(parts: readonly PartChanges[]): Promise<readonly number[]>;
-  /** Write what is waiting; nothing is taken afterwards. */
+  /** Write waiting changes. No changes are accepted afterwards. */
   finish(): Promise<void>;
 }
 
-/** Bounds how long one transaction takes, and how much is sent at once. */
-const GROUP_CHANGES = 1000;
+/** Limits the duration of one transaction, and the data sent at once. */
+const GROUP_CHANGES = 256;
 const GROUP_CHARACTERS = 8 * 1024 * 1024;
 
 interface Task {
@@ -52,8 +52,8 @@ interface Task {
 type Outcome = { readonly results: readonly number[] } | { readonly error: unknown };
 
 /**
- * Collects the writes of one event-loop turn, and those that come while a transaction is on its way, into one transaction with one
- * statement for all rows of a table: a commit costs far more than a row. All are told after the commit.
+ * Collects the writes of one event-loop turn, and those that arrive during a running transaction, into one transaction with one
+ * statement for all rows of a table: a commit costs far more than a row. All writers are answered after the commit.
  */
 export function createGroupWriter(connections: Connections, locks: Locks): GroupWriter {
   const waiting: Task[] = [];
@@ -74,7 +74,8 @@ export function createGroupWriter(connections: Connections, locks: Locks): Group
       group.forEach((task, at) => settle(task, outcomes[at]!));
     } catch (cause) {
       if (group.length > 1 && isRefused(cause)) {
-        // Nothing was written. Whoever the database cannot serve, for a table that is gone, fails alone.
+        // Nothing was written. Then each task runs alone, so that only a task that cannot succeed (for example without its table)
+        // fails.
         for (const task of group) await writeGroup([task]);
         return;
       }
@@ -86,7 +87,7 @@ export function createGroupWriter(connections: Connections, locks: Locks): Group
   const runGroup = async (group: readonly Task[]): Promise<readonly Outcome[]> => {
     const parts = gather(group);
     const names = [...parts].flatMap(([part, changes]) => changes.map((change) => part.lockName(change)));
-    // What is read below sees whatever was committed before the locks were had: every statement takes a snapshot of its own.
+    // Later reads see every commit from before the locks were acquired, because every statement takes its own snapshot.
     const client = await connections.take(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${locks.writers(names)}`);
     try {
       const loaded = new Map<Part<unknown>, Loaded<unknown>>();
@@ -118,7 +119,7 @@ export function createGroupWriter(connections: Connections, locks: Locks): Group
   };
 }
 
-/** Those whose tables are there; the others have failed. */
+/** The tasks whose tables exist. The others have failed. */
 async function withTables(group: readonly Task[]): Promise<readonly Task[]> {
   const able: Task[] = [];
   for (const task of group) {
@@ -163,7 +164,7 @@ function takeGroup(waiting: Task[]): readonly Task[] {
       changes += each.changes.length;
       for (const change of each.changes) characters += each.part.size(change);
     }
-    // What belongs together is never split, so that one task alone may be larger.
+    // A task is never split, so a single task may exceed the limits.
     if (tasks > 0 && (changes > GROUP_CHANGES || characters > GROUP_CHARACTERS)) break;
     tasks++;
   }

@@ -1,24 +1,32 @@
 import { hash } from "node:crypto";
 
-/** Locks of writers are as many, so that one transaction never asks the server for more than these. */
-const BUCKETS = 1024;
+/** Names are spread over this many locks: by chance, two processes wait for each other in one of thousands of transactions. */
+const BUCKETS = 2 ** 24;
+/**
+ * A server has memory for some thousands of locks, shared by all its clients. A transaction that needs more locks than this takes
+ * the whole store exclusively.
+ */
+const MOST_LOCKS = 256;
 
-/** Names of locks that all processes with the same store share. They are let go when a transaction ends. */
+/** Names of locks that all processes with the same store share. A lock is released when its transaction ends. */
 export interface Locks {
-  /** SQL that waits for the one lock of whoever changes tables. */
+  /** SQL that waits for the lock for changes of tables. */
   readonly tables: string;
-  /** SQL that waits for the locks of what a transaction changes, always in one order, so that no two wait for each other. */
+  /** SQL that waits for the locks of a transaction's changes, always in the same order, so that no deadlock occurs. */
   writers(names: Iterable<string>): string;
 }
 
-/** The locks of the store in this schema. */
+/** The locks of the store in this schema. All processes with the store must agree on them. */
 export function createLocks(schema: string): Locks {
   const store = Buffer.from(hash("sha256", `portico ${schema}`, "buffer")).readInt32BE();
+  const [tables, everything] = [BUCKETS, BUCKETS + 1];
   return {
-    tables: `SELECT pg_advisory_xact_lock(${store}, ${BUCKETS})`,
+    tables: `SELECT pg_advisory_xact_lock(${store}, ${tables})`,
     writers(names) {
       const buckets = [...new Set(Array.from(names, bucketOf))].sort((a, b) => a - b);
-      return `SELECT count(pg_advisory_xact_lock(${store}, bucket)) FROM unnest('{${buckets.join()}}'::int[]) AS bucket`;
+      if (buckets.length > MOST_LOCKS) return `SELECT pg_advisory_xact_lock(${store}, ${everything})`;
+      return `SELECT pg_advisory_xact_lock_shared(${store}, ${everything});
+        SELECT count(pg_advisory_xact_lock(${store}, bucket)) FROM unnest('{${buckets.join()}}'::int[]) AS bucket`;
     },
   };
 }

@@ -3,15 +3,15 @@ import type { QueryPlan } from "../query-plan.ts";
 import { fieldKey, HEAD_BYTES, headOf, isLong, keySql, kindSql } from "./field-key.ts";
 import { columnName, tableName } from "./names.ts";
 
-/** A statement and its values. Its rows say in `long` whether another record's key may begin as theirs does. */
+/** A statement and its values. In `long`, its rows say whether another record's key may begin with the same bytes. */
 export interface PageStatement {
   readonly text: string;
   readonly values: readonly unknown[];
 }
 
 /**
- * The statement that answers a page, one range of one index. Keys that are longer than what indexes hold of them are in the order of
- * their ids there: with `whole`, those that begin alike are sorted by all of their bytes.
+ * The statement for a page, one range of one index. In the index, keys with the same first bytes are ordered by ID. With `whole`,
+ * they are sorted by all their bytes.
  */
 export function pageSql(schema: string, { name }: Pick<CollectionShape, "name">, plan: QueryPlan, whole: boolean): PageStatement {
   const values: unknown[] = [];
@@ -28,7 +28,7 @@ export function pageSql(schema: string, { name }: Pick<CollectionShape, "name">,
   };
 }
 
-/** Whether a page can only begin at its place when whole keys are looked at. */
+/** Whether whole keys are needed to find the beginning of a page. */
 export function beginsAmongLongKeys({ by, after }: QueryPlan): boolean {
   return by !== undefined && after !== undefined && isLong(fieldKey(after.value));
 }
@@ -57,7 +57,7 @@ function equals(schema: string, [field, value]: QueryPlan["where"][number], bind
   const key = fieldKey(value);
   const same = `"${columnName(field)}" = ${bind(headOf(key))}`;
   if (isLong(key)) return [same, `${keySql(schema, field)} = ${bind(key)}`];
-  // False and true have the keys of 0 and 1, which they are not.
+  // False and true have the keys of 0 and 1, but are not equal to them.
   if (typeof value === "boolean") return [same, `${kindSql(schema, field)} = 'boolean'`];
   if (value === 0 || value === 1) return [same, `${kindSql(schema, field)} = 'number'`];
   return [same];

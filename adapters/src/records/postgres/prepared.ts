@@ -3,7 +3,7 @@ import type { PoolClient } from "./connections.ts";
 
 const names = new Map<string, string>();
 
-/** Run a statement that a connection parses and plans once; there must be only so many texts of these. Answers its rows. */
+/** Run a statement that a connection parses and plans once. The number of different texts must be limited. Returns its rows. */
 export async function prepared<Row extends object>(
   client: PoolClient,
   text: string,

@@ -5,13 +5,13 @@ import type { Loaded, Part } from "./group-writer.ts";
 import { tableName } from "./names.ts";
 import { prepared } from "./prepared.ts";
 
-/** A record as a group's transaction finds it, or leaves it: only what the group itself wrote has a text. */
+/** A record before and after a group's transaction. Only records that the group wrote have a text. */
 interface Found {
   readonly version: number;
   readonly text?: string;
 }
 
-/** The records that writes touch, in all their collections. */
+/** The records that writes affect, in all their collections. */
 export function createRecordRows(schema: string, ready: (collection: string) => Promise<void> | undefined): Part<CheckedWrite> {
   return {
     ready(writes) {
@@ -48,7 +48,7 @@ function createLoaded(client: PoolClient, tables: ReadonlyMap<string, Rows>, ver
   };
 }
 
-/** Records of one collection: those that were there, and those that are to be. */
+/** Records of one collection: the existing ones, and the new ones. */
 interface Rows {
   readonly table: string;
   readonly before: readonly string[];
@@ -77,7 +77,7 @@ async function writeRows(client: PoolClient, { table, before, now }: Rows): Prom
   );
 }
 
-/** Asked for under the records' locks, so that each is larger than any version that those records had before. */
+/** Requested under the records' locks, so that each version is larger than all earlier versions of those records. */
 async function reserve(client: PoolClient, schema: string, count: number): Promise<Iterator<number>> {
   const rows = await prepared<{ version: string }>(
     client,

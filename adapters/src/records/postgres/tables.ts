@@ -2,32 +2,40 @@ import { ports } from "@portico/core";
 import type { CollectionShape } from "../collection-shape.ts";
 import type { Connections, PoolClient } from "./connections.ts";
 import { fieldFunctionsSql, HEAD_BYTES, keySql } from "./field-key.ts";
+import { layTables, type TableAccess } from "./lay-tables.ts";
 import type { Locks } from "./locks.ts";
 import { columnName, fittingName, indexName, tableName } from "./names.ts";
 
-/** Of the tables' layout; kept in a row of the store's own table. */
-const FORMAT = 1;
-/** An index over many records takes its time. */
+/** Steps from one format of the tables to the next. A row in the store's own table holds their format. */
+const STEPS: readonly string[] = [];
+/** Creating an index over many records takes long. */
 const MAKING_MS = 60 * 60 * 1000;
 
-/** Make the schema of a store where it is missing. Throws RecordsUnavailable. */
+/** Create the missing schema of a store, and bring its tables to the newest format. Throws RecordsUnavailable. */
 export async function makeStore(connections: Connections, locks: Locks, schema: string): Promise<void> {
-  if (await connections.use("opened", (client) => isMade(client, schema))) return;
-  await making(connections, locks, async (client) => {
-    // Another process may have made it since.
-    if (await isMade(client, schema)) return;
-    const { rows } = await client.query(`SELECT 1 FROM pg_namespace WHERE nspname = $1`, [schema]);
-    if (rows.length === 0) await client.query(`CREATE SCHEMA "${schema}"`);
-    await client.query(`
-      CREATE SEQUENCE "${schema}"."_version";
-      ${fieldFunctionsSql(schema)}
-      CREATE TABLE "${schema}"."_store" (format integer NOT NULL);
-      INSERT INTO "${schema}"."_store" VALUES (${FORMAT});
-    `);
+  const access: TableAccess = {
+    read: (work) => connections.use("opened", work),
+    make: (work) => making(connections, locks, work),
+  };
+  await layTables(access, {
+    store: "The records store",
+    format: (client) => formatOf(client, schema),
+    async make(client) {
+      const { rows } = await client.query(`SELECT 1 FROM pg_namespace WHERE nspname = $1`, [schema]);
+      if (rows.length === 0) await client.query(`CREATE SCHEMA "${schema}"`);
+      await client.query(`
+        CREATE SEQUENCE "${schema}"."_version";
+        ${fieldFunctionsSql(schema)}
+        CREATE TABLE "${schema}"."_store" (format integer NOT NULL);
+        INSERT INTO "${schema}"."_store" VALUES (0);
+      `);
+    },
+    steps: STEPS,
+    mark: (format) => `UPDATE "${schema}"."_store" SET format = ${format}`,
   });
 }
 
-/** Make the table of a collection, its columns and its indexes where they are missing. Throws RecordsUnavailable. */
+/** Create the missing table of a collection, its columns and its indexes. Throws RecordsUnavailable. */
 export async function makeTable(connections: Connections, locks: Locks, schema: string, shape: CollectionShape): Promise<void> {
   const missing = (client: PoolClient) => missingSql(client, schema, shape);
   if ((await connections.use("opened", missing)).length === 0) return;
@@ -36,7 +44,7 @@ export async function makeTable(connections: Connections, locks: Locks, schema: 
   });
 }
 
-/** Run `work` as the only one that changes tables of this store, whole or not at all. */
+/** Run `work` under the lock for changes of tables, in one transaction. */
 export async function making(connections: Connections, locks: Locks, work: (client: PoolClient) => Promise<void>): Promise<void> {
   await connections.use("opened", async (client) => {
     await client.query("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0");
@@ -46,24 +54,22 @@ export async function making(connections: Connections, locks: Locks, work: (clie
   });
 }
 
-async function isMade(client: PoolClient, schema: string): Promise<boolean> {
-  // Asks the catalogue's rows: a name that a connection did not find once may seem to be missing to it for a while.
+async function formatOf(client: PoolClient, schema: string): Promise<unknown> {
+  // Queries the catalogue's rows: a connection that did not find a name once may report it missing for a while.
   const { rows } = await client.query<{ encoding: string; store: boolean; tables: number }>(
     `SELECT current_setting('server_encoding') AS encoding, coalesce(bool_or(relname = '_store'), false) AS store, count(*)::int AS tables
      FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $1`,
     [schema],
   );
   const { encoding, store, tables } = rows[0]!;
-  // Others can neither hold every text nor order texts as the port's law does.
+  // Other encodings cannot hold every text, and do not sort texts in the port's order.
   if (encoding !== "UTF8") throw new ports.RecordsUnavailable("The records store needs a database with the encoding UTF8");
   if (!store && tables > 0) throw new ports.RecordsUnavailable("The schema holds tables, but is not a records store");
-  if (!store) return false;
-  const found = await client.query<{ format: number }>(`SELECT format FROM "${schema}"."_store"`);
-  if (found.rows[0]?.format === FORMAT) return true;
-  throw new ports.RecordsUnavailable("The records store was written by a newer version");
+  if (!store) return undefined;
+  return (await client.query<{ format: number }>(`SELECT format FROM "${schema}"."_store"`)).rows[0]?.format ?? Number.NaN;
 }
 
-/** Nothing is changed that is there: also a statement that finds nothing to do would wait for everyone who reads the table. */
+/** Existing parts are not changed: even a statement without effect would wait for all readers of the table. */
 async function missingSql(client: PoolClient, schema: string, { name, fields, indexes }: CollectionShape): Promise<string[]> {
   const table = tableName(schema, name);
   const { rows } = await client.query<{ column: string; indexes: string[] }>(
@@ -81,7 +87,7 @@ async function missingSql(client: PoolClient, schema: string, { name, fields, in
     ...(rows.length > 0
       ? []
       : [`CREATE TABLE ${table} (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, value text NOT NULL)`]),
-    // All at once, for each such statement writes the whole table anew.
+    // In one statement, because each such statement rewrites the whole table.
     ...(added.length > 0 ? [`ALTER TABLE ${table} ${added.map(([column, field]) => addSql(schema, column, field)).join()}`] : []),
     ...made.map(([index, each]) => `CREATE INDEX "${index}" ON ${table} (${[...each.map(quoted), "id"].join()})`),
   ];

@@ -5,34 +5,35 @@ import { type DiskSync, takeOverSync } from "./disk-sync.ts";
 import { isBusy, toUnavailable } from "./unavailable.ts";
 
 /**
- * Do one write inside the running transaction. Answers `version`, or 0 when there was nothing to remove; throws RecordConflict.
+ * Perform one write inside the running transaction. Returns `version`, or 0 if there was no record to remove. Throws
+ * RecordConflict.
  */
 export type Apply = (write: CheckedWrite, version: number) => number;
 
 export interface GroupWriter {
   commit(writes: readonly CheckedWrite[]): Promise<readonly number[]>;
   /**
-   * Do `work`, with statements of its own, in the transaction that this turn's writers share: whole or not at all, whatever becomes of
-   * theirs. The given record writes are done where `work` calls `write`. It may be run a second time, when nothing of the first is left.
-   * Rejects as `commit` does.
+   * Run `work`, with its own statements, in the shared transaction of this turn. It succeeds or fails as a whole, independently
+   * of other writers. The given record writes are performed where `work` calls `write`. It may run a second time, after the first
+   * run was rolled back. Rejects as `commit` does.
    */
   transact<T>(work: (write: () => void) => T, writes: readonly CheckedWrite[]): Promise<T>;
   /** Counts the transactions that began. */
   transaction(): number;
-  /** Write what is waiting, at once; nothing is taken afterwards. */
+  /** Write waiting changes at once. No changes are accepted afterwards. */
   finish(): void;
 }
 
-/** Bounds how long one commit holds the event loop. */
+/** Limits how long one commit blocks the event loop. */
 const GROUP_WRITES = 1000;
 
 /**
- * Where this many shared the last commit, many write at once: most of those that it answered come again one turn later, and a sync is too
- * dear to be done without them.
+ * If this many tasks shared the last commit, many writers are active. Most of the writers that it answered write again one turn
+ * later, and a sync is too expensive without them.
  */
 const BUSY_GROUP = 4;
 
-/** What a task does inside the transaction; `write` does its record writes and answers their versions. */
+/** The part of a task inside the transaction. `write` performs its record writes and returns their versions. */
 type Work = (write: () => readonly number[]) => Done;
 
 interface Done {
@@ -43,22 +44,22 @@ interface Done {
 interface Task {
   readonly writes: readonly CheckedWrite[];
   readonly work: Work;
-  /** Whether it takes more than one statement, so that failing half-way leaves something to undo. */
+  /** Whether it has more than one statement, so that a failure in the middle must be undone. */
   readonly nested: boolean;
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
-/** How a task ended, told only when the group's commit is known. */
+/** The result of a task, reported only after the group's commit. */
 type Outcome = Done | { readonly error: unknown };
 
-/** Does a task inside the transaction; `nextVersion` counts. Throws where the transaction is gone. */
+/** Runs a task inside the transaction; `nextVersion` counts. Throws if the transaction is gone. */
 type Attempt = (task: Task, nextVersion: () => number) => Outcome | undefined;
 
 /**
- * Collects the writes of one event-loop turn into one transaction: a disk sync costs far more than a row, so fifty writers that
- * share one write fifty times as fast. Every task has its own outcome; all are told when the commit is on the disk. While it is on its way
- * there, the next groups are committed, and then share the next sync.
+ * Collects the writes of one event-loop turn into one transaction. A disk sync costs far more than a row, so fifty writers that
+ * share one write fifty times as fast. Every task has its own result, reported when the commit is on the disk. During a sync, the
+ * next groups are committed, and then share the next sync.
  */
 export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts: number): GroupWriter {
   const disk = takeOverSync(database);
@@ -78,9 +79,11 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
   let transactions = 0;
   let isSyncing = false;
   let isCareful = false;
+  /** The store's version after the last commit. */
+  let committed = 0;
   const unsynced: ((error?: unknown) => void)[] = [];
 
-  /** Write one group. False when it waits on: another process holds the lock, or one of it has to be undone alone. */
+  /** Write one group. False if it must wait again: another process holds the lock, or one task must be undone separately. */
   const writeGroup = (): boolean => {
     try {
       begin.run();
@@ -102,7 +105,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     }
     const { outcomes, isCommitted } = done;
     const tell = (error?: unknown) => settle(group, error === undefined ? outcomes : group.map(() => ({ error })));
-    // What changed nothing has nothing to be synced, though it may rest on what is on its way to the disk.
+    // A group without changes needs no sync, unless it may depend on commits whose sync is not finished.
     if (!disk || (!isCommitted && !isSyncing)) tell();
     else {
       unsynced.push(tell);
@@ -111,11 +114,11 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     return true;
   };
 
-  /** Tells those whose commits stood before the sync began; those that came since share the next. */
+  /** Reports the commits from before the sync. Later commits share the next sync. */
   const sync = (on: DiskSync): void => {
     const telling = unsynced.splice(0);
     isSyncing = true;
-    on.start((cause) => {
+    on.start(committed, (cause) => {
       isSyncing = false;
       if (unsynced.length > 0) sync(on);
       const error = cause === undefined ? undefined : toUnavailable("written", cause);
@@ -123,12 +126,13 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     });
   };
 
-  /** Undefined where it has to be tried again with care; nothing of it was done then. */
+  /** Undefined if it must be tried again with care. No part of it took effect then. */
   const runGroup = (
     group: readonly Task[],
   ): { readonly outcomes: readonly Outcome[]; readonly isCommitted: boolean } | undefined => {
     try {
-      // Nearly all succeed, and what undoes one of them alone costs a tenth of a group: it is had where one has failed half-way.
+      // Nearly all tasks succeed, and savepoints cost a tenth of a group. They are used only after a task has failed in the
+      // middle.
       const done = tryGroup(group, isCareful ? undoably : plainly);
       isCareful = !done;
       if (!done) rollback.run();
@@ -140,20 +144,23 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     }
   };
 
-  /** Undefined where what a task left half-done cannot be undone alone. */
+  /** Undefined if the partial effect of a task cannot be undone separately. */
   const tryGroup = (group: readonly Task[], attempt: Attempt) => {
     const count = group.reduce((sum, task) => sum + task.writes.length, 0);
-    // Taken from the store itself, under the lock: other processes count on from here.
-    let version = count > 0 ? Number(reserve.get(count)?.version) - count : 0;
+    // Read from the store itself, under the lock, because other processes continue from here. A task without records also counts:
+    // the mark next to the file then shows that it exists.
+    const last = Number(reserve.get(Math.max(1, count))?.version);
+    let version = last - count;
     const outcomes: Outcome[] = [];
     for (const task of group) {
       const outcome = attempt(task, () => ++version);
       if (!outcome) return undefined;
       outcomes.push(outcome);
     }
-    // What changed nothing needs no sync.
+    // A group without changes needs no sync.
     const isCommitted = outcomes.some((outcome) => "changed" in outcome && outcome.changed);
     (isCommitted ? commit : rollback).run();
+    if (isCommitted) committed = last;
     return { outcomes, isCommitted };
   };
 
@@ -161,7 +168,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
     try {
       return work(() => writes.map((write) => apply(write, nextVersion())));
     } catch (cause) {
-      // A full or broken disk may have ended the transaction, and with it everybody's writes.
+      // A full or broken disk may have ended the transaction, and with it all writes of the group.
       if (!database.isTransaction) throw cause;
       return { error: cause instanceof ports.RecordConflict ? cause : toUnavailable("written", cause) };
     }
@@ -206,7 +213,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
 
   return {
     async commit(writes) {
-      // An empty batch, too, is refused by a closed store.
+      // A closed store refuses an empty batch, too.
       if (writes.length === 0 && !finished) return [];
       return enqueue(writes, writes.length > 1, (write) => {
         const versions = write();
@@ -220,7 +227,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
       while (waiting.length > 0) writeGroup();
       if (!disk) return;
       try {
-        if (unsynced.length > 0) disk.wait();
+        if (unsynced.length > 0) disk.wait(committed);
         for (const tell of unsynced.splice(0)) tell();
       } catch (cause) {
         for (const tell of unsynced.splice(0)) tell(toUnavailable("written", cause));
@@ -235,9 +242,9 @@ function takeGroup(waiting: Task[]): readonly Task[] {
   let writes = 0;
   let tasks = 0;
   for (const task of waiting) {
-    // One that writes rows of its own counts as one write at least.
+    // A task with its own rows counts as at least one write.
     writes += Math.max(1, task.writes.length);
-    // A batch is never split, so that one alone may be larger.
+    // A batch is never split, so a single batch may exceed the limit.
     if (tasks > 0 && writes > GROUP_WRITES) break;
     tasks++;
   }

@@ -1,7 +1,7 @@
 import type { Scalar } from "../field-path.ts";
 import type { QueryPlan } from "../query-plan.ts";
 
-/** A statement and its values; its last parameter is the number of rows wanted. */
+/** A statement and its values. Its last parameter is the number of rows. */
 export interface PageStatement {
   readonly sql: string;
   readonly values: readonly Value[];
@@ -16,14 +16,14 @@ interface Condition {
 
 const LARGEST_INTEGER = 2n ** 63n - 1n;
 
-/** The expression that stands for a field, in indexes and in queries alike, or SQLite would not see that they are one. */
+/** The expression for a field. Indexes and queries must use the same one, or SQLite does not use the index. */
 export function fieldSql(field: string): string {
   return `json_extract(value, '$.${field}')`;
 }
 
 /**
- * The statements that answer a page one after another, until it is full. Behind a cursor it takes up to three, each one range of
- * an index: the rest of its ties, the values behind them, and the records without the field, which SQL compares with nothing.
+ * The statements that answer a page one after another, until it is full. After a cursor there are up to three, each one range of
+ * an index: the rest of its ties, the following values, and the records without the field, which SQL compares with no value.
  */
 export function pageSql(collection: string, plan: QueryPlan): readonly PageStatement[] {
   const where = plan.where.flatMap(([field, value]) => equals(field, value));
@@ -54,7 +54,7 @@ function ranges({ by, after, descending }: QueryPlan): readonly Range[] {
   const missing = { sql: `${field} IS NULL`, values: [] };
   if (after.value === null) {
     const ties = { conditions: [missing, laterId], order: ["id"] };
-    // Every number and every text is at least minus infinity: IS NOT NULL would not use the index.
+    // Every number and every text is at least minus infinity. With IS NOT NULL, SQLite would not use the index.
     const present = { conditions: [{ sql: `${field} >= -9e999`, values: [] }], order: [field, "id"] };
     return descending ? [ties] : [ties, present];
   }
@@ -66,13 +66,13 @@ function ranges({ by, after, descending }: QueryPlan): readonly Range[] {
 
 function equals(field: string, value: string | number | boolean): readonly Condition[] {
   const same = { sql: `${fieldSql(field)} = ?`, values: [toSqlValue(value)] };
-  // json_extract answers 1 and 0 for true and false, which are not those numbers.
+  // json_extract returns 1 and 0 for true and false, which do not equal those numbers.
   if (typeof value === "boolean") return [same, { sql: `json_type(value, '$.${field}') = '${value}'`, values: [] }];
   if (value === 0 || value === 1) return [same, { sql: `json_type(value, '$.${field}') IN ('integer', 'real')`, values: [] }];
   return [same];
 }
 
-/** JSON writes a large number with zeros for the digits that it does not need; SQLite reads those digits as an exact integer. */
+/** JSON writes a large number with zeros in place of unneeded digits. SQLite reads these digits as an exact integer. */
 function toSqlValue(value: Exclude<Scalar, null>): Value {
   if (typeof value === "string") return value;
   const number = Number(value);

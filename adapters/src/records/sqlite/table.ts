@@ -11,12 +11,12 @@ export interface Table {
   get(id: string): Row | undefined;
   page(plan: QueryPlan): readonly Row[];
   /**
-   * One write inside the running transaction. Answers `version`, or 0 when there was nothing to remove; throws RecordConflict.
+   * One write inside the running transaction. Returns `version`, or 0 if there was no record to remove. Throws RecordConflict.
    */
   apply(write: CheckedWrite, version: number): number;
 }
 
-/** Prepare a collection, making its table and its indexes where they are missing. */
+/** Prepare a collection. Creates its missing table and indexes. */
 export function openTable(database: DatabaseSync, shape: CollectionShape): Table {
   makeTable(database, shape);
   const table = `"${shape.name}"`;
@@ -29,7 +29,7 @@ export function openTable(database: DatabaseSync, shape: CollectionShape): Table
   const replace = database.prepare(`UPDATE ${table} SET version = ?, value = ? WHERE id = ? AND version = ?`);
   const removeAny = database.prepare(`DELETE FROM ${table} WHERE id = ?`);
   const remove = database.prepare(`DELETE FROM ${table} WHERE id = ? AND version = ?`);
-  // As many as there are shapes of queries, which the declared indexes bound.
+  // One per query shape; the declared indexes limit their number.
   const pages = new Map<string, StatementSync>();
 
   const readPart = ({ sql, values }: PageStatement, limit: number): readonly Row[] => {
@@ -78,11 +78,11 @@ function inOneSnapshot<T>(database: DatabaseSync, needed: boolean, read: () => T
 }
 
 function makeTable(database: DatabaseSync, shape: CollectionShape): void {
-  // An index is named after its fields: two versions of an app that declare different ones do not undo each other's.
+  // An index is named after its fields: two versions of an app with different indexes do not remove each other's.
   const indexes = shape.indexes.map((fields) => ({
     name: `${shape.name}(${fields.join()})`,
     on: [...fields.map(fieldSql), "id"].join(),
-    // What a query holds to a value is there: records without it need no entry, and cost nothing.
+    // Fields with a fixed value always exist: records without them need no entry.
     only: fields.slice(0, -1).map((field) => `${fieldSql(field)} IS NOT NULL`),
   }));
   const present = new Set(

@@ -1,6 +1,6 @@
-import { ports } from "@portico/core";
+import { findStoreTooNew, ports } from "@portico/core";
 
-/** What SQLite reports when something goes wrong. */
+/** An error of SQLite. */
 interface SqliteError extends Error {
   readonly errcode: number;
   readonly errstr: string;
@@ -10,14 +10,16 @@ const PRIMARY_CODE = 0xff;
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 
-/** The port's error for a foreign one, which becomes its cause: `action` is what could not be done with the store. */
+/** Converts a foreign error to the port's, with the error as its cause. `action` says what failed. */
 export function toUnavailable(action: "opened" | "read" | "written", cause: unknown): ports.RecordsUnavailable {
   if (cause instanceof ports.RecordsUnavailable) return cause;
+  const tooNew = findStoreTooNew(cause);
+  if (tooNew) return new ports.RecordsUnavailable(tooNew.message, { cause: tooNew });
   const reason = isSqliteError(cause) ? `: ${cause.errstr}` : "";
   return new ports.RecordsUnavailable(`The records store cannot be ${action}${reason}`, { cause });
 }
 
-/** Whether another connection holds a lock, so that the same call may succeed a little later. */
+/** Whether another connection holds a lock, so that the same call can succeed a little later. */
 export function isBusy(error: unknown): boolean {
   if (!isSqliteError(error)) return false;
   const code = error.errcode & PRIMARY_CODE;

@@ -6,10 +6,10 @@ import { ports } from "@portico/core";
 const LOCK_WAIT_MS = 5000;
 
 /**
- * Run `work` while no other process, and nobody else in this one, holds the lock of that name. `work` must be synchronous. Throws
- * SecretsUnavailable when the lock cannot be had within 5 s, and whatever `work` throws. The lock is an empty SQLite file, for
- * the sake of the kernel's file lock behind it, which Node offers nowhere else: it ends with its process, however that dies. A
- * lock that is a file's mere existence outlives a kill, and can't be broken without a race.
+ * Run `work` while no other process, and no other code in this one, holds the lock of that name. `work` must be synchronous.
+ * Throws SecretsUnavailable if the lock is not acquired within 5 s, and the errors of `work`. The lock is an empty SQLite file,
+ * used for the kernel's file lock behind it, which Node offers nowhere else. It ends with its process, also after a crash. A lock
+ * that is only the existence of a file would outlive a kill, and cannot be broken without a race.
  */
 export function withFileLock<T>(path: string, work: () => T): T {
   const lock = takeLock(path);
@@ -34,7 +34,7 @@ function takeLock(path: string): DatabaseSync {
   }
 }
 
-/** Whoever can read a lock's file can hold it. */
+/** Every process that can read a lock's file can hold the lock. */
 function makePrivate(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));

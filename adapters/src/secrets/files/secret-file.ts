@@ -11,20 +11,27 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { ports } from "@portico/core";
+import { findStoreTooNew, ports, stepsFrom } from "@portico/core";
 
 const OWNER_ONLY = 0o600;
 const OTHERS = 0o077;
 
-/** The file of names and values. Both functions throw SecretsUnavailable; no message and no cause holds a part of the file. */
+type Kept = ReadonlyMap<string, string>;
+
+/** Stored next to the secrets, under an invalid secret name, and as a text, so that older versions can still read the file. */
+const FORMAT_NAME = "$format";
+/** Steps from one format of the file to the next. A file without a mark has format 1. */
+const STEPS: readonly ((kept: Kept) => Kept)[] = [];
+
+/** The file of names and values. Both functions throw SecretsUnavailable. No message and no cause contains a part of the file. */
 export interface SecretFile {
-  /** Nothing kept where there is no file yet. */
+  /** Empty if the file does not exist yet. */
   read(): ReadonlyMap<string, string>;
-  /** Replace the file in one step, durably. Only under the lock. */
+  /** Replace the file atomically and durably. Only under the lock. */
   write(secrets: ReadonlyMap<string, string>): void;
 }
 
-/** The file at `path`, which need not exist yet. */
+/** The file at `path`, which may not exist yet. */
 export function createSecretFile(path: string): SecretFile {
   return {
     read() {
@@ -33,7 +40,8 @@ export function createSecretFile(path: string): SecretFile {
     },
     write(secrets) {
       try {
-        replaceFile(path, `${JSON.stringify(Object.fromEntries(secrets), undefined, 2)}\n`);
+        const marked = { [FORMAT_NAME]: `${STEPS.length + 1}`, ...Object.fromEntries(secrets) };
+        replaceFile(path, `${JSON.stringify(marked, undefined, 2)}\n`);
       } catch (cause) {
         throw new ports.SecretsUnavailable("The secrets' file cannot be written", { cause });
       }
@@ -45,7 +53,7 @@ function readPrivate(path: string): string | undefined {
   try {
     const mode = statSync(path, { throwIfNoEntry: false })?.mode;
     if (mode === undefined) return undefined;
-    // A copy or a restored backup easily comes with the wrong mode: put right rather than left open or refused.
+    // A copy or a restored backup often has the wrong mode. The mode is corrected: the file is neither left open nor refused.
     if (mode & OTHERS) chmodSync(path, OWNER_ONLY);
     return readFileSync(path, "utf8");
   } catch (cause) {
@@ -53,13 +61,26 @@ function readPrivate(path: string): string | undefined {
   }
 }
 
-function parseSecrets(text: string): ReadonlyMap<string, string> {
-  const entries = Object.entries(parseObject(text));
+function parseSecrets(text: string): Kept {
+  const { [FORMAT_NAME]: format = "1", ...values } = parseObject(text) as Readonly<Record<string, unknown>>;
+  // Checked first: a file of a newer version may have another structure.
+  const steps = stepsOf(Number(format));
+  const entries = Object.entries(values);
   for (const [, value] of entries) {
     if (typeof value !== "string" || value === "")
-      throw new ports.SecretsUnavailable("The secrets' file has a value that is no text");
+      throw new ports.SecretsUnavailable("The secrets' file has a value that is not text");
   }
-  return new Map(entries as [string, string][]);
+  return steps.reduce((kept, step) => step(kept), new Map(entries as [string, string][]) as Kept);
+}
+
+function stepsOf(format: number): typeof STEPS {
+  try {
+    return stepsFrom("The secrets' file", format, STEPS);
+  } catch (cause) {
+    throw new ports.SecretsUnavailable(findStoreTooNew(cause)?.message ?? "The secrets' file does not tell its format", {
+      cause,
+    });
+  }
 }
 
 function parseObject(text: string): object {
@@ -67,14 +88,14 @@ function parseObject(text: string): object {
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed;
   } catch {
-    // Falls through, and without its cause: a parser's message quotes what it read.
+    // Falls through, without its cause: a parser's message quotes its input.
   }
   throw new ports.SecretsUnavailable("The secrets' file is not a JSON object of names and values");
 }
 
-/** A reader sees the old file or the new one, and after a kill there is one of both. */
+/** A reader sees either the old file or the new one. After a kill, one of both exists. */
 function replaceFile(path: string, text: string): void {
-  // One fixed name: what a killed process left of it is overwritten by the next one, since only the lock's holder comes here.
+  // One fixed name: the next process overwrites the rest of a killed one, because only the lock's holder writes here.
   const fresh = `${path}.new`;
   const file = openSync(fresh, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, OWNER_ONLY);
   try {
@@ -88,7 +109,7 @@ function replaceFile(path: string, text: string): void {
   syncFolder(dirname(path));
 }
 
-/** The new name is durable only when its folder is. */
+/** The new name is durable only when its folder is synced. */
 function syncFolder(path: string): void {
   const folder = openSync(path, "r");
   try {

@@ -1,4 +1,7 @@
-/** Takes text of one or more whole lines. One that buffers may offer `flushSync`, called after errors and when the app closes. */
+/**
+ * Accepts text of one or more whole lines. A destination with a buffer may offer `flushSync`, called after errors and when the
+ * app closes.
+ */
 export interface LogDestination {
   write(lines: string): unknown;
   flushSync?(): void;
@@ -6,20 +9,20 @@ export interface LogDestination {
 
 export interface LineBatch {
   write(line: string): void;
-  /** Everything that was written has left the process when this returns, as far as the destination can say. */
+  /** When this returns, everything written has left the process, as far as the destination can tell. */
   flush(): void;
-  /** Flush, and forget the process. */
+  /** Flush, and remove the exit listener. */
   close(): void;
 }
 
-/** Under load the lines of so long a time leave together; after a pause a line leaves at the end of its turn of the event loop. */
+/** Under load, lines are gathered for this time. After a pause, a line is written at the end of its turn of the event loop. */
 const GATHER_MS = 20;
-/** So many lines leave at once, however soon. */
+/** Flush at this many lines without waiting. */
 const MOST_LINES = 1_000;
 
 /**
- * Hands lines over together: a system call for each would cost more than all the rest of logging. What is not handed over when the
- * process exits, also by an uncaught exception, is flushed then.
+ * Writes lines in batches: a system call for each would cost more than all other parts of logging. Remaining lines are flushed
+ * when the process exits, also after an uncaught exception.
  */
 export function createLineBatch(destination: LogDestination): LineBatch {
   let lines: string[] = [];
@@ -36,7 +39,7 @@ export function createLineBatch(destination: LogDestination): LineBatch {
       handOver();
       destination.flushSync?.();
     } catch {
-      // A log that cannot be written, for example because its reader is gone, must not take a request with it.
+      // A log that cannot be written, for example because its reader has ended, must not fail a request.
     }
   };
   process.on("exit", flush);

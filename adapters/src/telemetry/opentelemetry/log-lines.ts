@@ -1,7 +1,8 @@
 import { describeCause, type ports } from "@portico/core";
-import pino, { type Logger } from "pino";
+import pino from "pino";
 import { createLineBatch, type LogDestination } from "./line-batch.ts";
 import { type EndedRequest, shortened } from "./request-record.ts";
+import { CALLER_LEFT } from "./semantic-names.ts";
 import { textLine } from "./text-line.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
@@ -10,26 +11,32 @@ export type LogFormat = "json" | "text";
 export interface LogLines {
   readonly log: ports.Log;
   request(ended: EndedRequest): void;
-  /** Everything that was logged has left the process when this returns. */
+  /** When this returns, all log lines have left the process. */
   close(): void;
 }
 
 const STANDARD_ERROR = 2;
-/** Flushing waits for the disk: errors in a row are flushed together, so that a broken upstream does not stop everybody else. */
+/**
+ * Flushing waits for the disk. Errors in quick succession are flushed together, so that a broken upstream does not block other
+ * requests.
+ */
 const FLUSH_EVERY_MS = 50;
-const CALLER_LEFT = 499;
 
-/** Log lines with pino. Only declared fields of plain values are written, so that no secret, prompt or body can hang on one. */
+/**
+ * Log lines with pino. Only declared fields with plain values are written, so that no secret, prompt or body can be in a line.
+ */
 export function createLogLines(options: { level?: LogLevel; format?: LogFormat; destination?: LogDestination }): LogLines {
   const batch = createLineBatch(options.destination ?? pino.destination({ dest: STANDARD_ERROR, sync: false }));
+  const timestamp = createTimestamp();
+  const out = options.format === "text" ? { write: (line: string) => batch.write(textLine(line)) } : batch;
   const logger = pino(
     {
       level: options.level ?? "info",
       base: null,
-      timestamp: createTimestamp(),
+      timestamp,
       formatters: { level: (label) => ({ level: label }) },
     },
-    options.format === "text" ? { write: (line: string) => batch.write(textLine(line)) } : batch,
+    out,
   );
   let flushedAt = Number.NEGATIVE_INFINITY;
   const flushErrors = () => {
@@ -49,12 +56,16 @@ export function createLogLines(options: { level?: LogLevel; format?: LogFormat; 
         flushErrors();
       },
     },
-    request: (ended) => writeRequest(logger, ended),
+    request(ended) {
+      const level = levelOf(ended.status, ended.error);
+      // The same format as pino, in half of the time: every request has one such line.
+      if (logger.isLevelEnabled(level)) out.write(`{"level":"${level}"${timestamp()},${requestFields(ended).slice(1)}\n`);
+    },
     close: batch.close,
   };
 }
 
-/** Under load many lines fall into one millisecond: its text is made once. */
+/** Under load, many lines have the same millisecond: its text is made once. */
 function createTimestamp(): () => string {
   let at = 0;
   let text = "";
@@ -68,36 +79,35 @@ function createTimestamp(): () => string {
   };
 }
 
-function writeRequest(logger: Logger, { request, facts, status, error, beganAt, endedAt }: EndedRequest): void {
-  logger[levelOf(status, error)](
-    {
-      request: request.id,
-      area: request.area,
-      route: request.route,
-      method: request.method,
-      status,
-      ms: Math.round((endedAt - beganAt) * 10) / 10,
-      provider: facts.provider,
-      model: facts.model,
-      converted: facts.converted,
-      streamed: facts.streamed,
-      inputTokens: facts.inputTokens,
-      outputTokens: facts.outputTokens,
-      firstByteMs: facts.firstByteMs,
-      error,
-    },
-    "request",
-  );
+/** The fields of a request's line as JSON. Undefined fields are left out. */
+function requestFields({ request, facts, status, error, beganAt, endedAt }: EndedRequest): string {
+  return JSON.stringify({
+    request: request.id,
+    area: request.area,
+    route: request.route,
+    method: request.method,
+    status,
+    ms: Math.round((endedAt - beganAt) * 10) / 10,
+    provider: facts.provider,
+    model: facts.model,
+    converted: facts.converted,
+    streamed: facts.streamed,
+    inputTokens: facts.inputTokens,
+    outputTokens: facts.outputTokens,
+    firstByteMs: facts.firstByteMs,
+    error,
+    msg: "request",
+  });
 }
 
-/** A caller that leaves is everyday life; an answer that broke after a good head is not. */
+/** A caller that leaves is normal. An answer that broke after a successful head is not. */
 function levelOf(status: number, error: string | undefined): "info" | "warn" | "error" {
   if (status >= 500) return "error";
-  if (status === CALLER_LEFT) return "info";
+  if (status === CALLER_LEFT.status || error === CALLER_LEFT.error) return "info";
   return status >= 400 || error !== undefined ? "warn" : "info";
 }
 
-/** The types allow plain values only; an object that slipped past them is left out rather than written. */
+/** The types allow only plain values. An object in spite of the types is left out. */
 function plainFields(fields: ports.LogFields = {}): Record<string, string | number | boolean> {
   const plain: Record<string, string | number | boolean> = {};
   for (const [name, value] of Object.entries(fields)) {

@@ -1,16 +1,18 @@
 import { type Attributes, metrics } from "@opentelemetry/api";
+import type { EndedCall } from "./ended-call.ts";
 import type { EndedRequest } from "./request-record.ts";
 import { errorType, httpMethod, SCOPE } from "./semantic-names.ts";
 
 export interface Measures {
   record(ended: EndedRequest): void;
+  recordCall(ended: EndedCall): void;
 }
 
 const HTTP_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const MODEL_SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864];
 
-/** Histograms by the names and bucket boundaries of the semantic conventions. Seconds, not milliseconds. */
+/** Histograms with the names and bucket boundaries of the semantic conventions. In seconds, not milliseconds. */
 export function createMeasures(): Measures {
   const meter = metrics.getMeter(SCOPE);
   const histogram = (name: string, unit: string, description: string, explicitBucketBoundaries: number[]) =>
@@ -28,7 +30,7 @@ export function createMeasures(): Measures {
 
   return {
     record(ended) {
-      const { request, facts, status, beganAt, endedAt } = ended;
+      const { request, status, beganAt, endedAt } = ended;
       const seconds = (endedAt - beganAt) / 1000;
       requests.record(seconds, {
         "http.request.method": httpMethod(request.method),
@@ -37,15 +39,17 @@ export function createMeasures(): Measures {
         ...(request.path !== "" && { "http.route": request.path }),
         ...(errorType(ended) && { "error.type": errorType(ended) }),
       });
-      if (facts.operation === undefined) return;
+    },
+    recordCall({ source, facts, operation, error, beganAt, endedAt }) {
       const call: Attributes = {
-        "gen_ai.operation.name": facts.operation,
+        "portico.source": source,
+        "gen_ai.operation.name": operation,
         "gen_ai.provider.name": facts.providerType ?? "unknown",
         ...(facts.model !== undefined && { "gen_ai.request.model": facts.model }),
       };
-      operations.record(seconds, { ...call, ...(errorType(ended) && { "error.type": errorType(ended) }) });
+      operations.record((endedAt - beganAt) / 1000, { ...call, ...(error && { "error.type": error }) });
       if (facts.streamed && facts.firstByteMs !== undefined) firstChunks.record(facts.firstByteMs / 1000, call);
-      // What the upstream did not report is not zero (specification 4.1): nothing is recorded then.
+      // A missing number does not mean zero (specification 4.1): no value is recorded then.
       if (facts.inputTokens !== undefined) tokens.record(facts.inputTokens, { ...call, "gen_ai.token.type": "input" });
       if (facts.outputTokens !== undefined) tokens.record(facts.outputTokens, { ...call, "gen_ai.token.type": "output" });
     },

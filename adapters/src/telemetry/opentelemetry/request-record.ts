@@ -1,9 +1,11 @@
 import type { ports } from "@portico/core";
 
-/** Characters of a text that a caller may have chosen, such as a model's name: enough for any name, too few for a prompt. */
+/**
+ * Maximum characters of a text that a caller may have chosen, such as a model's name: enough for any name, too few for a prompt.
+ */
 const TEXT_CHARACTERS = 200;
 
-/** One request that ended: what its log line, span and metrics are made of. */
+/** One ended request: the data of its log line, span and metrics. */
 export interface EndedRequest {
   readonly request: ports.RequestBegin;
   readonly facts: ports.RequestFacts;
@@ -14,13 +16,15 @@ export interface EndedRequest {
   readonly endedAt: number;
 }
 
-/** Collects the declared facts of one request, and nothing else that may hang on what is noted; only the first `end` counts. */
+type Noted = { -readonly [K in keyof ports.RequestFacts]: ports.RequestFacts[K] | undefined };
+
+/** Collects the declared facts of one request, and ignores all other properties. Only the first `end` counts. */
 export class RequestRecord implements ports.RequestTrace {
   readonly #request: ports.RequestBegin;
   readonly #ended: (request: EndedRequest) => void;
-  // Durations are measurements, not decisions: a clock that can be set back would make negative ones.
+  // Durations use a monotonic clock: a clock that is set back would give negative ones.
   readonly #beganAt = performance.now();
-  #facts: ports.RequestFacts = {};
+  readonly #facts: Noted = noted();
   #isOver = false;
 
   constructor(request: ports.RequestBegin, ended: (request: EndedRequest) => void) {
@@ -29,18 +33,19 @@ export class RequestRecord implements ports.RequestTrace {
   }
 
   note(facts: ports.RequestFacts): void {
+    if (this.#isOver) return;
     const known = this.#facts;
-    this.#facts = {
-      provider: shortened(facts.provider) ?? known.provider,
-      providerType: shortened(facts.providerType) ?? known.providerType,
-      model: shortened(facts.model) ?? known.model,
-      converted: facts.converted ?? known.converted,
-      streamed: facts.streamed ?? known.streamed,
-      operation: shortened(facts.operation) ?? known.operation,
-      inputTokens: facts.inputTokens ?? known.inputTokens,
-      outputTokens: facts.outputTokens ?? known.outputTokens,
-      firstByteMs: facts.firstByteMs ?? known.firstByteMs,
-    };
+    // One object for all notes: each call is noted about five times.
+    known.provider = shortened(facts.provider) ?? known.provider;
+    known.providerType = shortened(facts.providerType) ?? known.providerType;
+    known.model = shortened(facts.model) ?? known.model;
+    known.converted = facts.converted ?? known.converted;
+    known.streamed = facts.streamed ?? known.streamed;
+    known.operation = shortened(facts.operation) ?? known.operation;
+    known.inputTokens = facts.inputTokens ?? known.inputTokens;
+    known.outputTokens = facts.outputTokens ?? known.outputTokens;
+    known.firstByteMs = facts.firstByteMs ?? known.firstByteMs;
+    known.error = shortened(facts.error) ?? known.error;
   }
 
   end(outcome: { readonly status: number; readonly error?: string }): void {
@@ -50,14 +55,29 @@ export class RequestRecord implements ports.RequestTrace {
       request: this.#request,
       facts: this.#facts,
       status: outcome.status,
-      error: shortened(outcome.error),
+      error: this.#facts.error ?? shortened(outcome.error),
       beganAt: this.#beganAt,
       endedAt: performance.now(),
     });
   }
 }
 
-/** Cuts what is too long for a name. */
+function noted(): Noted {
+  return {
+    provider: undefined,
+    providerType: undefined,
+    model: undefined,
+    converted: undefined,
+    streamed: undefined,
+    operation: undefined,
+    inputTokens: undefined,
+    outputTokens: undefined,
+    firstByteMs: undefined,
+    error: undefined,
+  };
+}
+
+/** Cuts a text that is too long for a name. */
 export function shortened(text: string | undefined): string | undefined {
   return text === undefined || text.length <= TEXT_CHARACTERS ? text : `${text.slice(0, TEXT_CHARACTERS)}…`;
 }

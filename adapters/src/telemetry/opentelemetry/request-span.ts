@@ -10,24 +10,40 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { ports } from "@portico/core";
+import type { EndedCall } from "./ended-call.ts";
 import type { EndedRequest } from "./request-record.ts";
-import { errorType, httpMethod, SCOPE } from "./semantic-names.ts";
+import { CALLER_LEFT, errorType, httpMethod, SCOPE } from "./semantic-names.ts";
 
 export interface RequestSpans {
-  begin(request: ports.RequestBegin): { end(ended: EndedRequest): void };
+  begin(request: ports.RequestBegin): { end(ended: EndedRequest, call: EndedCall | undefined): void };
+  /** A model call without a request, under the host's active span if there is one. */
+  call(ended: EndedCall): void;
 }
 
 /**
- * Two spans: the request (server, `POST /v1/messages`) and, where a model was called for it, the model call within (client,
- * `chat m-large`), as the conventions want them. The parent is the host's own span where one is active, or else the caller's `traceparent`,
- * read by whatever propagator the host installed.
+ * Two spans, as the conventions require: the request (server, `POST /v1/messages`) and, for a request with a model call, the
+ * model call within it (client, `chat m-large`). The parent is the host's own active span, or else the caller's `traceparent`,
+ * read by the host's propagator.
  */
 export function createRequestSpans(): RequestSpans {
   const tracer = trace.getTracer(SCOPE);
+  const tellCall = (ended: EndedCall, beganAt: HrTime, endedAt: HrTime, parent: Context) => {
+    const { model } = ended.facts;
+    const span = tracer.startSpan(
+      model === undefined ? ended.operation : `${ended.operation} ${model}`,
+      { kind: SpanKind.CLIENT, startTime: beganAt, attributes: callAttributes(ended) },
+      parent,
+    );
+    finish(span, ended.error, ended.error !== undefined, endedAt);
+  };
   return {
+    call(ended) {
+      const now = Date.now();
+      tellCall(ended, toHrTime(now - (ended.endedAt - ended.beganAt)), toHrTime(now), context.active());
+    },
     begin(request) {
       const parent = parentOf(request);
-      // The wall clock says when it began, the monotonic clock how long it took: so both spans have one beginning and one end.
+      // The wall clock gives the beginning, the monotonic clock the duration: both spans have the same beginning and end.
       const beganAt = Date.now();
       const method = httpMethod(request.method);
       const name = method === "_OTHER" ? "HTTP" : method;
@@ -38,18 +54,14 @@ export function createRequestSpans(): RequestSpans {
       );
       if (!span.isRecording()) return NOT_RECORDED;
       return {
-        end(ended) {
+        end(ended, call) {
           const endedAt = toHrTime(beganAt + ended.endedAt - ended.beganAt);
-          if (ended.facts.operation !== undefined) {
-            const call = tracer.startSpan(
-              ended.facts.model === undefined ? ended.facts.operation : `${ended.facts.operation} ${ended.facts.model}`,
-              { kind: SpanKind.CLIENT, startTime: toHrTime(beganAt), attributes: callAttributes(ended) },
-              trace.setSpan(parent, span),
-            );
-            finish(call, ended, 400, endedAt);
-          }
+          if (call) tellCall(call, toHrTime(beganAt), endedAt, trace.setSpan(parent, span));
           span.setAttribute("http.response.status_code", ended.status);
-          finish(span, ended, 500, endedAt);
+          const error = errorType(ended);
+          // Errors of the caller are not errors of the server.
+          const isBroken = ended.status < 400 && error !== undefined && error !== CALLER_LEFT.error;
+          finish(span, error, ended.status >= 500 || isBroken, endedAt);
         },
       };
     },
@@ -63,7 +75,7 @@ function parentOf(request: ports.RequestBegin): Context {
   return trace.getSpan(active) ? active : propagation.extract(active, request, CARRIER);
 }
 
-/** Only what a propagator asks for is read; headers are not listed. */
+/** Only headers that a propagator requests are read. They are not listed. */
 const CARRIER = {
   keys: () => [],
   get: (request: ports.RequestBegin, name: string) => request.header(name.toLowerCase()),
@@ -80,9 +92,10 @@ function requestAttributes(request: ports.RequestBegin, method: string): Attribu
   };
 }
 
-function callAttributes({ facts }: EndedRequest): Attributes {
+function callAttributes({ source, operation, facts }: EndedCall): Attributes {
   return {
-    "gen_ai.operation.name": facts.operation,
+    "portico.source": source,
+    "gen_ai.operation.name": operation,
     "gen_ai.provider.name": facts.providerType ?? "unknown",
     "gen_ai.request.model": facts.model,
     "gen_ai.usage.input_tokens": facts.inputTokens,
@@ -93,11 +106,9 @@ function callAttributes({ facts }: EndedRequest): Attributes {
   };
 }
 
-/** A server is not at fault for what its caller did wrong; for a client every refusal is a failure. */
-function finish(span: Span, ended: EndedRequest, faultFrom: number, endedAt: HrTime): void {
-  const type = errorType(ended);
-  if (type !== undefined) span.setAttribute("error.type", type);
-  if (ended.status >= faultFrom || (type !== undefined && ended.status < 400)) span.setStatus({ code: SpanStatusCode.ERROR });
+function finish(span: Span, error: string | undefined, isFailure: boolean, endedAt: HrTime): void {
+  if (error !== undefined) span.setAttribute("error.type", error);
+  if (isFailure) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(endedAt);
 }
 

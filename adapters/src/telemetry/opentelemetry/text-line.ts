@@ -1,4 +1,4 @@
-/** Values that can stand in a line of text as they are. Everything else is quoted, so that no value can pretend to be a line. */
+/** Values that are written without quotes. All others are quoted, so that a value can never look like a separate line. */
 const BARE = /^[\w./:@+~-]+$/;
 
 interface LogLine {
@@ -8,7 +8,7 @@ interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** One JSON log line as a line for people: `12:03:04.123 WARN  401 POST model-proxy.messages 0.4ms …`. */
+/** Formats one JSON log line for people: `12:03:04.123 WARN  401 POST model-proxy.messages 0.4ms …`. */
 export function textLine(json: string): string {
   const { level, time, msg = "", ...fields } = JSON.parse(json) as LogLine;
   const start = `${time.slice("2030-01-01T".length, -1)} ${level.toUpperCase().padEnd(5)}`;
@@ -30,7 +30,7 @@ function text(value: unknown): string {
   return typeof value === "string" && BARE.test(value) ? value : JSON.stringify(value);
 }
 
-/** Messages are written by the program, but may carry names that are not. */
+/** Messages come from the program, but may contain names that do not. */
 function line(message: string): string {
   return message.replaceAll(/[\x00-\x1f\x7f\u2028\u2029]/g, " ");
 }

@@ -2,23 +2,24 @@ import { ports } from "@portico/core";
 import { Ajv, type Options, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 
-/** Throws ToolArgumentsInvalid for arguments that break the schema it was made of. */
+/** Throws ToolArgumentsInvalid for arguments that violate its schema. */
 export type ArgumentCheck = (args: unknown) => void;
 
-/** Larger ones are no description of arguments any more, and compiling costs time. */
+/** Larger schemas are not reasonable descriptions of arguments, and compiling them costs time. */
 const SCHEMA_CHARACTERS = 256 * 1024;
 const MOST_FAULTS = 5;
 
 const AJV_OPTIONS: Options = {
-  // Servers write schemas for many readers: words and formats that ajv does not know are no faults.
+  // Servers write schemas for many readers: keywords and formats that ajv does not know are ignored.
   strict: false,
   validateFormats: false,
   logger: false,
 };
 
 /**
- * Checks by schema, each compiled once, however often a server lists it. `compile` answers undefined for a schema that is none, or is not
- * an object's. Dialects: draft-07 where `$schema` says so, 2020-12 otherwise, as the protocol has it.
+ * Checks by schema. Each schema is compiled once, even if a server lists it often. `compile` returns undefined for an invalid
+ * schema, or a schema that is not for an object. Dialects: draft-07 if `$schema` says so, otherwise 2020-12, as the protocol
+ * requires.
  */
 export class ArgumentChecks {
   #draft07: Ajv | undefined;
@@ -32,7 +33,7 @@ export class ArgumentChecks {
     return this.#compiled.get(text);
   }
 
-  /** Forget all schemas but these: a server may change its list for ever. */
+  /** Remove all schemas except these: a server may change its list any number of times. */
   keep(schemas: readonly unknown[]): void {
     const texts = new Set(schemas.map((schema) => JSON.stringify(schema)));
     for (const text of this.#compiled.keys()) if (!texts.has(text)) this.#compiled.delete(text);
@@ -40,7 +41,7 @@ export class ArgumentChecks {
 
   #create(text: string): ArgumentCheck | undefined {
     const { $schema, ...schema } = JSON.parse(text) as Record<string, unknown>;
-    // An asynchronous schema answers with a promise, which would pass for "yes".
+    // An asynchronous schema returns a promise, which would count as success.
     if (text.includes('"$async"')) return undefined;
     const ajv = /draft-0[67]/.test(String($schema))
       ? (this.#draft07 ??= new Ajv(AJV_OPTIONS))
@@ -50,7 +51,7 @@ export class ArgumentChecks {
     } catch {
       return undefined;
     } finally {
-      // All that is not of the dialect itself: two tools may use the same `$id`, inside their schemas, too.
+      // Removes everything except the dialect itself: two tools may use the same `$id`, also inside their schemas.
       ajv.removeSchema();
     }
   }
@@ -59,7 +60,7 @@ export class ArgumentChecks {
 function checkWith(validate: ValidateFunction): ArgumentCheck {
   return (args) => {
     if (validate(args)) return;
-    // ajv's words come from the schema alone: the values never appear.
+    // ajv's messages come only from the schema: values never appear in them.
     const faults = (validate.errors ?? []).slice(0, MOST_FAULTS).map(({ instancePath, message }) => {
       return `${instancePath || "the arguments"}: ${message ?? "invalid"}`;
     });

@@ -1,21 +1,24 @@
 import { type FetchLike, STDIO_DEFAULT_MAX_BUFFER_SIZE } from "@modelcontextprotocol/client";
 
-/** The library's own bound for programs. */
+/** The library's own limit for programs. */
 const MESSAGE_BYTES = STDIO_DEFAULT_MAX_BUFFER_SIZE;
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
-/** `fetch` whose answers break off at a message that is larger than one of a program may be: the library would collect it whole. */
+/**
+ * `fetch` with a limit: an answer breaks off at a message that exceeds the limit for programs. Otherwise the library would buffer
+ * the whole message.
+ */
 export const boundedFetch: FetchLike = async (url, init) => {
   const response = await fetch(url, init);
   if (!response.body) return response;
   const { status, statusText, headers } = response;
-  // Of what is no 200 the library reads everything, whatever it says that it is.
+  // The library reads the whole body of an answer other than 200, for any content type.
   const isStream = status === 200 && /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
   return new Response(response.body.pipeThrough(boundMessages(isStream)), { status, statusText, headers });
 };
 
-/** Passes bytes on. In a stream of events an empty line ends a message; any other answer is one message. */
+/** Passes bytes on. In a stream of events, an empty line ends a message. Any other answer is one message. */
 function boundMessages(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let message = 0;
   let line = 0;

@@ -8,13 +8,13 @@ import { withDeadline } from "./with-deadline.ts";
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** The connection to a server that is kept up: opened in the background, and renewed after it was lost, with growing pauses. */
+/** A lasting connection to a server: opened in the background, and renewed after a loss, with growing pauses. */
 export class McpConnection {
   readonly #server: McpServer;
   readonly #clock: ports.Clock;
   readonly #log: ports.Log;
   readonly #closing = new AbortController();
-  /** Sessions that are not gone yet, whatever became of them. */
+  /** Sessions that have not ended completely. */
   readonly #endings = new Set<Promise<void>>();
   #session: McpSession | undefined;
   #opening: Promise<McpSession> | undefined;
@@ -29,12 +29,12 @@ export class McpConnection {
     this.#log = log;
   }
 
-  /** Aborts when the connection is closed for good. */
+  /** Aborts when the connection is closed permanently. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** The session that stands, or the one that is being opened: at once where there is none. Throws ToolsUnavailable. */
+  /** The current session, or the one that is being opened. Without a session, opens one at once. Throws ToolsUnavailable. */
   session(): Promise<McpSession> {
     if (this.closing.aborted) return Promise.reject(this.closing.reason);
     if (this.#session) return Promise.resolve(this.#session);
@@ -45,7 +45,7 @@ export class McpConnection {
     return this.#opening;
   }
 
-  /** Resolves when nothing is left, no program either. */
+  /** Resolves when everything has ended, including programs. */
   async close(): Promise<void> {
     this.#closing.abort(this.#unavailable("is closed"));
     this.#retry?.cancel();
@@ -71,7 +71,7 @@ export class McpConnection {
     }
   }
 
-  /** A server that refuses the handshake of old is asked for the other one; what it took is remembered. */
+  /** A server that refuses the old handshake gets the new one. The accepted kind is remembered. */
   async #shake(signal: AbortSignal): Promise<McpSession> {
     const handshake = this.#handshake;
     try {
@@ -110,7 +110,8 @@ export class McpConnection {
     this.#end(session);
     if (this.#session !== session) return;
     this.#session = undefined;
-    // Only a connection that held makes up for failures: a program that ends right after every start is not started in a loop.
+    // Only a connection that lasted resets the failures: a program that ends right after every start must not be started in a
+    // tight loop.
     if (this.#clock.now() - this.#openedAt >= LONGEST_PAUSE_MS) this.#failures = 0;
     this.#tryLater(cause);
   }
@@ -122,7 +123,7 @@ export class McpConnection {
     const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#failures);
     this.#failures++;
     this.#retry?.cancel();
-    // Between half and all of the pause, so that many that lost one server do not come back in step.
+    // Between half and all of the pause, so that many clients of one server do not reconnect at the same time.
     this.#retry = this.#clock.after(pause * (0.5 + Math.random() / 2), () => void this.session().catch(() => undefined));
   }
 

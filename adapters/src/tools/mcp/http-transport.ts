@@ -3,15 +3,15 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
 import type { McpPlace } from "./server-options.ts";
 
-/** How long a server has to take note that its session is over. */
+/** Timeout for telling a server that its session has ended. */
 const GOODBYE_MS = 1_000;
 
-/** Marks the answer that stands in for one that a server began and broke off. */
+/** Marks the replacement for an answer that a server began and broke off. */
 export const BROKEN_OFF: Readonly<Record<string, unknown>> = Object.freeze({ brokenOff: true });
 
 type Send = StreamableHTTPClientTransport["send"];
 
-/** A server at an address, over streamable HTTP. */
+/** A server at a URL, over streamable HTTP. */
 export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #clock: ports.Clock;
   #ending: Promise<void> | undefined;
@@ -21,25 +21,25 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     this.#clock = clock;
   }
 
-  /** A handshake that was overtaken by the end sends nothing any more. */
+  /** A handshake that starts after the closing must not send anything. */
   override async start(): Promise<void> {
     if (this.#ending) throw new Error("The connection was closed before it began");
     await super.start();
   }
 
-  /** The library tells nobody when the stream of an answer ends without one; the caller would wait in vain. */
+  /** The library reports nothing when the stream of an answer ends without an answer. The caller would wait forever. */
   override send(message: Parameters<Send>[0], options?: Parameters<Send>[1]): Promise<void> {
     if (Array.isArray(message) || !("id" in message) || !("method" in message)) return super.send(message, options);
     const { id } = message;
     const onRequestStreamEnd = (): void => {
       options?.onRequestStreamEnd?.();
-      // One more answer after the true one is dropped.
+      // An additional answer after the real one is dropped.
       this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message: "The answer broke off", data: BROKEN_OFF } });
     };
     return super.send(message, { ...options, onRequestStreamEnd });
   }
 
-  /** Resolves when nothing is open any more. */
+  /** Resolves when everything is closed. */
   override close(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;

@@ -1,35 +1,40 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { BROKEN_OFF } from "./http-transport.ts";
 
-/** What a failure at a server means for whoever asked. */
+/** The meaning of a server's failure for the caller. */
 export type ServerFault =
-  /** The connection is gone; `unheard`: the server refused before it did anything. */
+  /** The connection is lost. `unheard`: the server refused the request before it had an effect. */
   | { readonly kind: "lost"; readonly unheard: boolean }
-  /** The server is there but does not serve us now. */
+  /** The server is reachable but does not serve requests now. */
   | { readonly kind: "unavailable" }
-  /** The server answered that it will not. */
-  | { readonly kind: "refused" }
-  /** The server answered something that is no answer. */
+  /** The server returned an error. `words` is the server's message for the model that called, and may be empty. */
+  | { readonly kind: "refused"; readonly words: string }
+  /** The server's answer is invalid. */
   | { readonly kind: "unreadable" };
 
-/** What a server answers that does not know the session. */
+/** The answer of a server that does not know the session. */
 const UNKNOWN_SESSION = 404;
+/** Maximum characters of a server's error that a model gets. */
+const LONGEST_WORDS = 4000;
 const GONE: ReadonlySet<string> = new Set([SdkErrorCode.NotConnected, SdkErrorCode.ConnectionClosed, SdkErrorCode.SendFailed]);
 const UNREADABLE: ReadonlySet<string> = new Set([SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType]);
 
 export function readFault(error: unknown): ServerFault {
   if (error instanceof SdkHttpError)
     return error.status === UNKNOWN_SESSION ? { kind: "lost", unheard: true } : { kind: "unavailable" };
-  if (error instanceof ProtocolError) return error.data === BROKEN_OFF ? { kind: "lost", unheard: false } : { kind: "refused" };
+  if (error instanceof ProtocolError) {
+    if (error.data === BROKEN_OFF) return { kind: "lost", unheard: false };
+    return { kind: "refused", words: error.message.slice(0, LONGEST_WORDS).toWellFormed().trim() };
+  }
   if (error instanceof SdkError) {
     if (GONE.has(error.code)) return { kind: "lost", unheard: false };
     return UNREADABLE.has(error.code) ? { kind: "unreadable" } : { kind: "unavailable" };
   }
-  // What `fetch` throws when nobody is there.
+  // The error of `fetch` when the server is unreachable.
   return error instanceof TypeError ? { kind: "lost", unheard: false } : { kind: "unavailable" };
 }
 
-/** A word for logs and messages. Never the error's message: it quotes addresses and what the server said. */
+/** A code for logs and messages. Never the error's message: it quotes addresses and the server's text. */
 export function faultCode(error: unknown): string {
   if (error instanceof SdkHttpError) return `HTTP_${error.status}`;
   const { code, name, cause } = (error ?? {}) as { code?: unknown; name?: unknown; cause?: unknown };

@@ -2,12 +2,12 @@ import { Secret } from "@portico/core";
 
 /** One MCP server, as a preset configures it (open points 1, `mcpServers`): a program to start, or an address. */
 export interface McpToolsOptions {
-  /** The server's name: it begins the ids and names of its tools. 1-64 letters, digits, `_`, `.` and `-`. */
+  /** The server's name: the prefix of the IDs and names of its tools. 1-64 letters, digits, `_`, `.` and `-`. */
   readonly id: string;
-  /** Program to start; it is spoken to over its standard input and output. Either this or `url`. */
+  /** Program to start. It communicates over its standard input and output. Either this or `url`. */
   readonly command?: string | undefined;
   readonly args?: readonly string[] | undefined;
-  /** Added to the few variables that every program needs; nothing else of this process's environment reaches the program. */
+  /** Added to the few variables that every program needs. The program gets no other environment variables of this process. */
   readonly env?: Readonly<Record<string, Secret | string>> | undefined;
   /** Directory that the program starts in; default: this process's own. */
   readonly cwd?: string | undefined;
@@ -15,11 +15,11 @@ export interface McpToolsOptions {
   readonly url?: string | undefined;
   /** Headers of every request to `url`. */
   readonly headers?: Readonly<Record<string, Secret | string>> | undefined;
-  /** Whether the server is believed when it calls a tool harmless; default false. */
+  /** Whether to trust the server when it declares a tool harmless. Default: false. */
   readonly trusted?: boolean | undefined;
-  /** How long a tool may be silent, in milliseconds: every progress that it tells begins the wait anew. Default 60,000. */
+  /** Idle timeout of a tool in milliseconds: every progress message restarts it. Default: 60,000. */
   readonly callTimeoutMs?: number | undefined;
-  /** How long connecting and reading the list of tools may take, in milliseconds. Default 30,000. */
+  /** Timeout of connecting and reading the list of tools, in milliseconds. Default: 30,000. */
   readonly connectTimeoutMs?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export type McpPlace =
     }
   | { readonly kind: "address"; readonly url: URL; readonly headers: Readonly<Record<string, string>> };
 
-/** Options that have been read, secrets included. */
+/** Parsed options, including secrets. */
 export interface McpServer {
   readonly id: string;
   readonly place: McpPlace;
@@ -42,7 +42,7 @@ export interface McpServer {
   readonly connectTimeoutMs: number;
 }
 
-/** Throws a TypeError for options that fit no server, a RangeError for a time that is none; neither repeats a value. */
+/** Throws a TypeError for invalid options, a RangeError for an invalid time. Neither message contains a value. */
 export function readServerOptions(options: McpToolsOptions): McpServer {
   const { id, trusted = false, callTimeoutMs = 60_000, connectTimeoutMs = 30_000 } = options;
   if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(id))
@@ -68,7 +68,7 @@ function readPlace({ id, command, args, env, cwd, url, headers }: McpToolsOption
   }
   if (args || env || cwd !== undefined) throw new TypeError(`MCP server "${id}": args, env and cwd belong to a command`);
   const address = URL.parse(url!);
-  // The address may hold a credential by mistake, so that no message repeats it.
+  // The URL may contain a credential by mistake, so no message repeats it.
   if (!address || !/^https?:$/.test(address.protocol) || address.username || address.password)
     throw new TypeError(`MCP server "${id}": url must be an address that begins with http:// or https://, without user name`);
   return { kind: "address", url: address, headers: checkedHeaders(id, revealed(headers)) };

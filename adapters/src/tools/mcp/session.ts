@@ -11,22 +11,22 @@ import { createToolTable, type ToolTable } from "./tool-table.ts";
 import { withDeadline } from "./with-deadline.ts";
 
 /**
- * Which handshake to begin with: `legacy` is `initialize`, which nearly every server speaks; `auto` asks first whether the server knows
- * the protocol of 2026-07-28.
+ * The first kind of handshake. `legacy` is `initialize`, which nearly every server supports. `auto` first asks whether the server
+ * supports the protocol of 2026-07-28.
  */
 export type Handshake = "legacy" | "auto";
 
-/** The clock port keeps the time; the library's own limits are put out of the way. */
+/** The clock port measures the time, so the library's own limits are disabled. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
-/** A list that never ends is not followed for ever. */
+/** Limits an endless list. */
 const MOST_PAGES = 100;
 
 const pageSchema = v.looseObject({ tools: v.array(v.unknown()), nextCursor: v.nullish(v.string()) });
 
 export interface SessionEvents {
-  /** The connection is gone, and the session with it. Called once, and not for a session that was closed. */
+  /** The connection is lost, and the session with it. Called once, and not for a session that was closed. */
   lost(cause: unknown): void;
-  /** A list was read in which tools are left out. */
+  /** A list was read, and some of its tools were left out. */
   leftOut(count: number): void;
 }
 
@@ -51,7 +51,7 @@ export class McpSession {
     this.#events = events;
     const { place } = server;
     this.#transport = place.kind === "program" ? new ChildTransport(place, clock) : new HttpTransport(place, clock);
-    // Nothing is offered to the server: it may not ask for a model, a person or a file.
+    // The client offers no capabilities: the server may not request a model, a person or a file.
     this.#client = new Client({ name: "portico", version: "1" }, { versionNegotiation: { mode: handshake } });
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
     this.#client.onclose = () => this.#lose(undefined);
@@ -64,10 +64,10 @@ export class McpSession {
     return this.#isOver;
   }
 
-  /** Shake hands and read the list of tools. Throws what the library throws; close the session then. */
+  /** Perform the handshake and read the list of tools. Throws the library's errors; close the session then. */
   async open(signal: AbortSignal): Promise<ToolTable> {
     await this.#client.connect(this.#transport, { timeout: NO_LIMIT_MS, signal });
-    // Only now: whatever goes wrong earlier fails the handshake anyway.
+    // Added only now: earlier errors fail the handshake anyway.
     const before = this.#transport.onerror;
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events
     this.#transport.onerror = (error) => {
@@ -77,29 +77,29 @@ export class McpSession {
     return this.tools();
   }
 
-  /** What the server offers now; read anew once it said that the list has changed. Callers at the same time share one reading. */
+  /** The server's current tools. Read again after the server reported a change. Concurrent callers share one reading. */
   tools(): Promise<ToolTable> {
     if (!this.#table || (this.#isStale && !this.#isReading)) this.#table = this.#readTools();
     return this.#table;
   }
 
-  /** Throws what the library throws, for `readFault`. Aborting tells the server. */
+  /** Throws the library's errors, for `readFault`. Aborting notifies the server. */
   call(
     name: string,
     args: unknown,
     options: { readonly signal: AbortSignal; readonly onprogress: () => void },
   ): Promise<v.InferOutput<typeof callAnswerSchema>> {
     const params = { name, arguments: args as Record<string, unknown> };
-    // Not `callTool`, which refuses content of a kind that it does not know, and with it the whole answer.
+    // Not `callTool`, which refuses unknown kinds of content, and with it the whole answer.
     return this.#client.request({ method: "tools/call", params }, callAnswerSchema, { ...options, timeout: NO_LIMIT_MS });
   }
 
-  /** Tell that the connection turned out to be gone. */
+  /** Report that the connection is lost. */
   reportLoss(cause: unknown): void {
     this.#lose(cause);
   }
 
-  /** End the connection; resolves when nothing of it is left. */
+  /** Close the connection. Resolves when it has ended completely. */
   close(): Promise<void> {
     this.#isOver = true;
     return this.#transport.close();
@@ -143,7 +143,9 @@ export class McpSession {
     return tools;
   }
 
-  /** Since 2026-07-28 changes are told to those who subscribe. Before the list is read, so that no change falls between. */
+  /**
+   * Since 2026-07-28, only subscribers are notified of changes. Subscribes before the list is read, so that no change is missed.
+   */
   async #watch(timeout: number): Promise<void> {
     if (this.#client.getProtocolEra() !== "modern" || this.#subscription) return;
     if (!this.#client.getServerCapabilities()?.tools?.listChanged) return;
@@ -155,7 +157,7 @@ export class McpSession {
     });
   }
 
-  /** Over HTTP a server that went away, or forgot the session, is found out by asking only. */
+  /** Over HTTP, only a request reveals that a server is gone or has forgotten the session. */
   async #askWhetherThere(): Promise<void> {
     if (this.#isAsking || this.#isOver) return;
     this.#isAsking = true;
@@ -163,7 +165,7 @@ export class McpSession {
     try {
       await withDeadline(this.#clock, connectTimeoutMs, [], (signal) => this.#client.ping({ signal, timeout: NO_LIMIT_MS }));
     } catch (error) {
-      // A ping that is a bad request is one of a session that some servers do not know any more.
+      // Some servers answer 400 to a ping of a session that they no longer know.
       if (readFault(error).kind === "lost" || faultCode(error) === "HTTP_400") this.#lose(error);
     } finally {
       this.#isAsking = false;

@@ -6,7 +6,7 @@ import type { McpSession } from "./session.ts";
 import { errorResult, toToolResult } from "./tool-result.ts";
 import type { ToolTable } from "./tool-table.ts";
 
-/** Lists and runs the tools of one server, and makes of every outcome what the port's law says. */
+/** Lists and runs the tools of one server, and converts every outcome to the port's rules. */
 export class ToolCalls {
   readonly #server: McpServer;
   readonly #connection: McpConnection;
@@ -29,7 +29,7 @@ export class ToolCalls {
     return (await this.#attempt(call, signal)) ?? (await this.#attempt(call, signal)) ?? this.#refuse(undefined);
   }
 
-  /** Undefined when the server did not know the session, and so did nothing: another attempt, in another session, harms nobody. */
+  /** Undefined if the server did not know the session: the call had no effect, and a retry in another session is safe. */
   async #attempt({ toolId, arguments: args }: ports.ToolCall, signal: AbortSignal): Promise<ports.ToolResult | undefined> {
     const { session, tools } = await this.#read(signal);
     const tool = tools.get(toolId);
@@ -41,7 +41,8 @@ export class ToolCalls {
       signal.throwIfAborted();
       this.#connection.closing.throwIfAborted();
       const fault = readFault(error);
-      if (fault.kind === "refused") return errorResult(`The server of this tool refused the call (${faultCode(error)})`);
+      if (fault.kind === "refused")
+        return errorResult(fault.words || `The server of this tool refused the call (${faultCode(error)})`);
       if (fault.kind === "unreadable") return errorResult("The server of this tool gave an answer that cannot be read");
       if (fault.kind === "lost") session.reportLoss(error);
       if (fault.kind === "lost" && fault.unheard) return undefined;
@@ -53,7 +54,7 @@ export class ToolCalls {
     const { callTimeoutMs } = this.#server;
     const late = new AbortController();
     const stop = AbortSignal.any([signal, this.#connection.closing, late.signal]);
-    // The server learns that nobody waits, and not why: the reason is the caller's own business.
+    // The server learns that the call was cancelled, but not the reason, which is private to the caller.
     const cancelling = new AbortController();
     const cancel = (): void => cancelling.abort("The call was cancelled");
     stop.addEventListener("abort", cancel, { once: true });
@@ -70,7 +71,7 @@ export class ToolCalls {
     }
   }
 
-  /** The session that stands, with its tools; once more where it turns out to be gone while it reads a list that changed. */
+  /** The current session with its tools. Retries once if the session turns out to be lost while it reads a changed list. */
   async #read(signal: AbortSignal | undefined, isLast = false): Promise<ToolTable & { readonly session: McpSession }> {
     const session = await orAborted(this.#connection.session(), signal);
     try {

@@ -1,6 +1,6 @@
 /**
- * Whether a tool may be called again, by its annotations: `idempotentHint`, or `readOnlyHint`, since what only reads changes nothing. Any
- * server is believed here: what it calls twice is its own.
+ * Whether a tool may be called again, by its annotations: `idempotentHint`, or `readOnlyHint`, because reading changes nothing.
+ * Every server is trusted here: a repeated call affects only its own tools.
  */
 export function isIdempotent(annotations: unknown): boolean {
   const { idempotentHint, readOnlyHint } = (annotations ?? {}) as { idempotentHint?: unknown; readOnlyHint?: unknown };

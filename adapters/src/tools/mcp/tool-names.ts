@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** What both model protocols take. */
+/** Maximum length in both model protocols. */
 const LONGEST = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Names for models, by tool id: `server_tool` in letters, digits, `_` and `-`. A name that is too long, or that two tools would share,
- * ends in a hash of the id instead, for each of them: a name never depends on the order in which a server lists its tools.
+ * Names for models, by tool ID: `server_tool` in letters, digits, `_` and `-`. A name that is too long, or that two tools would
+ * share, ends with a hash of the ID for each of them. A name never depends on the order in which a server lists its tools.
  */
 export function nameTools(server: string, ids: readonly string[]): ReadonlyMap<string, string> {
   const plain = ids.map((id) => [id, `${server}_${id.slice(server.length + 1)}`.replaceAll(/[^A-Za-z0-9_-]/g, "_")] as const);

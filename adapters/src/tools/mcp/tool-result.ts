@@ -1,25 +1,25 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
 
-/** A text above it costs a model more than it tells. */
+/** A longer text costs a model more than it is worth. */
 const TEXT_BYTES = 1024 * 1024;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** As little as is needed of an answer: what is inside, also a kind of content that came after this was written, is read part by part. */
+/** Checks as little of an answer as possible. The content is read part by part, so that new kinds of content are allowed. */
 export const callAnswerSchema = v.looseObject({
   content: v.nullish(v.array(v.unknown()), []),
   structuredContent: v.optional(v.unknown()),
   isError: v.nullish(v.boolean(), false),
 });
 
-/** What a model reads of a server's answer: texts and images, and a note in place of everything that is neither. */
+/** The part of a server's answer that a model reads: texts and images, and a note in place of any other content. */
 export function toToolResult({ content, structuredContent, isError }: v.InferOutput<typeof callAnswerSchema>): ports.ToolResult {
   const parts = content.map((part) => toContent(part as Part | null));
   if (parts.length === 0 && structuredContent !== undefined) parts.push(text(JSON.stringify(structuredContent)));
   return { content: parts, isError };
 }
 
-/** A result that tells a model why there is no other. */
+/** A result that tells a model why the call has no other result. */
 export function errorResult(message: string): ports.ToolResult {
   return { content: [text(message)], isError: true };
 }
@@ -64,19 +64,19 @@ function note(what: string): ports.ToolContent {
   return text(`[The tool gave ${what}]`);
 }
 
-/** A type in brackets, where it is one: it is a stranger's word inside a sentence of ours. */
+/** A type in brackets, if it is valid: it is untrusted text inside our own sentence. */
 function kind(mimeType: unknown): string {
   return typeof mimeType === "string" && /^[\w.+-]+\/[\w.+-]+$/.test(mimeType) ? ` (${mimeType})` : "";
 }
 
 function text(given: string): ports.ToolContent {
-  // Half a character, where a server cut its text through one, is what model services refuse, and with it the whole conversation.
+  // Model services refuse an unpaired surrogate, for example where a server cut its text, and with it the whole conversation.
   const whole = given.toWellFormed();
   // A text needs at least as many bytes as characters and at most three times as many.
   if (whole.length * 3 <= TEXT_BYTES) return { type: "text", text: whole };
   const bytes = Buffer.from(whole);
   if (bytes.length <= TEXT_BYTES) return { type: "text", text: whole };
-  // `stream` leaves out a character that the cut went through.
+  // `stream` leaves out a character that was cut.
   const start = new TextDecoder().decode(bytes.subarray(0, TEXT_BYTES), { stream: true });
   return { type: "text", text: `${start}\n[Cut here: the text has ${bytes.length} bytes, of which ${TEXT_BYTES} are shown]` };
 }

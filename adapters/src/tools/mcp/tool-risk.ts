@@ -1,12 +1,12 @@
 import type { ports } from "@portico/core";
 
 /**
- * The risk of a tool by its annotations (open points 3): `readOnlyHint` low, `destructiveHint` high, otherwise medium. A server that is
- * not trusted may only raise the risk: what it calls harmless stays medium.
+ * The risk of a tool by its annotations (open points 3): `readOnlyHint` low, `destructiveHint` high, otherwise medium. A server
+ * that is not trusted may only raise the risk: a tool that it declares harmless stays medium.
  */
 export function riskOf(annotations: unknown, trusted: boolean): ports.RiskLevel {
   const { readOnlyHint, destructiveHint } = (annotations ?? {}) as { readOnlyHint?: unknown; destructiveHint?: unknown };
-  // Of a server that says both, and so contradicts itself, the graver word counts.
+  // If a server contradicts itself, the higher risk counts.
   if (destructiveHint === true) return "high";
   return readOnlyHint === true && trusted ? "low" : "medium";
 }

@@ -4,18 +4,18 @@ import { nameTools } from "./tool-names.ts";
 import { isIdempotent } from "./tool-idempotence.ts";
 import { needsConfirmation, riskOf } from "./tool-risk.ts";
 
-/** A tool that a server offers, ready to be called. */
+/** A tool of a server, ready to be called. */
 export interface McpTool {
-  /** What the server calls it. */
+  /** The server's name of the tool. */
   readonly name: string;
   readonly definition: ports.ToolDefinition;
   readonly check: ArgumentCheck;
 }
 
-/** What a server offers, by tool id. */
+/** The tools of a server, by tool ID. */
 export interface ToolTable {
   readonly tools: ReadonlyMap<string, McpTool>;
-  /** How many tools are not among them, because they cannot be called by anybody. */
+  /** Number of tools that are left out because they cannot be called. */
   readonly leftOut: number;
 }
 
@@ -28,8 +28,8 @@ interface Listed {
 }
 
 /**
- * Make definitions of what a server listed. Left out are tools without a name that an id can hold, the second of one name, and those whose
- * schema is none of an object.
+ * Convert a server's list to definitions. Left out are tools whose name does not fit into an ID, the second tool with the same
+ * name, and tools whose schema is not for an object.
  */
 export function createToolTable(
   server: { readonly id: string; readonly trusted: boolean },

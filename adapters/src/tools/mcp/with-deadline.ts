@@ -1,8 +1,8 @@
 import { orAborted, type ports } from "@portico/core";
 
 /**
- * Run work under a signal that aborts after `ms`, or with the first of `signals`. Rejects as soon as it aborts, with its reason, whether
- * or not the work listens.
+ * Run work under a signal that aborts after `ms`, or with the first of `signals`. Rejects with its reason as soon as it aborts,
+ * even if the work ignores it.
  */
 export async function withDeadline<T>(
   clock: ports.Clock,

@@ -3,7 +3,7 @@ import { listenForJobs } from "../sandbox/listen-for-jobs.ts";
 import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxAnswer, type SandboxLimits } from "../sandbox/sandbox.ts";
 import { type CodeJob, scriptOf } from "./script.ts";
 
-/** What a script finds beside the language, and what calls it. What it logs is dropped. */
+/** The globals of a script besides the language, and its caller. Console output is dropped. */
 const CALLER = `(() => {
   const ignore = () => {};
   globalThis.console = { log: ignore, debug: ignore, info: ignore, warn: ignore, error: ignore };
@@ -16,7 +16,7 @@ const engine = await loadSandboxEngine(limits);
 
 listenForJobs(run);
 
-/** In a sandbox of its own: one script finds nothing of another. */
+/** In its own sandbox: a script cannot see data of another. */
 function run({ source, input }: CodeJob): SandboxAnswer {
   const sandbox = new Sandbox(engine, limits);
   const caller = sandbox.define(CALLER, "caller");

@@ -2,18 +2,18 @@ import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { isPublicAddress } from "./is-public-address.ts";
 
-/** Thrown where a name leads to no address that may be reached. */
+/** Thrown if a name resolves to no allowed address. */
 export class AddressRefused extends Error {
   override readonly name = "AddressRefused";
 }
 
-/** What may be reached: every public address, and what the instance allows beside them. */
+/** The allowed addresses: every public address, and those that the instance allows additionally. */
 export interface AddressGuard {
-  /** Whether a host is refused for its name or address alone. What is not may still be refused when it is resolved. */
+  /** Whether a host is refused for its name or address alone. Other hosts may still be refused after resolution. */
   refuses(host: string, port: number): boolean;
   /**
-   * Resolves names for a connection to this port, to addresses that may be reached alone: what was checked is what is connected to,
-   * whatever the name leads to a moment later.
+   * Resolves names for a connection to this port, only to allowed addresses. The connection uses exactly the checked addresses,
+   * even if the name resolves differently a moment later.
    */
   lookup(port: number): LookupFunction;
 }
@@ -24,7 +24,7 @@ interface Allowed {
   readonly port?: number | undefined;
 }
 
-/** `allow` as `httpNode` takes it. Throws TypeError for an entry that is none. */
+/** `allow` has the form of the option of `httpNode`. Throws TypeError for an invalid entry. */
 export function createAddressGuard(allow: readonly string[], resolve: LookupFunction = systemLookup): AddressGuard {
   const entries = allow.map(readAllowed);
   const allows = (host: string, port: number, address: string | undefined): boolean =>
@@ -76,10 +76,10 @@ function networkOf(entry: string, address: string, bits: number | undefined): Bl
 }
 
 function invalid(entry: string): TypeError {
-  return new TypeError(`"${entry}" is no host, host:port, address or network (as 10.0.0.0/8) that could be allowed`);
+  return new TypeError(`"${entry}" is not a valid host, host:port, address or network (such as 10.0.0.0/8)`);
 }
 
-/** As in a URL, without brackets and the dot that ends a full name. */
+/** As in a URL, without brackets and without the final dot of a full name. */
 function canonical(host: string): string {
   return host
     .replace(/^\[|\]$/g, "")

@@ -12,7 +12,7 @@ export interface HttpRequest {
   /** By lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** Statuses that are answered. A redirect that is among them is not followed. */
+  /** Statuses that are returned. A redirect with such a status is not followed. */
   isExpected(status: number): boolean;
 }
 
@@ -22,12 +22,11 @@ export interface HttpTimeouts {
   readonly connectMs: number;
   /** From the request's end to the answer's head. */
   readonly headersMs: number;
-  /** Silence inside an answer. */
+  /** Idle timeout within an answer. */
   readonly idleMs: number;
 }
 
 export interface HttpClient {
-  readonly guard: AddressGuard;
   /** Throws NodeFailed, or the signal's reason. */
   send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
   close(): Promise<void>;
@@ -35,7 +34,7 @@ export interface HttpClient {
 
 const MOST_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** What a server has to be trusted with; another one is not, because the first one says so. */
+/** Credentials are not forwarded on redirects to another server. */
 const CREDENTIAL = /^cookie$|key|token|secret|auth|password|credential|signature/i;
 
 export function createHttpClient(allow: readonly string[], timeouts: HttpTimeouts, lookup?: LookupFunction): HttpClient {
@@ -46,7 +45,7 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
     const { url, method, headers, body } = request;
     if (guard.refuses(url.hostname, portOf(url)))
       throw addressRefused(`${url.origin} is an address that this instance's workflows may not reach`);
-    // Loading undici takes as long as starting Node.js twice: that is left to the first request.
+    // Loading undici takes twice as long as starting Node.js, so the first request loads it.
     const agent = await (opened ??= openAgent(guard, timeouts));
     const {
       statusCode,
@@ -64,7 +63,6 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
   };
 
   return {
-    guard,
     async send(first, signal) {
       signal.throwIfAborted();
       let request = first;
@@ -105,7 +103,7 @@ function hasBody(method: string, status: number): boolean {
   return method !== "HEAD" && status !== 204 && status !== 304;
 }
 
-/** The next request, by the rules of `fetch`. Throws NodeFailed for a place that may not be gone to. */
+/** The next request, by the rules of `fetch`. Throws NodeFailed for a forbidden target. */
 function redirected(request: HttpRequest, status: number, location: string): HttpRequest {
   const { url: from, method } = request;
   const url = readUrl(location, from);

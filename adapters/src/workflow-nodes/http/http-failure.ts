@@ -1,6 +1,6 @@
 import { ports } from "@portico/core";
 
-/** Statuses that the same request may not get a little later; 5xx beside them. */
+/** Temporary statuses: a retry can get another one. In addition to 5xx. */
 const PASSING = new Set([408, 425, 429]);
 const LATE = new Set(["UND_ERR_CONNECT_TIMEOUT", "UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT", "ETIMEDOUT"]);
 
@@ -18,7 +18,12 @@ export function tooLarge(origin: string): ports.NodeFailed {
   return new ports.NodeFailed("http_too_large", `${origin} answered with more than ${megabytes} MiB`, { retryable: false });
 }
 
-/** What became of a connection, in words that hold the origin at most. */
+export function tooDeep(origin: string): ports.NodeFailed {
+  const message = `${origin} answered with JSON of more than ${ports.NODE_OUTPUT_LEVELS} levels`;
+  return new ports.NodeFailed("http_too_deep", message, { retryable: false });
+}
+
+/** Describes a connection error. The message contains at most the origin. */
 export function toFailure(error: unknown, origin: string): ports.NodeFailed {
   if (error instanceof ports.NodeFailed) return error;
   const { name, code } = error as { name?: string; code?: unknown };

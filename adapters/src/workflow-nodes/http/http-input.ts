@@ -13,21 +13,23 @@ export const httpInput = v.strictObject({
     v.pipe(v.picklist(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]), v.description("Default `GET`.")),
     "GET",
   ),
-  url: v.pipe(v.string(), v.description("Of http or https: the public internet's, or what the configuration allows.")),
-  headers: v.optional(v.pipe(v.record(v.string(), scalar), v.description("By name; those of the connection are not to be set."))),
+  url: v.pipe(v.string(), v.description("An http or https URL on the public internet, or one that the configuration allows.")),
+  headers: v.optional(
+    v.pipe(v.record(v.string(), scalar), v.description("Headers by name; headers of the connection cannot be set.")),
+  ),
   query: v.optional(
     v.pipe(
       v.record(v.string(), v.union([scalar, v.array(scalar)])),
-      v.description("Added to the URL's own, by name; a list gives its name several values."),
+      v.description("Query parameters by name, added to the URL's own. A list repeats its name."),
     ),
   ),
   body: v.optional(
-    v.pipe(v.unknown(), v.description("A text is sent as it is, anything else as JSON. `GET` and `HEAD` have none.")),
+    v.pipe(v.unknown(), v.description("A text is sent unchanged, anything else as JSON. `GET` and `HEAD` have no body.")),
   ),
   expect: v.optional(
     v.pipe(
       v.array(v.union([status, statusRange])),
-      v.description('Statuses (`204`) and ranges (`"200-299"`, the default) that are no failure.'),
+      v.description('Statuses (`204`) and ranges (`"200-299"`, the default) that count as success.'),
     ),
   ),
   key: v.optional(
@@ -43,14 +45,14 @@ export const httpInput = v.strictObject({
 
 export type HttpInput = v.InferOutput<typeof httpInput>;
 
-/** What belongs to the connection, or is counted by whoever writes to it. */
+/** Headers of the connection, and headers that the sender computes. */
 const NOT_AN_AUTHORS = new Set(
   "connection content-length expect host http2-settings keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split(
     " ",
   ),
 );
 
-/** What is wrong with the headers, or with method and body together, in words that hold no value. */
+/** Problems of the headers, or of method and body together. Messages contain no value. */
 export function requestFaults(input: Readonly<Record<string, unknown>>): ports.NodeFault[] {
   const { headers, method = "GET", body, key } = input;
   const faults: ports.NodeFault[] = Object.entries(isObject(headers) ? headers : {}).flatMap(([name, value]) => {
@@ -62,7 +64,7 @@ export function requestFaults(input: Readonly<Record<string, unknown>>): ports.N
   return faults;
 }
 
-/** What can be told of `url` before its names are resolved; nothing where it has templates. */
+/** Problems of `url` that are known before its names are resolved. Empty for a URL with templates. */
 export function urlFaults(written: unknown, guard: AddressGuard): ports.NodeFault[] {
   if (typeof written !== "string" || written.includes("${{")) return [];
   const url = readUrl(written);

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-/** Where nobody else's machine is, by the registries of special addresses (RFC 6890 and what came after it). */
+/** Addresses that belong to no public machine, by the registries of special addresses (RFC 6890 and its successors). */
 const SPECIAL_IPV4: readonly (readonly [network: string, bits: number])[] = [
   ["0.0.0.0", 8], // this network
   ["10.0.0.0", 8], // private
@@ -27,7 +27,7 @@ const SPECIAL_IPV6: readonly (readonly [network: string, bits: number])[] = [
   ["3fff::", 20], // documentation
 ];
 
-/** IPv6 networks whose addresses stand for an IPv4 address, in the last four bytes: mapped ones, and those of a NAT64. */
+/** IPv6 networks whose addresses contain an IPv4 address in the last four bytes: mapped addresses, and those of NAT64. */
 const IPV4_CARRIERS = ["::ffff:", "64:ff9b::"] as const;
 
 const special = new BlockList();
@@ -40,7 +40,7 @@ for (const carrier of IPV4_CARRIERS) {
   for (const [network, bits] of SPECIAL_IPV4) special.addSubnet(carrier + network, 96 + bits, "ipv6");
 }
 
-/** Whether an address is one of the public internet. False for what is no address, or has a zone. */
+/** Whether an address belongs to the public internet. False for an invalid address, or one with a zone. */
 export function isPublicAddress(address: string): boolean {
   const family = address.includes("%") ? 0 : isIP(address);
   if (family === 4) return !special.check(address, "ipv4");

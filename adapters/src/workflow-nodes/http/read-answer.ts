@@ -2,23 +2,23 @@ import { Buffer } from "node:buffer";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { ports } from "@portico/core";
-import { tooLarge } from "./http-failure.ts";
+import { hasMoreLevels, ports } from "@portico/core";
+import { tooDeep, tooLarge } from "./http-failure.ts";
 
 export interface HttpAnswer {
   readonly status: number;
-  /** By lowercase name; `set-cookie` is a list, any other one text. */
+  /** By lowercase name. `set-cookie` is a list, any other header one text. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** JSON where the answer says that it is; a text; bytes in base64; null where there is none. */
+  /** JSON if the answer declares it; otherwise a text, or bytes in base64; null without a body. */
   readonly body: unknown;
-  /** Where `body` is bytes in base64. */
+  /** Set if `body` is bytes in base64. */
   readonly encoding?: "base64";
 }
 
-/** Servers that compress although they were asked not to. */
+/** For servers that compress although the request did not allow it. */
 const DECODERS = { gzip: createGunzip, "x-gzip": createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
-/** Read an answer to its end. Throws NodeFailed for one that is larger than a node's output may be, decompressed. */
+/** Read an answer to its end. Throws NodeFailed if it is larger, decompressed, or nests deeper than a node's output may. */
 export async function readAnswer(
   answer: {
     readonly status: number;
@@ -40,12 +40,14 @@ export async function readAnswer(
       : undefined;
   const bytes = await collect(answer.body, decoder, origin);
   if (decoder) {
-    // They describe what was on the wire.
+    // They describe the compressed bytes.
     delete headers["content-encoding"];
     delete headers["content-length"];
   }
   const read: HttpAnswer = { status: answer.status, headers, ...readBody(bytes, String(headers["content-type"] ?? "")) };
-  // Escapes, base64 and headers take their room, too.
+  // The output itself adds one level.
+  if (hasMoreLevels(read.body, ports.NODE_OUTPUT_LEVELS - 1)) throw tooDeep(origin);
+  // Escapes, base64 and headers also count.
   if (Buffer.byteLength(JSON.stringify(read)) > ports.NODE_OUTPUT_BYTES) throw tooLarge(origin);
   return read;
 }
@@ -81,7 +83,7 @@ function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" |
 const TEXT_TYPE =
   /^text\/|^application\/(?:json|xml|javascript|x-www-form-urlencoded|x-ndjson|graphql|yaml|x-yaml)$|\+(?:json|xml|yaml)$/;
 
-/** Undefined for what is no text: bytes that break their encoding, and types that promise none. */
+/** Undefined for a body that is not text: invalid bytes for its encoding, and types without an encoding. */
 function decodeText(bytes: Buffer, type: string, contentType: string): string | undefined {
   if (type !== "" && !TEXT_TYPE.test(type)) return undefined;
   const charset = /charset="?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";

@@ -1,9 +1,11 @@
 import { ports } from "@portico/core";
-import { type LanguageModel, languageModel, type Prompt } from "../../agent-engines/loop/language-model.ts";
-import { toModelError } from "../../agent-engines/loop/model-step.ts";
+import type { LanguageModel, Prompt } from "../../agent-engines/loop/language-model.ts";
+import { openLanguageModel } from "../../agent-engines/loop/open-language-model.ts";
+import { toModelError } from "../../agent-engines/loop/model-error.ts";
 import type { JsonSchema, OutputCheck } from "./output-check.ts";
 
 export interface ModelWork {
+  readonly telemetry: ports.Telemetry;
   readonly provider: ports.ModelProvider;
   readonly model: string;
   readonly prompt: Prompt;
@@ -18,7 +20,7 @@ export interface ModelText {
 
 type Generated = Awaited<ReturnType<LanguageModel["doGenerate"]>>;
 
-/** Both protocols know tools that must be called, and most models; fewer know a format of answers. */
+/** Both protocols and most models support forced tool calls. Fewer support answer formats. */
 const TOOL = "answer";
 const REPAIRS = 1;
 
@@ -31,7 +33,9 @@ export async function askForText(work: ModelWork, signal: AbortSignal): Promise<
   };
 }
 
-/** What the schema describes; a model that misses it is told how, once. Throws NodeFailed, or the signal's reason. */
+/**
+ * A value that fits the schema. A model whose answer does not fit gets one correction. Throws NodeFailed, or the signal's reason.
+ */
 export async function askForOutput(
   work: ModelWork,
   schema: JsonSchema,
@@ -42,7 +46,7 @@ export async function askForOutput(
   for (let repair = 0; ; repair++) {
     const { content } = await generate({ ...work, prompt }, schema, signal);
     const { said, value } = outputOf(content, schema);
-    const fault = value === undefined ? "the output is no JSON" : check(value);
+    const fault = value === undefined ? "the output is not JSON" : check(value);
     if (fault === undefined) return value;
     if (repair === REPAIRS) throw new ports.NodeFailed("model_output_invalid", `The model's output does not fit: ${fault}`);
     prompt = [
@@ -54,12 +58,12 @@ export async function askForOutput(
 }
 
 async function generate(
-  { provider, model, prompt, maxOutputTokens, temperature }: ModelWork,
+  { telemetry, provider, model, prompt, maxOutputTokens, temperature }: ModelWork,
   schema: JsonSchema | undefined,
   signal: AbortSignal,
 ): Promise<Generated> {
   try {
-    const asked = await languageModel(provider, model);
+    const asked = await openLanguageModel(provider, model, { source: "workflow", telemetry });
     return await asked.doGenerate({
       prompt,
       abortSignal: signal,
@@ -84,7 +88,7 @@ export function toNodeFailed(error: Error): ports.NodeFailed {
   return new ports.NodeFailed("model_refused", message, { cause: error, retryable: isPassing === true || status === 409 });
 }
 
-/** Arguments of a tool are an object's: anything else is inside one. */
+/** Arguments of a tool are an object. Any other value is wrapped in one. */
 function asObject(schema: JsonSchema): JsonSchema {
   const { $schema: _dialect, $defs, ...rest } = schema;
   if (rest["type"] === "object") return { ...rest, ...($defs !== undefined && { $defs }) };
@@ -97,10 +101,10 @@ function asObject(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** `value` is undefined where the model said no JSON. */
+/** `value` is undefined if the model's answer is not JSON. */
 function outputOf(content: Generated["content"], schema: JsonSchema): { readonly said: string; readonly value?: unknown } {
   const call = content.find((part) => part.type === "tool-call");
-  // Models that know no tools answer in words, and may be right.
+  // Models without tools answer in text, and the text may be correct.
   const said = call?.input ?? textOf(content);
   try {
     const value = JSON.parse(call ? said : withoutFence(said)) as unknown;

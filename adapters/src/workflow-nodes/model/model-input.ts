@@ -5,34 +5,25 @@ import type { Prompt } from "../../agent-engines/loop/language-model.ts";
 const message = v.strictObject({ role: v.picklist(["system", "user", "assistant"]), content: v.string() });
 
 export const modelInput = v.strictObject({
-  provider: v.optional(
-    v.pipe(v.string(), v.description("Id of a configured provider; may be left out where there is exactly one.")),
-  ),
+  provider: v.optional(v.pipe(v.string(), v.description("Id of a configured provider; optional if there is exactly one."))),
   model: v.optional(v.pipe(v.string(), v.description("Default: the provider's first."))),
-  prompt: v.optional(v.pipe(v.string(), v.description("What the user says: this, or `messages`."))),
+  prompt: v.optional(v.pipe(v.string(), v.description("The user's message: this, or `messages`."))),
   messages: v.optional(
     v.pipe(
       v.array(message),
       v.minLength(1),
-      v.description("What was said so far, in place of `prompt`: `role` (`system`, `user`, `assistant`) and `content`."),
+      v.description("The conversation so far, instead of `prompt`: `role` (`system`, `user`, `assistant`) and `content`."),
     ),
   ),
-  system: v.optional(v.pipe(v.string(), v.description("What the model is told before all else."))),
+  system: v.optional(v.pipe(v.string(), v.description("Instructions for the model."))),
   maxTokens: v.optional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.description("How many tokens the answer may have; default: as the provider has it."),
-    ),
+    v.pipe(v.number(), v.integer(), v.minValue(1), v.description("Maximum tokens of the answer; default: the provider's.")),
   ),
-  temperature: v.optional(
-    v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description("0 to 2; default: as the provider has it.")),
-  ),
+  temperature: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(2), v.description("0 to 2; default: the provider's."))),
   output: v.optional(
     v.pipe(
       v.record(v.string(), v.unknown()),
-      v.description("JSON Schema of the output, which is then that value in place of a text."),
+      v.description("JSON Schema of the output. The output is then a value instead of a text."),
     ),
   ),
 });

@@ -3,19 +3,19 @@ import type * as ajv from "ajv/dist/2020.js";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Faults of a value by a schema, in words that repeat none of it; none where it fits. */
+/** Problems of a value by a schema; empty if it fits. Messages contain no part of the value. */
 export type OutputCheck = (value: unknown) => string | undefined;
 
 const load = createRequire(import.meta.url);
 const MOST_FAULTS = 5;
 const MOST_SCHEMAS = 100;
 
-/** Checks by JSON Schema 2020-12, each compiled once. */
+/** Checks by JSON Schema 2020-12. Each schema is compiled once. */
 export class OutputChecks {
   #opened: ajv.Ajv2020 | undefined;
   readonly #compiled = new Map<string, OutputCheck>();
 
-  /** Throws an Error, in words for the author, for what is no schema. */
+  /** Throws an Error with a message for the author, for an invalid schema. */
   of(schema: JsonSchema): OutputCheck {
     const text = JSON.stringify(schema);
     const known = this.#compiled.get(text);
@@ -28,16 +28,16 @@ export class OutputChecks {
 
   get #ajv(): ajv.Ajv2020 {
     if (this.#opened) return this.#opened;
-    // It takes its time to load: services whose nodes ask for no schema do not wait for it.
+    // It loads slowly. Services whose nodes use no schema do not load it.
     const { Ajv2020 } = load("ajv/dist/2020.js") as typeof ajv;
-    // Authors write formats and words for models to read, which ajv need not know.
+    // Authors write formats and keywords for models, which ajv need not know.
     return (this.#opened = new Ajv2020({ strict: false, validateFormats: false, logger: false }));
   }
 
   #compile(text: string): OutputCheck {
     const { $schema: _dialect, ...schema } = JSON.parse(text) as JsonSchema;
-    // It would answer with a promise, which would pass for "yes".
-    if (text.includes('"$async"')) throw new Error("$async is no part of JSON Schema");
+    // It would return a promise, which would count as success.
+    if (text.includes('"$async"')) throw new Error("$async is not part of JSON Schema");
     try {
       const validate = this.#ajv.compile(schema);
       return (value) => {

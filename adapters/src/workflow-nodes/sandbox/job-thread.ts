@@ -1,33 +1,33 @@
 import { Worker } from "node:worker_threads";
 import type { ports } from "@portico/core";
 
-/** Thrown where a job took longer than it may: whatever it did is over. */
+/** Thrown if a job exceeded its time. The job was ended. */
 export class JobOverran extends Error {
   override readonly name = "JobOverran";
 }
 
 export interface JobThreadOptions<Answer> {
-  /** Of the thread, in lists of processes and in debuggers. */
+  /** Name of the thread, in process lists and debuggers. */
   readonly name: string;
-  /** A module that says `READY` once it listens, and then answers each message with one. */
+  /** A module that sends `READY` once it listens, and then answers each message with one message. */
   readonly module: URL;
-  /** What the module finds as `workerData`. */
+  /** The `workerData` of the module. */
   readonly given: unknown;
-  /** What one job may take, counted from its own begin. */
+  /** Time limit of one job, from its own beginning. */
   readonly timeoutMs: number;
-  /** Whether the thread is not to be used again after this answer. */
+  /** Whether the thread must not be used again after this answer. */
   spoils(answer: Answer): boolean;
 }
 
-/** What a thread's module says first. */
+/** The first message of a thread's module. */
 export const READY = "ready";
 
-/** A thread that nobody needs for this long goes away, with its memory. */
+/** A thread that is idle for this long is ended, to free its memory. */
 const IDLE_MS = 60_000;
 
 /**
- * A thread that does one job after another beside the event loop. It begins with the first job; one that takes too long, or that nobody
- * waits for any longer, is ended with its thread, and the next job gets a new one.
+ * A thread that executes one job after another outside of the event loop. It starts with the first job. A job that takes too
+ * long, or that is no longer awaited, is ended with its thread, and the next job gets a new thread.
  */
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions<Answer>;
@@ -36,7 +36,7 @@ export class JobThread<Job, Answer> {
   #worker: Worker | undefined;
   #isReady = false;
   #idle: ports.Timer | undefined;
-  /** Settles when the last job that was asked for is over. */
+  /** Settles when the last requested job has ended. */
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -45,7 +45,7 @@ export class JobThread<Job, Answer> {
     this.#clock = clock;
   }
 
-  /** Throws JobOverran, the signal's reason, or what its thread died of. */
+  /** Throws JobOverran, the signal's reason, or the error that ended its thread. */
   run(job: Job, signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
     if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
@@ -58,12 +58,12 @@ export class JobThread<Job, Answer> {
         this.#waiting--;
         if (this.#waiting === 0) this.#rest();
       });
-    // One that left the queue lets nobody pass who stood behind the others.
+    // A job that left the queue must not let later jobs overtake earlier ones.
     this.#last = Promise.allSettled([before, done]);
     return done;
   }
 
-  /** Ends the job that is being done, too. */
+  /** Also ends the running job. */
   async close(): Promise<void> {
     this.#closing.abort(new Error("The thread is closed"));
     await this.#last;
@@ -97,13 +97,13 @@ export class JobThread<Job, Answer> {
 
   #start(): Worker {
     const { name, module, given } = this.#options;
-    // Nothing of this process's that a job could find, and no flags that were meant for others.
+    // A job finds nothing of this process, and no flags that were meant for other threads.
     const worker = new Worker(module, { name, workerData: given, env: {}, argv: [], execArgv: [] });
     this.#isReady = false;
     const forget = (): void => {
       if (this.#worker === worker) this.#worker = undefined;
     };
-    // Whoever waits hears of it as well; one that dies while nobody does is replaced.
+    // Waiting callers are also told. A thread that dies while idle is replaced.
     return worker.on("error", forget).on("exit", forget);
   }
 
@@ -120,7 +120,7 @@ export class JobThread<Job, Answer> {
   }
 }
 
-/** The next thing that a thread says. Rejects with the signal's reason, or with what the thread died of. */
+/** The next message of a thread. Rejects with the signal's reason, or with the error that ended the thread. */
 function said(worker: Worker, signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => settle(() => reject(signal.reason as Error));
@@ -137,7 +137,7 @@ function said(worker: Worker, signal: AbortSignal): Promise<unknown> {
   });
 }
 
-/** Resolves when `before` is over; rejects with the signal's reason. */
+/** Resolves when `before` has settled. Rejects with the signal's reason. */
 function turnOf(before: Promise<unknown>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);

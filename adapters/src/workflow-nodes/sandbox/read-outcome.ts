@@ -2,17 +2,17 @@ import { ports } from "@portico/core";
 import type { SandboxOutcome } from "./sandbox.ts";
 import type { ThreadLimits } from "./sandbox-thread.ts";
 
-/** What a node says of a script that gave nothing, under codes that begin with a word of its own. */
+/** A node's messages for a script that gave no result. Codes begin with the node's own prefix. */
 export interface FailureWords {
   readonly code: string;
-  /** What failed: "The script". */
+  /** The subject of the messages: "The script". */
   readonly subject: string;
   readonly limits: ThreadLimits;
-  /** Where a script failed, in front of its own message; "" where that cannot be told. */
+  /** Where a script failed, as a prefix of its own message; "" if unknown. */
   place(stack: string): string;
 }
 
-/** The JSON that a sandbox brought. Throws NodeFailed, which no retry helps: the script does the same again. */
+/** The JSON result of a sandbox. Throws NodeFailed without a retry, because the script would fail again. */
 export function readOutcome(outcome: SandboxOutcome, words: FailureWords): unknown {
   const { code, subject, limits, place } = words;
   const fail = (kind: string, message: string) => new ports.NodeFailed(`${code}_${kind}`, message, { retryable: false });

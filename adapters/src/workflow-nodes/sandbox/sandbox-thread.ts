@@ -2,9 +2,9 @@ import { ports } from "@portico/core";
 import { JobOverran, JobThread } from "./job-thread.ts";
 import type { SandboxAnswer, SandboxLimits, SandboxOutcome } from "./sandbox.ts";
 
-/** A thread whose module answers jobs out of a sandbox, with the limits of which it is begun. */
+/** A thread whose module executes jobs in a sandbox with fixed limits. */
 export interface SandboxThread<Job> {
-  /** Throws the signal's reason, or what the thread died of. */
+  /** Throws the signal's reason, or the error that ended the thread. */
   run(job: Job, signal: AbortSignal): Promise<SandboxOutcome>;
   close(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export function createSandboxThread<Job>(
   clock: ports.Clock,
 ): SandboxThread<Job> {
   const given: SandboxLimits = { ...limits, outputBytes: ports.NODE_OUTPUT_BYTES };
-  // Some functions of the language never look at their time, and a busy machine gives a thread less of it than it waits.
+  // Some functions of the language never check their time, and on a busy machine a thread waits longer than it runs.
   const timeoutMs = 5 * limits.cpuMs + 1_000;
   const thread = new JobThread<Job, SandboxAnswer>({ name, module, given, timeoutMs, spoils: ({ isSpoilt }) => isSpoilt }, clock);
   return {

@@ -10,39 +10,39 @@ import {
 } from "quickjs-emscripten-core";
 
 export interface SandboxLimits {
-  /** Of the processor's time, for one call. */
+  /** Processor time of one call. */
   readonly cpuMs: number;
-  /** In all, the engine's own included. */
+  /** Total memory, including the engine's own. */
   readonly memoryBytes: number;
-  /** Of the text that a call gives, in UTF-8. */
+  /** Maximum size of a call's result in UTF-8. */
   readonly outputBytes: number;
 }
 
-/** What became of a call. After `late`, `out-of-memory`, `too-large` and `too-deep` nothing of the thread is to be relied upon. */
+/** The result of a call. After `late`, `out-of-memory`, `too-large` and `too-deep` the thread must not be used again. */
 export type SandboxOutcome =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "failed"; readonly message: string; readonly stack: string }
-  /** It waits for what never comes: nothing inside can be waited for but what it computes itself. */
+  /** It waits forever: inside, only computed promises can be awaited. */
   | { readonly kind: "pending" }
   | { readonly kind: "too-large" }
   | { readonly kind: "too-deep" }
   | { readonly kind: "late" }
   | { readonly kind: "out-of-memory" };
 
-/** What a thread tells: after what is spoilt, another one is begun. */
+/** The answer of a thread. After a spoilt one, a new thread is started. */
 export interface SandboxAnswer {
   readonly outcome: SandboxOutcome;
   readonly isSpoilt: boolean;
 }
 
 const STACK_BYTES = 512 * 1024;
-/** How many steps of promises are taken before the time is looked at. */
+/** Promise steps between two checks of the time. */
 const STEPS = 1_000;
 const LONGEST_MESSAGE = 1_000;
 
-// Its types are those of its CommonJS build, which has one more `default`.
+// Its types are those of its CommonJS build, which has an additional `default`.
 const sync = variant as unknown as QuickJSSyncVariant;
-/** What the module would print of its own failures is nobody's to read. */
+/** Output of the module about its own failures is discarded. */
 const quiet = { printErr: () => {}, print: () => {} };
 const PAGE_BYTES = 64 * 1024;
 const INITIAL_PAGES = 256;
@@ -52,20 +52,20 @@ export interface SandboxEngine {
   isFull(): boolean;
 }
 
-/** It grows in steps, the last of which may be too large. */
+/** Memory grows in steps, and the last step may be too large. */
 const FULL = 0.8;
 
-/** What sandboxes are made with. All that stand at a time share its memory. */
+/** The engine of sandboxes. All open sandboxes share its memory. */
 export async function loadSandboxEngine({ memoryBytes }: SandboxLimits): Promise<SandboxEngine> {
-  // QuickJS's own limit counts blocks in this build, not their sizes: WebAssembly itself keeps it.
+  // In this build, QuickJS's own limit counts blocks and not their sizes, so the limit is that of the WebAssembly memory.
   const wasmMemory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum: Math.floor(memoryBytes / PAGE_BYTES) });
   const module = await newQuickJSWASMModuleFromVariant(newVariant(sync, { wasmMemory, emscriptenModule: quiet as object }));
   return { module, isFull: () => wasmMemory.buffer.byteLength > memoryBytes * FULL };
 }
 
 /**
- * JavaScript without a host: QuickJS in WebAssembly, with a memory and a stack of its own. There is nothing inside but the language: no
- * files, no network, no timers, no modules.
+ * JavaScript without a host: QuickJS in WebAssembly, with its own memory and stack. It offers only the language: no files, no
+ * network, no timers, no modules.
  */
 export class Sandbox {
   readonly #engine: SandboxEngine;
@@ -75,7 +75,7 @@ export class Sandbox {
   #deadline = Number.POSITIVE_INFINITY;
   #isLate = false;
 
-  /** With `loadSandboxEngine`'s engine, for the same limits. */
+  /** Uses the engine of `loadSandboxEngine` with the same limits. */
   constructor(engine: SandboxEngine, limits: SandboxLimits) {
     this.#limits = limits;
     this.#engine = engine;
@@ -84,14 +84,14 @@ export class Sandbox {
     this.#context = this.#runtime.newContext();
   }
 
-  /** Evaluate a script of ours that must succeed. The caller disposes of what it gives. */
+  /** Evaluate a script of ours that must succeed. The caller disposes of the result. */
   define(script: string, name: string): QuickJSHandle {
     return this.#context.unwrapResult(this.#context.evalCode(script, name));
   }
 
   /**
-   * Call `wrapper` with what `script` gives, where there is one, and with texts; it gives a text or the promise of one. Throws where WebAssembly
-   * itself gave up.
+   * Call `wrapper` with the result of `script`, if there is one, and with texts. It returns a text or a promise of one. Throws if
+   * WebAssembly itself failed.
    */
   call(
     wrapper: QuickJSHandle,
@@ -117,7 +117,7 @@ export class Sandbox {
       if (called.error) return this.#failure(keep(called.error));
       return this.#settle(keep(called.value), keep);
     } catch (error) {
-      // This thread's own stack, which a parser of deeply nested text fills before QuickJS counts its own.
+      // This thread's own stack. A parser of deeply nested text fills it before QuickJS reaches its own limit.
       if (error instanceof RangeError) return { kind: "too-deep" };
       throw error;
     } finally {
@@ -125,7 +125,7 @@ export class Sandbox {
     }
   }
 
-  /** False where something is left that cannot be put away. */
+  /** False if some objects cannot be disposed of. */
   dispose(): boolean {
     try {
       this.#context.dispose();
@@ -150,7 +150,7 @@ export class Sandbox {
   #text(handle: QuickJSHandle): SandboxOutcome {
     const length = this.#context.getProp(handle, "length").consume((value) => this.#context.getNumber(value));
     const { outputBytes } = this.#limits;
-    // It is not brought out before it is known to be short enough.
+    // Its length is checked before it is copied out.
     if (length > outputBytes) return { kind: "too-large" };
     const text = this.#context.getString(handle);
     return Buffer.byteLength(text) > outputBytes ? { kind: "too-large" } : { kind: "text", text };
@@ -161,12 +161,12 @@ export class Sandbox {
     const { name, message, stack } = this.#describe(error);
     if (this.#isLate) return { kind: "late" };
     if (name === "InternalError" && message === "out of memory") return { kind: "out-of-memory" };
-    // Where no memory was left for words, there are none.
+    // Without free memory there is no message.
     if (message === "" && this.#engine.isFull()) return { kind: "out-of-memory" };
     return { kind: "failed", message: message || "It threw something without words", stack };
   }
 
-  /** What was thrown may be anything, and answer anything when it is asked. */
+  /** The thrown value is untrusted, and so are its properties. */
   #describe(error: QuickJSHandle): { readonly name: string; readonly message: string; readonly stack: string } {
     const context = this.#context;
     const type = context.typeof(error);
@@ -184,12 +184,12 @@ function shortened(context: QuickJSContext, value: QuickJSHandle): string {
   return length > 64 * LONGEST_MESSAGE ? "" : context.getString(value).slice(0, LONGEST_MESSAGE);
 }
 
-/** Whether what follows could feel what happened. */
+/** Whether a later job could notice the effects. */
 export function isSpoiltBy({ kind }: SandboxOutcome): boolean {
   return kind !== "text" && kind !== "failed" && kind !== "pending";
 }
 
-/** What this thread has worked so far. Other threads, and waiting for a processor, do not count where that can be told. */
+/** Processor time of this thread so far. Other threads, and waiting for a processor, do not count if the platform can tell. */
 function cpuMs(): number {
   const { threadCpuUsage } = process as { threadCpuUsage?: () => { readonly user: number; readonly system: number } };
   if (!threadCpuUsage) return performance.now();

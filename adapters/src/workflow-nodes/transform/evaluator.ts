@@ -1,8 +1,9 @@
 import { IMPURE, impureSentence } from "./impure-functions.ts";
 
 /**
- * What stands around JSONata inside the sandbox, after JSONata itself: gives a function from an expression and the JSON of its input to the
- * JSON of the result. It throws what has JSONata's message, without values of the input, and the position as `stack`.
+ * The code around JSONata inside the sandbox, loaded after JSONata itself. It gives a function from an expression and the JSON of
+ * its input to the JSON of the result. Its errors have JSONata's message without values of the input, and the position as
+ * `stack`.
  */
 export const EVALUATOR = `(() => {
   "use strict";
@@ -35,7 +36,7 @@ export const EVALUATOR = `(() => {
       let held = 0;
       for (const letter of coded.replace(/[\\s=]/g, "")) {
         const value = ALPHABET.indexOf(letter);
-        if (value < 0) throw new Error("This is no base64");
+        if (value < 0) throw new Error("Invalid base64");
         held = (held << 6) | value;
         bits += 6;
         if (bits >= 8) {

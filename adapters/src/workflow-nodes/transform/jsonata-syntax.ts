@@ -10,9 +10,9 @@ interface SyntaxError {
 
 const load = createRequire(import.meta.url);
 
-/** What is wrong with a JSONata expression that can be told without evaluating it. */
+/** The problems of a JSONata expression that can be found without evaluating it. */
 export function jsonataFaults(source: string): ports.NodeFault[] {
-  // It takes its time to load: services without JSONata do not wait for it.
+  // It loads slowly. Services without JSONata do not load it.
   const jsonata = load("jsonata") as (source: string) => Expression;
   try {
     const name = findImpure(jsonata(source).ast());
@@ -23,7 +23,7 @@ export function jsonataFaults(source: string): ports.NodeFault[] {
   }
 }
 
-/** As editors count: both from 1. */
+/** Line and column as in editors: both start at 1. */
 export function placeOf(source: string, position: number): string {
   const before = source.slice(0, position);
   const line = before.split("\n").length;

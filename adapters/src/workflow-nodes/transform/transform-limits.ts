@@ -1,4 +1,4 @@
-/** A JSONata expression and the JSON of its input; absent where there is none. */
+/** A JSONata expression and the JSON of its input, which may be absent. */
 export interface TransformJob {
   readonly jsonata: string;
   readonly input?: string | undefined;

@@ -6,8 +6,8 @@ import { isSpoiltBy, loadSandboxEngine, Sandbox, type SandboxLimits } from "../s
 import { EVALUATOR } from "./evaluator.ts";
 import type { TransformJob } from "./transform-limits.ts";
 
-// JSONata's own limits do not hold for all of its functions, and a thread that runs out of V8's memory takes the process with it: it runs in
-// a sandbox, which is kept, because reading JSONata takes longer than most expressions do.
+// JSONata's own limits do not cover all of its functions, and a thread that runs out of V8's memory ends the process. Therefore
+// it runs in a sandbox. The sandbox is kept, because reading JSONata takes longer than most expressions.
 const source = readFileSync(createRequire(import.meta.url).resolve("jsonata/jsonata.min.js"), "utf8");
 const limits = workerData as SandboxLimits;
 const sandbox = new Sandbox(await loadSandboxEngine(limits), limits);

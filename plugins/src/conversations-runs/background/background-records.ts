@@ -2,13 +2,14 @@ import { type ports, writeAgain } from "@portico/core";
 import { firstRun } from "../runs/first-run.ts";
 import { lastReceipt, receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
+import { notBefore } from "../turns/not-before.ts";
 import { endRun, nothing, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 import { toldEnd } from "./told-end.ts";
 
 /** What is known of a turn beside its work, until it has ended: by the id of its run. */
 interface OpenTurn {
-  /** Itself, where somebody is told its end: the engine shows nobody what waits, and whoever stops it there has to write its end. */
+  /** The turn itself, if its end is reported: the engine does not show queued work, so code that stops a queued turn has to store its end. */
   readonly turn?: AcceptedTurn | undefined;
   /** Why it is to stop. */
   readonly stop?: string | undefined;
@@ -32,7 +33,7 @@ export function createBackgroundRecords(given: {
     return { run, kept };
   };
   const writeEnd = async (turn: AcceptedTurn, end: TurnEnd, { run: before, kept }: Awaited<ReturnType<typeof read>>) => {
-    const at = now();
+    const at = new Date(notBefore(clock.now(), before?.value.turn_started_at)).toISOString();
     const run = before?.value ?? begun(turn, at);
     const ended = endRun(run, turn, end, at);
     const entry = toReceipt(turn, end, run, { id: ids.id("rcp_"), at });
@@ -50,7 +51,7 @@ export function createBackgroundRecords(given: {
     /** What is written when a turn is accepted. */
     accept: (turn: AcceptedTurn): readonly ports.Write[] => (turn.tell ? [open.write.put(turn.runId, { turn })] : []),
 
-    /** The turn begins: its run is there, running. Answers whether it is over already, and why it is to stop where somebody said so. */
+    /** The turn starts: its run exists and is running. Returns whether the turn has already ended, and the reason if a stop was requested. */
     begin: (turn: AcceptedTurn): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
       writeAgain(async () => {
         const { run, kept } = await read(turn.runId);
@@ -61,7 +62,7 @@ export function createBackgroundRecords(given: {
         return { isOver: true, stop: undefined };
       }),
 
-    /** The turn is over: run and receipt in one commit, whether its beginning was written or not. Twice is once. */
+    /** The turn has ended: stores run and receipt in one commit, also if its start was not stored. Idempotent. */
     end: (turn: AcceptedTurn, end: TurnEnd): Promise<void> =>
       writeAgain(async () => {
         const found = await read(turn.runId);
@@ -70,8 +71,8 @@ export function createBackgroundRecords(given: {
       }),
 
     /**
-     * A turn is to stop. One that has not begun, and whose end is told, is over with that, and answered; any other finds out when it begins,
-     * or is told by whoever calls. False where it has ended.
+     * Requests a stop. A turn that has not started, and whose end is reported, ends immediately and is returned. Any other turn notices it at its start,
+     * or is notified by the caller. False if the turn has ended.
      */
     stop: (runId: string, reason: string): Promise<AcceptedTurn | boolean> =>
       writeAgain(async () => {
@@ -97,7 +98,7 @@ export function createBackgroundRecords(given: {
       return run?.value.interruption_reason === reason;
     },
 
-    /** How a turn that is over ended. */
+    /** The result of an ended turn. */
     async endOf({ runId }: AcceptedTurn): Promise<ports.BackgroundTurnEnd> {
       const [run, receipt] = await Promise.all([runs.find(runId), lastReceipt(log, runId)]);
       return toldEnd(runId, run?.value, receipt);

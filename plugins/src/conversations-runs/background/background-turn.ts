@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { ports } from "@portico/core";
 import type { PlayedTurn } from "../turns/turn.ts";
 
-/** An accepted background turn, as the engine keeps it. Nobody goes on with it: it has a run and a session, and no conversation. */
+/** An accepted background turn, as the engine keeps it. It cannot be continued: it has a run and a session, but no conversation. */
 export interface AcceptedTurn extends PlayedTurn {
   readonly conversationId?: undefined;
   readonly toolIds?: readonly string[] | undefined;
@@ -10,8 +10,8 @@ export interface AcceptedTurn extends PlayedTurn {
   readonly tell?: ports.TurnListener | undefined;
 }
 
-/** The ids of a turn; each can be told from the other. */
-export const turnIds = (end: string) => ({ turnId: `turn_${end}`, sessionId: `ses_${end}`, runId: `run_${end}` });
+/** The ids of a turn: they share their suffix, so that each follows from the others. */
+export const turnIds = (suffix: string) => ({ turnId: `turn_${suffix}`, sessionId: `ses_${suffix}`, runId: `run_${suffix}` });
 
 /** The turn of a run; undefined for what is no id of a run. */
 export function turnIdOf(runId: string): string | undefined {
@@ -19,9 +19,9 @@ export function turnIdOf(runId: string): string | undefined {
 }
 
 /**
- * The end of the ids of the one turn with this key, so that nobody has to look for it. No `newEnd` begins like this, and a digest of JSON tells
- * apart keys that UTF-8 would not.
+ * The suffix of the ids of the one turn with this key, which makes a search for that turn unnecessary. `newIdSuffix` never begins like this. JSON
+ * keeps keys apart that are the same in UTF-8.
  */
-export function keyedEnd(key: string): string {
+export function keyedIdSuffix(key: string): string {
   return `key_${createHash("sha256").update(JSON.stringify(key)).digest("base64url")}`;
 }

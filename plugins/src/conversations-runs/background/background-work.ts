@@ -1,6 +1,5 @@
-import type { ports } from "@portico/core";
+import { type ports, retryWhileStoreAway } from "@portico/core";
 import { keepEnd, keepRestart } from "../turns/keep-end.ts";
-import { persistently } from "../turns/persistently.ts";
 import { type PlayGiven, playTurn } from "../turns/play-turn.ts";
 import { Transcript } from "../turns/transcript.ts";
 import { transcriptStream } from "../turns/turn.ts";
@@ -27,15 +26,15 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
 
   /** Executes one turn. What goes wrong in it is its end, and no failure of the work. */
   const run = async (context: ports.WorkContext, turn: AcceptedTurn): Promise<void> => {
-    // Nobody hears it. What it says is written down for the case that the process dies.
+    // No client receives its output. The output is stored in case the process dies.
     const transcript = new Transcript(turn.turnId, { log, clock, told: () => {} });
     const voice = new TurnVoice(turn, transcript);
     const { signal: stopping, stop, leave } = desk.enter(turn);
     const timer = clock.after(timeoutMs, () => stop("background_timeout"));
     try {
-      const { isOver, stop } = await persistently(clock, context.signal, () => records.begin(turn));
+      const { isOver, stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn));
       // Stopped in line, or begun by its key after the engine had forgotten it: all that is left is to tell.
-      if (isOver) return await persistently(clock, context.signal, () => tell(turn));
+      if (isOver) return await retryWhileStoreAway({ clock, signal: context.signal }, () => tell(turn));
       const end =
         stop === undefined
           ? await playTurn(given, {
@@ -50,9 +49,9 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
         write: (ended) => records.end(turn, ended),
         letGo: () => transcript.forgetHeld(),
       });
-      await persistently(clock, context.signal, () => tell(turn));
-      // Nobody else ever looks for it. Where the process stops meanwhile, the turn is closed at the next start, and that removes it.
-      await persistently(clock, context.signal, () => transcript.remove());
+      await retryWhileStoreAway({ clock, signal: context.signal }, () => tell(turn));
+      // No other code removes it. If the process stops meanwhile, the next start closes the turn and removes it.
+      await retryWhileStoreAway({ clock, signal: context.signal }, () => transcript.remove());
     } finally {
       timer.cancel();
       transcript.stop();
@@ -63,14 +62,14 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
   /** Closes a turn whose process died or stopped before its end was kept: failed, with what it had said (open points 9). */
   const closed = async (turn: AcceptedTurn): Promise<void> => {
     const stop = await records.stopOf(turn);
-    // Whoever stopped it was told that it will be, and did not mean the restart.
+    // The caller who stopped it was told that it will stop, so a restart must not replace this reason.
     const asStopped = (end: TurnEnd): TurnEnd => (stop === undefined ? end : { ...end, status: "interrupted", reason: stop });
     await keepRestart(log, turn, (end) => records.end(turn, asStopped(end)));
     await tell(turn);
     await log.remove(transcriptStream(turn.turnId));
   };
 
-  /** Tell the end of a turn, which is durable, to whoever waits for it. */
+  /** Report the durable end of a turn to waiting callers. */
   const tell = async (turn: AcceptedTurn): Promise<void> => {
     if (!turn.tell) return;
     await engine.signal(turn.tell.workId, turn.tell.signal, await records.endOf(turn));

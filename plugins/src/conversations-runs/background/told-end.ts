@@ -2,16 +2,21 @@ import type { ports } from "@portico/core";
 import type { Receipt } from "../runs/receipts.ts";
 import type { Run } from "../runs/runs.ts";
 
-/** How a turn ended, for whoever waits for it: read from what was written down, so that it is the same in every process that tells it. */
+/** The end of a turn, for waiting callers. It is read from the stored records, so that every process reports the same. */
 export function toldEnd(runId: string, run: Run | undefined, receipt: Receipt | undefined): ports.BackgroundTurnEnd {
   const told = { runId, output: receipt?.output ?? "", ...(receipt?.failure && { failure: receipt.failure }) };
   switch (run?.status) {
     case "completed":
-      // No other turn that completes is cut: an interrupted one leaves its run idle.
-      return { ...told, status: "completed", ...(receipt?.outcome.status === "partial" && { reason: "max_turns" }) };
+      return { ...told, status: "completed", ...endingOf(receipt) };
     case "idle":
       return { ...told, status: "interrupted", reason: run.interruption_reason };
     default:
       return { ...told, status: "failed", reason: run?.failure_reason ?? "error" };
   }
+}
+
+/** Receipts of before endings had names say only that the turn was cut: that was at its limit of model calls. */
+function endingOf(receipt: Receipt | undefined): { readonly reason?: string } {
+  const reason = receipt?.interruption_reason ?? (receipt?.outcome.status === "partial" ? "max_turns" : undefined);
+  return reason === undefined ? {} : { reason };
 }

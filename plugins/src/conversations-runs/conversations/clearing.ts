@@ -1,6 +1,5 @@
-import { type ports, writeAgain } from "@portico/core";
+import { type ports, retryWhileStoreAway, writeAgain } from "@portico/core";
 import { type Runs, withEvent } from "../runs/runs.ts";
-import { persistently } from "../turns/persistently.ts";
 import { type Conversations, messageStream, runOfSession, workKind } from "./conversations.ts";
 
 /** What the engine is given to clear a conversation. */
@@ -29,7 +28,7 @@ export function createClearing(given: {
 
   const finish = async ({ conversationId, sessionId }: ClearInput, signal?: AbortSignal): Promise<void> => {
     try {
-      if (signal) await persistently(clock, signal, () => empty(conversationId, sessionId));
+      if (signal) await retryWhileStoreAway({ clock, signal }, () => empty(conversationId, sessionId));
       else await empty(conversationId, sessionId);
     } catch (error) {
       for (const told of waiting.get(conversationId) ?? []) told.reject(error);
@@ -62,7 +61,7 @@ export function createClearing(given: {
   return {
     /** The work itself; may be done again. */
     finish,
-    /** Resolves when the conversation is empty; from the call on it takes no query. False where there is none that is this user's. */
+    /** Resolves when the conversation is empty; from the call on it takes no query. False if this user has no such conversation. */
     async clear(conversationId: string, mayClear: (userId: string) => boolean, signal: AbortSignal): Promise<boolean> {
       const cleared = Promise.withResolvers<void>();
       // Its work may fail before anybody waits for it.

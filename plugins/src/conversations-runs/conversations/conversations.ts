@@ -62,8 +62,8 @@ export function createConversations(records: ports.Records) {
 }
 
 /**
- * What the engine calls the work on a conversation. How deep it stands in a chain of delegations is part of it: whoever waits for another's
- * turn never holds the place that this turn needs.
+ * The engine's name for the work on a conversation. It contains the depth in a chain of delegations: a turn that waits for another
+ * turn never occupies the slot that the other turn needs.
  */
 export const workKind = (depth: number): string => `query-turn-${depth}`;
 

@@ -1,8 +1,11 @@
-import type { Channel, ports } from "@portico/core";
-import type { queryChannel } from "../channel.ts";
-import { OUTSTANDING_CHARACTERS, RETURN_MS, UNCONFIRMED_CHARACTERS } from "../limits.ts";
+import { isStoreAway, type ports } from "@portico/core";
+import { PLACE_TURNS, REPLAY_PAUSE_MS, RETURN_MS } from "../limits.ts";
 import type { Transcript } from "../turns/transcript.ts";
 import type { TurnEvent } from "../turns/turn.ts";
+import { KeptTurns } from "./kept-turns.ts";
+import { countAfter, countOf, isEnd, isMissing } from "./missing.ts";
+import { formatPlace, type OpenTurn, type Place, readPlace } from "./place.ts";
+import { Seat, type Wire } from "./seat.ts";
 
 /** One client program of one user, with however many connections. */
 export interface Listener {
@@ -14,81 +17,108 @@ export interface Listener {
 export interface Watched {
   readonly transcript: Transcript;
   readonly clientRequestId: string;
+  /** The turn's number among those that began in this process. */
+  readonly number: number;
+  /** Its end was told. */
+  isEnded: boolean;
+  /** It tells nothing more. */
   isOver: boolean;
-  /** Where whoever comes back goes on, while nobody is there. */
+  /** How many events were sent to the last connection that left. */
   left: number;
-}
-
-/** One connection, and the turns on which it is behind: it is sent these from the transcript, and not as they happen. */
-interface Seat {
-  readonly socketId: string;
-  /** Most connections are never behind: there are many, and they are kept small. */
-  behind: Map<Watched, number> | undefined;
-  /** Characters that were sent, and of which it is not known whether they have left. */
-  outstanding: number;
-  isAsked: boolean;
 }
 
 interface Audience {
   readonly key: string;
+  readonly listener: Listener;
   /** Hardly ever more than one. */
   seats: readonly Seat[];
   watched: readonly Watched[];
+  /** Present from the first turn on that ended here. */
+  kept: KeptTurns | undefined;
   expiry: ports.Timer | undefined;
 }
 
-type Wire = Pick<Channel<typeof queryChannel>, "send" | "drained" | "drop">;
+export interface AudiencesGiven {
+  readonly clock: ports.Clock;
+  /** Names this process among all that clients may have come from: letters and digits. */
+  readonly life: string;
+  readonly wire: () => Wire;
+  /** What a turn of this listener told, as far as it is written. */
+  readonly written: (listener: Listener, clientRequestId: string) => AsyncIterable<TurnEvent>;
+}
 
 /**
  * Brings what turns tell to the connections that may hear it: those of the same user and the same clientInstanceId. A client that comes back
- * within two minutes gets what it missed, in order (open points 7). A connection that takes less than is told is not filled further: it
- * goes on from the transcript when it has taken what it was sent.
+ * within two minutes gets what it missed, in order (open points 7). Each event carries the client's place, from which it goes on when its
+ * connection is cut. A connection that takes less than is told is not filled further: it goes on from the transcript when it has taken
+ * what it was sent.
  */
 export class Audiences {
   readonly #audiences = new Map<string, Audience>();
-  readonly #clock: ports.Clock;
-  readonly #wire: () => Wire;
+  readonly #given: AudiencesGiven;
+  #begun = 0;
 
-  constructor(clock: ports.Clock, wire: () => Wire) {
-    this.#clock = clock;
-    this.#wire = wire;
+  constructor(given: AudiencesGiven) {
+    this.#given = given;
   }
 
-  /** A connection stands. `received` says where the client itself knows to have come. */
-  join(listener: Listener, socketId: string, received: ReadonlyMap<string, number>): void {
+  /** Where a client begins whose last event had this place, and whether it misses nothing then. */
+  resume(listener: Listener, last: string | undefined): ports.Resumption {
+    const audience = this.#audiences.get(keyOf(listener));
+    const place = last === undefined ? undefined : readPlace(last);
+    if (!place) return { place: this.#firstPlace(audience), isWhole: false };
+    return { place: last!, isWhole: place.life === this.#given.life && isRemembered(audience, place) };
+  }
+
+  /**
+   * A connection stands, and begins at a place that `resume` answered. `received` is what the client says itself to have, as the `seq` of the
+   * last message by `clientRequestId`: it goes before the place.
+   */
+  join(listener: Listener, socketId: string, received: ReadonlyMap<string, number>, place: string): void {
     const audience = this.#of(listener);
     audience.expiry?.cancel();
     audience.expiry = undefined;
-    // With another connection still there, this may be the same client, and the other one dead: what that one was sent may never arrive.
-    const isAlone = audience.seats.length === 0;
-    const seat: Seat = { socketId, behind: undefined, outstanding: 0, isAsked: false };
+    const seat = new Seat(socketId);
     audience.seats = [...audience.seats, seat];
-    for (const watched of audience.watched) {
-      const seq = received.get(watched.clientRequestId);
-      void this.#catchUp(audience, seat, watched, seq === undefined && isAlone ? watched.left : 0, seq ?? 0);
+    const { life, begun, open, numbered } = readPlace(place)!;
+    const isOfThisLife = life === this.#given.life;
+    const countAt = ({ clientRequestId, number }: { readonly clientRequestId: string; readonly number: number }) => {
+      const seq = received.get(clientRequestId);
+      if (seq !== undefined) return countOf(seq);
+      const listed = open.get(clientRequestId) ?? (isOfThisLife ? numbered.get(number) : undefined);
+      return listed ?? (isOfThisLife && number <= begun ? undefined : 0);
+    };
+    for (const [clientRequestId, seq] of received) seat.fallBehind(clientRequestId, countOf(seq));
+    for (const [clientRequestId, count] of open) if (!received.has(clientRequestId)) seat.fallBehind(clientRequestId, count);
+    const { kept, watched } = audience;
+    for (const turn of kept?.turns ?? []) {
+      const count = countAt(turn);
+      if (count === undefined) continue;
+      seat.fallBehind(turn.clientRequestId, count);
+      // This connection may break, too, before it was sent all of it.
+      kept?.keep(turn.clientRequestId, turn.number);
     }
+    for (const turn of watched) {
+      const count = countAt(turn);
+      if (count !== undefined) seat.fallBehind(turn.clientRequestId, count);
+    }
+    if (!seat.isLevel) void this.#catchUpAll(audience, seat);
   }
 
-  /** A connection is over. */
+  /** A connection has ended. */
   leave(listener: Listener, socketId: string): void {
     const audience = this.#audiences.get(keyOf(listener));
     const seat = audience?.seats.find((each) => each.socketId === socketId);
     if (!audience || !seat) return;
     audience.seats = audience.seats.filter((each) => each !== seat);
     if (audience.seats.length > 0) return;
-    for (const watched of audience.watched) watched.left = seat.behind?.get(watched) ?? watched.transcript.position;
+    for (const watched of audience.watched) watched.left = seat.behindOn(watched.clientRequestId) ?? watched.transcript.position;
     this.#expire(audience);
-  }
-
-  /** Whether an audience hears this request already, so that nobody replays it twice. */
-  hears(listener: Listener, clientRequestId: string): boolean {
-    const watched = this.#audiences.get(keyOf(listener))?.watched ?? [];
-    return watched.some((each) => each.clientRequestId === clientRequestId);
   }
 
   /** A turn begins to tell, whether anybody is there or not. */
   watch(listener: Listener, clientRequestId: string, transcript: Transcript): Watched {
-    const watched: Watched = { transcript, clientRequestId, isOver: false, left: 0 };
+    const watched: Watched = { transcript, clientRequestId, number: ++this.#begun, isEnded: false, isOver: false, left: 0 };
     const audience = this.#of(listener);
     audience.watched = [...audience.watched, watched];
     return watched;
@@ -96,17 +126,26 @@ export class Audiences {
 
   /** A turn told something. */
   tell(listener: Listener, watched: Watched, event: TurnEvent, position: number, size: number): void {
+    watched.isEnded ||= isEnd(event);
     const audience = this.#audiences.get(keyOf(listener));
-    for (const seat of audience?.seats ?? []) {
-      if (seat.behind?.has(watched)) continue;
-      if (seat.outstanding > OUTSTANDING_CHARACTERS) void this.#catchUp(audience!, seat, watched, position, 0);
-      else this.#send(seat, event, size);
+    if (!audience) return;
+    let place: string | undefined;
+    for (const seat of audience.seats) {
+      if (seat.behindOn(watched.clientRequestId) !== undefined) continue;
+      if (seat.isFull) {
+        seat.fallBehind(watched.clientRequestId, position);
+        void this.#catchUp(audience, seat, watched.clientRequestId);
+      } else if (seat.isLevel) {
+        seat.send(this.#given.wire(), event, size, (place ??= this.#placeOf(audience, seat)));
+      } else {
+        seat.send(this.#given.wire(), event, size, this.#placeOf(audience, seat));
+      }
     }
   }
 
   /** Something that is only worth knowing now. */
   announce(listener: Listener, event: TurnEvent): void {
-    for (const { socketId } of this.#audiences.get(keyOf(listener))?.seats ?? []) this.#wire().send(socketId, event);
+    for (const { socketId } of this.#audiences.get(keyOf(listener))?.seats ?? []) this.#given.wire().send(socketId, event);
   }
 
   /** A turn has told everything. */
@@ -119,71 +158,128 @@ export class Audiences {
   }
 
   close(): void {
-    for (const { expiry } of this.#audiences.values()) expiry?.cancel();
+    for (const audience of this.#audiences.values()) {
+      audience.expiry?.cancel();
+      audience.kept?.clear();
+      audience.seats = [];
+    }
     this.#audiences.clear();
   }
 
-  #send(seat: Seat, event: TurnEvent, size: number): void {
-    this.#wire().send(seat.socketId, event);
-    seat.outstanding += size;
-    if (seat.outstanding <= UNCONFIRMED_CHARACTERS || seat.isAsked) return;
-    seat.isAsked = true;
-    void this.#wire()
-      .drained(seat.socketId)
-      .then(() => {
-        seat.isAsked = false;
-        seat.outstanding = 0;
-      });
+  /** Where a client begins that was not here before, or does not say. */
+  #firstPlace(audience: Audience | undefined): string {
+    // With another connection still there, this may be the same client, and the other one dead: what that one was sent may never arrive.
+    const isAlone = audience?.seats.length === 0;
+    const open = (audience?.watched ?? [])
+      .filter(({ isEnded, left, transcript }) => !(isEnded && isAlone && left >= transcript.position))
+      .map(({ clientRequestId, number, left }) => ({ clientRequestId, number, count: isAlone ? left : 0 }));
+    return formatPlace(this.#given.life, this.#begun, open);
   }
 
-  async #catchUp(audience: Audience, seat: Seat, watched: Watched, from: number, seq: number): Promise<void> {
-    const { transcript } = watched;
-    const isHere = () => audience.seats.includes(seat);
-    let position = from;
-    const behind = (seat.behind ??= new Map());
-    behind.set(watched, position);
-    try {
-      while (position < transcript.position) {
-        const { events, next } = await transcript.page(position);
-        for (const [at, event] of events.entries()) {
-          if (!isHere()) return;
-          behind.set(watched, Math.min(position + at, next));
-          if (!isAfter(event, seq)) continue;
-          if (seat.outstanding > OUTSTANDING_CHARACTERS && !(await this.#drained(seat))) return;
-          this.#wire().send(seat.socketId, event);
-          seat.outstanding += JSON.stringify(event.data).length;
-        }
-        position = next;
-        behind.set(watched, position);
-        if (!(await this.#drained(seat))) return;
-      }
-    } catch {
-      // What was told cannot be read now: whoever comes back tries again, and nobody misses it without knowing.
-      this.#wire().drop(seat.socketId);
-      return;
+  /** Where a client is that has everything that was sent to its connection. */
+  #placeOf({ watched, kept }: Audience, seat: Seat): string {
+    const open: OpenTurn[] = [];
+    for (const { clientRequestId, number, isEnded, transcript } of watched) {
+      const count = seat.behindOn(clientRequestId) ?? (isEnded ? undefined : transcript.position);
+      if (count !== undefined) open.push({ clientRequestId, number, count });
+      // One more than a place lists tells where it ends.
+      if (seat.isLevel && open.length > PLACE_TURNS) break;
     }
-    if (!isHere()) return;
-    behind.delete(watched);
-    this.#release(audience, watched);
+    for (const [clientRequestId, count] of seat.behind) {
+      if (watched.some((each) => each.clientRequestId === clientRequestId)) continue;
+      open.push({ clientRequestId, number: kept?.numberOf(clientRequestId) ?? 0, count });
+    }
+    return formatPlace(this.#given.life, this.#begun, open);
   }
 
-  async #drained(seat: Seat): Promise<boolean> {
-    const isThere = await this.#wire().drained(seat.socketId);
-    seat.outstanding = 0;
-    return isThere;
+  /** What has ended goes first, and in order: turns of one session tell one after another. */
+  async #catchUpAll(audience: Audience, seat: Seat): Promise<void> {
+    const missed = [...seat.behind].map(([clientRequestId]) => clientRequestId);
+    const isLive = (clientRequestId: string) =>
+      audience.watched.some((each) => each.clientRequestId === clientRequestId && !each.isEnded);
+    for (const clientRequestId of missed.filter((each) => !isLive(each))) await this.#catchUp(audience, seat, clientRequestId);
+    for (const clientRequestId of missed) {
+      if (seat.behindOn(clientRequestId) !== undefined) void this.#catchUp(audience, seat, clientRequestId);
+    }
   }
 
-  /** Forget a turn of which nobody waits for more. */
+  /** Sends a connection what it is behind on with one turn, until it hears that turn as it tells. */
+  async #catchUp(audience: Audience, seat: Seat, clientRequestId: string): Promise<void> {
+    const watchedNow = () => audience.watched.find((each) => each.clientRequestId === clientRequestId);
+    for (;;) {
+      const watched = watchedNow();
+      try {
+        const isThere = watched
+          ? await this.#sendWatched(audience, seat, watched)
+          : await this.#sendAll(audience, seat, clientRequestId, this.#given.written(audience.listener, clientRequestId));
+        if (!isThere) return;
+        if (watched) return this.#release(audience, watched);
+        // A turn that waited may have begun meanwhile: then it goes on from its transcript.
+        if (!watchedNow()) return seat.catchUp(clientRequestId);
+      } catch (error) {
+        if (!isStoreAway(error)) return void this.#given.wire().drop(seat.socketId);
+        // The connection stays behind with this turn, and misses nothing of it without knowing.
+        await this.#given.clock.sleep(REPLAY_PAUSE_MS);
+        if (!audience.seats.includes(seat)) return;
+      }
+    }
+  }
+
+  /** Until the connection is level with the turn. False when the connection ends first. Rejects with LogUnavailable. */
+  async #sendWatched(audience: Audience, seat: Seat, { clientRequestId, transcript }: Watched): Promise<boolean> {
+    // Where the log was away, a turn may have told more than it keeps: its end is the last that there is.
+    let position = Math.min(seat.behindOn(clientRequestId) ?? 0, Math.max(transcript.position - 1, 0));
+    while (position < transcript.position) {
+      const { events, next } = await transcript.page(position);
+      if (!(await this.#sendAll(audience, seat, clientRequestId, events))) return false;
+      position = next;
+      if (!(await seat.drained(this.#given.wire()))) return false;
+    }
+    if (!audience.seats.includes(seat)) return false;
+    // At once: what the turn tells from now on is sent as it tells.
+    seat.catchUp(clientRequestId);
+    return true;
+  }
+
+  /** Those of one turn's events that the client misses. False when the connection ends first. */
+  async #sendAll(
+    audience: Audience,
+    seat: Seat,
+    clientRequestId: string,
+    events: Iterable<TurnEvent> | AsyncIterable<TurnEvent>,
+  ): Promise<boolean> {
+    for await (const event of events) {
+      if (!audience.seats.includes(seat)) return false;
+      const count = seat.behindOn(clientRequestId);
+      // After its end, or one of two ends that a restart may have left, a turn tells nothing.
+      if (count === undefined) return true;
+      if (!isMissing(event, count)) continue;
+      if (seat.isFull && !(await seat.drained(this.#given.wire()))) return false;
+      const after = countAfter(event);
+      if (after === undefined) seat.catchUp(clientRequestId);
+      else seat.fallBehind(clientRequestId, after);
+      seat.send(this.#given.wire(), event, JSON.stringify(event.data).length, this.#placeOf(audience, seat));
+    }
+    return audience.seats.includes(seat);
+  }
+
+  /** Let go of a turn of which no connection waits for more: its client may still come back for its end. */
   #release(audience: Audience, watched: Watched): void {
-    if (!watched.isOver || audience.seats.length === 0) return;
-    if (audience.seats.every(({ behind }) => !behind?.has(watched)))
-      audience.watched = audience.watched.filter((each) => each !== watched);
+    const { clientRequestId, number } = watched;
+    if (!watched.isOver || audience.seats.length === 0 || !audience.watched.includes(watched)) return;
+    if (audience.seats.some((seat) => seat.behindOn(clientRequestId) !== undefined)) return;
+    audience.watched = audience.watched.filter((each) => each !== watched);
+    (audience.kept ??= new KeptTurns(this.#given.clock)).keep(clientRequestId, number);
   }
 
-  /** Nobody is there: after a while what is over is forgotten, and so is the audience when nothing is left. */
+  /** No client is connected: after a while ended turns are forgotten, and also the audience if nothing is left. */
   #expire(audience: Audience): void {
-    audience.expiry = this.#clock.after(RETURN_MS, () => {
+    audience.expiry = this.#given.clock.after(RETURN_MS, () => {
       audience.expiry = undefined;
+      for (const { clientRequestId, number, isOver } of audience.watched) {
+        if (isOver) (audience.kept ??= new KeptTurns(this.#given.clock)).keep(clientRequestId, number);
+      }
+      audience.kept?.clear();
       audience.watched = audience.watched.filter(({ isOver }) => !isOver);
       if (audience.watched.length === 0) this.#audiences.delete(audience.key);
     });
@@ -191,16 +287,24 @@ export class Audiences {
 
   #of(listener: Listener): Audience {
     const key = keyOf(listener);
-    const known = this.#audiences.get(key) ?? { key, seats: [], watched: [], expiry: undefined };
+    const known = this.#audiences.get(key) ?? {
+      key,
+      listener,
+      seats: [],
+      watched: [],
+      kept: undefined,
+      expiry: undefined,
+    };
     this.#audiences.set(key, known);
     return known;
   }
 }
 
-/** Whether a client that has the messages up to `seq` still misses an event. */
-export function isAfter(event: TurnEvent, seq: number): boolean {
-  if (event.event === "query:message") return event.data.message.seq > seq;
-  return event.event !== "query:started" || seq === 0;
+/** Whether everything that a client at this place misses is there. */
+function isRemembered(audience: Audience | undefined, { begun, numbered }: Place): boolean {
+  if (!audience || begun < (audience.kept?.forgotten ?? 0)) return false;
+  const numbers = new Set([...(audience.kept?.turns ?? []), ...audience.watched].map(({ number }) => number));
+  return [...numbered.keys()].every((number) => numbers.has(number));
 }
 
 function keyOf({ userId, clientInstanceId }: Listener): string {

@@ -6,7 +6,7 @@ import type { ClientRequests } from "../requests/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Turn } from "../turns/turn.ts";
 import { Audiences, type Listener } from "./audiences.ts";
-import { replayWritten } from "./replay.ts";
+import { writtenEvents } from "./replay.ts";
 
 /** The realtime side of queries: who is connected, who hears which turn, and who may stop one. */
 export interface QueryChannel {
@@ -25,6 +25,7 @@ export interface QueryChannelGiven {
   readonly telemetry: ports.Telemetry;
   readonly identity: ports.Identity;
   readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
   readonly log: ports.EventLog;
   readonly requests: ClientRequests;
   readonly runs: Runs;
@@ -44,9 +45,15 @@ const NOTHING_RECEIVED: ReadonlyMap<string, number> = new Map();
 
 /** Opens the channel (specification 4.6); it closes with the app. */
 export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryChannel {
-  const { identity, clock, log, requests, runs, stopSession, stopTurn } = given;
+  const { identity, clock, ids, runs, stopSession, stopTurn } = given;
   const sockets = new Map<string, SocketHolder>();
-  const audiences = new Audiences(clock, () => channel);
+  const audiences = new Audiences({
+    clock,
+    // Short, because it travels with every event.
+    life: ids.id("").slice(-8),
+    wire: () => channel,
+    written: (listener, clientRequestId) => writtenEvents(given, listener, clientRequestId),
+  });
   scope.onClose(() => audiences.close());
   const channel: Channel<typeof queryChannel> = openChannel(
     given,
@@ -57,15 +64,13 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
         if (!caller) throw agentErrors.unauthorized();
         return { ...caller, clientInstanceId, received: received ? new Map(Object.entries(received)) : NOTHING_RECEIVED };
       },
-      joined({ id, who }): Promise<void> | void {
+      resume({ userId, clientInstanceId }, last) {
+        return userId === undefined ? undefined : audiences.resume({ userId, clientInstanceId }, last);
+      },
+      joined({ id, who }, place) {
         sockets.set(id, who);
         const { userId, clientInstanceId, received } = who;
-        if (userId === undefined) return;
-        const listener = { userId, clientInstanceId };
-        audiences.join(listener, id, received);
-        if (received.size === 0) return;
-        const written = [...received].filter(([request]) => !audiences.hears(listener, request));
-        return replayWritten({ log, requests, channel, audiences }, listener, id, written);
+        if (userId !== undefined) audiences.join({ userId, clientInstanceId }, id, received, place!);
       },
       gone({ id, who: { userId, clientInstanceId } }) {
         sockets.delete(id);
@@ -75,7 +80,7 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
         async "query:abort"({ who: { userId } }, { sessionId, clientRequestId }) {
           const runId = runOfSession(sessionId);
           const run = userId === undefined || runId === undefined ? undefined : await runs.find(runId);
-          // Somebody else's session is none of the caller's.
+          // Callers cannot abort sessions of other users.
           if (userId === undefined || run?.value.user_id !== userId) return;
           if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
           else stopSession(sessionId);

@@ -3,7 +3,7 @@ import { type Conversation, type Conversations, runOfSession, workKind } from ".
 import { agentErrors } from "../errors.ts";
 import { firstRun } from "../runs/first-run.ts";
 import type { Runs } from "../runs/runs.ts";
-import { newEnd } from "../turns/new-end.ts";
+import { newIdSuffix } from "../turns/new-id-suffix.ts";
 import type { Delegation, Turn } from "../turns/turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
@@ -72,9 +72,9 @@ export function createAdmission(given: {
       }
       const now = clock.now();
       const at = new Date(now).toISOString();
-      const ownEnd = newEnd(ids, now);
-      const place = await placeFor(submission, target, at, ownEnd);
-      const turn = toTurn(submission, place, `turn_${ownEnd}`);
+      const ownSuffix = newIdSuffix(ids, now);
+      const place = await placeFor(submission, target, at, ownSuffix);
+      const turn = toTurn(submission, place, `turn_${ownSuffix}`);
       const request = toRequest(submission, turn, now);
       await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
         key: turn.sessionId,
@@ -95,7 +95,7 @@ export function createAdmission(given: {
     },
   };
 
-  async function placeFor(submission: Submission, target: Target, at: string, ownEnd: string): Promise<Place> {
+  async function placeFor(submission: Submission, target: Target, at: string, ownSuffix: string): Promise<Place> {
     const stored = "sessionId" in target ? await bySession(target.sessionId) : await byId(target.conversationId);
     if (stored === undefined) {
       if ("sessionId" in target) throw agentErrors.session_not_found();
@@ -110,23 +110,23 @@ export function createAdmission(given: {
     if (stored && "sessionId" in target && stored.value.sessionId !== target.sessionId) throw agentErrors.session_not_found();
 
     const sessionId = stored?.value.sessionId;
-    const end = sessionId?.slice("ses_".length) ?? ownEnd;
+    const suffix = sessionId?.slice("ses_".length) ?? ownSuffix;
     const conversation: Conversation = {
       ...(stored?.value ?? {
-        conversationId: `conv_${ownEnd}`,
+        conversationId: `conv_${ownSuffix}`,
         userId,
         agentId,
         createdAt: at,
         depth: delegation?.chain.length,
       }),
       updatedAt: at,
-      sessionId: `ses_${end}`,
+      sessionId: `ses_${suffix}`,
     };
     const { conversationId } = conversation;
-    const place = { conversationId, agentId: conversation.agentId, sessionId: `ses_${end}`, runId: `run_${end}` };
+    const place = { conversationId, agentId: conversation.agentId, sessionId: `ses_${suffix}`, runId: `run_${suffix}` };
     // Under the version that was read: a conversation that is cleared meanwhile takes no turn.
     if (stored) return { ...place, writes: [conversations.write.put(conversationId, conversation, stored.version)] };
-    // Nobody knows of a new conversation before its first turn begins, which writes it down; a delegated one's run is told at once.
+    // A new conversation is stored when its first turn starts, and is unknown before. The run of a delegated turn is reported immediately.
     if (!delegation) return { ...place, opens: true, writes: [] };
     const run = firstRun({ ...submission, ...place }, at);
     return { ...place, writes: [conversations.write.put(conversationId, conversation, "absent"), ...runs.begin(run)] };

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type ports, Secret } from "@portico/core";
+import { ports, Secret } from "@portico/core";
 import type { AgentRuntimeSettings } from "../config.ts";
 import type { LookupBody, LookupResult } from "../query-contract.ts";
 import { transcriptStream } from "../turns/turn.ts";
@@ -29,7 +29,7 @@ export interface ClientRequest {
   readonly serverInstanceId?: string | undefined;
   /** Somebody stopped the turn before it began. */
   readonly stop?: string | undefined;
-  /** Set when the turn is over: the sweep looks for these, in the order of their times. */
+  /** Set when the turn has ended. The sweep searches for these, in the order of their times. */
   readonly isOver?: true | undefined;
   readonly sweepAt?: number | undefined;
 }
@@ -41,6 +41,8 @@ interface Registry {
   readonly coveredSince: number | "pending";
   /** What the instance's secret is made of where this registry is its first. */
   readonly mark?: string | undefined;
+  /** How many losses of the store it knows of. */
+  readonly losses?: number | undefined;
 }
 
 const SWEEP_PAGE = 200;
@@ -139,7 +141,8 @@ function isMeant(found: ClientRequest, body: LookupBody, asked: LookupBody["requ
 
 /**
  * Since when the registry has seen everything. An instance's first registry has always done so; one that stands where an earlier one was
- * lost has not, and the instance's own secret, which is kept elsewhere, tells them apart (open points 10).
+ * lost has not, and the instance's own secret, which is kept elsewhere, tells them apart (open points 10). One whose store lost a part has
+ * not, either, from when that is noticed.
  */
 async function readCoverage({
   records,
@@ -154,13 +157,19 @@ async function readCoverage({
 }): Promise<number> {
   const registries = records.collection<Registry>({ name: "client-registry" });
   const known = await registries.get("registry");
-  if (known && known.value.coveredSince !== "pending") return known.value.coveredSince;
+  const losses = (await records.collection<ports.StoreLoss>({ name: ports.STORE_LOSSES }).query({ limit: 1000 })).items.length;
+  if (known && known.value.coveredSince !== "pending") {
+    if (losses <= (known.value.losses ?? 0)) return known.value.coveredSince;
+    const coveredSince = clock.now();
+    await registries.put("registry", { coveredSince, losses });
+    return coveredSince;
+  }
   // A first start that was cut off goes on with its own mark: the secret holds it, or is made with it now. Another's secret means that
   // there was a registry before.
   const mark = known?.value.mark ?? ids.id("");
   await registries.put("registry", { coveredSince: "pending", mark });
   const kept = await secrets.keep("clientRequestRegistry", () => new Secret(`registry_${mark}`));
   const coveredSince = kept.value.reveal() === `registry_${mark}` ? 0 : clock.now();
-  await registries.put("registry", { coveredSince });
+  await registries.put("registry", { coveredSince, ...(losses > 0 && { losses }) });
   return coveredSince;
 }

@@ -10,7 +10,7 @@ export function sweepRequests(
 ): void {
   repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS }, (closing) =>
     requests.sweep(closing).catch((error: unknown) => {
-      if (!closing.aborted) log.error("Old requests could not be forgotten", {}, error);
+      if (!closing.aborted) log.error("Old requests could not be removed", {}, error);
     }),
   );
 }

@@ -27,7 +27,7 @@ export function allReceipts(log: ports.EventLog, runId: string, signal: AbortSig
   );
 }
 
-/** The newest receipt of a run; undefined where there is none, and where it is damaged. */
+/** The newest receipt of a run. Undefined if the run has no receipt, or if the receipt is damaged. */
 export async function lastReceipt(log: ports.EventLog, runId: string): Promise<Receipt | undefined> {
   for await (const entry of log.read(receiptStream(runId), { limit: 1, backwards: true })) return readReceipt(entry);
   return undefined;
@@ -43,7 +43,7 @@ export function readReceiptPage(query: { readonly offset?: Parameter; readonly l
     const last = total - offset;
     const first = Math.max(last - limit, 0) + 1;
     const traversed = Math.max(last - first + 1, 0);
-    // What lies behind the cap cannot be asked for: whoever follows the pages ends there.
+    // Records beyond the limit cannot be requested: the last page ends there.
     const hasMore = traversed > 0 && first > 1 && offset + limit <= RECEIPTS_OFFSET_MAXIMUM;
     const head = { run_id: runId, total, offset, limit, has_more: hasMore };
     // One receipt at a time: a hundred of the longest are more than should be held.

@@ -31,13 +31,13 @@ export function createRuns(records: ports.Records) {
     ],
     /** The write that replaces what was read. */
     replace: (read: ports.Stored<Run>, run: Run): ports.Write => runs.write.put(read.id, run, read.version),
-    /** The writes after which a run is over and in no list. */
+    /** The writes that end a run and remove it from all lists. */
     clear: (read: ports.Stored<Run>, run: Run): readonly ports.Write[] => [
       runs.write.put(read.id, run, read.version),
       list.write.remove(read.id),
     ],
     writeAll: (writes: readonly ports.Write[]): Promise<void> => records.batch(writes),
-    /** Change what people say of a run, whatever its turns write at the same time. Undefined where there is none. */
+    /** Change the user's data of a run, such as its title. Safe with concurrent writes of its turns. Undefined for an unknown run. */
     change(runId: string, change: (run: Run) => Run): Promise<Run | undefined> {
       return writeAgain(async () => {
         const read = await runs.get(runId);

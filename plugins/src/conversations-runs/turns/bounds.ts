@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import { EVENT_CHARACTERS, KEPT_MESSAGE_CHARACTERS, RECEIPT_ARGUMENTS_CHARACTERS } from "../limits.ts";
 
-/** A text of at most so many characters, with a note where it was cut. */
+/** Truncates a text to this number of characters, with a note if it was truncated. */
 export function boundedText(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}… [cut: ${text.length} characters in all]`;
 }

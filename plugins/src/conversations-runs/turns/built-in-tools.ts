@@ -46,6 +46,8 @@ export const builtInDefinitions: readonly ports.ToolDefinition[] = [
     riskLevel: "medium",
     requiresConfirmation: false,
     idempotent: false,
+    // Tasks that an answer delegates are meant to be worked on at once.
+    concurrent: true,
   },
   readAttachmentDefinition,
 ];

@@ -10,7 +10,7 @@ export interface DelegationGiven {
   readonly agents: ports.Agents;
   readonly admission: Admission;
   readonly ids: ports.Ids;
-  /** Stops a turn that nobody waits for any more. */
+  /** Stops a turn whose result is no longer needed. */
   readonly stop: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => void;
 }
 
@@ -39,7 +39,7 @@ export class Delegations {
       chain,
     };
     const ended = mode === "wait" ? this.#ended(clientRequestId, signal) : undefined;
-    // Whoever gives up before the other has begun still hears of nothing unhandled.
+    // If the caller gives up before the other turn starts, no rejection stays unhandled.
     ended?.catch(() => {});
     const { request } = await admission.admit(
       {
@@ -65,7 +65,7 @@ export class Delegations {
     return end.output;
   };
 
-  /** A turn ended: whoever waits for it is told. Undefined: nobody knows how. */
+  /** A turn ended: notifies the waiting caller. Undefined: its result is unknown. */
   tell(turn: Turn, end: TurnEnd | undefined): void {
     this.#waiting.get(turn.clientRequestId)?.(end);
   }

@@ -1,5 +1,4 @@
-import { isStoreAway, ports } from "@portico/core";
-import { persistently } from "./persistently.ts";
+import { isStoreAway, ports, retryWhileStoreAway } from "@portico/core";
 import { Produced } from "./produced.ts";
 import { readTranscript } from "./transcript.ts";
 import type { PlayedTurn } from "./turn.ts";
@@ -25,7 +24,7 @@ export async function keepEnd(
     readonly letGo: () => void;
   },
 ): Promise<void> {
-  const write = (ended: TurnEnd) => persistently(given.clock, how.signal, () => how.write(ended));
+  const write = (ended: TurnEnd) => retryWhileStoreAway({ clock: given.clock, signal: how.signal }, () => how.write(ended));
   try {
     await write(end);
   } catch (error) {

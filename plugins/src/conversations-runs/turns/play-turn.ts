@@ -1,4 +1,4 @@
-import { describeCause, ports } from "@portico/core";
+import { describeCause, ports, retryWhileStoreAway } from "@portico/core";
 import { ABANDONED_AFTER_MS } from "../limits.ts";
 import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
@@ -48,18 +48,24 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
   const { context, turn, toolIds, said, voice, deliver, stopping } = playing;
   const signal = AbortSignal.any([context.signal, stopping]);
   const room = shownRoom.open();
+  const written = () => retryWhileStoreAway({ clock, signal }, () => voice.written());
+  let hasDelivered = false;
+  const delivering = async (message: UserMessage): Promise<void> => {
+    await deliver(message);
+    hasDelivered = true;
+  };
   try {
     const agent = await agents.find(turn.agentId);
-    if (!agent) throw new TurnFailed("agent_unavailable", "The agent is not there any more");
+    if (!agent) throw new TurnFailed("agent_unavailable", "The agent no longer exists");
     if (agent.metadataError) throw new TurnFailed("agent_unavailable", "The agent's agent.json cannot be used");
     const { definition } = agent;
     const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
     if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
-    const sources = [builtInTools({ turn, files, room, deliver, delegate }), ...tools];
+    const sources = [builtInTools({ turn, files, room, deliver: delivering, delegate }), ...tools];
     const [{ provider, model }, { history, input }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
-      gatherTools(sources, toolIds ?? definition.tools, telemetry.log, signal),
+      gatherTools(sources, toolIds ?? definition.tools, { log: telemetry.log, written }, signal),
     ]);
     const { userId, agentId, runId, workflowDepth } = turn;
     const caller = { userId, agentId, runId, providerId: provider, workflowDepth };
@@ -88,7 +94,9 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
     );
     const outcome = await orAbandoned(running, signal, clock);
     const { output, messages, toolCalls, usage, end } = outcome;
-    return { status: "completed", output, messages, toolCalls, usage, ...(end === "max_turns" && { isCut: true, reason: end }) };
+    // An agent that sent its user a message has said what it had to say.
+    const isWhole = end === "completed" || (end === "empty_answer" && hasDelivered);
+    return { status: "completed", output, messages, toolCalls, usage, ...(!isWhole && { reason: end }) };
   } catch (error) {
     const left = leftBehind(voice.produced);
     if (stopping.aborted) return { ...left, status: "interrupted", reason: (stopping.reason as TurnStopped).reason };
@@ -104,7 +112,7 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
   }
 }
 
-/** An engine that does not listen to its signal holds up nobody: a little later its turn ends without it, and what it still says is not heard. */
+/** If an engine ignores its signal, its turn ends without it after a short time, and its further output is ignored. */
 async function orAbandoned<T>(running: Promise<T>, signal: AbortSignal, clock: ports.Clock): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   let timer: ports.Timer | undefined;
@@ -126,7 +134,9 @@ function failureOf(error: unknown): { readonly code: string; readonly message: s
   const name = error instanceof Error ? error.name : describeCause(error).name;
   if (name === "ModelUnreachable") return { code: "model_unreachable", message: "The model's provider cannot be reached" };
   if (name === "ModelTimeout") return { code: "model_timeout", message: "The model's provider did not answer in time" };
-  // The provider's own words, without its credential and address: whoever asks needs them.
+  // The provider's own message, without its credential and address, because users need it.
   if (name === "ModelRefused") return { code: "model_refused", message: (error as Error).message };
+  if (name === "ModelOverloaded") return { code: "model_overloaded", message: (error as Error).message };
+  if (name === "AnswerBroken") return { code: "broken_answer", message: "The model's answer ended before it was complete" };
   return { code: "internal_error", message: "The turn failed" };
 }

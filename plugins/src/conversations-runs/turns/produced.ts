@@ -1,8 +1,10 @@
 import type { ports } from "@portico/core";
+import { LeftMessages } from "./left-messages.ts";
 import type { TurnEvent } from "./turn.ts";
 
-/** What of a turn can be kept when it does not reach its end: the text so far, and the tools that were called. */
+/** What of a turn can be kept when it does not reach its end: the text so far, the tools that were called, and what they answered. */
 export class Produced {
+  readonly #left = new LeftMessages();
   readonly #texts: string[] = [];
   readonly #calls = new Map<string, ports.TurnToolCall>();
   #message: string | undefined;
@@ -22,9 +24,15 @@ export class Produced {
     return [...this.#calls.values()];
   }
 
+  /** What stays in the conversation. */
+  get messages(): readonly ports.ConversationMessage[] {
+    return this.#left.messages;
+  }
+
   add(event: TurnEvent): void {
     if (event.event !== "query:message") return;
     const { message } = event.data;
+    this.#left.add(message);
     this.#seq = message.seq;
     switch (message.type) {
       case "text":
@@ -34,7 +42,7 @@ export class Produced {
         return;
       case "tool_call": {
         const call = message.content as Omit<ports.TurnToolCall, "isError">;
-        // Until its result is there, nobody knows whether it took effect.
+        // Until its result exists, it is unknown whether the call took effect.
         this.#calls.set(call.callId, { ...call, isError: true });
         return;
       }

@@ -31,7 +31,7 @@ export const readAttachmentDefinition: ports.ToolDefinition = {
 const HALF_AT_END = /[\ud800-\udbff]$/;
 const SHOWN_IMAGE = /^image\/(?:jpeg|png|gif|webp)$/;
 
-/** Reads an attachment of this user: nobody else's turns reach it (specification 4.5, open points 3). Throws ToolArgumentsInvalid. */
+/** Reads an attachment of this user. Turns of other users have no access (specification 4.5, open points 3). Throws ToolArgumentsInvalid. */
 export async function readAttachment(
   { files, userId, room }: { readonly files: ports.UserFiles | undefined; readonly userId: string; readonly room: TurnRoom },
   args: unknown,
@@ -53,7 +53,7 @@ export async function readAttachment(
   return { content: [{ type: "text", text }], isError: false };
 }
 
-/** A piece of a text, with a note where there is more; undefined for what is no UTF-8. Holds no more than the piece. */
+/** A part of a text, with a note if more text follows. Undefined for bytes that are not UTF-8. Keeps only this part in memory. */
 async function readText(file: ports.UserFile, offset: number, signal: AbortSignal): Promise<string | undefined> {
   const stream = await file.open(signal);
   const decoder = new TextDecoder("utf-8", { fatal: true });

@@ -34,7 +34,7 @@ export function createShownFiles(given: {
     try {
       const found = await files?.media(userId, file.reference);
       // Room was taken for what it was.
-      if (!found || found.size > file.size) return note(`${describe(file)}: not there any more`);
+      if (!found || found.size > file.size) return note(`${describe(file)}: no longer exists`);
       const bytes = await buffer(await found.open(signal));
       return { type: "media", mediaType: file.mimeType, name: file.name, data: bytes.toString("base64") };
     } catch {

@@ -2,8 +2,8 @@ import type { ports } from "@portico/core";
 import { SHOWN_BYTES_OF_TURN, SHOWN_WAIT_MS } from "../limits.ts";
 
 /**
- * Room for the bytes of files that models are shown, which their turns hold in memory until they end: so many turns execute at once that each
- * having its own limit would be none.
+ * Limits the memory for files that are shown to models. Turns keep these files in memory until they end. Because many turns execute at the same time,
+ * per-turn limits do not bound total memory.
  */
 export interface ShownRoom {
   /** What one turn has of it. */
@@ -27,7 +27,7 @@ export interface TurnRoom {
 /** `bytes` is for all turns together. */
 export function createShownRoom({ bytes, clock }: { readonly bytes: number; readonly clock: ports.Clock }): ShownRoom {
   let left = bytes;
-  /** In their order: whoever needs little does not pass whoever needs much, who would never get it. */
+  /** First in, first out: small requests do not overtake a large one, which would otherwise starve. */
   const line = new Set<{ readonly wanted: number; readonly enter: () => void }>();
   const letIn = () => {
     for (const waiting of line) {

@@ -10,7 +10,7 @@ const checks = new WeakMap<object, ArgumentsCheck>();
 const load = createRequire(import.meta.url);
 const options = { strict: false, allErrors: false, validateFormats: false, logger: false } as const;
 
-/** The check of a tool's JSON Schema, of draft 7 or 2020-12. A schema that is none lets nothing pass. */
+/** The check of a tool's JSON Schema, of draft 7 or 2020-12. With an invalid schema, all arguments are refused. */
 export function argumentsCheck(schema: Readonly<Record<string, unknown>>): ArgumentsCheck {
   const known = checks.get(schema) ?? createCheck(schema);
   checks.set(schema, known);

@@ -39,7 +39,8 @@ export class Transcript {
   readonly #written: Written[] = [];
   #flushing: Promise<void> = Promise.resolve();
   #timer: ports.Timer | undefined;
-  #failure: unknown;
+  /** How many of the held events were on their way when the log failed: they may be written, and its answer lost. */
+  #uncertain = 0;
   #isOver = false;
 
   constructor(turnId: string, given: TranscriptGiven) {
@@ -70,9 +71,9 @@ export class Transcript {
     if (this.#characters > TRANSCRIPT_HELD) return this.flush();
   }
 
-  /** Resolves when everything so far is written. Rejects with LogUnavailable; nobody needs to listen. */
+  /** Resolves when everything so far is written. Rejects with LogUnavailable, and may be called again. Its result may be ignored. */
   flush(): Promise<void> {
-    this.#flushing = this.#flushing.then(() => this.#write());
+    this.#flushing = this.#flushing.catch(() => {}).then(() => this.#write());
     this.#flushing.catch(() => {});
     return this.#flushing;
   }
@@ -87,9 +88,8 @@ export class Transcript {
   ): Promise<void> {
     this.stop();
     await this.#flushing.catch(() => {});
-    // Several pieces' worth may wait where the log was away: the oldest of it goes first.
-    while (this.#failure === undefined && this.#held.length > 0 && sizeOf(this.#held) > TRANSCRIPT_PIECE_CHARACTERS)
-      await this.#write();
+    // Several pieces' worth may wait where the log was away, and some of it may be there: that goes first.
+    if (this.#uncertain > 0 || sizeOf(this.#held) > TRANSCRIPT_PIECE_CHARACTERS) await this.#write();
     const first = this.#heldFrom;
     const sequence = await commit({
       stream: this.#stream,
@@ -106,6 +106,7 @@ export class Transcript {
   forgetHeld(): void {
     this.#held = [];
     this.#characters = 0;
+    this.#uncertain = 0;
   }
 
   /** Nothing is taken any more. */
@@ -119,7 +120,7 @@ export class Transcript {
   async remove(): Promise<void> {
     this.stop();
     await this.#flushing.catch(() => {});
-    if (this.#written.length > 0 || this.#failure !== undefined) await this.#given.log.remove(this.#stream);
+    if (this.#written.length > 0 || this.#uncertain > 0) await this.#given.log.remove(this.#stream);
   }
 
   /**
@@ -142,30 +143,38 @@ export class Transcript {
   }
 
   async #write(): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure;
     this.#timer?.cancel();
     this.#timer = undefined;
     for (let count = this.#held.length; count > 0;) {
-      const piece: Held[] = [];
-      for (let size = 0; piece.length < count && size <= TRANSCRIPT_PIECE_CHARACTERS;) {
-        const held = this.#held[piece.length]!;
-        piece.push(held);
-        size += held.size;
-      }
-      try {
-        const entry: Piece = { events: piece.map(({ event }) => event) };
-        const sequence = await this.#given.log.append(this.#stream, entry);
-        this.#written.push({ first: this.#heldFrom, sequence });
-      } catch (error) {
-        // Whether it is there is unknown: written again, it might be there twice. What is held stays held.
-        this.#failure = error;
-        throw error;
-      }
+      const piece = this.#uncertain > 0 ? this.#held.slice(0, this.#uncertain) : this.#nextPiece(count);
+      // Where the log fails, whether it is there is unknown; written again, it might be there twice.
+      const found = this.#uncertain > 0 ? await this.#found() : undefined;
+      this.#uncertain = piece.length;
+      const entry: Piece = { events: piece.map(({ event }) => event) };
+      const sequence = found ?? (await this.#given.log.append(this.#stream, entry));
+      this.#uncertain = 0;
+      this.#written.push({ first: this.#heldFrom, sequence });
       this.#heldFrom += piece.length;
       this.#held = this.#held.slice(piece.length);
       this.#characters -= sizeOf(piece);
       count -= piece.length;
     }
+  }
+
+  #nextPiece(most: number): readonly Held[] {
+    const piece: Held[] = [];
+    for (let size = 0; piece.length < most && size <= TRANSCRIPT_PIECE_CHARACTERS;) {
+      const held = this.#held[piece.length]!;
+      piece.push(held);
+      size += held.size;
+    }
+    return piece;
+  }
+
+  /** The sequence number of the piece that was on its way, where it arrived: nothing else writes into this stream meanwhile. */
+  async #found(): Promise<number | undefined> {
+    const count = await this.#given.log.count(this.#stream);
+    return count > (this.#written.at(-1)?.sequence ?? 0) ? count : undefined;
   }
 }
 

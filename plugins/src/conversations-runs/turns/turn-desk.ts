@@ -12,7 +12,7 @@ export class TurnDesk {
   readonly #turns = new Map<string, { readonly turn: PlayedTurn; readonly stopping: AbortController }>();
   readonly #agents = new Map<string, number>();
 
-  /** A turn begins to execute. `signal` aborts with TurnStopped when somebody stops it; `leave` says that it is over. */
+  /** Registers a turn that starts to execute. `signal` aborts with TurnStopped when the turn is stopped. Call `leave` when it has ended. */
   enter(turn: PlayedTurn): Entry {
     const stopping = new AbortController();
     this.#turns.set(turn.turnId, { turn, stopping });

@@ -13,18 +13,14 @@ export interface TurnEnd {
   readonly messages: readonly ports.ConversationMessage[];
   readonly toolCalls: readonly ports.TurnToolCall[];
   readonly usage?: ports.TurnUsage | undefined;
-  /** Why it was interrupted or failed. */
+  /** Why it was interrupted or failed, or why it completed other than by its agent's own decision (open points 13). */
   readonly reason?: string | undefined;
   /** What the user is told of a failure. */
   readonly failure?: { readonly code: string; readonly message: string } | undefined;
-  /** It stopped at its limit of model calls. */
-  readonly isCut?: boolean | undefined;
 }
 
-/** Calls without their results would confuse the model of the next turn: of a turn that broke off its words are kept. */
-export function leftBehind({ output, toolCalls }: Produced): Omit<TurnEnd, "status"> {
-  const messages: readonly ports.ConversationMessage[] =
-    output === "" ? [] : [{ role: "assistant", parts: [{ type: "text", text: output }] }];
+/** What a turn that broke off leaves behind: the next one is told which tools ran, so that it does not repeat their effects. */
+export function leftBehind({ output, toolCalls, messages }: Produced): Omit<TurnEnd, "status"> {
   return { output, toolCalls, messages };
 }
 
@@ -53,17 +49,25 @@ export function toReceipt(
       is_error: isError,
     })),
     outcome: {
-      status: end.status === "failed" ? "failed" : end.status === "interrupted" || end.isCut ? "partial" : "success",
-      // Nobody confirmed the end: the agent stopped by itself.
-      auto_completed: end.status === "completed" && !end.isCut,
+      status: outcomeOf(end),
+      // No stop was requested: the agent stopped by itself.
+      auto_completed: end.status === "completed" && end.reason === undefined,
     },
     started_at: started,
     completed_at: at,
     ...(end.usage && { usage: end.usage }),
     duration_ms: Math.max(Date.parse(at) - Date.parse(started), 0),
-    ...(end.status === "interrupted" && end.reason !== undefined && { interruption_reason: end.reason }),
+    ...(end.status !== "failed" && end.reason !== undefined && { interruption_reason: end.reason }),
     ...(end.failure && { failure: end.failure }),
   };
+}
+
+/** Open points 13: a turn that ended other than by its agent's decision did its work in part, or brought nothing at all. */
+function outcomeOf({ status, reason, output, toolCalls }: TurnEnd): Receipt["outcome"]["status"] {
+  if (status === "failed") return "failed";
+  if (status === "interrupted") return "partial";
+  if (reason === undefined) return "success";
+  return output.trim() === "" && toolCalls.length === 0 ? "failed" : "partial";
 }
 
 /** A run after the end of its turn. */
@@ -71,7 +75,7 @@ export function endRun(run: Run, turn: PlayedTurn, end: TurnEnd, at: string): Ru
   switch (end.status) {
     case "interrupted": {
       const facts = { interruption_reason: end.reason, interrupted_at: at };
-      // Nobody stopped it: it was not done in time (specification 2.11).
+      // No stop was requested: the turn exceeded its time (specification 2.11).
       if (end.reason === "background_timeout")
         return withEvent(run, "turn-failed", at, { ...facts, failure_reason: "timeout", completed_at: at });
       return withEvent(run, "turn-interrupted", at, facts);

@@ -20,5 +20,5 @@ export class TurnStopped extends Error {
   }
 }
 
-/** Why this area interrupts turns (specification 2.11: each has its own identifier). Whoever stops a background turn has a reason of its own. */
+/** Why this area interrupts turns (specification 2.11: each has its own identifier). Code that stops a background turn gives its own reason. */
 export type StopReason = "user_stop" | "conversation_cleared" | "system_suspension" | "background_timeout";

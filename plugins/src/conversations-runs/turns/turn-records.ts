@@ -6,6 +6,7 @@ import { firstRun } from "../runs/first-run.ts";
 import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedMessage } from "./bounds.ts";
+import { notBefore } from "./not-before.ts";
 import type { Turn } from "./turn.ts";
 import { storedParts } from "./shown-files.ts";
 import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
@@ -77,7 +78,7 @@ export function createTurnRecords(given: {
     begin: (turn: Turn): Promise<{ readonly stop: string | undefined }> =>
       writeAgain(async () => {
         const [{ request, run }, conversation] = await Promise.all([read(turn), conversations.find(turn.conversationId)]);
-        const now = clock.now();
+        const now = notBefore(clock.now(), request.value.reservedAt);
         const at = new Date(now).toISOString();
         await log.appendAll([userMessage(turn, at)], {
           records: [
@@ -90,7 +91,7 @@ export function createTurnRecords(given: {
       }),
 
     /**
-     * The turn is over: answer, receipt, request and run in one commit with the last of its transcript, whose sequence number it answers.
+     * The turn has ended: stores answer, receipt, request and run in one commit with the last entry of its transcript. Returns the sequence number of that entry.
      * Undefined where that was so before.
      */
     end: (
@@ -102,9 +103,10 @@ export function createTurnRecords(given: {
         const { request, run: before } = await read(turn);
         const { state } = request.value;
         if (state === "ended" || state === "tombstone") return undefined;
-        const now = clock.now();
-        const at = new Date(now).toISOString();
         const isBegun = state === "committed";
+        const { reservedAt, committedAt } = request.value;
+        const now = notBefore(clock.now(), reservedAt, committedAt, isBegun ? before?.value.turn_started_at : undefined);
+        const at = new Date(now).toISOString();
         const found = before?.value ?? firstRun(turn, at);
         const run = isBegun ? found : began(found, at);
         const messages = end.messages.map(boundedMessage).map(({ role, parts }, index): StoredMessage => ({

@@ -1,10 +1,11 @@
 import { ports } from "@portico/core";
 import { argumentsCheck } from "./tool-arguments.ts";
+import { ToolLanes } from "./tool-lanes.ts";
 
 /** The tools of one turn. */
 export interface TurnTools {
-  readonly definitions: readonly ports.ToolDefinition[];
-  /** Never throws, except for the signal's reason: whatever goes wrong is a result for the model to read. */
+  readonly definitions: readonly ports.TurnTool[];
+  /** Never throws, except for the signal's reason and what `written` throws: whatever goes wrong is a result for the model to read. */
   call(
     call: { readonly toolId: string; readonly arguments: unknown },
     caller: ports.ToolCaller,
@@ -12,14 +13,20 @@ export interface TurnTools {
   ): Promise<ports.ToolResult>;
 }
 
+export interface TurnToolsGiven {
+  readonly log: ports.Log;
+  /** Resolves when everything that the turn said is written down. A tool runs only after that, so that the record of a call exists before its effect. */
+  readonly written: () => Promise<void>;
+}
+
 /**
  * Those of the sources' tools that the agent names, each model's name once. All sources are asked at once and only as long as something is
- * missing, so that a source that is away costs nobody time who does not need it; then it is left out.
+ * missing, so that an unavailable source delays only turns that need it. In other turns it is left out.
  */
 export async function gatherTools(
   sources: readonly ports.ToolSource[],
   wanted: readonly string[],
-  log: ports.Log,
+  { log, written }: TurnToolsGiven,
   signal: AbortSignal,
 ): Promise<TurnTools> {
   if (wanted.length === 0) return { definitions: [], call: async () => problem("There is no such tool") };
@@ -35,36 +42,50 @@ export async function gatherTools(
   await Promise.race([Promise.all(asking), isEnough]);
   signal.throwIfAborted();
 
-  const chosen = new Map<string, Offer>();
+  const chosen = new Map<string, ChosenTool>();
   const names = new Set<string>();
   for (const toolId of wanted) {
     const offer = offers.get(toolId);
     if (!offer || names.has(offer.tool.name)) continue;
     names.add(offer.tool.name);
-    chosen.set(toolId, offer);
+    chosen.set(toolId, { source: offer.source, tool: { ...offer.tool, lane: laneOf(offer) } });
   }
+  const lanes = new ToolLanes();
   return {
     definitions: [...chosen.values()].map(({ tool }) => tool),
     async call({ toolId, arguments: args }, caller, signal) {
       const found = chosen.get(toolId);
       if (!found) return problem("There is no such tool");
       const { source, tool } = found;
-      // Open points 3: nobody is asked during a turn, so that what needs a person's consent does not run.
+      // Open points 3: a turn cannot ask a person, so tools that need consent do not run.
       if (tool.requiresConfirmation) return problem("This tool needs a person's confirmation and was not run");
       const fault = argumentsCheck(tool.inputSchema)(args);
       if (fault !== undefined) return problem(`The arguments do not fit the tool's schema: ${fault}`);
-      try {
-        return await source.call({ toolId, arguments: args, caller }, signal);
-      } catch (error) {
+      return lanes.run(tool.lane, signal, async () => {
+        await written();
         signal.throwIfAborted();
-        if (error instanceof ports.ToolArgumentsInvalid) return problem(`The arguments do not fit: ${error.message}`);
-        log.warn("A tool failed", { source: source.id, tool: toolId }, error);
-        if (error instanceof ports.ToolsUnavailable) return problem("The tool cannot be reached now");
-        if (error instanceof ports.ToolNotFound) return problem("There is no such tool any more");
-        return problem("The tool failed");
-      }
+        return answerOf(source, { toolId, arguments: args, caller }, log, signal);
+      });
     },
   };
+}
+
+async function answerOf(
+  source: ports.ToolSource,
+  call: ports.ToolCall,
+  log: ports.Log,
+  signal: AbortSignal,
+): Promise<ports.ToolResult> {
+  try {
+    return await source.call(call, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ports.ToolArgumentsInvalid) return problem(`The arguments do not fit: ${error.message}`);
+    log.warn("A tool failed", { source: source.id, tool: call.toolId }, error);
+    if (error instanceof ports.ToolsUnavailable) return problem("The tool cannot be reached now");
+    if (error instanceof ports.ToolNotFound) return problem("There is no such tool any more");
+    return problem("The tool failed");
+  }
 }
 
 /** Everything that turns can be given now, each id once: these, and what the sources list that can be reached. */
@@ -84,6 +105,16 @@ export async function listTools(
 interface Offer {
   readonly source: ports.ToolSource;
   readonly tool: ports.ToolDefinition;
+}
+
+interface ChosenTool {
+  readonly source: ports.ToolSource;
+  readonly tool: ports.TurnTool;
+}
+
+/** A tool that changes something may build on what another tool of its source changed before. */
+function laneOf({ source, tool }: Offer): string | undefined {
+  return tool.idempotent || tool.concurrent ? undefined : source.id;
 }
 
 async function listed(source: ports.ToolSource, log: ports.Log, signal: AbortSignal): Promise<readonly ports.ToolDefinition[]> {

@@ -35,18 +35,36 @@ export class TurnVoice {
         return this.#piece(saying.type, saying.delta);
       case "tool_call": {
         const { callId, toolId, name, arguments: args } = saying;
-        return this.#whole("assistant", "tool_call", { callId, toolId, name, arguments: boundedValue(args, EVENT_CHARACTERS) });
+        const content = { callId, toolId, name, arguments: boundedValue(args, EVENT_CHARACTERS) };
+        const taken = this.#whole("assistant", "tool_call", content);
+        this.#hurry();
+        return taken;
       }
       case "tool_result": {
         const { callId, toolId, result } = saying;
-        return this.#whole("tool", "tool_result", { callId, toolId, result: boundedResult(result) });
+        const taken = this.#whole("tool", "tool_result", { callId, toolId, result: boundedResult(result) });
+        this.#hurry();
+        return taken;
       }
     }
+  }
+
+  /** Resolves when everything said so far is durable. Rejects with LogUnavailable; then it may be asked again. */
+  written(): Promise<void> {
+    return this.#transcript.flush();
   }
 
   /** What a tool carries to the user at once. */
   deliver(message: UserMessage): void | Promise<void> {
     return this.#whole("assistant", "delivery", message);
+  }
+
+  /**
+   * What tools do is written down at once. A tool waits for its call (`written`): on its way while the engine notes the step, it shares that
+   * one's commit. Its result is there before the next model call is, as a rule.
+   */
+  #hurry(): void {
+    void this.#transcript.flush().catch(() => {});
   }
 
   #piece(type: "text" | "thinking", delta: string): void | Promise<void> {

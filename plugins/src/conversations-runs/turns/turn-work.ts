@@ -1,10 +1,9 @@
-import type { ports } from "@portico/core";
+import { type ports, retryWhileStoreAway } from "@portico/core";
 import { readHistory } from "../conversations/messages.ts";
 import type { Audiences } from "../delivery/audiences.ts";
 import { EVENT_CHARACTERS } from "../limits.ts";
 import { boundedText } from "./bounds.ts";
 import { keepEnd, keepRestart } from "./keep-end.ts";
-import { persistently } from "./persistently.ts";
 import { type PlayGiven, playTurn } from "./play-turn.ts";
 import { createShownFiles, storedParts } from "./shown-files.ts";
 import type { TurnRoom } from "./shown-room.ts";
@@ -38,7 +37,7 @@ export function createTurnWork(given: TurnWorkGiven) {
     const voice = new TurnVoice(turn, transcript);
     const { signal: stopping, leave } = desk.enter(turn);
     try {
-      const { stop } = await persistently(clock, context.signal, () => records.begin(turn));
+      const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn));
       audiences.announce(listener, statusEvent(turn, "running"));
       void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);
       const end =

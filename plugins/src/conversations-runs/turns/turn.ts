@@ -2,7 +2,7 @@ import type { ChannelMessage } from "@portico/core";
 import type { InferOutput } from "valibot";
 import type { queryChannel, turnMessage } from "../channel.ts";
 
-/** What an agent plays, whoever began it. */
+/** A turn of an agent, of any origin. */
 export interface PlayedTurn {
   readonly turnId: string;
   readonly userId: string;

@@ -9,8 +9,8 @@ export interface UserMessage extends ports.DeliveredMessage {
 }
 
 /**
- * JSON Schema of the arguments of `SendUserMessage`. Every message has a text. Blocks are loose here: where they are none that can be shown, the
- * text is, and that is no error.
+ * JSON Schema of the arguments of `SendUserMessage`. Every message has a text. Blocks are not validated strictly here: if they cannot be shown, the
+ * text is shown, without an error.
  */
 export const userMessageArguments = {
   type: "object",
@@ -41,7 +41,7 @@ const block: v.GenericSchema<unknown, ports.MessageBlock> = v.variant("type", [
   v.strictObject({ type: v.literal("list"), items: v.array(text), ordered: v.optional(v.boolean()) }),
   v.strictObject({
     type: v.literal("link"),
-    // Whoever shows it makes it something to click on.
+    // Clients show it as a link.
     url: v.pipe(text, v.url(), v.regex(/^(?:https?|mailto):/i)),
     text: v.optional(text),
   }),

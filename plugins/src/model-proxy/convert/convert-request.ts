@@ -1,3 +1,4 @@
+import type { ports } from "@portico/core";
 import type { Protocol } from "../protocol.ts";
 import { ConversionRefused } from "./conversion-refused.ts";
 import { isJsonObject, type JsonObject } from "./json.ts";
@@ -16,11 +17,14 @@ export interface RequestBytes {
   readonly isLegacy: boolean;
 }
 
-/** From the bytes of a request to those of the same request in the other protocol. Throws ConversionRefused; the bytes are valid JSON. */
-export function convertRequest(from: Protocol, bytes: Uint8Array): RequestBytes {
+/**
+ * From the bytes of a request to those of the same request in the other protocol. `dialect` is what a provider of Chat Completions takes.
+ * Throws ConversionRefused; the bytes are valid JSON.
+ */
+export function convertRequest(from: Protocol, bytes: Uint8Array, dialect: ports.ChatDialect): RequestBytes {
   const body: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   if (!isJsonObject(body)) throw new ConversionRefused("(body)", "expected an object");
-  const { body: converted, dropped } = from === "messages" ? requestToChat(body) : requestToMessages(body);
+  const { body: converted, dropped } = from === "messages" ? requestToChat(body, dialect) : requestToMessages(body);
   return {
     body: Buffer.from(JSON.stringify(converted)),
     dropped,

@@ -10,7 +10,7 @@ export type ModelEvent =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "refusal"; readonly text: string }
   | { readonly type: "thinking"; readonly text: string }
-  /** Whole, never in pieces; it closes the thinking before it. Empty where that thinking ends and nobody signed it. */
+  /** The complete signature, never a part. It ends the preceding thinking. Empty for thinking without a signature. */
   | { readonly type: "thinking-signature"; readonly signature: string }
   | { readonly type: "redacted-thinking"; readonly data: string }
   /**

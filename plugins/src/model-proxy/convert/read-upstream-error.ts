@@ -1,9 +1,7 @@
 import type { Protocol } from "../protocol.ts";
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 import type { ModelError, ModelErrorKind } from "./model-events.ts";
-
-/** An upstream's own sentence is kept up to this length, in characters. */
-export const ERROR_MESSAGE_CHARACTERS = 2_000;
+import { errorIn, faultPathIn, parseJson, plainSentence, sentenceIn } from "./upstream-sentence.ts";
 
 /**
  * Codes and types that name the kind by themselves, whatever the status says; both protocols' and their vendors', in lower case.
@@ -59,7 +57,7 @@ const STATUSES: ReadonlyMap<number, ModelErrorKind> = new Map<number, ModelError
 
 /**
  * Understands the error response of an upstream of `protocol`: that protocol's shape first, then whatever else it may have sent.
- * The upstream's sentence is kept, cut to {@link ERROR_MESSAGE_CHARACTERS}; pages of HTML are not. Whoever calls this removes
+ * The upstream's sentence is kept, cut to `ERROR_MESSAGE_CHARACTERS`; pages of HTML are not. The caller removes
  * credentials and addresses from the message.
  */
 export function readUpstreamError(protocol: Protocol, status: number, body: string | undefined): ModelError {
@@ -69,7 +67,7 @@ export function readUpstreamError(protocol: Protocol, status: number, body: stri
   const sentence = value ?? text;
   return {
     kind: kindOfStatus(status),
-    message: plain(sentence) ?? `The provider answered with status ${status} and ${described(text)}.`,
+    message: plainSentence(sentence) ?? `The provider answered with status ${status} and ${described(text)}.`,
   };
 }
 
@@ -83,7 +81,7 @@ export function readErrorValue(protocol: Protocol, value: Json, status?: number)
   const message =
     sentenceIn(error) ??
     (status === undefined ? "The provider reported an error." : `The provider answered with status ${status}.`);
-  const param = protocol === "chat-completions" ? name(error.param) : undefined;
+  const param = protocol === "chat-completions" ? (name(error.param) ?? name(faultPathIn(error))) : undefined;
   return { kind, message, ...(code !== undefined && { code }), ...(param !== undefined && { param }) };
 }
 
@@ -105,31 +103,6 @@ function kindOfStatus(status: number): ModelErrorKind {
   return STATUSES.get(status) ?? (status >= 400 && status < 500 ? "invalid-request" : "upstream");
 }
 
-/**
- * The object that describes the error: under `error` in both protocols, else the value itself; some vendors wrap it in an array.
- */
-function errorIn(value: Json): JsonObject {
-  const outer = Array.isArray(value) ? (value[0] as Json | undefined) : value;
-  if (!isJsonObject(outer)) return typeof outer === "string" ? { message: outer } : {};
-  if (isJsonObject(outer.error)) return outer.error;
-  return typeof outer.error === "string" ? { type: outer.type, code: outer.code, message: outer.message ?? outer.error } : outer;
-}
-
-function sentenceIn(error: JsonObject): string | undefined {
-  const detail = Array.isArray(error.detail) ? (error.detail[0] as Json | undefined) : error.detail;
-  for (const candidate of [
-    error.message,
-    detail,
-    isJsonObject(detail) ? detail.msg : undefined,
-    error.msg,
-    error.error_description,
-  ]) {
-    const sentence = typeof candidate === "string" ? plain(candidate.trim()) : undefined;
-    if (sentence !== undefined) return sentence;
-  }
-  return undefined;
-}
-
 function detailCode(error: JsonObject): string | undefined {
   return isJsonObject(error.details) ? name(error.details.error_code) : undefined;
 }
@@ -145,20 +118,6 @@ function name(value: Json | undefined): string | undefined {
   return typeof value === "string" && /^[\w.[\]:-]{1,128}$/.test(value) ? value : undefined;
 }
 
-/** The text as a message, unless it is empty or markup. */
-function plain(text: string): string | undefined {
-  if (text === "" || text.startsWith("<")) return undefined;
-  return text.length <= ERROR_MESSAGE_CHARACTERS ? text : text.slice(0, ERROR_MESSAGE_CHARACTERS).toWellFormed();
-}
-
 function described(text: string): string {
   return text === "" ? "no body" : "a page instead of an error";
-}
-
-function parseJson(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,4 @@
+import type { ports } from "@portico/core";
 import type { ConvertedRequest } from "./converted-request.ts";
 import { Dropped } from "./dropped.ts";
 import type { JsonObject, JsonObjectDraft } from "./json.ts";
@@ -33,27 +34,27 @@ const CONVERTED_FIELDS = new Set([
 ]);
 
 /**
- * Turns the body of a Messages request into that of a Chat Completions request with the same meaning. Strings, schemas and
- * image data are shared with `body`, not copied.
+ * Turns the body of a Messages request into that of a Chat Completions request with the same meaning, for a provider of this
+ * dialect. Strings, schemas and image data are shared with `body`, not copied.
  * @throws ConversionRefused naming the field that is malformed, or that has no counterpart and can't be left out.
  */
-export function requestToChat(body: JsonObject): ConvertedRequest {
+export function requestToChat(body: JsonObject, dialect: ports.ChatDialect): ConvertedRequest {
   const dropped = new Dropped();
   refuseMessagesOnly(body);
   const tools = toolsToChat(body, dropped);
-  const messages = [...systemToChat(body.system, dropped), ...turnsToChat(body.messages, dropped)];
+  const messages = [...systemToChat(body.system, dropped), ...turnsToChat(body.messages, dialect, dropped)];
   const chat: JsonObjectDraft = { model: body.model, messages };
-  tokenLimitToChat(body, chat);
+  tokenLimitToChat(body, chat, dialect);
   samplingToChat(body, chat, dropped);
   stopSequencesToChat(body, chat);
   toolChoiceToChat(body, chat, tools, dropped);
-  effortToChat(body, chat, dropped);
+  effortToChat(body, chat, dialect, dropped);
   structuredOutputToChat(body, chat, dropped);
   identityToChat(body, chat, dropped);
   const stream = readOptional(body.stream, "stream", readBoolean);
   if (stream !== undefined) chat.stream = stream;
   // Messages always reports usage; a stream of Chat Completions does so only when asked.
-  if (stream) chat.stream_options = { include_usage: true };
+  if (stream && dialect.streamOptions) chat.stream_options = { include_usage: true };
   dropUnknown(body, CONVERTED_FIELDS, "", dropped);
   return { body: chat, dropped: dropped.fields };
 }

@@ -1,6 +1,7 @@
 import type { ConvertedRequest } from "./converted-request.ts";
 import { Dropped } from "./dropped.ts";
 import type { JsonObject, JsonObjectDraft } from "./json.ts";
+import { readCacheMark } from "./request/cache-mark.ts";
 import { effortToMessages } from "./request/effort.ts";
 import { identityToMessages } from "./request/identity.ts";
 import { dropUnknown, readBoolean, readObject, readOptional } from "./request/read-field.ts";
@@ -32,6 +33,8 @@ const CONVERTED_FIELDS = new Set([
   "functions",
   "function_call",
   "reasoning_effort",
+  "reasoning",
+  "cache_control",
   "response_format",
   "user",
   "safety_identifier",
@@ -54,14 +57,16 @@ export function requestToMessages(body: JsonObject): ConvertedRequest {
   const turns = turnsToMessages(body.messages, dropped);
   const messages: JsonObjectDraft = { model: body.model, ...turns };
   const outputConfig: JsonObjectDraft = {};
-  const thinking = effortToMessages(body, messages, outputConfig);
-  structuredOutputToMessages(body, outputConfig, dropped);
+  const thinking = effortToMessages(body, messages, outputConfig, dropped);
+  structuredOutputToMessages(body, messages, outputConfig, dropped);
   if (Object.keys(outputConfig).length > 0) messages.output_config = outputConfig;
   tokenLimitToMessages(body, messages, thinking);
   samplingToMessages(body, messages, thinking, dropped);
   stopSequencesToMessages(body, messages);
   toolChoiceToMessages(body, messages, tools);
   identityToMessages(body, messages, dropped);
+  const mark = readOptional(body.cache_control, "cache_control", (value, path) => readCacheMark(value, path, dropped));
+  if (mark) messages.cache_control = mark;
   const stream = readOptional(body.stream, "stream", readBoolean);
   if (stream !== undefined) messages.stream = stream;
   readOptional(body.stream_options, "stream_options", readObject);

@@ -44,7 +44,7 @@ export function writeChatCompletion(
   };
 }
 
-/** The text alone for whoever shows it; the details only where something must come back unchanged in the next request. */
+/** The text for display. Details are added only if the next request must return them unchanged. */
 function reasoning(blocks: readonly ContentBlock[]): JsonObject {
   const thinking = blocks.filter((block) => block.kind === "thinking" || block.kind === "redacted-thinking");
   const text = joined(thinking, "thinking");

@@ -83,8 +83,15 @@ function checkPattern(pattern: SyntaxNode, { tell }: Walk): void {
   }
 }
 
+/** Every `root.a["b"]…` of a parsed expression, also those in the brackets of others. */
+export function chainsOf(tree: SyntaxNode): Chain[] {
+  const chain = chainOf(tree);
+  const below = chain ? chain.inner : childrenOf(tree);
+  return [...(chain ? [chain] : []), ...below.flatMap(chainsOf)];
+}
+
 /** `root.a["b"]…`, as far as its keys are written down. */
-interface Chain {
+export interface Chain {
   readonly root: string;
   readonly start: number;
   readonly keys: readonly { readonly name: string; readonly offset: number }[];

@@ -5,12 +5,14 @@ import type { Path } from "./definition-problem.ts";
 export interface ShapeProblem {
   readonly path: Path;
   readonly message: string;
-  /** What is wrong is the key, or that there is none. */
+  /** The problem is the key itself, or a missing key. */
   readonly kind: "unknown-key" | "missing-key" | "value";
 }
 
-/** More than these in one object are told when the first ones are gone. */
-const UNKNOWN_KEYS_TOLD = 50;
+/** More than these are told when the first ones are gone. */
+const UNKNOWN_KEYS_TOLD = 200;
+/** Maximum depth of nested objects with unknown keys that are checked. */
+const ROUNDS = 50;
 
 /** Everything in which a value breaks a schema, in words that hold no value. Never throws. */
 export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProblem[] {
@@ -25,18 +27,30 @@ export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProble
   const lists = problems.map(({ path }) => path);
   const isNew = ({ path }: ShapeProblem) => !lists.some((list) => list.every((key, index) => path[index] === key));
   let rest = value;
-  // A strict object tells of its first unknown key only: without it, it tells of the next.
-  for (let round = 0; round <= UNKNOWN_KEYS_TOLD; round++) {
+  // A strict object tells of its first unknown key only, and of none below it: without them, it tells of what is left.
+  for (let round = 0; round <= ROUNDS; round++) {
     const { issues = [] } = v.safeParse(schema, rest);
     const unknownKeys = issues.filter(isUnknownKey).map(pathOf);
-    if (unknownKeys.length === 0 || round === UNKNOWN_KEYS_TOLD) {
-      return [...problems, ...issues.map((issue) => toProblem(issue)).filter(isNew)];
+    if (unknownKeys.length === 0 || round === ROUNDS) {
+      return [
+        ...problems,
+        ...issues
+          .filter((issue) => !isUnknownKey(issue))
+          .map((issue) => toProblem(issue))
+          .filter(isNew),
+      ];
     }
     for (const path of unknownKeys) {
-      const key = String(path.at(-1));
-      const known = knownKeys(schema, path.slice(0, -1), rest);
-      problems.push({ path, kind: "unknown-key", message: unknown("key", key, known) });
-      rest = without(rest, path);
+      const around = path.slice(0, -1);
+      const known = entriesAt(schema, around);
+      const present = keysAt(rest, around);
+      const unused = [...known].filter((key) => !present.includes(key));
+      const surplus = new Set([String(path.at(-1)), ...present.filter((key) => !known.has(key))]);
+      for (const key of surplus) {
+        if (problems.length >= UNKNOWN_KEYS_TOLD) break;
+        problems.push({ path: [...around, key], kind: "unknown-key", message: unknown("key", key, unused) });
+      }
+      rest = without(rest, around, surplus);
     }
   }
   return problems;
@@ -77,7 +91,7 @@ function toProblem(issue: v.BaseIssue<unknown>): ShapeProblem {
   if (isMissingKey(issue)) return { path, kind: "missing-key", message: `The key "${path.at(-1)}" is missing` };
   // Words of a schema's own say more than what was expected.
   const own = issue.message.startsWith("Invalid ") ? undefined : issue.message;
-  return { path, kind: "value", message: own ?? `Expected ${expected(issue)}, found ${found(issue.input)}` };
+  return { path, kind: "value", message: own ?? `Expected ${expected(issue)}, found ${kindInWords(issue.input)}` };
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -97,18 +111,19 @@ function expected({ expected: word }: v.BaseIssue<unknown>): string {
     .join(" or ");
 }
 
-function found(input: unknown): string {
+/** What kind of JSON a value is, without the value. */
+export function kindInWords(input: unknown): string {
   if (input === null) return "nothing";
   if (Array.isArray(input)) return "a list";
   return KINDS[typeof input === "object" ? "Object" : typeof input] ?? "something else";
 }
 
-function without(value: unknown, path: Path): unknown {
+function without(value: unknown, path: Path, surplus: ReadonlySet<string>): unknown {
+  if (typeof value !== "object" || value === null) return value;
   const [key, ...rest] = path;
-  if (key === undefined || typeof value !== "object" || value === null) return value;
+  if (key === undefined) return Object.fromEntries(Object.entries(value).filter(([each]) => !surplus.has(each)));
   const copy = (Array.isArray(value) ? [...value] : { ...value }) as Record<string | number, unknown>;
-  if (rest.length === 0) delete copy[key];
-  else copy[key] = without(copy[key], rest);
+  copy[key] = without(copy[key], rest, surplus);
   return copy;
 }
 
@@ -124,13 +139,15 @@ interface AnySchema {
 }
 
 /** Keys that the object at a path may have, as far as a schema says. */
-function knownKeys(schema: v.GenericSchema, path: Path, value: unknown): string[] {
+function entriesAt(schema: v.GenericSchema, path: Path): ReadonlySet<string> {
   let candidates: AnySchema[] = [schema as AnySchema];
   for (const key of path) candidates = candidates.flatMap(unwrapped).flatMap((each) => below(each, key));
-  const objects = candidates.flatMap(unwrapped).filter(({ entries }) => entries !== undefined);
+  return new Set(candidates.flatMap(unwrapped).flatMap(({ entries = {} }) => Object.keys(entries)));
+}
+
+function keysAt(value: unknown, path: Path): string[] {
   const at = path.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown> | undefined)?.[key], value);
-  const used = new Set(typeof at === "object" && at !== null ? Object.keys(at) : []);
-  return [...new Set(objects.flatMap(({ entries = {} }) => Object.keys(entries)))].filter((key) => !used.has(key));
+  return typeof at === "object" && at !== null ? Object.keys(at) : [];
 }
 
 function unwrapped(schema: AnySchema): AnySchema[] {

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import type { BoundSchema } from "./bound-schema.ts";
 import { checkShape, type ShapeProblem } from "./check-shape.ts";
 import { hasTemplate } from "./compile-template.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
@@ -13,7 +14,11 @@ export function checkWith(
   rules: ports.NodeRules,
   written: Readonly<Record<string, unknown>>,
   path: Path,
-  { source, tell }: { readonly source: Source; tell(problem: DefinitionProblem): void },
+  {
+    source,
+    tell,
+    boundSchema,
+  }: { readonly source: Source; readonly boundSchema: BoundSchema; tell(problem: DefinitionProblem): void },
 ): void {
   for (const problem of checkShape(rules.input, written)) {
     if (isOfHole(problem, rules, written)) continue;
@@ -23,8 +28,8 @@ export function checkWith(
   for (const { path: below, message } of faultsOf(rules, written)) tell(source.problem([...path, ...below], message));
   for (const [key, value] of Object.entries(written)) {
     if (rules.keys?.[key] !== "verbatim" || !SCHEMA_KEYS.has(key) || typeof value !== "object" || value === null) continue;
-    const fault = jsonSchemaFault(value as Record<string, unknown>);
-    if (fault !== undefined) tell(source.problem([...path, key], fault));
+    const fault = jsonSchemaFault(value as Record<string, unknown>, boundSchema);
+    if (fault) tell(source.problem([...path, key, ...fault.path], fault.message));
   }
 }
 

@@ -1,5 +1,6 @@
 import { nearestWord, type ports } from "@portico/core";
 import * as v from "valibot";
+import type { BoundSchema } from "./bound-schema.ts";
 import { type Names, unknown } from "./check-names.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkWith } from "./check-with.ts";
@@ -16,7 +17,9 @@ import type { Graph, GraphNode, NodeValue, Need, Retry } from "./definition.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
 import { nodeId, type WrittenNode, writtenNode } from "./document-schema.ts";
 import type { Expression, Template } from "./expression.ts";
+import { isRecord } from "./is-record.ts";
 import { ancestorsOf, orderNodes } from "./order-nodes.ts";
+import { toSensitivePaths } from "./sensitive-paths.ts";
 import type { Source } from "./read-source.ts";
 
 /** What compiling one definition goes by, and whom it tells what is wrong. */
@@ -25,6 +28,8 @@ export interface Compiling {
   readonly types: ReadonlyMap<string, ports.NodeRules>;
   readonly secrets: ReadonlySet<string>;
   readonly expressions: Expressions;
+  /** Tells of schemas that take too long, all of the definition counted together. */
+  readonly boundSchema: BoundSchema;
   tell(problem: DefinitionProblem): void;
   /** Counts one node; false when there are too many. */
   count(): boolean;
@@ -56,7 +61,7 @@ export function compileGraph(
   around: Surroundings,
   by: Compiling,
 ): Compiled {
-  if (Object.keys(written).length === 0) by.tell(by.source.problem(path, "There is at least one node"));
+  if (Object.keys(written).length === 0) by.tell(by.source.problem(path, "At least one node is required"));
   const drafts = new Map(Object.entries(written).map(([id, value]) => [id, draftOf(id, value, [...path, id], around, by)]));
   const needs = new Map([...drafts].map(([id, { node }]) => [id, (node.needs ?? []).map((need) => toNeed(need).node)]));
   const known = new Set([...around.known, ...drafts.keys()]);
@@ -68,7 +73,7 @@ export function compileGraph(
     }
   }
   const compile = (id: string): GraphNode | undefined => {
-    // Most nodes name none that is before them: then nobody looks for those.
+    // Most nodes name no earlier node. Then the earlier nodes are not computed.
     let ancestors: ReadonlySet<string> | undefined;
     const before = { has: (other: string) => around.before.has(other) || (ancestors ??= ancestorsOf(id, needs)).has(other) };
     const names: Names = { before, known, isInside: around.isInside, secrets: by.secrets };
@@ -96,7 +101,7 @@ function draftOf(id: string, value: unknown, path: Path, around: Surroundings, b
   const [fault] = checkShape(nodeId, id);
   if (fault) tell(source.keyProblem(path, fault.message));
   else if (TAKEN.has(id)) tell(source.keyProblem(path, `A node cannot be called "${id}"`));
-  else if (around.known.has(id)) tell(source.keyProblem(path, `A node around this one is called "${id}", too`));
+  else if (around.known.has(id)) tell(source.keyProblem(path, `An enclosing node is also called "${id}"`));
 
   const problems = checkShape(writtenNode, value);
   for (const { path: below, message, kind } of problems) {
@@ -104,7 +109,9 @@ function draftOf(id: string, value: unknown, path: Path, around: Surroundings, b
     tell(kind === "unknown-key" ? source.keyProblem(at, message) : source.problem(at, message));
   }
   const wrong = new Set(problems.map((problem) => String(problem.path[0])));
-  const usable = isRecord(value) ? Object.fromEntries(Object.entries(value).filter(([key]) => !wrong.has(key))) : {};
+  // There may be more unknown keys than are told.
+  const isUsable = (key: string) => Object.hasOwn(writtenNode.entries, key) && !wrong.has(key);
+  const usable = isRecord(value) ? Object.fromEntries(Object.entries(value).filter(([key]) => isUsable(key))) : {};
   const parsed = v.safeParse(v.partial(writtenNode), usable);
   const node = parsed.success ? parsed.output : {};
   const rules = node.type === undefined ? undefined : by.types.get(node.type);
@@ -134,6 +141,7 @@ function compileNode(draft: Draft, path: Path, names: Names, around: Surrounding
     timeoutMs: node.timeout,
     onError: node.onError ?? "fail",
     idempotent: node.idempotent,
+    sensitive: toSensitivePaths(node.sensitive),
   };
 }
 
@@ -152,10 +160,10 @@ function compileWith(
   for (const [key, value] of Object.entries(written)) {
     if (kindOf(key) !== "graph" || !isRecord(value)) continue;
     if (around.depth >= GRAPH_DEPTH) {
-      by.tell(by.source.keyProblem([...path, key], `\`map\` and \`loop\` lie in each other at most ${GRAPH_DEPTH} deep`));
+      by.tell(by.source.keyProblem([...path, key], `\`map\` and \`loop\` may be nested at most ${GRAPH_DEPTH} levels deep`));
       continue;
     }
-    const isInside = { map: true, loop: names.isInside.loop || rules.type === "loop" };
+    const isInside = { map: true, loop: names.isInside.loop || rules.hasPrevious === true };
     const compiled = compileGraph(
       value,
       [...path, key],
@@ -266,10 +274,6 @@ function toRetry(retry: WrittenNode["retry"]): Retry {
     factor: retry?.factor ?? DEFAULT_RETRY_FACTOR,
     maxDelayMs: retry?.maxDelay ?? DEFAULT_RETRY_MAX_DELAY_MS,
   };
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A node type's own code must not stop the loading of a definition. */

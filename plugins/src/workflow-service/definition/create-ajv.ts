@@ -7,14 +7,16 @@ const OPTIONS: ajv.Options = {
   strict: false,
   validateFormats: false,
   logger: false,
-  code: { regExp: Object.assign(toPattern, { code: "" }) },
+  // A schema that many references lead to is compiled once. The time of passes over what was compiled grows with the square of its size.
+  inlineRefs: false,
+  code: { optimize: false, regExp: Object.assign(toPattern, { code: "" }) },
 };
 
 /**
  * Reads JSON Schemas of definitions. Patterns are of RE2, as in expressions: what they are matched with comes from strangers, and those of
  * JavaScript can take for ever.
  */
-export function createAjv(more: Pick<ajv.Options, "allErrors" | "useDefaults"> = {}): ajv.Ajv2020 {
+export function createAjv(more: Pick<ajv.Options, "allErrors" | "meta" | "useDefaults" | "validateSchema"> = {}): ajv.Ajv2020 {
   // It takes its time to load: services whose definitions have no schemas do not wait for it.
   const { Ajv2020 } = load("ajv/dist/2020.js") as typeof ajv;
   return new Ajv2020({ ...OPTIONS, ...more });

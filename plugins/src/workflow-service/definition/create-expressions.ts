@@ -1,5 +1,6 @@
 import { boundCost } from "./bound-cost.ts";
 import { checkNames, type NameProblem, type Names } from "./check-names.ts";
+import { derivingReads, readAlong } from "./derived-texts.ts";
 import { EXPRESSION_LENGTH, EXPRESSION_STEPS } from "./definition-limits.ts";
 import { BOUNDED_FUNCTIONS, createLanguage, Refused } from "./expression-language.ts";
 import { type Expression, ExpressionFailed, type ExpressionScope } from "./expression.ts";
@@ -23,7 +24,7 @@ const spend = (steps: number): void => {
   left -= steps;
   if (left < 0) throw new Refused(TOO_COSTLY);
 };
-const TOO_COSTLY = "it takes too many steps: it goes through long lists too often";
+const TOO_COSTLY = "it takes too many steps: it iterates over long lists too often";
 const language = createLanguage(spend);
 
 export function createExpressions(): Expressions {
@@ -37,6 +38,11 @@ export function createExpressions(): Expressions {
       return problems.length > 0 ? { problems } : { expression: known.expression };
     },
   };
+}
+
+/** What an expression that was loaded parses into. */
+export function syntaxTree(source: string): SyntaxNode {
+  return language.parse(source).ast as unknown as SyntaxNode;
 }
 
 function parse(source: string): Parsed | readonly NameProblem[] {
@@ -53,7 +59,9 @@ function parse(source: string): Parsed | readonly NameProblem[] {
     const { valid, error } = run.check();
     // An unknown name is told by the check of names, which knows better ones.
     if (!valid && error?.code !== "unknown_variable") return [{ offset: error?.range?.start ?? 0, message: wrong(error) }];
-    return { tree, expression: toExpression(source, run, pathOf(tree)) };
+    const expression = toExpression(source, run, pathOf(tree));
+    const reads = derivingReads(tree);
+    return { tree, expression: reads ? telling(expression, reads) : expression };
   } catch (cause) {
     const { range } = cause as { range?: { start: number } };
     return [{ offset: range?.start ?? 0, message: wrong(cause) }];
@@ -69,7 +77,7 @@ function toExpression(source: string, run: (context: Record<string, unknown>) =>
       if (left < 0) throw new Refused(TOO_COSTLY);
       return toJson(value);
     } catch (cause) {
-      throw new ExpressionFailed(`The expression ${quoted(source)} failed: ${reason(cause)}`);
+      throw new ExpressionFailed(source, reason(cause));
     }
   };
   if (!path) return { source, evaluate: compute };
@@ -79,6 +87,21 @@ function toExpression(source: string, run: (context: Record<string, unknown>) =>
       const value = follow(scope, path);
       // What is not there is the language's to judge, and to say.
       return value === undefined ? compute(scope) : value;
+    },
+  };
+}
+
+/** The same, but what it read and came to is told. */
+function telling({ source, evaluate }: Expression, reads: readonly (readonly string[])[]): Expression {
+  return {
+    source,
+    evaluate(scope) {
+      const made = evaluate(scope);
+      scope.derived?.(
+        reads.map((path) => readAlong(scope, path)),
+        made,
+      );
+      return made;
     },
   };
 }
@@ -120,10 +143,6 @@ function isProblems(parsed: Parsed | readonly NameProblem[]): parsed is readonly
   return Array.isArray(parsed);
 }
 
-function quoted(source: string): string {
-  return `\`${source.length > 200 ? `${source.slice(0, 200)}…` : source}\``;
-}
-
 /** The library's own sentences, where they speak of types and of what is written only. */
 const TELLS_NO_VALUE = new Set([
   ...["no_such_overload", "no_matching_overload", "invalid_condition_type", "invalid_logical_operand"],
@@ -137,7 +156,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   uint_conversion_error: "this cannot be converted to a whole number",
   double_conversion_error: "this cannot be converted to a number",
   bool_conversion_error: "this cannot be converted to true or false",
-  invalid_timestamp: "this is no timestamp",
+  invalid_timestamp: "this is not a timestamp",
   invalid_list_element_type: "the list must contain only texts",
   unknown_variable: "a name is not known",
 };
@@ -157,7 +176,7 @@ function reason(cause: unknown): string {
 /** What is wrong with an expression as it is written: quotes nothing but that. */
 function wrong(cause: unknown): string {
   const { summary } = cause as { summary?: string };
-  return `This is no CEL expression: ${ownNames(summary ?? "it cannot be parsed")}`;
+  return `Invalid CEL expression: ${ownNames(summary ?? "it cannot be parsed")}`;
 }
 
 /** The names that authors know, in place of those that are called for them. */

@@ -32,7 +32,7 @@ export function definitionJsonSchema(
     properties: { ...document.properties, nodes: { $ref: "#/$defs/nodes" } },
     $defs: {
       ...book.shared,
-      template: { type: "string", pattern: "\\$\\{\\{", description: "A text with `${{ CEL }}` in it." },
+      template: { type: "string", pattern: "\\$\\{\\{", description: "A text that contains `${{ CEL }}`." },
       nodes: {
         type: "object",
         description: "Nodes by id.",

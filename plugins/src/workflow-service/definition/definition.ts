@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import type { Expression, Template } from "./expression.ts";
+import type { SensitivePaths } from "./sensitive-paths.ts";
 
 /** JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -48,9 +49,11 @@ export interface GraphNode {
   readonly onError: "fail" | "continue";
   /** Whether the author says that it may be executed again; undefined leaves it to the node type. */
   readonly idempotent?: boolean | undefined;
+  /** What of its output is a secret. */
+  readonly sensitive?: SensitivePaths | undefined;
 }
 
-/** `case` names a case of the needed node; a plain need of a node with an `approve` case means that one, and of any other every case. */
+/** `case` names a case of the needed node. A need without one means the case that a gate passes with, and of any other node every case. */
 export interface Need {
   readonly node: string;
   readonly case?: string | undefined;

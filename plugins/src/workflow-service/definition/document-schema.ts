@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { RETRY_ATTEMPTS } from "./definition-limits.ts";
-import { duration } from "./parse-duration.ts";
+import { duration } from "./duration.ts";
+import { writtenSensitive } from "./sensitive-paths.ts";
 
 const ID = "1-64 letters, digits, `_` and `-`";
 
@@ -25,18 +26,18 @@ const retry = v.strictObject({
     v.integer("This is a whole number"),
     v.minValue(1, "There is at least 1 attempt"),
     v.maxValue(RETRY_ATTEMPTS, `There are at most ${RETRY_ATTEMPTS} attempts`),
-    v.description("How often it is tried in all."),
+    v.description("Total number of attempts."),
   ),
-  delay: v.optional(duration("Before the second attempt; default `1s`.")),
+  delay: v.optional(duration("Delay before the second attempt; default `1s`.")),
   factor: v.optional(
     v.pipe(
       v.number(),
       v.minValue(1, "A factor is 1 to 100"),
       v.maxValue(100, "A factor is 1 to 100"),
-      v.description("Each delay is this many times the one before; default 2."),
+      v.description("Each delay is the previous delay multiplied by this factor; default 2."),
     ),
   ),
-  maxDelay: v.optional(duration("No delay is longer; default `1h`.")),
+  maxDelay: v.optional(duration("Maximum delay; default `1h`.")),
 });
 
 /** A node as it is written, but for what its type says of `with`. */
@@ -58,16 +59,24 @@ export const writtenNode = v.strictObject({
     ),
   ),
   if: v.optional(
-    v.pipe(v.union([v.string(), v.boolean()]), v.description("A CEL expression: the node is skipped where it is false.")),
+    v.pipe(v.union([v.string(), v.boolean()]), v.description("A CEL expression. The node is skipped if it is false.")),
   ),
-  with: v.optional(v.pipe(anyObject, v.description("What the node is given, by its type."))),
-  retry: v.optional(v.pipe(retry, v.description("What happens after an attempt that failed; default: no retry."))),
-  timeout: v.optional(duration("Of one attempt.")),
+  with: v.optional(v.pipe(anyObject, v.description("The inputs of the node, which depend on its type."))),
+  retry: v.optional(v.pipe(retry, v.description("How failed attempts are retried; default: no retry."))),
+  timeout: v.optional(duration("Time limit of one attempt.")),
   onError: v.optional(
-    v.pipe(v.picklist(["fail", "continue"]), v.description("Whether the run fails with the node (default), or goes on.")),
+    v.pipe(v.picklist(["fail", "continue"]), v.description("Whether the run fails with the node (default), or continues.")),
   ),
   idempotent: v.optional(
-    v.pipe(v.boolean(), v.description("Whether it may be repeated after a crash; default: as its type says.")),
+    v.pipe(v.boolean(), v.description("Whether the node may be repeated after a crash; default: depends on its type.")),
+  ),
+  sensitive: v.optional(
+    v.pipe(
+      writtenSensitive,
+      v.description(
+        "Whether its output is a secret: the whole output, or the values at these paths, such as `body.token`. `*` matches every key.",
+      ),
+    ),
   ),
 });
 export type WrittenNode = v.InferOutput<typeof writtenNode>;
@@ -82,15 +91,18 @@ export const writtenDocument = v.strictObject({
   description: v.optional(text(10_000)),
   creator: v.optional(text(200)),
   parameters: v.optional(
-    v.pipe(jsonSchema, v.description("JSON Schema 2020-12 of the trigger's body, an object's; defaults are applied.")),
+    v.pipe(
+      jsonSchema,
+      v.description("JSON Schema 2020-12 of the trigger's body, which must be an object. Defaults are applied."),
+    ),
   ),
   settings: v.optional(
     v.strictObject({
-      timeout: v.optional(duration("Of a whole run, waiting for a person not counted; default `24h`.")),
+      timeout: v.optional(duration("Time limit of a whole run, without the time of waiting for a person; default `24h`.")),
     }),
   ),
   nodes: writtenGraph,
-  outputs: v.optional(v.pipe(anyObject, v.description("What the run comes to: any JSON with expressions, by name."))),
+  outputs: v.optional(v.pipe(anyObject, v.description("The outputs of the run, by name: any JSON with expressions."))),
 });
 
 export function isDefinitionId(text: string): boolean {

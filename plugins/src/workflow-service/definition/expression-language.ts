@@ -61,7 +61,7 @@ export function compilePattern(pattern: string): RE2JS {
   try {
     compiled = RE2JS.compile(pattern);
   } catch {
-    throw new Refused("This is no regular expression (of RE2's kind: without look-around and back references)");
+    throw new Refused("Invalid regular expression (RE2 syntax: without look-around and back references)");
   }
   // Patterns can be computed of what callers send.
   if (patterns.size >= PATTERNS_KEPT) patterns.clear();

@@ -1,7 +1,7 @@
 /** What expressions can name. Absent names are null for them; what a name holds is JSON and is not changed. */
 export interface ExpressionScope {
   readonly parameters: unknown;
-  /** By node id: `output` is absent while, and where, there is none. */
+  /** By node id. `output` is absent if the node has no output, or none yet. */
   readonly nodes: Readonly<Record<string, { readonly status: string; readonly output?: unknown }>>;
   readonly run: { readonly id: string; readonly workflowId: string; readonly startedAt: string };
   readonly secrets: Readonly<Record<string, string>>;
@@ -9,6 +9,8 @@ export interface ExpressionScope {
   readonly item?: unknown;
   readonly index?: number | undefined;
   readonly previous?: unknown;
+  /** Told what an expression read and came to that may make other texts of what it reads. */
+  readonly derived?: ((read: readonly unknown[], made: unknown) => void) | undefined;
 }
 
 /** A CEL expression that was parsed and whose names were checked when its definition was loaded. */
@@ -30,4 +32,11 @@ export interface Template {
 /** Thrown by an expression that cannot be evaluated. The message quotes the expression and the reason, never a value of the scope. */
 export class ExpressionFailed extends Error {
   override readonly name = "ExpressionFailed";
+
+  constructor(source: string, reason: string) {
+    const shown = source.length > SHOWN_CHARACTERS ? `${source.slice(0, SHOWN_CHARACTERS)}…` : source;
+    super(`The expression \`${shown}\` failed: ${reason}`);
+  }
 }
+
+const SHOWN_CHARACTERS = 200;

@@ -1,13 +1,22 @@
 import { createHash } from "node:crypto";
 import type { ports } from "@portico/core";
 import * as v from "valibot";
+import { boundSchemas } from "./bound-schema.ts";
 import { checkShape } from "./check-shape.ts";
-import { type Compiling, compileGraph, compileValue, isRecord } from "./compile-graph.ts";
-import { createExpressions } from "./create-expressions.ts";
-import { DEFAULT_RUN_TIMEOUT_MS, DEFINITION_NODES, PROBLEMS_TOLD } from "./definition-limits.ts";
+import { type Compiling, compileGraph, compileValue } from "./compile-graph.ts";
+import { createExpressions, type Expressions } from "./create-expressions.ts";
+import {
+  DEFAULT_RUN_TIMEOUT_MS,
+  DEFINITION_EXPRESSIONS,
+  DEFINITION_NODES,
+  EXPRESSIONS_CHARACTERS,
+  PROBLEMS_FOUND,
+  PROBLEMS_TOLD,
+} from "./definition-limits.ts";
 import type { DefinitionProblem } from "./definition-problem.ts";
 import type { Definition } from "./definition.ts";
 import { isDefinitionId, writtenDocument } from "./document-schema.ts";
+import { isRecord } from "./is-record.ts";
 import { jsonSchemaFault } from "./json-schema-fault.ts";
 import { readSource, type Source } from "./read-source.ts";
 
@@ -29,25 +38,76 @@ export type LoadedDefinition =
   | { readonly problems: readonly DefinitionProblem[]; readonly definition?: undefined };
 
 /**
- * Read, check and compile a definition. All problems are told at once, in the order in which they stand in the text. Never throws, and
- * keeps nothing: the same text can be loaded again for a run that began with it.
+ * Read, check and compile a definition. All problems are told at once, up to 200, in the order in which they stand in the text. Never throws,
+ * and keeps nothing: the same text can be loaded again for a run that began with it.
  */
-export function loadDefinition({ name, text }: DefinitionText, { types, secretNames }: LoadingWith): LoadedDefinition {
-  const read = readSource(text);
+export function loadDefinition(document: DefinitionText, loading: LoadingWith): LoadedDefinition {
+  const read = readSource(document.text);
   if ("problems" in read) return { problems: read.problems };
+  const { definition, problems } = compileSource(document, read.source, loading);
+  return definition ? { definition } : { problems: inOrder(problems) };
+}
+
+/** The definition that a document says, or all problems, in any order. */
+export function compileSource(
+  { name, text }: DefinitionText,
+  source: Source,
+  { types, secretNames }: LoadingWith,
+): LoadedDefinition {
   const problems: DefinitionProblem[] = [];
   let nodes = 0;
+  // Finding every problem of a completely wrong document takes long, and the list would be too long to read.
+  const enough = new Error("Enough problems are found");
   const by: Compiling = {
-    source: read.source,
+    source,
     types,
     secrets: new Set(secretNames),
-    expressions: createExpressions(),
-    tell: (problem) => void problems.push(problem),
-    count: () => ++nodes !== DEFINITION_NODES + 1,
+    boundSchema: boundSchemas(),
+    expressions: counted(createExpressions(), () => {
+      by.tell(source.problem([], TOO_MANY_EXPRESSIONS));
+      throw enough;
+    }),
+    tell(problem) {
+      problems.push(problem);
+      if (problems.length === PROBLEMS_FOUND) throw enough;
+    },
+    count() {
+      if (++nodes > DEFINITION_NODES + 1) throw enough;
+      return nodes <= DEFINITION_NODES;
+    },
   };
-  const definition = compile({ name, text }, by);
-  if (definition && problems.length === 0) return { definition };
-  return { problems: inOrder(problems).slice(0, PROBLEMS_TOLD) };
+  try {
+    const definition = compile({ name, text }, by);
+    return definition && problems.length === 0 ? { definition } : { problems };
+  } catch (error) {
+    if (error !== enough) throw error;
+    return { problems };
+  }
+}
+
+const TOO_MANY_EXPRESSIONS = `A definition has at most ${DEFINITION_EXPRESSIONS} expressions, of ${EXPRESSIONS_CHARACTERS} characters together`;
+
+/** The same, up to the most that a definition may have. */
+function counted(expressions: Expressions, exceed: () => never): Expressions {
+  let count = 0;
+  let characters = 0;
+  return {
+    compile(expression, names) {
+      count++;
+      characters += expression.length;
+      if (count > DEFINITION_EXPRESSIONS || characters > EXPRESSIONS_CHARACTERS) exceed();
+      return expressions.compile(expression, names);
+    },
+  };
+}
+
+/** Each problem once, in the order of the text, as many as are told. */
+export function inOrder(problems: readonly DefinitionProblem[]): readonly DefinitionProblem[] {
+  const told = new Map(
+    problems.map((problem) => [`${problem.line}:${problem.column}:${problem.path}:${problem.message}`, problem]),
+  );
+  const sorted = [...told.values()].sort((one, other) => one.line - other.line || one.column - other.column);
+  return sorted.slice(0, PROBLEMS_TOLD);
 }
 
 /** The file's name without folders and extension. */
@@ -59,7 +119,7 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
   const { source, tell } = by;
   const { value } = source;
   if (!isRecord(value)) {
-    tell(source.problem([], "A definition is an object, with `nodes`"));
+    tell(source.problem([], "A definition must be an object with `nodes`"));
     return undefined;
   }
   const wrong = new Set<unknown>();
@@ -67,13 +127,15 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
     wrong.add(path[0]);
     tell(kind === "unknown-key" ? source.keyProblem(path, message) : source.problem(path, message));
   }
-  const usable = Object.fromEntries(Object.entries(value).filter(([key]) => !wrong.has(key)));
+  // There may be more unknown keys than are told.
+  const isUsable = (key: string) => Object.hasOwn(writtenDocument.entries, key) && !wrong.has(key);
+  const usable = Object.fromEntries(Object.entries(value).filter(([key]) => isUsable(key)));
   const { id: ownId, ...written } = v.parse(v.partial(writtenDocument), usable);
   const id = ownId ?? idOfFile(name);
   if (ownId === undefined && !wrong.has("id") && !isDefinitionId(id)) {
-    tell(source.problem([], "The file's name is no id (1-64 letters, digits, `_` and `-`): add the key `id`"));
+    tell(source.problem([], "The file's name is not a valid id (1-64 letters, digits, `_` and `-`): add the key `id`"));
   }
-  checkParameters(written.parameters, source, tell);
+  checkParameters(written.parameters, by);
   // The document's own objects: parsed ones have lost keys such as `__proto__`.
   const nodes = isRecord(usable["nodes"]) ? usable["nodes"] : undefined;
   const around = { before: new Set<string>(), known: new Set<string>(), isInside: { map: false, loop: false }, depth: 0 };
@@ -97,21 +159,13 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
 
 function checkParameters(
   parameters: Readonly<Record<string, unknown>> | undefined,
-  source: Source,
-  tell: (problem: DefinitionProblem) => void,
+  { source, tell, boundSchema }: Compiling,
 ): void {
   if (!parameters) return;
-  const fault = jsonSchemaFault(parameters);
-  if (fault !== undefined) return tell(source.problem(["parameters"], fault));
+  const fault = jsonSchemaFault(parameters, boundSchema);
+  if (fault) return tell(source.problem(["parameters", ...fault.path], fault.message));
   const { type } = parameters;
   if (type !== undefined && type !== "object") {
-    tell(source.problem(["parameters", "type"], "Parameters are an object: `type` is `object`, or is left out"));
+    tell(source.problem(["parameters", "type"], "Parameters must be an object: `type` must be `object` or omitted"));
   }
-}
-
-function inOrder(problems: readonly DefinitionProblem[]): DefinitionProblem[] {
-  const told = new Map(
-    problems.map((problem) => [`${problem.line}:${problem.column}:${problem.path}:${problem.message}`, problem]),
-  );
-  return [...told.values()].sort((one, other) => one.line - other.line || one.column - other.column);
 }

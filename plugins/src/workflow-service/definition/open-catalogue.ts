@@ -1,7 +1,8 @@
 import { type ports, type Scope } from "@portico/core";
 import type { Definition } from "./definition.ts";
 import type { DefinitionProblem } from "./definition-problem.ts";
-import { type LoadedDefinition, type LoadingWith, loadDefinition } from "./load-definition.ts";
+import type { DefinitionText, LoadedDefinition } from "./load-definition.ts";
+import { READ_HERE_CHARACTERS } from "./definition-limits.ts";
 import { readSource } from "./read-source.ts";
 
 /** The definitions that are deployed now. What it answers is never waited for, and never changes: it is replaced. */
@@ -17,13 +18,16 @@ export interface Catalogue {
   broken(): readonly BrokenDefinition[];
 }
 
+/** A document that cannot be used, and why. */
 export interface BrokenDefinition {
   /** Of the document. */
   readonly name: string;
   readonly problems: readonly DefinitionProblem[];
 }
 
-export interface CatalogueNeeds extends LoadingWith {
+export interface CatalogueNeeds {
+  /** Does not reject. */
+  readonly load: (document: DefinitionText) => LoadedDefinition | Promise<LoadedDefinition>;
   readonly documents: Pick<ports.Documents, "list" | "read" | "watch">;
   readonly log: Pick<ports.Log, "info" | "warn">;
 }
@@ -41,9 +45,9 @@ interface Entry {
 
 /**
  * Read every definition among the documents, and follow their changes till the scope closes. A document that cannot be used is told of in
- * the log and in `broken`, and is nobody else's trouble. Rejects when the documents cannot be listed.
+ * the log and in `broken`, and does not affect other definitions. Rejects when the documents cannot be listed.
  */
-export async function openCatalogue({ documents, log, ...loading }: CatalogueNeeds, scope: Scope): Promise<Catalogue> {
+export async function openCatalogue({ documents, log, load }: CatalogueNeeds, scope: Scope): Promise<Catalogue> {
   const entries = new Map<string, Entry>();
   let shown = NOTHING;
   let isOpen = false;
@@ -55,7 +59,7 @@ export async function openCatalogue({ documents, log, ...loading }: CatalogueNee
       if (!document) return undefined;
       const { text } = document;
       const before = entries.get(name);
-      return before?.text === text ? before : { text, loaded: loadDefinition({ name, text }, loading) };
+      return before?.text === text ? before : { text, loaded: await load({ name, text }) };
     } catch (cause) {
       log.warn("A workflow definition cannot be read", { definition: name }, cause);
       return { text: undefined, loaded: { problems: [wholeFile("The document cannot be read")] } };
@@ -132,9 +136,9 @@ function show(entries: ReadonlyMap<string, Entry>, before: Shown): Shown {
 }
 
 function sameId({ id, text }: Definition, holder: string): DefinitionProblem {
-  const message = `The definition "${holder}" has the id "${id}", too`;
-  const read = readSource(text);
-  return "source" in read ? read.source.problem(["id"], message) : wholeFile(message);
+  const message = `The definition "${holder}" also has the id "${id}"`;
+  const read = text.length <= READ_HERE_CHARACTERS ? readSource(text) : undefined;
+  return read && "source" in read ? read.source.problem(["id"], message) : wholeFile(message);
 }
 
 function wholeFile(message: string): DefinitionProblem {
@@ -155,7 +159,7 @@ function tell(before: Shown, after: Shown, log: CatalogueNeeds["log"], changed?:
   }
   const isBroken = new Set(after.broken.map((each) => each.name));
   for (const mended of was.keys()) {
-    if (!isBroken.has(mended)) log.info("A workflow definition is broken no more", { definition: mended });
+    if (!isBroken.has(mended)) log.info("A workflow definition is usable again", { definition: mended });
   }
 }
 

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type * as Yaml from "yaml";
 import type { Alias, Node, Scalar } from "yaml";
-import { DEFINITION_BYTES, DOCUMENT_DEPTH, DOCUMENT_VALUES } from "./definition-limits.ts";
+import { DEFINITION_BYTES, DOCUMENT_CHARACTERS, DOCUMENT_DEPTH, DOCUMENT_VALUES, PROBLEMS_TOLD } from "./definition-limits.ts";
 import { type DefinitionProblem, type Path, toJsonPath } from "./definition-problem.ts";
 import { setOwn } from "./set-own.ts";
 
@@ -61,15 +61,20 @@ export function readSource(text: string): { readonly source: Source } | { readon
     const parsed = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter: lines });
     const documents = Array.isArray(parsed) ? parsed : [];
     for (const { errors, warnings } of documents) {
-      for (const { pos, message, code } of [...errors, ...warnings]) problems.push(at(pos[0], [], sentence(code, message)));
+      // The parser can find one at every character.
+      for (const { pos, message, code } of [...errors, ...warnings].slice(0, PROBLEMS_TOLD - problems.length)) {
+        problems.push(at(pos[0], [], sentence(code, message)));
+      }
     }
     const second = documents[1];
-    if (second) problems.push(at(second.range[0], [], "A file holds one definition: this is the second document in it"));
+    if (second) problems.push(at(second.range[0], [], "A file must contain one definition: this is its second document"));
     const contents = documents[0]?.contents;
     if (!contents && problems.length === 0) problems.push(at(0, [], "The document is empty"));
-    if (!contents || problems.length > 0) return { problems };
+    if (!contents || problems.length > 0) return { problems: problems.slice(0, PROBLEMS_TOLD) };
     const { value, place } = reading.read(contents as Node, [], undefined);
-    return problems.length > 0 ? { problems } : { source: createSource(text, value, place, at) };
+    return problems.length > 0
+      ? { problems: problems.slice(0, PROBLEMS_TOLD) }
+      : { source: createSource(text, value, place, at) };
   } catch (cause) {
     if (problems.length > 0) return { problems };
     // Deep nesting exhausts the stack of the parser itself.
@@ -78,10 +83,10 @@ export function readSource(text: string): { readonly source: Source } | { readon
   }
 }
 
-const TOO_DEEP = "The document is nested too deep";
+const TOO_DEEP = "The document is nested too deeply";
 const BRACKETS_OPEN = 2000;
 
-/** Brackets that nobody could have meant: the parser takes seconds over them before it gives up. */
+/** Excessive nesting of brackets, for which the parser needs seconds before it fails. */
 function isNestedTooDeep(text: string): boolean {
   let open = 0;
   for (let at = 0; at < text.length; at++) {
@@ -96,6 +101,7 @@ function isNestedTooDeep(text: string): boolean {
 /** One walk over what the parser found. */
 class Reading {
   #values = 0;
+  #characters = 0;
   readonly #tell: (offset: number, path: Path, message: string) => void;
   readonly #anchors = new Map<string, Node>();
   readonly #open = new Set<Node>();
@@ -112,7 +118,7 @@ class Reading {
       return none;
     }
     if (path.length > DOCUMENT_DEPTH) {
-      this.#tell(start, path, `Values lie in each other at most ${DOCUMENT_DEPTH} deep`);
+      this.#tell(start, path, `Values may be nested at most ${DOCUMENT_DEPTH} levels deep`);
       return none;
     }
     if (node === null) return none;
@@ -142,7 +148,8 @@ class Reading {
       const name = this.#key(pair.key as Node | null, path);
       if (name === undefined) continue;
       const keyStart = (pair.key as Node).range?.[0];
-      if (children.has(name)) this.#tell(keyStart ?? start, [...path, name], `The key "${name}" stands here twice`);
+      if (!this.#hasRoom(name, keyStart ?? start, path)) break;
+      if (children.has(name)) this.#tell(keyStart ?? start, [...path, name], `Duplicate key "${name}"`);
       const read = this.read(pair.value as Node | null, [...path, name], keyStart);
       children.set(name, read.place);
       setOwn(value, name, read.value);
@@ -153,15 +160,25 @@ class Reading {
   #key(key: Node | null, path: Path): string | undefined {
     if (yaml().isScalar(key) && key.value !== null)
       return typeof key.value === "string" ? key.value : (key.source ?? String(key.value));
-    this.#tell(key?.range?.[0] ?? 0, path, "A key is a text");
+    this.#tell(key?.range?.[0] ?? 0, path, "A key must be a string");
     return undefined;
+  }
+
+  /** False once there are too many. */
+  #hasRoom(text: string, start: number, path: Path): boolean {
+    const before = this.#characters;
+    this.#characters += text.length;
+    if (this.#characters <= DOCUMENT_CHARACTERS) return true;
+    if (before <= DOCUMENT_CHARACTERS) this.#tell(start, path, `The document has more than ${DOCUMENT_CHARACTERS} characters`);
+    return false;
   }
 
   #scalar(node: Scalar, path: Path): unknown {
     const { value } = node;
+    if (typeof value === "string" && !this.#hasRoom(value, node.range?.[0] ?? 0, path)) return null;
     if (value === undefined) return null;
     if (typeof value === "number" && !Number.isFinite(value)) {
-      this.#tell(node.range?.[0] ?? 0, path, "JSON has no such number");
+      this.#tell(node.range?.[0] ?? 0, path, "JSON cannot represent this number");
       return null;
     }
     return value;
@@ -175,7 +192,11 @@ class Reading {
       // Told at the alias: this is the use that is wrong.
       return { value, place: { start, key, children: place.children } };
     }
-    this.#tell(start, path, target ? "An alias cannot stand inside what it names" : "There is no anchor of this name before it");
+    this.#tell(
+      start,
+      path,
+      target ? "An alias cannot refer to a value that contains it" : "No anchor with this name precedes the alias",
+    );
     return { value: null, place: { start, key } };
   }
 }
@@ -235,5 +256,5 @@ function placeInText(text: string, { scalar, start }: Place, offset: number): nu
 function sentence(code: string, message: string): string {
   if (code === "TAG_RESOLVE_FAILED") return STRANGE_TAG;
   const [first = ""] = message.split("\n");
-  return `This is no YAML: ${first.replace(/ at line \d+, column \d+:?$/, "").replaceAll(/: ".*"$/g, "")}`;
+  return `Invalid YAML: ${first.replace(/ at line \d+, column \d+:?$/, "").replaceAll(/: ".*"$/g, "")}`;
 }

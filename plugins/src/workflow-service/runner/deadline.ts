@@ -6,12 +6,12 @@ export interface Standstill {
   readonly since?: number | undefined;
 }
 
-/** While time stands still nobody knows when it will be over: who waits looks again as often. */
+/** While the time is stopped, its end is unknown: waiting code checks again at this interval. */
 const LOOK_AGAIN_MS = 60 * 60_000;
-/** An execution whose time was over before it began meets what it left behind first: runs and turns that it must stop. */
+/** An execution whose time elapsed before it started first handles its earlier runs and turns, which it must stop. */
 const MEETING_AGAIN_MS = 1000;
 
-/** When a run's time is over. It stands still while somebody is waited for (workflow.md, `settings.timeout`). */
+/** The timeout of a run. The time stops while the run waits for a person (workflow.md, `settings.timeout`). */
 export class Deadline {
   readonly #clock: ports.Clock;
   readonly #over = new AbortController();
@@ -31,7 +31,7 @@ export class Deadline {
     else this.#start(this.left() === 0 ? MEETING_AGAIN_MS : 0);
   }
 
-  /** Aborts when the time is over. */
+  /** Aborts when the time has elapsed. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
@@ -41,7 +41,7 @@ export class Deadline {
     return { ms: this.#stoodStillMs, since: this.#pausedAt };
   }
 
-  /** How long a wait may be before it asks again, so that somebody is there when the time is over; 0 when it is. */
+  /** The longest wait before checking again, so that the timeout is noticed. 0 when the time has elapsed. */
   left(): number {
     return this.#pausedAt === undefined ? Math.max(0, this.#at - this.#clock.now()) : LOOK_AGAIN_MS;
   }
@@ -54,7 +54,7 @@ export class Deadline {
     this.#timer?.cancel();
   }
 
-  /** Nobody is waited for since `until`. */
+  /** The run has not waited for a person since `until`. */
   resume(until: number): void {
     this.#pauses--;
     if (this.#pauses > 0 || this.#pausedAt === undefined) return;

@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import type { NodePlay } from "./play-attempts.ts";
+import type { NodePlay } from "./running.ts";
 
 /** Whether a node's own end is why it waits no more, and not that its process stops or gives memory back. */
 export function isGivenUp({ running, frame }: NodePlay, error: unknown): boolean {

@@ -1,6 +1,5 @@
 import type { Definition, Graph } from "../definition/definition.ts";
-
-const WAITING: ReadonlySet<string> = new Set(["wait", "human_gate", "workflow", "agent"]);
+import type { World } from "./running.ts";
 
 const known = new WeakMap<Definition, boolean>();
 
@@ -8,17 +7,17 @@ const known = new WeakMap<Definition, boolean>();
  * Whether a run of it can do nothing but wait for a while, and so be parked by the engine: then it is executed again from the beginning,
  * finished steps answering what they answered, though its attempt is the first.
  */
-export function mayWait(definition: Definition): boolean {
-  const answer = known.get(definition) ?? hasWaits(definition.graph);
+export function mayWait(definition: Definition, kinds: World["kinds"]): boolean {
+  const answer = known.get(definition) ?? hasWaits(definition.graph, kinds);
   known.set(definition, answer);
   return answer;
 }
 
-function hasWaits({ nodes }: Graph): boolean {
+function hasWaits({ nodes }: Graph, kinds: World["kinds"]): boolean {
   return [...nodes.values()].some(
     ({ rules, retry, with: values }) =>
-      WAITING.has(rules.type) ||
+      kinds.get(rules.type)?.waits ||
       retry.attempts > 1 ||
-      Object.values(values).some((value) => value.kind === "graph" && hasWaits(value.graph)),
+      Object.values(values).some((value) => value.kind === "graph" && hasWaits(value.graph, kinds)),
   );
 }

@@ -1,11 +1,12 @@
 import { ports } from "@portico/core";
 import type { Graph, GraphNode } from "../definition/definition.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
+import { NodeInterrupted } from "./node-interrupted.ts";
 import { playNode } from "./play-node.ts";
-import { type Frame, type GraphOutcome, type NodeOutcome, NodeInterrupted, type Running } from "./running.ts";
+import type { Frame, GraphOutcome, NodeOutcome, Running } from "./running.ts";
 import { type NodeEvent, schedule } from "./schedule.ts";
 
-/** What a gate's rejection is called where nobody needs it. */
+/** The error code of a gate's rejection if no node depends on it. */
 const REJECTED: NodeError = { code: "rejected", message: "rejected" };
 
 /**
@@ -92,7 +93,7 @@ class GraphPlay {
 
   #start(node: GraphNode): void {
     this.#events.push({ type: "started", node: node.id });
-    const working: Promise<void> = playNode(this.#running, node, this.#frame)
+    const working: Promise<void> = playNode(this.#running, node, this.#frame, playGraph)
       .then(
         (outcome) => this.#end(node, outcome),
         (error: unknown) => {

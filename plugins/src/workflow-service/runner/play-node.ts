@@ -1,42 +1,31 @@
-import { ports } from "@portico/core";
+import { ports, retryWhileStoreAway } from "@portico/core";
 import { ExpressionFailed } from "../definition/expression.ts";
+import { holds } from "../definition/holds.ts";
 import type { GraphNode } from "../definition/definition.ts";
 import { ERROR_CHARACTERS } from "../limits.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
-import { insist } from "./insist.ts";
-import { assertSize, type NodePlay, playAttempts } from "./play-attempts.ts";
-import { type Frame, type NodeOutcome, NodeInterrupted, type Running, scopeOf } from "./running.ts";
-import { shapes } from "./shapes.ts";
-
-/** What a node came to, with what is told of it. */
-export interface NodeResult {
-  readonly output: unknown;
-  readonly case?: string | undefined;
-  readonly attempts: number;
-  /** Milliseconds since 1970, where they were remembered. */
-  readonly startedAt?: number | undefined;
-  readonly endedAt?: number | undefined;
-}
-
-/** Thrown by what plays a node: it failed after so many attempts. */
-export class AttemptsFailed extends Error {
-  override readonly name = "AttemptsFailed";
-  readonly error: NodeError;
-  readonly attempts: number;
-
-  constructor(error: NodeError, attempts: number) {
-    super(error.message);
-    this.error = error;
-    this.attempts = attempts;
-  }
-}
+import type { Mask } from "../secrecy/mask.ts";
+import { assertSize } from "./assert-size.ts";
+import { AttemptsFailed } from "./attempts-failed.ts";
+import { isNodeFailed } from "./is-node-failed.ts";
+import { NodeInterrupted } from "./node-interrupted.ts";
+import { playAttempts } from "./play-attempts.ts";
+import {
+  type Frame,
+  type NodeOutcome,
+  type NodePlay,
+  type NodeResult,
+  type PlayGraph,
+  type Running,
+  scopeOf,
+} from "./running.ts";
 
 /**
- * Plays one node of a graph, from its `if` to its last attempt, and tells the ledger. What goes wrong in the node is its outcome. Rejects with
- * NodeInterrupted, and with the reason with which the work's own signal aborted.
+ * Plays one node of a graph, from its `if` to its last attempt, and tells the ledger. What goes wrong in the node is its outcome. `playGraph`
+ * plays the nodes inside it. Rejects with NodeInterrupted, and with the reason with which the work's own signal aborted.
  */
-export async function playNode(running: Running, node: GraphNode, frame: Frame): Promise<NodeOutcome> {
-  const { live, mask, context, world } = running;
+export async function playNode(running: Running, node: GraphNode, frame: Frame, playGraph: PlayGraph): Promise<NodeOutcome> {
+  const { live, secrecy, context, world } = running;
   const { ledger } = live;
   const nodeId = `${frame.prefix}${node.id}`;
   const about = { nodeId, type: node.rules.type, name: node.name };
@@ -47,8 +36,8 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame):
     const endedAt = result.endedAt ?? world.clock.now();
     ledger.add({
       ...{ kind: "end", ...about, status, attempts: result.attempts ?? 1 },
-      ...(inputs && { inputs: mask(inputs) }),
-      ...("output" in result && { outputs: mask(result.output) }),
+      ...(inputs && { inputs: secrecy.mask(inputs) }),
+      ...("output" in result && { outputs: secrecy.show(result.output, node.sensitive) }),
       ...(error && { error }),
       startedAt: new Date(startedAt).toISOString(),
       completedAt: new Date(endedAt).toISOString(),
@@ -57,16 +46,20 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame):
   };
   try {
     const scope = scopeOf(running, frame);
-    if (node.condition && node.condition.evaluate(scope) !== true) return { type: "skipped" };
+    if (node.condition && !holds(node.condition, scope)) return { type: "skipped" };
     begun = Date.parse(ledger.start({ kind: "start", ...about, at: new Date(begun).toISOString() }));
-    const shape = shapes[node.rules.type];
-    inputs = fill(node, scope, shape?.later);
-    const result = shape
-      ? await sized(withinTime(running, { node, nodeId, frame, inputs, begun }, shape.play))
-      : await playAttempts({ running, node, nodeId, frame, inputs, left: () => running.deadline.left() });
+    const { type } = node.rules;
+    const kind = world.kinds.get(type);
+    inputs = fill(node, scope, kind?.later);
+    const play = { running, node, nodeId, frame, inputs, playGraph, left: () => running.deadline.left() };
+    const result = kind
+      ? await sized(withinTime(play, begun, (played) => kind.play(played)))
+      : await playAttempts(world.nodes.get(type)!, play);
+    // Also of what an earlier version remembered.
+    if (node.sensitive) secrecy.learn(result.output, node.sensitive);
     end("completed", result);
     // Where the run is stopped meanwhile, what is held is written, or comes again.
-    await insist(running, () => ledger.room()).catch(() => {});
+    await retryWhileStoreAway(running.storeRetry, () => ledger.room()).catch(() => {});
     return { type: "completed", output: result.output, case: result.case };
   } catch (thrown) {
     if (thrown instanceof NodeInterrupted || isInterrupted(thrown)) {
@@ -81,22 +74,19 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame):
       end("cancelled", {});
       return { type: "aborted" };
     }
-    const error = boundedError(toNodeError(running, nodeId, thrown), mask);
+    const error = boundedError(toNodeError(running, nodeId, thrown), secrecy.mask);
     end("failed", { attempts: thrown instanceof AttemptsFailed ? thrown.attempts : 1 }, error);
     return { type: "failed", error };
   }
 }
 
-/** Plays a shape; the whole of it is what a node's `timeout` limits then. Throws NodeFailed when the time is over. */
-async function withinTime(
-  running: Running,
-  { begun, ...played }: Omit<NodePlay, "running" | "left"> & { readonly begun: number },
-  play: (play: NodePlay) => Promise<NodeResult>,
-): Promise<NodeResult> {
-  const { timeoutMs } = played.node;
+/** Executes a node whose `timeout` limits the whole node. Throws NodeFailed when the time has elapsed. */
+async function withinTime(whole: NodePlay, begun: number, play: (play: NodePlay) => Promise<NodeResult>): Promise<NodeResult> {
+  const { running, node, frame } = whole;
+  const { timeoutMs } = node;
+  if (timeoutMs === undefined) return play(whole);
   const { clock } = running.world;
-  if (timeoutMs === undefined) return play({ running, ...played, left: () => running.deadline.left() });
-  const { signal } = played.frame;
+  const { signal } = frame;
   const stop = new AbortController();
   const abort = () => stop.abort(signal.reason);
   const left = () => Math.max(0, begun + timeoutMs - clock.now());
@@ -104,7 +94,8 @@ async function withinTime(
   signal.addEventListener("abort", abort, { once: true });
   try {
     return await play({
-      ...{ running, ...played, frame: { ...played.frame, signal: stop.signal } },
+      ...whole,
+      frame: { ...frame, signal: stop.signal },
       left: () => Math.min(left(), running.deadline.left()),
     });
   } catch (thrown) {
@@ -116,7 +107,7 @@ async function withinTime(
   }
 }
 
-/** What a shape comes to is made of what its nodes came to, and may be larger than they may. */
+/** The output of a kind is made of what its nodes came to, and may be larger than theirs may be. */
 async function sized(playing: Promise<NodeResult>): Promise<NodeResult> {
   const result = await playing;
   assertSize(result.output);
@@ -139,20 +130,15 @@ function toNodeError(running: Running, nodeId: string, thrown: unknown): NodeErr
   if (thrown instanceof AttemptsFailed) return thrown.error;
   if (isNodeFailed(thrown)) return { code: thrown.code, message: thrown.message };
   if (thrown instanceof ExpressionFailed) return { code: "expression_failed", message: thrown.message };
-  running.world.log.error("A node failed as nobody expected", { runId: running.record.runId, nodeId }, thrown);
+  running.world.log.error("A node failed unexpectedly", { runId: running.record.runId, nodeId }, thrown);
   return { code: "node_failed", message: "The node failed unexpectedly; the service's log says why" };
-}
-
-/** By name, so that it works across duplicate copies of the package. */
-export function isNodeFailed(thrown: unknown): thrown is ports.NodeFailed {
-  return thrown instanceof Error && thrown.name === "NodeFailed" && "code" in thrown;
 }
 
 function isInterrupted(thrown: unknown): boolean {
   return thrown instanceof ports.StepInterrupted;
 }
 
-function boundedError({ code, message }: NodeError, mask: Running["mask"]): NodeError {
+function boundedError({ code, message }: NodeError, mask: Mask): NodeError {
   const shown = mask(message);
   return { code, message: shown.length > ERROR_CHARACTERS ? `${shown.slice(0, ERROR_CHARACTERS).toWellFormed()}…` : shown };
 }

@@ -1,23 +1,27 @@
-import { ports } from "@portico/core";
+import { ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
+import { RunSecrecy } from "../secrecy/run-secrecy.ts";
+import type { Hidden, SecretKeeper } from "../secrecy/secret-keeper.ts";
 import { endedRun, type RunEnd, type RunError, type RunRecord, type RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
+import { assertSize } from "./assert-size.ts";
 import { Deadline } from "./deadline.ts";
 import { GateBoard } from "./gate-board.ts";
-import { insist } from "./insist.ts";
-import { createMask } from "./mask.ts";
+import { isNodeFailed } from "./is-node-failed.ts";
 import { mayWait } from "./may-wait.ts";
-import { assertSize } from "./play-attempts.ts";
+import { NodeInterrupted } from "./node-interrupted.ts";
 import { playGraph } from "./play-graph.ts";
-import { type Frame, type GraphOutcome, NodeInterrupted, type Running, scopeOf, type World } from "./running.ts";
+import { type Frame, type GraphOutcome, type Running, scopeOf, type World } from "./running.ts";
 import { tellParent } from "./tell-parent.ts";
 
 /** What the engine keeps of an accepted run; all else stands in its record. */
 export interface RunInput {
   readonly runId: string;
   readonly parameters: unknown;
+  /** What is secret of the parameters. */
+  readonly hidden?: Hidden | undefined;
 }
 
 export interface RunWorkGiven {
@@ -27,6 +31,7 @@ export interface RunWorkGiven {
   readonly engine: ports.Engine;
   readonly world: World;
   readonly secrets: Readonly<Record<string, string>>;
+  readonly keeper: SecretKeeper;
 }
 
 /** How a run ended, before it is written down. */
@@ -43,9 +48,13 @@ interface EndGiven {
   readonly stored: ports.Stored<RunRecord> | undefined;
   readonly outcome: Outcome;
   readonly live: LiveRun;
-  /** Gates whose decisions nobody asks for any more. */
+  /** Gates whose decisions are no longer needed. */
   readonly decided: readonly string[];
+  readonly secrecy: RunSecrecy;
 }
+
+/** Attempts of a cancelled run to write its end; after a restart `settleRuns` writes what is missing. */
+const CANCELLED_ATTEMPTS = 10;
 
 const UNEXPECTED: Outcome = {
   status: "failed",
@@ -54,63 +63,94 @@ const UNEXPECTED: Outcome = {
 
 const UNUSABLE: Outcome = {
   status: "interrupted",
-  error: { code: "definition_unusable", message: "The definition that the run started with cannot be used here any more" },
+  error: { code: "definition_unusable", message: "The definition of this run can no longer be used" },
 };
 
 /** What the engine is told of runs. What goes wrong in a run is its end, and no failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
-  const { runs, live: liveRuns, definitions, engine, world, secrets } = given;
+  const { runs, live: liveRuns, definitions, engine, world, secrets, keeper } = given;
   const { clock } = world;
-  const mask = createMask(Object.values(secrets));
+  const storeRetryOf = ({ signal }: ports.WorkContext): StoreRetry => ({ clock, signal, cancelledAttempts: CANCELLED_ATTEMPTS });
 
-  return async (context: ports.WorkContext, { runId, parameters }: RunInput): Promise<void> => {
-    const stored = await insist({ context, world }, () => runs.find(runId));
+  return async (context: ports.WorkContext, { runId, parameters: value, hidden }: RunInput): Promise<void> => {
+    const storeRetry = storeRetryOf(context);
+    const stored = await retryWhileStoreAway(storeRetry, () => runs.find(runId));
     // Ended, and told, and the process died before the engine knew.
     if (!stored || isTerminal(stored.value.status)) return;
     const record = stored.value;
     const live = liveRuns.enter(runId);
+    const secrecy = new RunSecrecy(keeper);
+    live.secrecy = secrecy;
     let isOver = false;
     try {
       live.completedNodeCount = 0;
-      const held = await insist({ context, world }, () => definitions.hold(record.workflowId, record.definition));
+      const held = await retryWhileStoreAway(storeRetry, () => definitions.hold(record.workflowId, record.definition));
       try {
         const { definition } = held;
         // A run that is executed for the first time has told nothing yet.
-        const isFirst = context.attempt === 1 && definition !== undefined && !mayWait(definition);
+        const isFirst = context.attempt === 1 && definition !== undefined && !mayWait(definition, world.kinds);
         if (isFirst) live.ledger.begin();
-        else await insist({ context, world }, () => live.ledger.recall());
+        else await retryWhileStoreAway(storeRetry, () => live.ledger.recall());
         if (definition) await execute(definition);
-        else await end(context, { record, stored, outcome: UNUSABLE, live, decided: [] });
+        else await end(context, { record, stored, outcome: UNUSABLE, live, decided: [], secrecy });
       } finally {
         held.release();
       }
       isOver = true;
     } catch (error) {
-      // Otherwise the engine would know of its end, and nobody else.
+      // Otherwise only the engine would know that the run has ended.
       if (context.signal.aborted) throw error;
-      world.log.error("A run failed as nobody expected", { runId }, error);
-      await end(context, { record, stored: undefined, outcome: UNEXPECTED, live, decided: [] });
+      world.log.error("A run failed unexpectedly", { runId }, error);
+      await end(context, { record, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy });
       isOver = true;
     } finally {
       // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back. Where it cannot be written
       // it comes again when the run is resumed.
       if (!isOver) await live.ledger.write().catch(() => {});
+      live.secrecy = undefined;
       liveRuns.leave(live);
     }
 
     async function execute(definition: Definition): Promise<void> {
+      const opened = await openParameters();
+      if ("status" in opened) return end(context, { record, stored, outcome: opened, live, decided: [], secrecy });
+      const { parameters } = opened;
       const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
-      const board = new GateBoard(runs, record, deadline);
+      const board = new GateBoard(runs, record, { live, deadline });
       const running: Running = {
-        ...{ context, definition, record, live, mask, deadline, board, world },
-        scope: { parameters, secrets, run: { id: runId, workflowId: record.workflowId, startedAt: record.startedAt } },
+        ...{ context, definition, record, live, secrecy, deadline, board, storeRetry, world },
+        scope: {
+          ...{ parameters, secrets, derived: secrecy.derived },
+          run: { id: runId, workflowId: record.workflowId, startedAt: record.startedAt },
+        },
       };
       try {
         const outcome = await play(running);
-        await end(context, { record, stored: board.hasWritten ? undefined : stored, outcome, live, decided: board.decided });
+        await end(context, {
+          record,
+          stored: board.hasWritten ? undefined : stored,
+          outcome,
+          live,
+          decided: board.decided,
+          secrecy,
+        });
+      } catch (error) {
+        if (context.signal.aborted) await board.leave().catch(() => {});
+        throw error;
       } finally {
         deadline.stop();
+      }
+    }
+
+    /** Or what the run comes to where they cannot be opened. */
+    async function openParameters(): Promise<{ readonly parameters: unknown } | Outcome> {
+      if (!hidden) return { parameters: value };
+      try {
+        return { parameters: await retryWhileStoreAway(storeRetry, () => secrecy.open(runId, { value, hidden })) };
+      } catch (error) {
+        if (!isNodeFailed(error)) throw error;
+        return { status: "interrupted", error: { code: error.code, message: error.message } };
       }
     }
   };
@@ -145,28 +185,35 @@ export function createRunWork(given: RunWorkGiven) {
           assertSize(filled);
           return { status: "completed", outputs: filled };
         } catch (error) {
-          const message = mask(error instanceof Error ? error.message : "The outputs cannot be evaluated");
+          const message = running.secrecy.mask(error instanceof Error ? error.message : "The outputs cannot be evaluated");
           return { status: "failed", error: { code: "outputs_failed", message } };
         }
     }
   }
 
-  /** Write the end down, and tell it to whoever waits for it. */
-  async function end(context: ports.WorkContext, { record, stored, outcome, live, decided }: EndGiven): Promise<void> {
-    const { runId } = record;
+  /** Store the end, and notify waiting callers. */
+  async function end(context: ports.WorkContext, { record, stored, outcome, live, decided, secrecy }: EndGiven): Promise<void> {
+    const { runId, parent } = record;
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
-    // First: a secret that is masked in what is kept is none in what is told. After a crash in between it is told again, and the same.
-    await insist({ context, world }, () => tellParent(engine, record, { status, outputs, message: error?.message }));
+    const storeRetry = storeRetryOf(context);
+    // First: what is told can be opened, what is kept cannot. After a crash in between it is told again, and the same.
+    if (parent) {
+      await retryWhileStoreAway(storeRetry, async () => {
+        const { value: told, hidden } = await secrecy.keep(parent.runId, outputs, parent.sensitive);
+        await tellParent(engine, record, { status, outputs: told, hidden, message: error?.message });
+      });
+    }
     let known: ports.Stored<RunRecord> | undefined = stored;
-    await insist({ context, world }, async () => {
+    await retryWhileStoreAway(storeRetry, async () => {
       const read = known ?? (await runs.find(runId));
       known = undefined;
       // Written before, by a try whose answer was lost.
       if (!read || isTerminal(read.value.status)) return live.ledger.close();
-      const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount });
+      const completed = Math.max(completedNodeCount, read.value.completedNodeCount);
+      const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount: completed });
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
-      await live.ledger.end(writes, outputs === undefined ? undefined : mask(outputs));
+      await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));
     });
   }
 }

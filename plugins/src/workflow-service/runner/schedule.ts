@@ -20,17 +20,13 @@ export interface Decision {
   readonly failed?: string | undefined;
 }
 
-/** What a gate's plain need means. */
-const APPROVE = "approve";
-const REJECT = "reject";
-
 type Outcome = Exclude<NodeEvent, { type: "started" }>;
 type Meeting = "met" | "skipped" | "open";
 
 /**
  * What is to be done in a graph after these events: a function of nothing else. The rules (workflow.md): a node starts when all its needs have
  * ended and at least one of them was met; it is skipped when none was. A need is met by a node that completed, in the case that was named,
- * or failed with `onError: continue`. A rejection that nobody needs fails the graph, as does any other failure.
+ * or failed with `onError: continue`. A rejection that no node depends on fails the graph, like any other failure.
  */
 export function schedule(graph: Graph, events: Iterable<NodeEvent>): Decision {
   const outcomes = new Map<string, Outcome>();
@@ -59,24 +55,20 @@ function meetingOf(needed: GraphNode, outcome: Outcome | undefined, { case: want
   if (outcome.type === "skipped") return "skipped";
   // It failed and the graph goes on: a case it has none.
   if (outcome.type === "failed") return wanted === undefined ? "met" : "skipped";
-  const meant = wanted ?? (isGate(needed) ? APPROVE : undefined);
+  const meant = wanted ?? needed.rules.gate?.pass;
   return meant === undefined || meant === outcome.case ? "met" : "skipped";
 }
 
 function isFailure(graph: Graph, outcome: Outcome): boolean {
   const node = graph.nodes.get(outcome.node)!;
   if (outcome.type === "failed") return node.onError === "fail";
-  return outcome.type === "completed" && outcome.case === REJECT && isGate(node) && !isRejectionNeeded(graph, outcome.node);
+  const stop = node.rules.gate?.stop;
+  return outcome.type === "completed" && stop !== undefined && outcome.case === stop && !isNeeded(graph, outcome.node, stop);
 }
 
-function isRejectionNeeded(graph: Graph, gate: string): boolean {
+function isNeeded(graph: Graph, id: string, name: string): boolean {
   for (const { needs } of graph.nodes.values()) {
-    if (needs.some((need) => need.node === gate && need.case === REJECT)) return true;
+    if (needs.some((need) => need.node === id && need.case === name)) return true;
   }
   return false;
-}
-
-/** A branch may have a case of that name, too, but means nothing by a plain need. */
-function isGate(node: GraphNode): boolean {
-  return node.rules.type === "human_gate";
 }

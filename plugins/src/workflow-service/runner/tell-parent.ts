@@ -1,12 +1,14 @@
 import type { ports } from "@portico/core";
 import type { RunRecord } from "../runs/run-records.ts";
+import type { Hidden } from "../secrecy/secret-keeper.ts";
 import { workName } from "../runs/work-name.ts";
 
 /** What a run tells the one that started it. */
 export interface ChildEnd {
   readonly status: "completed" | "failed" | "cancelled" | "interrupted";
-  /** As they are: a secret in them is masked where they are shown. */
   readonly outputs?: unknown;
+  /** What is secret of the outputs. */
+  readonly hidden?: Hidden | undefined;
   readonly message?: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { orAborted } from "@portico/core";
-import type { NodePlay } from "./play-attempts.ts";
+import type { NodePlay } from "./running.ts";
 
-/** What a node is told by a signal; undefined when its time, or the run's, is over first. A gate beside it may prolong that while it waits. */
+/** The signal that a node waits for. Undefined if the node's or the run's time elapses first. A parallel gate may prolong that time. */
 export async function toldInTime<T>({ running, frame, left }: NodePlay, name: string): Promise<T | undefined> {
   for (;;) {
     const told = await orAborted(running.context.waitFor<T>(name, { timeoutMs: left() }), frame.signal);

@@ -1,6 +1,13 @@
 import { ports } from "@portico/core";
+import type { SensitivePaths } from "../definition/sensitive-paths.ts";
+import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 import { readPages } from "./read-pages.ts";
 import { workName } from "./work-name.ts";
+
+/** What is shown of it stands in it as it is. */
+interface StoredDecision extends GateDecision {
+  readonly hidden?: Hidden | undefined;
+}
 
 /** What a person, or the time, decided at a gate. */
 export interface GateDecision {
@@ -13,20 +20,32 @@ export interface GateDecision {
 
 export type Gates = ReturnType<typeof createGates>;
 
-/** The decisions of gates: the first one counts, whoever made it. Functions throw RecordsUnavailable. */
-export function createGates(records: ports.Records) {
-  const decisions = records.collection<GateDecision>({ name: "workflow-gates" });
+/** The decisions of gates. The first decision counts. Functions throw RecordsUnavailable and SealingUnavailable. */
+export function createGates(records: ports.Records, keeper: SecretKeeper) {
+  const decisions = records.collection<StoredDecision>({ name: "workflow-gates" });
   const keyOf = (runId: string, nodeId: string) => `${runId}:${workName(nodeId, "gate")}`;
 
-  const find = async (runId: string, nodeId: string): Promise<GateDecision | undefined> =>
-    (await decisions.get(keyOf(runId, nodeId)))?.value;
+  const find = async (runId: string, nodeId: string): Promise<GateDecision | undefined> => {
+    const stored = (await decisions.get(keyOf(runId, nodeId)))?.value;
+    if (!stored) return undefined;
+    const { decision, decidedAt, hidden, ...given } = stored;
+    const { value } = await keeper.open(runContext(runId), { value: given, hidden });
+    return { ...value, decision, decidedAt };
+  };
 
   return {
     find,
-    /** What is decided from now on: this, or what was before. */
-    async decide(runId: string, nodeId: string, decision: GateDecision): Promise<GateDecision> {
+    /** What is decided from now on: this, or what was before. `sensitive` are the places of the gate's output that are secret. */
+    async decide(
+      runId: string,
+      nodeId: string,
+      { decision, decidedAt, ...given }: GateDecision,
+      sensitive?: SensitivePaths,
+    ): Promise<GateDecision> {
+      const { value, hidden } = await keeper.keep(runContext(runId), given, { sensitive: sensitive && ofGiven(sensitive) });
       try {
-        return (await decisions.put(keyOf(runId, nodeId), decision, "absent")).value;
+        await decisions.put(keyOf(runId, nodeId), { ...value, decision, decidedAt, ...(hidden && { hidden }) }, "absent");
+        return { ...given, decision, decidedAt };
       } catch (error) {
         const earlier = error instanceof ports.RecordConflict ? await find(runId, nodeId) : undefined;
         if (!earlier) throw error;
@@ -42,9 +61,14 @@ export function createGates(records: ports.Records) {
         }
       }
     },
-    /** Nobody asks any more. */
+    /** The gate no longer needs a decision. */
     forget: (runId: string, nodeId: string): ports.Write => decisions.write.remove(keyOf(runId, nodeId)),
   };
+}
+
+/** What goes on by the decision itself is not hidden. */
+function ofGiven(sensitive: SensitivePaths): SensitivePaths {
+  return sensitive.flatMap((path) => (path.length === 0 ? [["values"], ["comment"]] : [path]));
 }
 
 /** The signal that wakes the run up whose gate was decided. */

@@ -39,6 +39,8 @@ export interface Gate {
   readonly title: string;
   readonly message: string;
   readonly form?: Readonly<Record<string, unknown>> | undefined;
+  /** The secret parts of the gate's output, from the definition. Clients must not show them. */
+  readonly sensitive?: true | string[] | undefined;
   /** ISO 8601. */
   readonly requestedAt: string;
   readonly expiresAt?: string | undefined;

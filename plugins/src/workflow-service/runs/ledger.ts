@@ -33,7 +33,7 @@ export class Ledger {
   }
 
   /**
-   * To be called before anything is added to, or read of, the ledger of a run that may have been begun before: what is there is not added
+   * Must be called before entries are added to, or read from, the ledger of a run that may have started before: existing entries are not added
    * twice. Throws LogUnavailable, and can then be called again.
    */
   recall(): Promise<void> {
@@ -192,11 +192,11 @@ export async function* readChunks(
   }
 }
 
-/** The entries of a run that nobody works on here, as far as they can be read. Throws LogUnavailable and the signal's reason. */
+/** The readable entries of a run that does not execute here. Throws LogUnavailable and the signal's reason. */
 export async function* readEntries(log: ports.EventLog, runId: string, signal: AbortSignal): AsyncGenerator<LedgerEntry, void> {
   let next = 0;
   for await (const { from, entries } of readChunks(log, runId, { signal })) {
-    // A chunk whose write was answered by nobody stands there twice.
+    // A chunk whose write got no response may be stored twice.
     yield* entries.slice(Math.max(0, next - from));
     next = Math.max(next, from + entries.length);
   }

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { Ledger } from "./ledger.ts";
 
 /** A run that this process executes, or whose events somebody here follows. */
@@ -6,6 +7,8 @@ export interface LiveRun {
   readonly ledger: Ledger;
   /** While it executes; nodes of the definition itself. */
   completedNodeCount: number;
+  /** While it executes: what may not be stored as it is. */
+  secrecy?: RunSecrecy | undefined;
   /** Who of this process still needs it. */
   users: number;
   /** Ends the subscription that there is: one at a time (specification 6.1). */

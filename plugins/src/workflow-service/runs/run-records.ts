@@ -1,4 +1,5 @@
 import { type ports, writeAgain } from "@portico/core";
+import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import type { Gate, NodeError } from "./ledger-entry.ts";
 import { readPages } from "./read-pages.ts";
 import { firstRunId } from "./run-id.ts";
@@ -17,13 +18,14 @@ export interface RunRecord {
   readonly startedAt: string;
   readonly completedAt?: string | undefined;
   readonly totalDurationMs?: number | undefined;
+  /** Up to when its execution last stopped or opened a gate: of a run that executes, its process knows better. */
   readonly completedNodeCount: number;
   readonly error?: RunError | undefined;
   /** Gates that wait for a person, the one that has waited longest first. */
   readonly gates?: readonly Gate[] | undefined;
   /** For how long its time stood still because of them, and since when it does: milliseconds, and milliseconds since 1970. */
   readonly standstill?: { readonly ms: number; readonly since?: number | undefined } | undefined;
-  /** The process that accepted it: nobody else can show its events live. */
+  /** The process that accepted it. Only this process can send its live events. */
   readonly instance: string;
   /** On whose behalf it works, where somebody is known. */
   readonly userId?: string | undefined;
@@ -32,7 +34,14 @@ export interface RunRecord {
   readonly boardId?: string | undefined;
   readonly taskId?: string | undefined;
   /** Of a run that a `workflow` node started. */
-  readonly parent?: { readonly runId: string; readonly nodeId: string } | undefined;
+  readonly parent?:
+    | {
+        readonly runId: string;
+        readonly nodeId: string;
+        /** What of this run's outputs that node says is a secret. */
+        readonly sensitive?: SensitivePaths | undefined;
+      }
+    | undefined;
   /** How deep it stands in a chain of runs that begin each other, also through agents; absent at the top. */
   readonly depth?: number | undefined;
 }
@@ -50,7 +59,7 @@ interface RunKey {
 }
 
 const PAGE = 200;
-/** So many runs are removed in one commit: others who write wait for no more. */
+/** Maximum number of runs that one commit removes, which limits the wait of other writers. */
 const REMOVED_AT_ONCE = 50;
 const NEWEST = { by: "startedAt", direction: "descending" } as const;
 const OLDEST = { by: "startedAt", direction: "ascending" } as const;
@@ -65,7 +74,7 @@ export function createRunRecords(records: ports.Records) {
   const runs = records.collection<RunRecord>({ name: "workflow-runs" });
   const open = records.collection<object>({ name: "workflow-open-runs" });
   const list = records.collection<RunKey>({ name: "workflow-run-list", indexes: { by_workflow: ["workflowId", "startedAt"] } });
-  // Most runs belong to nobody's task.
+  // Most runs belong to no task.
   const bound = records.collection<RunKey>({ name: "workflow-bound-runs", indexes: { by_binding: ["bindingId", "startedAt"] } });
 
   /** Removed, though their ledgers may still be there. */
@@ -124,7 +133,7 @@ export function createRunRecords(records: ports.Records) {
       const [first] = (await list.query({ where: { workflowId }, order: OLDEST, limit: 1 })).items;
       return first && Date.parse(first.value.startedAt);
     },
-    /** Remove runs that have ended, all at once: nobody finds them any more. That their ledgers are there still is remembered. */
+    /** Remove ended runs in one commit, so that they are no longer found. Records that their ledgers still exist. */
     remove: (ended: readonly RunRecord[]): Promise<void> =>
       records.batch(
         ended.flatMap(({ runId, bindingId }) => [
@@ -140,7 +149,7 @@ export function createRunRecords(records: ports.Records) {
     },
     /** Of removed runs whose ledgers are not there any more. */
     forget: (runIds: readonly string[]): Promise<void> => records.batch(runIds.map((runId) => removed.write.remove(runId))),
-    /** Change a run that has not ended, whoever else writes at the same time. Undefined where it has, or never was. */
+    /** Change a run that has not ended. Safe with concurrent writers. Returns undefined if the run has ended or does not exist. */
     change(runId: string, change: (run: RunRecord) => RunRecord): Promise<RunRecord | undefined> {
       return writeAgain(async () => {
         const read = await runs.get(runId);

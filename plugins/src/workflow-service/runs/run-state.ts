@@ -1,5 +1,6 @@
 /** Specification 2.4. */
 export const RUN_STATUSES = ["running", "waiting_human", "completed", "failed", "cancelled", "interrupted"] as const;
+/** Status of a run (specification 2.4). */
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
 export type RunEvent = "gate-opened" | "gates-closed" | "completed" | "failed" | "cancelled" | "interrupted";

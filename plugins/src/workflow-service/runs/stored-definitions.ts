@@ -19,7 +19,7 @@ const MARGIN_MS = 24 * 60 * 60_000;
 const PAGE = 20;
 
 /** Loads the text of a definition again. Undefined where it cannot be used any more. */
-export type LoadStored = (stored: { readonly name: string; readonly text: string }) => Definition | undefined;
+export type LoadStored = (stored: { readonly name: string; readonly text: string }) => Promise<Definition | undefined>;
 
 /** A definition that stays in memory while somebody works with it. */
 export interface HeldDefinition {
@@ -81,7 +81,7 @@ export function createStoredDefinitions(given: {
       let entry = older.get(hash);
       if (!entry) {
         const found = (await stored.get(hash))?.value;
-        const definition = found && load({ name: found.document, text: found.text });
+        const definition = found && (await load({ name: found.document, text: found.text }));
         if (!definition) return { definition, release() {} };
         // Another run may have come first.
         entry = older.get(hash) ?? { definition, users: 0 };

@@ -1,25 +1,44 @@
 import type { ports } from "@portico/core";
-import { shapeNodes } from "../nodes/shape-nodes.ts";
+import { builtInKinds, builtInNodes } from "../kinds/built-in-kinds.ts";
+import type { NodeKind } from "../runner/running.ts";
 
 /** The kinds of nodes of an instance. */
 export interface NodeTable {
   /** All, by type: what definitions are checked against. */
   readonly rules: ReadonlyMap<string, ports.NodeRules>;
-  /** Those that adapters brought. */
+  /** The kinds that give a run its shape: the runner plays them. */
+  readonly kinds: ReadonlyMap<string, NodeKind>;
+  /** All others: they have `run`. */
   readonly nodes: ReadonlyMap<string, ports.WorkflowNode>;
 }
 
 const NO_AGENTS = "No agents are configured in this instance: nodes of type agent cannot be used here";
 
 /** Throws Error where two kinds have one name: which of them a definition means would be anybody's guess. */
-export function createNodeTable(nodes: readonly ports.WorkflowNode[], { hasAgents }: { readonly hasAgents: boolean }): NodeTable {
-  const rules = new Map<string, ports.NodeRules>(shapeNodes);
+export function createNodeTable(
+  brought: readonly ports.WorkflowNode[],
+  { hasAgents }: { readonly hasAgents: boolean },
+): NodeTable {
+  const nodes = [...builtInNodes, ...brought];
+  return { rules: ruleTable(brought, { hasAgents }), kinds: byType(builtInKinds), nodes: byType(nodes) };
+}
+
+/** What definitions are checked against where these rules stand beside those of the built-in kinds. Throws as `createNodeTable` does. */
+export function ruleTable(
+  brought: readonly ports.NodeRules[],
+  { hasAgents }: { readonly hasAgents: boolean },
+): ReadonlyMap<string, ports.NodeRules> {
+  const rules = new Map<string, ports.NodeRules>();
+  for (const kind of [...builtInKinds, ...builtInNodes, ...brought]) {
+    if (rules.has(kind.type)) throw new Error(`Two kinds of workflow nodes are called "${kind.type}"`);
+    rules.set(kind.type, kind);
+  }
   const agent = rules.get("agent");
   // It exists all the same: a definition that names it gets a sentence instead of "unknown".
   if (agent && !hasAgents) rules.set("agent", { ...agent, check: () => [{ path: [], message: NO_AGENTS }] });
-  for (const node of nodes) {
-    if (rules.has(node.type)) throw new Error(`Two kinds of workflow nodes are called "${node.type}"`);
-    rules.set(node.type, node);
-  }
-  return { rules, nodes: new Map(nodes.map((node) => [node.type, node])) };
+  return rules;
+}
+
+function byType<K extends ports.NodeRules>(kinds: readonly K[]): ReadonlyMap<string, K> {
+  return new Map(kinds.map((kind) => [kind.type, kind]));
 }

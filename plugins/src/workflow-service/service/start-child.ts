@@ -6,7 +6,7 @@ import type { StartRun } from "./start-runs.ts";
 
 /** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
 export function createStartChild({ catalogue, startRun }: { readonly catalogue: Catalogue; readonly startRun: StartRun }) {
-  return async ({ runId, workflowId, parameters, parent, nodeId }: ChildRun): Promise<void> => {
+  return async ({ runId, workflowId, parameters, parent, nodeId, sensitive, secrecy }: ChildRun): Promise<void> => {
     const definition = catalogue.find(workflowId);
     if (!definition) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
     const depth = depthBelow(parent.depth ?? 0);
@@ -18,8 +18,8 @@ export function createStartChild({ catalogue, startRun }: { readonly catalogue: 
       await startRun({
         ...{ definition, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId },
         binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
-        parent: { runId: parent.runId, nodeId },
-        depth,
+        parent: { runId: parent.runId, nodeId, ...(sensitive && { sensitive }) },
+        ...{ depth, secrecy },
       });
     } catch (error) {
       // It was started before, and the process died before it was remembered.

@@ -1,10 +1,12 @@
-import { ports } from "@portico/core";
+import { hasMoreLevels, ports } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../errors.ts";
 import type { RunInput } from "../runner/run-work.ts";
 import { newRunId } from "../runs/run-id.ts";
 import type { RunRecord, RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
+import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
+import { runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 import { checkSchema } from "../schema-check.ts";
 
 /** The kind of work that runs are to the engine. */
@@ -22,6 +24,8 @@ export interface RunOrder {
     | undefined;
   readonly parent?: RunRecord["parent"];
   readonly depth?: number | undefined;
+  /** Of a run that starts it: what may not be stored as it is, beside the secrets of the configuration. */
+  readonly secrecy?: RunSecrecy | undefined;
   /** Written in the same commit. */
   readonly writes?: readonly ports.Write[] | undefined;
 }
@@ -39,13 +43,19 @@ export function createStartRun(given: {
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
   readonly instance: string;
+  readonly keeper: SecretKeeper;
   /** The document that a definition stands in. */
   pathOf(workflowId: string): string | undefined;
 }) {
-  const { engine, runs, definitions, clock, ids, instance, pathOf } = given;
+  const { engine, runs, definitions, clock, ids, instance, keeper, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
-    const { definition, userId, binding, parent, depth, writes = [] } = order;
+    const { definition, userId, binding, parent, depth, secrecy, writes = [] } = order;
+    // Nodes and tools give what models and servers said: no door has looked at it.
+    if (hasMoreLevels(order.parameters, ports.NODE_OUTPUT_LEVELS)) {
+      const message = `must have at most ${ports.NODE_OUTPUT_LEVELS} levels of lists and objects`;
+      throw workflowErrors.invalid_parameters(undefined, { parameters: [{ path: "/", message }] });
+    }
     const checked = checkSchema(definition.parameters, order.parameters);
     if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
     await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
@@ -60,7 +70,8 @@ export function createStartRun(given: {
       ...(parent && { parent }),
       ...(depth && { depth }),
     };
-    const input: RunInput = { runId, parameters: checked.value };
+    const kept = await (secrecy?.keep(runId, checked.value) ?? keeper.keep(runContext(runId), checked.value));
+    const input: RunInput = { runId, parameters: kept.value, ...(kept.hidden && { hidden: kept.hidden }) };
     await engine.start(RUN_KIND, runId, input, { records: [...runs.begin(record), ...writes] });
     return { runId, workflowId: definition.id };
   };
@@ -72,6 +83,7 @@ export function toServiceError(error: unknown): unknown {
   const isAway =
     error instanceof ports.EngineUnavailable ||
     error instanceof ports.RecordsUnavailable ||
+    error instanceof ports.SealingUnavailable ||
     error instanceof ports.RecordConflict;
   return isAway ? workflowErrors.run_not_reserved(undefined, undefined, error) : error;
 }

@@ -36,12 +36,12 @@ export async function settleRun({ engine, runs, live, clock }: Settling, runId: 
   const status = isCancelled ? ("cancelled" as const) : ("interrupted" as const);
   const error = isCancelled
     ? { code: "cancelled", message: work.error ?? "cancelled" }
-    : { code: "lost", message: "The engine does not know the run any more" };
+    : { code: "lost", message: "The engine no longer knows the run" };
   const end = { status, at: clock.now(), error };
   // Before its end is written, which is not done again: told twice does no harm.
   await tellParent(engine, stored.value, { status, message: error.message });
   await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
-  // Nobody else will tell those who follow it.
+  // No other code notifies the followers.
   live.find(runId)?.ledger.close();
   return true;
 }
@@ -60,6 +60,6 @@ export async function settleRuns(
       }
     }
   } catch (error) {
-    if (!closing.aborted) given.log.error("Runs that an earlier process left could not be looked through", {}, error);
+    if (!closing.aborted) given.log.error("The runs of an earlier process could not be checked", {}, error);
   }
 }

@@ -23,7 +23,7 @@ export interface Sweeping {
 }
 
 /**
- * Removes what nobody needs any more: runs that ended long ago with all that belongs to them, and what has outlived its run. Each piece can be
+ * Removes data that is no longer needed: runs that ended long ago with all their data, and data without a run. Each piece can be
  * removed twice, and is found again after a kill. What a store refuses is logged, and left for the next time.
  */
 export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<void> {
@@ -51,7 +51,7 @@ export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<
   };
 }
 
-/** Those of runs that an earlier sweep removed, or that was killed: whoever was reading one then has done so. */
+/** Ledgers of runs that an earlier sweep, or a killed sweep, removed: reads that were running then have ended by now. */
 async function removeLedgers({ runs, eventLog }: Sweeping, closing: AbortSignal): Promise<void> {
   for await (const runIds of runs.removed()) {
     if (closing.aborted) return;

@@ -5,11 +5,12 @@ export const asyncapiCommand = defineCommand({
   meta: { name: "asyncapi", description: "Print the AsyncAPI 3.0 document of a surface: its events, as JSON" },
   args: surfaceFlags,
   async run({ args }) {
-    const [{ readSurface }, { asyncAPIOf }] = await Promise.all([
+    const [{ readSurface }, { describedSurface }, { asyncAPIOf }] = await Promise.all([
       import("../read-surface.ts"),
-      import("../../platform/api-documents.ts"),
+      import("../../platform/described-surface.ts"),
+      import("@portico/plugins/api-docs/documents"),
     ]);
     const { areas, surface } = await readSurface(args, args);
-    console.log(JSON.stringify(asyncAPIOf(areas, surface), null, 2));
+    console.log(JSON.stringify(asyncAPIOf(areas, describedSurface(surface)), null, 2));
   },
 });

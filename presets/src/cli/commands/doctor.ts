@@ -4,7 +4,7 @@ import { settingsFlags } from "../settings-flags.ts";
 export const doctorCommand = defineCommand({
   meta: {
     name: "doctor",
-    description: "Check configuration, data directory, providers, workflows and ports; every finding comes with its fix",
+    description: "Check configuration, data directory, providers, workflows and ports; print a fix for every problem",
   },
   args: {
     json: { type: "boolean", description: "Print a JSON array" },
@@ -16,10 +16,14 @@ export const doctorCommand = defineCommand({
     const wrong = findings.filter(({ isWrong }) => isWrong);
     if (args.json) console.log(JSON.stringify(findings, null, 2));
     else {
-      for (const { about, isWrong, message, fix } of findings) {
-        console.log(`${isWrong ? "WRONG" : "ok   "}  ${about}: ${message}${fix ? `\n       Fix: ${fix}` : ""}`);
+      for (const { about, isWrong, isWarning, message, fix } of findings) {
+        console.log(
+          `${isWrong ? "WRONG" : isWarning ? "warn " : "ok   "}  ${about}: ${message}${fix ? `\n       Fix: ${fix}` : ""}`,
+        );
       }
-      console.log(wrong.length === 0 ? "\nNothing is wrong." : `\n${wrong.length} of ${findings.length} checks found something.`);
+      console.log(
+        wrong.length === 0 ? "\nNo problems found." : `\n${wrong.length} of ${findings.length} checks found a problem.`,
+      );
     }
     process.exitCode = wrong.length === 0 ? EXIT.ok : EXIT.failed;
   },

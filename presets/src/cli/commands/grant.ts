@@ -2,13 +2,13 @@ import { defineCommand } from "citty";
 import { settingsFlags } from "../settings-flags.ts";
 
 const issueCommand = defineCommand({
-  meta: { name: "issue", description: "Issue an execution grant for one workflow and print it; it is shown this once" },
+  meta: { name: "issue", description: "Issue an execution grant for one workflow and print it; it is shown only once" },
   args: {
-    workflow: { type: "string", required: true, valueHint: "id", description: "The workflow that it is good for" },
-    user: { type: "string", valueHint: "id", description: "On whose behalf the run works; default: the instance's owner" },
-    binding: { type: "string", valueHint: "id", description: "Binding of the workflow that the run belongs to" },
-    ttl: { type: "string", valueHint: "duration", description: "How long it is good for, such as 90s, 10m (default), 2h or 1d" },
-    json: { type: "boolean", description: "Print a JSON object, with the time when it expires" },
+    workflow: { type: "string", required: true, valueHint: "id", description: "Id of the workflow that the grant may start" },
+    user: { type: "string", valueHint: "id", description: "User on whose behalf the run works; default: the instance's owner" },
+    binding: { type: "string", valueHint: "id", description: "Id of the workflow's binding that the run belongs to" },
+    ttl: { type: "string", valueHint: "duration", description: "Lifetime of the grant, such as 90s, 10m (default), 2h or 1d" },
+    json: { type: "boolean", description: "Print a JSON object with the grant and its expiry time" },
     ...settingsFlags,
   },
   async run({ args }) {
@@ -25,6 +25,6 @@ const issueCommand = defineCommand({
 });
 
 export const grantCommand = defineCommand({
-  meta: { name: "grant", description: "Issue execution grants, with which programs start workflows" },
+  meta: { name: "grant", description: "Issue execution grants, which programs use to start workflows" },
   subCommands: { issue: issueCommand },
 });

@@ -4,24 +4,24 @@ import type { PackageOrder } from "../scaffold/make-package.ts";
 const name = {
   type: "positional",
   required: true,
-  description: "Its name, such as tea-house; the folder gets the same",
+  description: "Name of the package and of its folder, such as tea-house",
 } as const;
 const json = { type: "boolean", description: "Print a JSON object" } as const;
 
 const pluginCommand = defineCommand({
-  meta: { name: "plugin", description: "Make a plugin: a contract, a guard, handlers and their tests" },
+  meta: { name: "plugin", description: "Create a plugin: a contract, a guard, handlers and their tests" },
   args: { name, json },
   run: ({ args }) => make({ kind: "plugin", name: args.name }, args.json),
 });
 
 const adapterCommand = defineCommand({
-  meta: { name: "adapter", description: "Make an adapter, with the conformance suite of its port" },
+  meta: { name: "adapter", description: "Create an adapter, with the conformance suite of its port" },
   args: {
     name,
     port: {
       type: "string",
       valueHint: "port",
-      description: "What it fills: tools (default), records, models, identity or workflow-nodes",
+      description: "Port that it fills: tools (default), records, models, identity or workflow-nodes",
     },
     json,
   },
@@ -29,13 +29,13 @@ const adapterCommand = defineCommand({
 });
 
 const presetCommand = defineCommand({
-  meta: { name: "preset", description: "Make a preset: adapters, plugins and settings that start as portico does" },
+  meta: { name: "preset", description: "Create a preset: adapters, plugins and settings that start like portico itself" },
   args: { name, json },
   run: ({ args }) => make({ kind: "preset", name: args.name }, args.json),
 });
 
 export const newCommand = defineCommand({
-  meta: { name: "new", description: "Make a plugin, an adapter or a preset of your own, in a new folder" },
+  meta: { name: "new", description: "Create your own plugin, adapter or preset in a new folder" },
   subCommands: { plugin: pluginCommand, adapter: adapterCommand, preset: presetCommand },
 });
 
@@ -44,7 +44,7 @@ async function make(order: PackageOrder, asJson = false): Promise<void> {
   const { folder, files } = await makePackage(order, process.cwd());
   const next = [`cd ${order.name}`, "npm install", "npm test"];
   if (asJson) return console.log(JSON.stringify({ folder, files, next }, null, 2));
-  console.log(`Made the ${order.kind} "${order.name}":\n`);
+  console.log(`Created the ${order.kind} "${order.name}":\n`);
   for (const file of files) console.log(`  ${order.name}/${file}`);
-  console.log(`\nNext:\n\n${next.map((command) => `  ${command}`).join("\n")}\n\nIts README.md says what is where.`);
+  console.log(`\nNext:\n\n${next.map((command) => `  ${command}`).join("\n")}\n\nIts README.md describes the files.`);
 }

@@ -5,11 +5,12 @@ export const openapiCommand = defineCommand({
   meta: { name: "openapi", description: "Print the OpenAPI 3.1 document of a surface: its calls, as JSON" },
   args: surfaceFlags,
   async run({ args }) {
-    const [{ readSurface }, { openAPIOf }] = await Promise.all([
+    const [{ readSurface }, { describedSurface }, { openAPIOf }] = await Promise.all([
       import("../read-surface.ts"),
-      import("../../platform/api-documents.ts"),
+      import("../../platform/described-surface.ts"),
+      import("@portico/plugins/api-docs/documents"),
     ]);
     const { areas, surface } = await readSurface(args, args);
-    console.log(JSON.stringify(openAPIOf(areas, surface), null, 2));
+    console.log(JSON.stringify(openAPIOf(areas, describedSurface(surface)), null, 2));
   },
 });

@@ -2,10 +2,10 @@ import { defineCommand } from "citty";
 import { settingsFlags } from "../settings-flags.ts";
 
 const issueCommand = defineCommand({
-  meta: { name: "issue", description: "Issue a safe token and print it; it is shown this once" },
+  meta: { name: "issue", description: "Issue a safe token and print it; it is shown only once" },
   args: {
-    provider: { type: "string", required: true, valueHint: "id", description: "Provider that the token is bound to, for ever" },
-    label: { type: "string", valueHint: "text", description: "What the token is for, to tell it from others" },
+    provider: { type: "string", required: true, valueHint: "id", description: "Provider that the token is permanently bound to" },
+    label: { type: "string", valueHint: "text", description: "Label that says what the token is for" },
     ...settingsFlags,
   },
   async run({ args }) {
@@ -36,9 +36,9 @@ const listCommand = defineCommand({
 });
 
 const revokeCommand = defineCommand({
-  meta: { name: "revoke", description: "Revoke one safe token, or all; a running service refuses them at once" },
+  meta: { name: "revoke", description: "Revoke one safe token, or all; a running service refuses them immediately" },
   args: {
-    tokenId: { type: "positional", required: false, description: "Its id, from the list" },
+    tokenId: { type: "positional", required: false, description: "Id of the token, from `portico token list`" },
     all: { type: "boolean", description: "Revoke every safe token" },
     ...settingsFlags,
   },

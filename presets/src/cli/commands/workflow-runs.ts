@@ -1,28 +1,34 @@
 import { defineCommand } from "citty";
 import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
 
-/** Flags of every command that asks a running service. */
+/** Flags of every command that calls a running service. */
 export const serviceFlags = {
-  url: { type: "string", valueHint: "url", description: "Where the workflow service is; default: it runs on the data directory" },
+  url: {
+    type: "string",
+    valueHint: "url",
+    description: "Address of the workflow service; default: the service that uses the data directory",
+  },
   ...settingsFlags,
 } as const;
 
 /** Flags of every command about one run. */
 export const runFlags = {
   run: { type: "positional", required: true, valueHint: "run id", description: "Id of the run" },
-  workflow: { type: "string", valueHint: "id", description: "Its workflow; default: the service is asked" },
+  workflow: { type: "string", valueHint: "id", description: "Id of its workflow; default: the service finds it" },
   ...serviceFlags,
 } as const;
 
 export const listCommand = defineCommand({
-  meta: { name: "list", description: "List the workflows that are deployed, with their last runs" },
+  meta: { name: "list", description: "List the deployed workflows with their last runs" },
   args: {
     json: { type: "boolean", description: "Print a JSON array" },
     ...serviceFlags,
   },
   async run({ args }) {
-    const [{ workflowTable }, service] = await Promise.all([import("../workflows/run-tables.ts"), serviceOf(args)]);
-    const workflows = await service.workflows();
+    const [{ brokenLines, workflowTable }, service] = await Promise.all([import("../workflows/run-tables.ts"), serviceOf(args)]);
+    const { workflows, broken } = await service.deployed();
+    // On standard error, so that the output for programs stays clean.
+    if (broken.length > 0) console.error(brokenLines(broken));
     if (args.json) return printJson(workflows);
     if (workflows.length === 0) return console.error("No workflows are deployed.");
     console.log(workflowTable(workflows));
@@ -36,10 +42,11 @@ export const startCommand = defineCommand({
     param: {
       type: "string",
       valueHint: "name=value…",
-      description: "A parameter, as often as there are some: a text where the workflow asks for one or the value is no JSON",
+      description:
+        "A parameter; repeatable. The value is JSON, or a string if the workflow expects a string or the value is not JSON",
     },
     input: { type: "string", valueHint: "file.json", description: "Parameters as a JSON object; - reads standard input" },
-    follow: { type: "boolean", description: "Go on as `follow` does" },
+    follow: { type: "boolean", description: "Follow the run to its end, as the command `follow` does" },
     json: { type: "boolean", description: "Print a JSON object; with --follow one line of JSON per event" },
     ...serviceFlags,
   },
@@ -61,7 +68,7 @@ export const startCommand = defineCommand({
 });
 
 export const followCommand = defineCommand({
-  meta: { name: "follow", description: "Follow a run to its end; Ctrl-C stops following, and not the run" },
+  meta: { name: "follow", description: "Follow a run to its end; Ctrl-C stops only the following, not the run" },
   args: {
     ...runFlags,
     json: { type: "boolean", description: "Print one line of JSON per event" },
@@ -70,11 +77,11 @@ export const followCommand = defineCommand({
 });
 
 export const runsCommand = defineCommand({
-  meta: { name: "runs", description: "List a workflow's runs, the newest first" },
+  meta: { name: "runs", description: "List a workflow's runs, newest first" },
   args: {
     workflow: { type: "positional", required: true, valueHint: "workflow id", description: "Which workflow" },
-    status: { type: "string", valueHint: "status", description: "Only runs of this status, such as waiting_human or failed" },
-    limit: { type: "string", valueHint: "number", description: "How many at most; default: 20" },
+    status: { type: "string", valueHint: "status", description: "Only runs with this status, such as waiting_human or failed" },
+    limit: { type: "string", valueHint: "number", description: "Maximum number of runs; default: 20" },
     json: { type: "boolean", description: "Print a JSON array" },
     ...serviceFlags,
   },
@@ -83,16 +90,16 @@ export const runsCommand = defineCommand({
     const { isWanted, limit } = readRunFilter(args);
     const runs = (await (await serviceOf(args)).runs(args.workflow)).filter(isWanted).slice(0, limit);
     if (args.json) return printJson(runs);
-    if (runs.length === 0) return console.error("There are no such runs.");
+    if (runs.length === 0) return console.error("No runs found.");
     console.log(runTable(runs));
   },
 });
 
 export const showCommand = defineCommand({
-  meta: { name: "show", description: "Show a run: its nodes, its outputs, and the gate where it waits" },
+  meta: { name: "show", description: "Show a run: its nodes, its outputs, and the gate at which it waits" },
   args: {
     ...runFlags,
-    json: { type: "boolean", description: "Print a JSON object, with what each node was given and came to" },
+    json: { type: "boolean", description: "Print a JSON object, with the inputs and outputs of each node" },
   },
   async run({ args }) {
     const [{ runPage }, service] = await Promise.all([import("../workflows/run-page.ts"), serviceOf(args)]);
@@ -106,7 +113,7 @@ interface ServiceFlags extends SettingsFlags {
   readonly url?: string | undefined;
 }
 
-/** The service that these flags lead to. */
+/** The service that these flags select. */
 export async function serviceOf(args: ServiceFlags) {
   const [{ readSettings }, { findService }] = await Promise.all([
     import("../read-settings.ts"),
@@ -124,7 +131,7 @@ async function follow(
   process.exitCode = await followToEnd({ find, run, asJson: args.json ?? false, more: givenFlags(args) });
 }
 
-/** The flags that lead another command to the same service. */
+/** The flags with which another command reaches the same service. */
 function givenFlags(args: ServiceFlags): string[] {
   return (["config", "data-dir", "url"] as const).flatMap((name) => (args[name] === undefined ? [] : [`--${name}`, args[name]]));
 }

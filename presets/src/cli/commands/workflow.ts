@@ -3,10 +3,16 @@ import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
 import { followCommand, listCommand, runFlags, runsCommand, serviceOf, showCommand, startCommand } from "./workflow-runs.ts";
 
 const checkCommand = defineCommand({
-  meta: { name: "check", description: "Check workflow definitions; every problem is a line FILE:LINE:COLUMN: message" },
+  meta: { name: "check", description: "Check workflow definitions; print each problem as FILE:LINE:COLUMN: message" },
   args: {
-    files: { type: "positional", required: true, valueHint: "file…", description: "Definitions, in YAML or JSON" },
-    preset: { type: "string", valueHint: "name", description: "Preset that shall run them; default: local" },
+    files: {
+      type: "positional",
+      required: true,
+      valueHint: "path…",
+      description: "Definition files in YAML or JSON, or folders of them",
+    },
+    strict: { type: "boolean", description: "Also exit with code 1 if there are only warnings" },
+    preset: { type: "string", valueHint: "name", description: "Preset that will run them; default: local" },
     json: { type: "boolean", description: "Print a JSON array" },
     ...settingsFlags,
   },
@@ -14,8 +20,13 @@ const checkCommand = defineCommand({
     const [{ checkFiles }, { EXIT }] = await Promise.all([import("../workflows/check-files.ts"), import("../exit-codes.ts")]);
     const problems = await checkFiles(args, { files: args._, preset: args.preset });
     if (args.json) console.log(JSON.stringify(problems, null, 2));
-    else for (const { file, line, column, message } of problems) console.log(`${file}:${line}:${column}: ${message}`);
-    process.exitCode = problems.length === 0 ? EXIT.ok : EXIT.failed;
+    else {
+      for (const { file, severity, line, column, message } of problems) {
+        console.log(`${file}:${line}:${column}: ${severity === "warning" ? "warning: " : ""}${message}`);
+      }
+    }
+    const isWrong = problems.some(({ severity }) => severity === "error" || args.strict);
+    process.exitCode = isWrong ? EXIT.failed : EXIT.ok;
   },
 });
 
@@ -26,7 +37,7 @@ const schemaCommand = defineCommand({
     const [{ readSettings }, { readNodeRules }, { definitionJsonSchema }, { DEFAULT_PRESET }] = await Promise.all([
       import("../read-settings.ts"),
       import("../workflows/node-rules.ts"),
-      import("@portico/plugins/workflow-service/definition-json-schema"),
+      import("@portico/plugins/workflow-service/definitions"),
       import("../preset-table.ts"),
     ]);
     const { settings } = await readSettings(args);
@@ -37,24 +48,24 @@ const schemaCommand = defineCommand({
 
 const gateFlags = {
   ...runFlags,
-  node: { type: "string", valueHint: "id", description: "Which gate; default: the one that waits" },
-  comment: { type: "string", valueHint: "text", description: "What is kept with the decision" },
+  node: { type: "string", valueHint: "id", description: "Node id of the gate; default: the waiting gate" },
+  comment: { type: "string", valueHint: "text", description: "Comment that is stored with the decision" },
 } as const;
 
 const approveCommand = defineCommand({
-  meta: { name: "approve", description: "Approve at the gate where a run waits" },
+  meta: { name: "approve", description: "Approve the gate at which a run waits" },
   args: {
     ...gateFlags,
-    values: { type: "string", valueHint: "json", description: "What the gate's form asks for, as a JSON object" },
+    values: { type: "string", valueHint: "json", description: "Values of the gate's form, as a JSON object" },
   },
   run: ({ args }) => decide({ ...args, decision: "approve" }),
 });
 
 const rejectCommand = defineCommand({
-  meta: { name: "reject", description: "Reject at the gate where a run waits" },
+  meta: { name: "reject", description: "Reject the gate at which a run waits" },
   args: {
     ...gateFlags,
-    values: { type: "string", valueHint: "json", description: "What goes with the decision, as a JSON object" },
+    values: { type: "string", valueHint: "json", description: "Values that are sent with the decision, as a JSON object" },
   },
   run: ({ args }) => decide({ ...args, decision: "reject" }),
 });

@@ -4,10 +4,10 @@ import type { ReadSettings } from "../read-settings.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 
 const ABOUT = "configuration";
-/** Permission bits of the group and of everybody else. */
+/** Permission bits of the group and of all other users. */
 const OTHERS = 0o077;
 
-/** Whether the file that was read is for its owner alone, where it holds a secret. */
+/** Checks that only its owner can read the configuration file, if it contains a secret. */
 export function checkConfigFile({ file, listing }: ReadSettings): readonly Finding[] {
   if (file === undefined) return [fine(ABOUT, "no configuration file; defaults and environment variables are fine")];
   const written = listing.filter(
@@ -18,15 +18,15 @@ export function checkConfigFile({ file, listing }: ReadSettings): readonly Findi
     return [
       wrong(
         ABOUT,
-        `${file} holds secrets (${keys}) and others can read it`,
-        `chmod 600 ${file}, or spell the secrets as {"env": "NAME"}`,
+        `${file} contains secrets (${keys}) and other users can read it`,
+        `chmod 600 ${file}, or write the secrets as {"env": "NAME"}`,
       ),
     ];
   }
   return [fine(ABOUT, `${file} is fine`)];
 }
 
-/** A misspelt variable is silently without effect: nothing else would ever say so. */
+/** A misspelt variable has no effect and causes no error: only this check reports it. */
 export function checkEnvironment(
   { listing }: ReadSettings,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,34 +1,36 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DataDirectory } from "../../platform/data-directory.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 
 const ABOUT = "data directory";
 const OTHERS = 0o077;
-/** Less than this fills up within a busy day. */
+/** A busy instance can use up less than this within one day. */
 const ENOUGH_BYTES = 256 * 1024 * 1024;
 
-/** Whether the data directory can be written, is private, and has room. */
+/** Checks that the data directory is writable and private, and that its disk has free space. */
 export function checkDataDirectory(directory: DataDirectory): readonly Finding[] {
   const { path } = directory;
   if (!existsSync(path)) {
     const parent = nearestParent(path);
-    if (isWritable(parent)) return [fine(ABOUT, `${path} will be made at the first start`), ...checkRoom(parent)];
+    if (isWritable(parent)) return [fine(ABOUT, `${path} will be created at the first start`), ...checkRoom(parent)];
     return [
       wrong(
         ABOUT,
-        `${path} is not there and cannot be made in ${parent}`,
-        "set another dataDir, or give this user the right to write there",
+        `${path} does not exist and cannot be created in ${parent}`,
+        "set another dataDir, or give this user write permission there",
       ),
     ];
   }
-  if (!statSync(path).isDirectory()) return [wrong(ABOUT, `${path} is no directory`, "set another dataDir")];
+  if (!statSync(path).isDirectory()) return [wrong(ABOUT, `${path} is not a directory`, "set another dataDir")];
   if (!isWritable(path))
-    return [wrong(ABOUT, `${path} cannot be written`, `give this user the right to write it, or set another dataDir`)];
-  const open = [path, directory.records, directory.credentials, directory.endpoints].filter(
+    return [wrong(ABOUT, `${path} cannot be written`, `give this user write permission, or set another dataDir`)];
+  const open = [path, directory.records, directory.credentials, directory.endpoints, directory.certificateKey].filter(
     (each) => existsSync(each) && statSync(each).mode & OTHERS,
   );
-  const modes = open.map((each) => wrong(ABOUT, `others can get at ${each}`, `chmod ${each === path ? "700" : "600"} ${each}`));
+  const modes = open.map((each) =>
+    wrong(ABOUT, `other users can access ${each}`, `chmod ${each === path ? "700" : "600"} ${each}`),
+  );
   return [...(modes.length > 0 ? modes : [fine(ABOUT, `${path} can be written and is private`)]), ...checkRoom(path)];
 }
 
@@ -37,7 +39,11 @@ function checkRoom(path: string): readonly Finding[] {
   const free = bavail * bsize;
   if (free >= ENOUGH_BYTES) return [];
   return [
-    wrong("disk", `only ${Math.floor(free / 2 ** 20)} MiB are free at ${path}`, "make room, or set a dataDir on another disk"),
+    wrong(
+      "disk",
+      `only ${Math.floor(free / 2 ** 20)} MiB are free at ${path}`,
+      "free some disk space, or set a dataDir on another disk",
+    ),
   ];
 }
 

@@ -1,35 +1,69 @@
 import { systemClock } from "@portico/adapters/clock/system";
 import { createApp, ports } from "@portico/core";
-import { chooseProviders, type ServedProvider } from "../../platform/provider-choice.ts";
+import type { DataDirectory } from "../data-directory.ts";
+import { chooseProviders, isInstance, type ServedProvider } from "../../platform/provider-choice.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
-import { type Finding, fine, wrong } from "./finding.ts";
+import { addressLoop, keyLoop } from "../loops/provider-loop.ts";
+import type { ListenAddress } from "../../settings/listen.ts";
+import { isDataDirectoryLocked } from "../data-lock.ts";
+import { readEndpoints } from "../endpoints-file.ts";
+import { doubtful, type Finding, fine, wrong } from "./finding.ts";
+import { withOwnTokens } from "./own-tokens.ts";
+import { tryListen } from "./try-listen.ts";
 
 /** Longest wait for a provider's list of models. */
 const ANSWER_MS = 10_000;
 
-/** Whether every provider that would be served answers, takes its credential and has the configured models. */
-export async function checkProviders(settings: PlatformSettings): Promise<readonly Finding[]> {
+/**
+ * Checks every provider that would be served: it is not this instance itself, it answers, it accepts its credential, and it has the configured
+ * models.
+ */
+export async function checkProviders(settings: PlatformSettings, directory: DataDirectory): Promise<readonly Finding[]> {
   const providers = await chooseProviders(settings, { env: process.env });
   if (providers.length === 0)
     return [wrong("providers", "every configured provider is switched off", 'set "enabled": true for one of them')];
-  return (await Promise.all(providers.map(checkProvider))).flat();
+  const proxy = await ownProxy(settings, directory);
+  return withOwnTokens(settings, directory, { withSafeTokens: providers.some(isInstance) }, async (own) => {
+    const check = async (provider: ServedProvider): Promise<readonly Finding[]> => {
+      const about = `provider ${provider.id}`;
+      const loop = (await addressLoop(provider, proxy)) ?? (await keyLoop(provider, own));
+      // A provider that leads back to this instance is not called: the running service would call itself.
+      if (loop) return [wrong(about, `${loop.message}${foundAt(provider)}`, loop.fix)];
+      const instance = isInstance(provider)
+        ? [doubtful(about, "its key is a safe token: the provider is another Portico instance")]
+        : [];
+      return [...instance, ...(await checkProvider(provider))];
+    };
+    return (await Promise.all(providers.map(check))).flat();
+  });
+}
+
+/** Where the proxy of this instance listens: the address of the running service, or the address that a start would open. */
+async function ownProxy({ proxy }: PlatformSettings, directory: DataDirectory): Promise<ListenAddress> {
+  const { listen, publicUrl } = proxy;
+  const running = isDataDirectoryLocked(directory) ? readEndpoints(directory)?.listeners["proxy"]?.url : undefined;
+  if (running !== undefined) return { ...listen, port: Number(new URL(running).port), publicUrl };
+  // A port in use by another program is not this instance's port: the check of ports reports it.
+  const isFree = listen.port !== 0 && (await tryListen(listen.host, listen.port)) === undefined;
+  return { ...listen, port: isFree ? listen.port : 0, publicUrl };
 }
 
 async function checkProvider(provider: ServedProvider): Promise<readonly Finding[]> {
   const about = `provider ${provider.id}`;
-  if (provider.origin === "demo") return [fine(about, "no provider is configured: the offline demo is there to try things")];
-  const found = provider.source ? ` (found: ${provider.source})` : "";
+  if (provider.origin === "demo")
+    return [fine(about, "no provider is configured: the offline demo model is available for trying things")];
+  const found = foundAt(provider);
   const app = await createApp({ name: "doctor", adapters: [systemClock(), provider.asking] });
   try {
     const [asking] = app.port(ports.models);
     const listed = (await asking?.listModels(AbortSignal.timeout(ANSWER_MS))) ?? [];
     const missing = provider.models === "discover" ? [] : provider.models.filter((model) => !listed.includes(model));
-    if (missing.length === 0) return [fine(about, `answers, takes its credential, and lists ${listed.length} models${found}`)];
+    if (missing.length === 0) return [fine(about, `answers, accepts its credential, and lists ${listed.length} models${found}`)];
     return [
       wrong(
         about,
-        `answers, but its list of models has no ${missing.join(", ")}${found}`,
-        `correct its "models", or set them to "discover"; some upstreams serve models that they do not list`,
+        `answers, but its list of models does not contain ${missing.join(", ")}${found}`,
+        `correct its "models", or set it to "discover"; some upstreams also serve models that they do not list`,
       ),
     ];
   } catch (error) {
@@ -39,11 +73,15 @@ async function checkProvider(provider: ServedProvider): Promise<readonly Finding
   }
 }
 
-/** The port's errors hold neither address nor credential. Anything else is not shown. */
+function foundAt({ source }: ServedProvider): string {
+  return source ? ` (found: ${source})` : "";
+}
+
+/** The port's errors contain neither address nor credential. The messages of other errors are not shown. */
 function failure(about: string, provider: ServedProvider, error: unknown): Finding {
   const isKnown = error instanceof ports.ModelUnreachable || error instanceof ports.ModelTimeout;
-  const message = isKnown ? error.message : `did not answer its list of models within ${ANSWER_MS / 1000} s`;
-  // The list is no part of a call: an upstream whose models are configured can do without one.
+  const message = isKnown ? error.message : `did not return its list of models within ${ANSWER_MS / 1000} s`;
+  // Calls do not need the list: an upstream whose models are configured works without it.
   if (provider.models !== "discover" && /\b(404|405)\b/.test(message))
     return fine(about, `${message}: its credential was not checked`);
   const isRefused = /\b(401|403)\b/.test(message);
@@ -51,6 +89,6 @@ function failure(about: string, provider: ServedProvider, error: unknown): Findi
   return wrong(
     about,
     message,
-    isRefused ? `correct the key in ${where}` : "check its `baseUrl`, the network between, and whether it is running",
+    isRefused ? `correct the key in ${where}` : "check its `baseUrl`, the network connection, and that it is running",
   );
 }

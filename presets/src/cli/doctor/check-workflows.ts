@@ -1,24 +1,29 @@
 import { ports } from "@portico/core";
+import { definitionsAt, placeInWords } from "../../platform/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { readDefinitions } from "../workflows/read-definitions.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 
 const ABOUT = "workflows";
 
-/** Whether every definition can be used, and every binding binds one. */
+/** Checks that every definition is valid, and that every binding names an existing workflow. */
 export async function checkWorkflows(settings: PlatformSettings): Promise<readonly Finding[]> {
-  const { definitionsDir, bindings } = settings.workflow;
+  const { bindings } = settings.workflow;
+  const place = definitionsAt(settings.workflow);
+  const words = placeInWords(place);
   let deployed: readonly string[];
   let broken: Awaited<ReturnType<typeof readDefinitions>>["broken"];
   try {
     ({ deployed, broken } = await readDefinitions(settings));
   } catch (error) {
     if (!(error instanceof ports.DocumentsUnavailable)) throw error;
-    return [wrong(ABOUT, `the definitions in ${definitionsDir} cannot be read`, "give this user the right to read that folder")];
+    const fix =
+      "dir" in place ? "give this user read permission for that folder" : "correct workflow.documents, or start that store";
+    return [wrong(ABOUT, `the definitions in ${words} cannot be read: ${error.message}`, fix)];
   }
   const problems = broken.map(({ name, problems: all }) => {
     const places = all.map(({ line, column, message }) => `${line}:${column}: ${message}`).join("; ");
-    return wrong(`workflow definition ${name}`, places, `correct it; portico workflow check tells the same while you do`);
+    return wrong(`workflow definition ${name}`, places, `correct it; portico workflow check shows the remaining problems`);
   });
   const unbound = bindings
     .filter(({ workflowId }) => !deployed.includes(workflowId))
@@ -26,10 +31,10 @@ export async function checkWorkflows(settings: PlatformSettings): Promise<readon
       wrong(
         `binding ${id}`,
         `no usable definition has the id "${workflowId}"`,
-        `correct its "workflowId", or deploy the definition in ${definitionsDir}`,
+        `correct its "workflowId", or deploy the definition in ${words}`,
       ),
     );
   if (problems.length > 0 || unbound.length > 0) return [...problems, ...unbound];
-  if (deployed.length === 0) return [fine(ABOUT, `no definitions in ${definitionsDir}`)];
-  return [fine(ABOUT, `${deployed.length === 1 ? "1 definition is" : `all ${deployed.length} definitions are`} fine`)];
+  if (deployed.length === 0) return [fine(ABOUT, `no definitions in ${words}`)];
+  return [fine(ABOUT, `${deployed.length === 1 ? "1 definition is" : `all ${deployed.length} definitions are`} valid`)];
 }

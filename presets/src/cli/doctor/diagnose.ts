@@ -1,22 +1,25 @@
-import { dataDirectory } from "../../platform/data-directory.ts";
+import { dataDirectory } from "../data-directory.ts";
 import { CommandFailed } from "../exit-codes.ts";
 import { type ReadSettings, readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
+import { checkAgents } from "./check-agents.ts";
 import { checkConfigFile, checkEnvironment } from "./check-config.ts";
 import { checkDataDirectory } from "./check-data-directory.ts";
+import { checkHttps } from "./check-https.ts";
 import { checkPorts } from "./check-ports.ts";
 import { checkProviders } from "./check-providers.ts";
 import { checkWorkflows } from "./check-workflows.ts";
+import { checkStores } from "./check-stores.ts";
 import { type Finding, wrong } from "./finding.ts";
 
-/** Every check, in the order in which a person would mend things. A configuration that cannot be read leaves nothing else to check. */
+/** All checks, in the order in which a person would fix problems. If the configuration cannot be read, no other check runs. */
 export async function diagnose(flags: SettingsFlags): Promise<readonly Finding[]> {
   let read: ReadSettings;
   try {
     read = await readSettings(flags);
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error;
-    const fix = "correct the key that the line begins with; docs/configuration.md lists all of them";
+    const fix = "correct the key at the start of the line; docs/configuration.md lists all keys";
     return error.message.split("\n").map((line) => wrong("configuration", line, fix));
   }
   const { settings } = read;
@@ -25,8 +28,11 @@ export async function diagnose(flags: SettingsFlags): Promise<readonly Finding[]
     ...checkConfigFile(read),
     ...checkEnvironment(read, process.env),
     ...checkDataDirectory(directory),
-    ...(await checkProviders(settings)),
+    ...checkStores(directory),
+    ...(await checkProviders(settings, directory)),
+    ...(await checkAgents(settings)),
     ...(await checkWorkflows(settings)),
+    ...checkHttps(settings, directory),
     ...(await checkPorts(settings, directory)),
   ];
 }

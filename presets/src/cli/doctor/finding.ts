@@ -1,16 +1,22 @@
-/** What one check found. */
+/** The result of one check. */
 export interface Finding {
   /** `configuration`, `data directory`, `provider main`, `port of proxy`, … */
   readonly about: string;
   readonly isWrong: boolean;
-  /** Holds no secret. */
+  /** A warning: `doctor` does not fail because of it. */
+  readonly isWarning?: true;
+  /** Contains no secret. */
   readonly message: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly fix?: string;
 }
 
 export function fine(about: string, message: string): Finding {
   return { about, isWrong: false, message };
+}
+
+export function doubtful(about: string, message: string): Finding {
+  return { about, isWrong: false, isWarning: true, message };
 }
 
 export function wrong(about: string, message: string, fix: string): Finding {

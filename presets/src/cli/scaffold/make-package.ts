@@ -3,8 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { nearestWord } from "@portico/core";
-import { packageFile } from "../../platform/package-file.ts";
-import { VERSION } from "../../platform/version.ts";
+import { packageFile, VERSION } from "../../platform/version.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { type PackageName, packageName } from "./package-name.ts";
 
@@ -16,19 +15,19 @@ export interface PackageOrder {
 }
 
 export interface MadePackage {
-  /** Absolute. */
+  /** An absolute path. */
   readonly folder: string;
-  /** Paths in the folder. */
+  /** Paths relative to the folder. */
   readonly files: readonly string[];
 }
 
-/** Each folder of it is a package that works, with `sample-name` for its name; `every` holds what they all have. */
+/** Each folder is a working package with the name `sample-name`. The folder `every` has the files of all packages. */
 const TEMPLATES = fileURLToPath(packageFile("templates/"));
 const DEFAULT_PORT = "tools";
 
 /**
- * Make a package of one's own in a new folder of `cwd` that has its name, from a template. Throws CommandFailed: 64 for a name that is none and a
- * port without a template, 73 where the folder has something in it or cannot be written.
+ * Create a package from a template, in a new folder of `cwd` with the package's name. Throws CommandFailed: 64 for an invalid name and for a
+ * port without a template, 73 if the folder is not empty or cannot be written.
  */
 export async function makePackage({ kind, name, port }: PackageOrder, cwd: string): Promise<MadePackage> {
   const names = packageName(name);
@@ -53,7 +52,7 @@ export async function makePackage({ kind, name, port }: PackageOrder, cwd: strin
   return { folder, files: made.map(({ path }) => named(path, names)).toSorted() };
 }
 
-/** Ports that an adapter can be begun for. */
+/** Ports with a template of an adapter. */
 export async function portsWithTemplates(): Promise<readonly string[]> {
   return (await readdir(TEMPLATES)).flatMap((name) => /^adapter-(.+)$/.exec(name)?.[1] ?? []).toSorted();
 }
@@ -63,7 +62,7 @@ async function knownPort(port: string): Promise<string> {
   if (known.includes(port)) return port;
   const nearest = nearestWord(port, known);
   throw new CommandFailed(
-    `There is no template for the port "${port}"; ${nearest ? `did you mean "${nearest}"?` : `there are ${known.join(", ")}`}`,
+    `There is no template for the port "${port}"; ${nearest ? `did you mean "${nearest}"?` : `available: ${known.join(", ")}`}`,
     EXIT.usage,
   );
 }
@@ -74,7 +73,7 @@ async function filesOf(template: string): Promise<readonly { readonly path: stri
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   return Promise.all(
     paths.map(async (path) => ({
-      // npm does not publish files of this name as they are.
+      // npm does not publish files of this name unchanged.
       path: path.slice(folder.length + 1).replace(/^gitignore$/, ".gitignore"),
       text: await readFile(path, "utf8"),
     })),
@@ -86,7 +85,7 @@ async function refuseOccupied(folder: string, name: string): Promise<void> {
   const entries = await readdir(folder).catch(() => undefined);
   if (entries?.length === 0) return;
   throw new CommandFailed(
-    entries ? `The folder ${name} is there already, and not empty` : `${name} is there already, and no folder that can be read`,
+    entries ? `The folder ${name} already exists and is not empty` : `${name} already exists and is not a readable folder`,
     EXIT.cannotCreate,
   );
 }
@@ -99,7 +98,7 @@ function named(text: string, { kebab, camel, pascal, constant }: PackageName): s
     .replaceAll("SAMPLE_NAME", constant);
 }
 
-/** Templates say `*` for packages of this repository: they are as new as this command. */
+/** Templates use the version `*` for packages of this repository. It is replaced by the version of this command. */
 function withVersions(text: string): string {
   return text.replaceAll(/("(?:@portico\/\w+|portico)": )"\*"/g, `$1"^${VERSION}"`);
 }

@@ -1,6 +1,6 @@
 import { printable } from "./printable.ts";
 
-/** Columns of text, as wide as their widest cell. */
+/** Columns of text. Each column is as wide as its widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, ...rows].map((cells) => cells.map(printable));
   const widths = head.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));

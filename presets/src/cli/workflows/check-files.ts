@@ -1,15 +1,22 @@
 import { basename } from "node:path";
-import { loadDefinition } from "@portico/plugins/workflow-service/load-definition";
+import { ports } from "@portico/core";
+import { lintDefinition } from "@portico/plugins/workflow-service/definitions";
+import { idOfFile, loadDefinition } from "@portico/plugins/workflow-service/definitions";
 import { readNamedFile } from "../named-file.ts";
 import { DEFAULT_PRESET, loadPreset } from "../preset-table.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
-import { readNodeRules } from "./node-rules.ts";
+import { definitionFiles } from "./definition-files.ts";
+import { readNodeRules, type ServiceKind } from "./node-rules.ts";
+import { readDefinitions } from "./read-definitions.ts";
+import { withReferences } from "./reference-rules.ts";
 
-/** One thing that is wrong with a definition; line and column count from 1. */
+/** One problem of a definition. Line and column count from 1. */
 export interface FileProblem {
-  /** As it was named. */
+  /** The path as named on the command line, or as found in a named folder. */
   readonly file: string;
+  /** A definition with only warnings is usable. */
+  readonly severity: "error" | "warning";
   readonly line: number;
   readonly column: number;
   /** JSONPath of the offending key or value. */
@@ -17,24 +24,58 @@ export interface FileProblem {
   readonly message: string;
 }
 
-/** Everything that is wrong with these definitions, in the order of the files. Throws CommandFailed (66) where one cannot be read. */
+/**
+ * All problems of these definitions, and of the definitions in these folders, in the order of the files. Throws CommandFailed (66) if a file
+ * cannot be read.
+ */
 export async function checkFiles(
   flags: SettingsFlags,
   { files, preset = DEFAULT_PRESET }: { readonly files: readonly string[]; readonly preset?: string | undefined },
 ): Promise<readonly FileProblem[]> {
   await loadPreset(preset);
   const { settings } = await readSettings(flags);
-  const rules = await readNodeRules({ settings, preset });
+  const service = { settings, preset };
+  const rules = await readNodeRules(service);
+  const names = await definitionFiles(files);
+  const texts = await Promise.all(names.map(async (file) => ({ file, name: basename(file), text: await readNamedFile(file) })));
+  const loaded = texts.map((text) => ({ ...text, ...loadDefinition(text, rules) }));
+  const ids = new Set(loaded.map(({ name, definition }) => definition?.id ?? idOfFile(name)));
+  for (const id of loaded.some(({ text }) => NAMES_WORKFLOW.test(text)) ? await deployedIds(service) : []) ids.add(id);
+  const types = withReferences(rules.types, service, ids);
+
   const problems: FileProblem[] = [];
   const holders = new Map<string, string>();
-  for (const file of files) {
-    const loaded = loadDefinition({ name: basename(file), text: await readNamedFile(file) }, rules);
-    for (const { line, column, path, message } of loaded.problems ?? []) problems.push({ file, line, column, path, message });
-    const id = loaded.definition?.id;
+  for (const { file, name, text, definition } of loaded) {
+    // Checked again, now that the ids of all workflows are known.
+    const errors = loadDefinition({ name, text }, { ...rules, types }).problems ?? [];
+    const warnings = definition ? lintDefinition(definition, types) : [];
+    const found = [
+      ...errors.map((problem) => ({ file, severity: "error" as const, ...problem })),
+      ...warnings.map((problem) => ({ file, severity: "warning" as const, ...problem })),
+    ];
+    problems.push(...found.sort((one, other) => one.line - other.line || one.column - other.column));
+    const id = definition?.id;
     if (id === undefined) continue;
     const holder = holders.get(id);
     if (holder === undefined) holders.set(id, file);
-    else problems.push({ file, line: 1, column: 1, path: "$.id", message: `The definition "${holder}" has the id "${id}", too` });
+    else {
+      const message = `The definition "${holder}" also has the id "${id}"`;
+      problems.push({ file, severity: "error", line: 1, column: 1, path: "$.id", message });
+    }
   }
   return problems;
+}
+
+/** Whether a text may contain a node that runs another workflow. Only such definitions need the ids of all workflows. */
+const NAMES_WORKFLOW = /\btype["']?\s*:\s*["']?workflow\b/;
+
+/** Includes broken definitions: their problems are not problems of the definitions that name them. */
+async function deployedIds({ settings }: ServiceKind): Promise<readonly string[]> {
+  try {
+    const { deployed, broken } = await readDefinitions(settings);
+    return [...deployed, ...broken.map(({ name }) => idOfFile(name))];
+  } catch (error) {
+    if (error instanceof ports.DocumentsUnavailable) return [];
+    throw error;
+  }
 }

@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { CallFailed } from "@portico/core/client";
-import { isTerminal } from "@portico/plugins/workflow-service/run-state";
+import { isTerminal } from "@portico/plugins/workflow-service/contract";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { RunDetail, RunEvent, RunName, RunningService } from "./running-service.ts";
 
-/** How often the history is asked: less and less while nothing happens. */
+/** Waits between reads of the history. They grow while nothing happens. */
 const PAUSE_MS = { least: 500, most: 8000 } as const;
-/** A service that is restarted is there again within a minute. */
+/** A restarted service is reachable again within a minute. */
 const AWAY = { pauseMs: 2000, attempts: 30 } as const;
 
 export interface Following {
-  /** Asked again after each failure: a service that was restarted may be elsewhere. */
+  /** Called again after each failure: a restarted service may have another address. */
   find(): Promise<RunningService>;
   readonly run: RunName;
   readonly signal: AbortSignal;
-  /** The service is not to be reached, and waited for. */
+  /** Called when the service cannot be reached and is waited for. */
   onAway(): void;
 }
 
 /**
- * The events of a run up to its `workflow:complete`, each once: live as long as the service tells them, and then, or where it does not, as the
- * history has them. Another follower takes the live ones over (specification 6.1); both go on. Of what only the history tells there are the
- * ends of nodes, and the beginnings of those that work or wait. Throws CommandFailed, and the signal's reason.
+ * The events of a run up to its `workflow:complete`, each once. Uses live events as long as the service sends them, otherwise the
+ * history. Another follower takes over the live events (specification 6.1); both continue. The history has only the
+ * ends of nodes, and the starts of nodes that run or wait. Throws CommandFailed, and the signal's reason.
  */
 export async function* followRun(given: Following): AsyncGenerator<RunEvent, void> {
   const { find, run, signal } = given;
@@ -30,7 +30,7 @@ export async function* followRun(given: Following): AsyncGenerator<RunEvent, voi
   for await (const event of liveEvents(await find(), run.runId, signal)) {
     const isEnd = event.event === "workflow:complete";
     if (isEnd || event.event === "workflow:started") workflowId = event.data.workflowId;
-    // It had ended: what it came to before stands in its history.
+    // The run had ended: its earlier events are in its history.
     if (told.size === 0 && event.event !== "workflow:started") break;
     told.add(keyOf(event));
     yield event;
@@ -39,7 +39,7 @@ export async function* followRun(given: Following): AsyncGenerator<RunEvent, voi
   yield* remembered({ ...given, run: { ...run, workflowId } }, told);
 }
 
-/** What is told of a run as it happens; nothing of one that the service does not tell of. Ends where the stream does, and where it breaks. */
+/** The live events of a run. Empty if the service sends none for this run. Ends when the stream ends or breaks. */
 async function* liveEvents(service: RunningService, runId: string, signal: AbortSignal): AsyncGenerator<RunEvent, void> {
   const events = await service.events(runId, signal);
   if (!events) return;
@@ -81,13 +81,13 @@ async function read({ find, run, signal, onAway }: Following): Promise<RunDetail
   }
 }
 
-/** Not to be reached, or not able to answer just now. */
+/** The service cannot be reached, or cannot answer now. */
 function isAway(error: unknown): boolean {
   if (!(error instanceof CommandFailed)) return false;
   return error.exitCode === EXIT.unavailable || (CallFailed.is(error.cause) && error.cause.status >= 500);
 }
 
-/** What a run's history says, in the words of its events. */
+/** A run's history, converted to events. */
 function eventsOf({ runId, workflowId, status, nodeResults = {}, humanGate, error, finalOutputs }: RunDetail): RunEvent[] {
   const events = Object.entries(nodeResults).flatMap(([nodeId, result]): RunEvent[] => {
     const { type, name, inputs, outputs, durationMs = 0 } = result;

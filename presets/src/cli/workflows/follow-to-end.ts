@@ -7,22 +7,22 @@ import type { RunName, RunningService } from "./running-service.ts";
 export interface FollowedRun {
   find(): Promise<RunningService>;
   readonly run: RunName;
-  /** One JSON object per event, in place of lines for a person. */
+  /** Prints one JSON object per event, instead of lines for a person. */
   readonly asJson: boolean;
-  /** Flags that lead another command to the same service. */
+  /** Flags with which another command reaches the same service. */
   readonly more: readonly string[];
 }
 
 /**
- * Print what a run does until it has ended, or until Ctrl-C or a reader that leaves, neither of which it notices. Answers the exit code: 0 where it
- * has completed, 2 where it ended otherwise, 130 where somebody left. Throws CommandFailed.
+ * Print the events of a run until it ends. Ctrl-C or a closed output stops only the printing, not the run. Returns the exit code: 0 if the run
+ * completed, 2 if it ended otherwise, 130 if following was stopped. Throws CommandFailed.
  */
 export async function followToEnd({ find, run, asJson, more }: FollowedRun): Promise<number> {
   const leaving = new AbortController();
   const leave = () => leaving.abort();
   process.once("SIGINT", leave);
   process.stdout.once("error", leave);
-  const onAway = () => console.error("The workflow service cannot be reached; waiting for it…");
+  const onAway = () => console.error("The workflow service cannot be reached. Waiting for it…");
   let hasCompleted = false;
   try {
     for await (const event of followRun({ find, run, signal: leaving.signal, onAway })) {
@@ -33,7 +33,7 @@ export async function followToEnd({ find, run, asJson, more }: FollowedRun): Pro
     return hasCompleted ? EXIT.ok : EXIT.notCompleted;
   } catch (error) {
     if (!leaving.signal.aborted) throw error;
-    console.error(`The run goes on. To follow it again: ${["portico workflow follow", run.runId, ...more].join(" ")}`);
+    console.error(`The run continues. To follow it again: ${["portico workflow follow", run.runId, ...more].join(" ")}`);
     return EXIT.stopped;
   } finally {
     process.off("SIGINT", leave);

@@ -1,18 +1,16 @@
 import { existsSync } from "node:fs";
-import { systemClock } from "@portico/adapters/clock/system";
-import { randomIds } from "@portico/adapters/ids/random";
-import { fileSecrets } from "@portico/adapters/secrets/files";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
+import { sqliteStore } from "@portico/adapters/stores/sqlite";
 import { createApp, ports, type Secret } from "@portico/core";
 import { createGrants } from "@portico/plugins/workflow-service/grants";
-import { dataDirectory } from "../../platform/data-directory.ts";
+import { dataDirectory } from "../data-directory.ts";
 import { findOwnToken, type TokenOf } from "../../platform/own-token.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 
 export interface GrantWish {
   readonly workflowId: string;
-  /** Default: the instance's owner, as over the agent service. */
+  /** Default: the instance's owner, as with the agent service. */
   readonly userId?: string | undefined;
   readonly bindingId?: string | undefined;
   /** Default: ten minutes. */
@@ -25,13 +23,13 @@ export interface IssuedGrant {
   readonly expiresAt: string;
 }
 
-/** Sign a grant with the instance's key, beside a running service or without one. Throws CommandFailed (69) where there is no key yet. */
+/** Sign a grant with the instance's key. Works with and without a running service. Throws CommandFailed (69) if no key exists yet. */
 export async function issueGrant(settings: PlatformSettings, wish: GrantWish): Promise<IssuedGrant> {
   const owner = settings.agent.tokens.find(({ role }) => role === "owner");
   const key = owner?.token ?? (await keptToken(settings, "agent"));
   if (!key) throw neverStarted(settings);
   const { workflowId, userId = owner?.userId ?? "owner", bindingId, ttlMs } = wish;
-  const app = await createApp({ name: "grant", adapters: [systemClock(), randomIds(), hmacSigning({ key })] });
+  const app = await createApp({ name: "grant", adapters: [hmacSigning({ key })] });
   try {
     const grants = createGrants({
       signing: app.port(ports.signing),
@@ -45,7 +43,7 @@ export async function issueGrant(settings: PlatformSettings, wish: GrantWish): P
   }
 }
 
-/** The workflow service's token. Throws CommandFailed (69) where there is none yet. */
+/** The workflow service's token. Throws CommandFailed (69) if it does not exist yet. */
 export async function workflowToken(settings: PlatformSettings): Promise<Secret> {
   const token = settings.workflow.token ?? (await keptToken(settings, "workflow"));
   if (!token) throw neverStarted(settings);
@@ -53,9 +51,9 @@ export async function workflowToken(settings: PlatformSettings): Promise<Secret>
 }
 
 async function keptToken(settings: PlatformSettings, of: TokenOf): Promise<Secret | undefined> {
-  const { credentials: path } = dataDirectory(settings.dataDir);
-  if (!existsSync(path)) return undefined;
-  const app = await createApp({ name: "credentials", adapters: [fileSecrets({ path })] });
+  const { path: dir, credentials } = dataDirectory(settings.dataDir);
+  if (!existsSync(credentials)) return undefined;
+  const app = await createApp({ name: "credentials", adapters: sqliteStore({ dir, ports: [ports.secrets] }) });
   try {
     return await findOwnToken(app.port(ports.secrets), of);
   } catch (error) {
@@ -66,11 +64,11 @@ async function keptToken(settings: PlatformSettings, of: TokenOf): Promise<Secre
   }
 }
 
-/** A token that this command made would never be shown to anybody: that is the start's to do. */
+/** This command creates no token, because it would never be shown. A start of the service creates tokens. */
 function neverStarted({ dataDir }: PlatformSettings): CommandFailed {
   const { path } = dataDirectory(dataDir);
   return new CommandFailed(
-    `The data directory ${path} has no tokens yet: start the service on it once, or set the tokens in the configuration`,
+    `The data directory ${path} has no tokens yet: start the service with it once, or set the tokens in the configuration`,
     EXIT.unavailable,
   );
 }

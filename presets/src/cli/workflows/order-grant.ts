@@ -1,5 +1,6 @@
-import { GRANT_MS } from "@portico/plugins/workflow-service/limits";
-import { parseDuration } from "@portico/plugins/workflow-service/parse-duration";
+import { GRANT_MS } from "@portico/plugins/workflow-service/grants";
+import { parseDuration } from "@portico/core";
+import { definitionsAt, placeInWords } from "../../platform/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readSettings } from "../read-settings.ts";
@@ -8,8 +9,8 @@ import { type IssuedGrant, issueGrant } from "./issue-grant.ts";
 import { readDefinitions } from "./read-definitions.ts";
 
 /**
- * Issue the grant that a command line asks for. The warning is for a workflow that is not deployed: it may be by the time that the grant is
- * used. Throws CommandFailed: 64 for a binding or a lifetime that is none, 69 where there is no key to sign with.
+ * Issue the grant that a command line asks for. Warns about a workflow that is not deployed: it may be deployed before the grant is
+ * used. Throws CommandFailed: 64 for an unknown binding or an invalid lifetime, 69 if no signing key exists.
  */
 export async function orderGrant(
   flags: SettingsFlags,
@@ -26,14 +27,13 @@ export async function orderGrant(
   const grant = await issueGrant(settings, { workflowId, userId, bindingId, ttlMs: readTtl(wanted.ttl) });
   const { deployed } = await readDefinitions(settings);
   if (deployed.includes(workflowId)) return { grant };
-  const { definitionsDir } = settings.workflow;
   return {
     grant,
-    warning: `No usable definition in ${definitionsDir} has the id "${workflowId}"; the grant is good once one has.`,
+    warning: `No usable definition in ${placeInWords(definitionsAt(settings.workflow))} has the id "${workflowId}". The grant becomes usable when such a definition is deployed.`,
   };
 }
 
-/** No service with these settings would ever take it. */
+/** A service with these settings would never accept such a grant. */
 function checkBinding({ workflow }: PlatformSettings, workflowId: string, bindingId: string | undefined): void {
   if (bindingId === undefined || workflow.bindings.some((each) => each.id === bindingId && each.workflowId === workflowId))
     return;
@@ -48,5 +48,5 @@ function readTtl(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ttlMs = parseDuration(text);
   if (ttlMs !== undefined && ttlMs >= GRANT_MS.least && ttlMs <= GRANT_MS.most) return ttlMs;
-  throw new CommandFailed("Option --ttl is a duration of one second to 366 days, such as 90s, 10m, 2h or 1d", EXIT.usage);
+  throw new CommandFailed("Option --ttl must be a duration from one second to 366 days, such as 90s, 10m, 2h or 1d", EXIT.usage);
 }

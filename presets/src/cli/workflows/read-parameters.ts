@@ -11,19 +11,19 @@ export interface ParameterSchema {
 }
 
 /**
- * The parameters of a run: those of a file (`-`: standard input), and each `name=value` in place of what the file has under that name. What the
- * workflow's schema calls a string is taken as it stands. Throws CommandFailed: 64 for what is none, 66 for a file that cannot be read.
+ * The parameters of a run, from a file (`-`: standard input) and from each `name=value`, which replaces the file's value of that name. A value that the
+ * workflow's schema declares as a string is used as text. Throws CommandFailed: 64 for invalid parameters, 66 for a file that cannot be read.
  */
 export async function readParameters(given: {
   readonly input?: string | undefined;
   readonly params: readonly string[];
-  /** Asked where there are values to be read by it. */
+  /** Called only if there are `name=value` parameters. */
   schema(): Promise<ParameterSchema>;
 }): Promise<Parameters> {
   const named = new Map<string, string>();
   for (const param of given.params) {
     const end = param.indexOf("=");
-    if (end < 1) throw new CommandFailed("Option --param is not written as name=value", EXIT.usage);
+    if (end < 1) throw new CommandFailed("Option --param must have the form name=value", EXIT.usage);
     const name = param.slice(0, end);
     if (named.has(name)) throw new CommandFailed(`Option --param names "${name}" twice`, EXIT.usage);
     named.set(name, param.slice(end + 1));
@@ -41,7 +41,7 @@ function isText(properties: unknown, name: string): boolean {
   return typeof property === "object" && property !== null && "type" in property && property.type === "string";
 }
 
-/** JSON where the text is some, and the text itself otherwise; also for a number that would be another one: `1.10`, or an id of 20 digits. */
+/** Parses JSON. Returns the text itself if it is not JSON, or if a number would change: `1.10`, or an id of 20 digits. */
 function valueOf(written: string): unknown {
   try {
     const value: unknown = JSON.parse(written);
@@ -54,5 +54,5 @@ function valueOf(written: string): unknown {
 async function readInput(file: string): Promise<Parameters> {
   const parameters = parseJsonObject(file === "-" ? await text(process.stdin) : await readNamedFile(file));
   if (parameters) return parameters;
-  throw new CommandFailed(`${file === "-" ? "Standard input" : file} is no JSON object`, EXIT.usage);
+  throw new CommandFailed(`${file === "-" ? "Standard input" : file} is not a JSON object`, EXIT.usage);
 }

@@ -5,7 +5,7 @@ import type { RunDetail, RunEvent } from "./running-service.ts";
 
 type Gate = NonNullable<RunDetail["humanGate"]>;
 
-/** What is told of a run while it is followed, in lines for a person. `more`: flags that lead another command to the same service. */
+/** The events of a run as lines for a person. `more`: flags with which another command reaches the same service. */
 export function runLines({ event, data }: RunEvent, more: readonly string[]): string[] {
   switch (event) {
     case "workflow:started":
@@ -28,7 +28,7 @@ export function runLines({ event, data }: RunEvent, more: readonly string[]): st
   }
 }
 
-/** What a gate asks. */
+/** The question of a gate. */
 export function gateText({ title, message }: Gate): string {
   return printable(message === "" ? title : `${title}: ${message}`);
 }

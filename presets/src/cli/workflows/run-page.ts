@@ -3,7 +3,7 @@ import { table } from "../terminal/table.ts";
 import { decisionLines, durationText, errorText, gateText } from "./run-lines.ts";
 import type { RunDetail } from "./running-service.ts";
 
-/** A run for a person. `more`: flags that lead another command to the same service. */
+/** A run, as text for a person. `more`: flags with which another command reaches the same service. */
 export function runPage(detail: RunDetail, more: readonly string[]): string {
   const { runId, humanGate, finalOutputs, nodeResults = {} } = detail;
   const nodes = Object.entries(nodeResults).map(([nodeId, { type, status, attempts, durationMs, error }]) => [

@@ -1,21 +1,23 @@
 import type { EventOf } from "@portico/core";
 import { CallFailed, type CallResult, createClient } from "@portico/core/client";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
-import { dataDirectory } from "../../platform/data-directory.ts";
+import { dataDirectory } from "../data-directory.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { isDataDirectoryLocked } from "../data-lock.ts";
 import { readEndpoints } from "../endpoints-file.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { trustOwnCertificate } from "../https/trust-own-certificate.ts";
 import { issueGrant, workflowToken } from "./issue-grant.ts";
 
-/** Grants of the command line are used at once. */
+/** Lifetime of the command line's own grants, which are used immediately. */
 const GRANT_MS = 60_000;
-/** A service that says nothing for so long is not there. */
+/** A service that is silent for this long counts as not reachable. */
 const ANSWER_MS = 30_000;
 const ASKED_AT_ONCE = 8;
 
 type Routes = typeof workflowServiceContract;
 export type WorkflowSummary = CallResult<Routes["workflows"]>["workflows"][number];
+export type Deployed = CallResult<Routes["workflows"]>;
 export type RunSummary = CallResult<Routes["runs"]>["runs"][number];
 export type RunDetail = CallResult<Routes["run"]>;
 /** One event of a run (specification 6.1). */
@@ -23,7 +25,7 @@ export type RunEvent = EventOf<Routes["events"]["success"]["events"]>;
 
 export interface RunName {
   readonly runId: string;
-  /** Default: the service is asked which of its workflows has the run. */
+  /** Default: the service is asked which workflow has the run. */
   readonly workflowId?: string | undefined;
 }
 
@@ -37,11 +39,12 @@ export interface Decision {
 export type RunningService = Awaited<ReturnType<typeof findService>>;
 
 /**
- * The workflow service that runs on the data directory, or at another address, with the instance's token and grants. Its functions throw
- * CommandFailed: 1 with the service's own words where it refuses, 69 where it is not to be reached.
+ * The workflow service that uses the data directory, or the service at another address, called with the instance's token and grants. The functions throw
+ * CommandFailed: 1 with the service's own message if it refuses, 69 if it cannot be reached.
  */
 export async function findService(settings: PlatformSettings, given: string | undefined) {
   const baseURL = given === undefined ? runningAt(settings) : checkedUrl(given);
+  if (baseURL.startsWith("https:")) trustOwnCertificate(settings);
   const token = await workflowToken(settings);
   const client = createClient(workflowServiceContract, {
     baseURL,
@@ -60,7 +63,7 @@ export async function findService(settings: PlatformSettings, given: string | un
       if (found) return found;
     }
     throw new CommandFailed(
-      `No deployed workflow has the run ${runId}; --workflow names one that is not deployed any more`,
+      `No deployed workflow has the run ${runId}. If its workflow is no longer deployed, name it with --workflow`,
       EXIT.failed,
     );
   };
@@ -71,7 +74,7 @@ export async function findService(settings: PlatformSettings, given: string | un
     const headers = { "x-execution-grant": executionGrantId };
     return { params: { id, runId }, headers, signal: AbortSignal.timeout(ANSWER_MS) };
   };
-  /** Aborts where the head of an answer does not come, and not while what follows it does. */
+  /** Times out if the head of a response does not arrive. The body has no timeout. */
   const subscribed = async (runId: string, signal: AbortSignal): Promise<AsyncIterable<RunEvent> | undefined> => {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), ANSWER_MS);
@@ -91,7 +94,13 @@ export async function findService(settings: PlatformSettings, given: string | un
   const soon = () => ({ signal: AbortSignal.timeout(ANSWER_MS) });
   return {
     workflows: (): Promise<readonly WorkflowSummary[]> => answered(async () => (await client.workflows(soon())).workflows),
-    /** What it takes, and the graph of its nodes. */
+    /** Includes the unusable files; older services do not report them. */
+    deployed: (): Promise<Deployed> =>
+      answered(async () => {
+        const { workflows, broken } = await client.workflows(soon());
+        return { workflows, broken: broken ?? [] };
+      }),
+    /** Its parameters, and the graph of its nodes. */
     definition: (workflowId: string) => answered(() => client.definition({ params: { id: workflowId }, ...soon() })),
     trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>) =>
       answered(() => client.trigger({ query: { id: workflowId }, body: parameters, ...soon() })),
@@ -99,7 +108,7 @@ export async function findService(settings: PlatformSettings, given: string | un
     runs: (workflowId: string): Promise<readonly RunSummary[]> =>
       answered(async () => (await client.runs({ params: { id: workflowId }, ...soon() })).runs),
     run: (run: RunName, signal?: AbortSignal): Promise<RunDetail> => answered(() => detailOf(run, signal)),
-    /** Takes over from whoever follows the run; undefined where nothing is live of it. What breaks later is thrown as it is. */
+    /** Takes over the run's live events from another follower. Undefined if the run has no live events. Later errors are thrown unchanged. */
     events: (runId: string, signal: AbortSignal): Promise<AsyncIterable<RunEvent> | undefined> =>
       answered(() => subscribed(runId, signal)),
     decide: (run: RunName, body: Decision) =>
@@ -124,7 +133,7 @@ function runningAt({ dataDir }: PlatformSettings): string {
   const url = isDataDirectoryLocked(directory) ? readEndpoints(directory)?.listeners["workflow"]?.url : undefined;
   if (url !== undefined) return url;
   throw new CommandFailed(
-    `No workflow service runs on the data directory ${directory.path}: start it, or name one with --url`,
+    `No workflow service runs with the data directory ${directory.path}: start it, or give its address with --url`,
     EXIT.unavailable,
   );
 }
@@ -132,7 +141,7 @@ function runningAt({ dataDir }: PlatformSettings): string {
 function checkedUrl(text: string): string {
   const url = URL.parse(text);
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return text.replace(/\/+$/, "");
-  throw new CommandFailed("--url is no http or https address", EXIT.usage);
+  throw new CommandFailed("Option --url must be an http or https address", EXIT.usage);
 }
 
 function withoutAbsent<T extends object>(value: T): T {

@@ -3,13 +3,13 @@ import { defineAdapter, orAborted, ports } from "@portico/core";
 
 export interface SampleNameIdentityOptions {
   /**
-   * Who is signed in with the token of this digest. An application keeps no token, but what it is recognised by, and looks it up like any key: how
-   * long that takes tells nobody how much of a token was right.
+   * Finds the user who is signed in with the token of this digest. An application stores only the digest, not the token, and looks it up like any key:
+   * the time of a lookup does not reveal how much of a token is correct.
    */
   find(digest: string): Promise<ports.Caller | undefined>;
 }
 
-/** The users of an application, by the tokens that its own sign-in gave them. Nobody holds an instance access token. */
+/** The users of an application, by the tokens of its own sign-in. No user holds an instance access token. */
 export const sampleNameIdentity = defineAdapter({
   name: "identity/sample-name",
   port: ports.identity,
@@ -24,7 +24,7 @@ export const sampleNameIdentity = defineAdapter({
   }),
 });
 
-/** What an application keeps of a token: its SHA-256 in hexadecimal. */
+/** The digest of a token that an application stores: its SHA-256 in hexadecimal. */
 export function digestOf(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }

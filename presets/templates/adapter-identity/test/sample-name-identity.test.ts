@@ -1,7 +1,7 @@
 import { identityConformance } from "@portico/test/conformance/identity";
 import { digestOf, sampleNameIdentity } from "../src/sample-name-identity.ts";
 
-// The law of the port. `known` are the tokens that the suite presents, with their holders.
+// The rules of the port. `known` are the tokens that the suite presents, with their holders.
 identityConformance(
   "sample-name",
   (known) => {

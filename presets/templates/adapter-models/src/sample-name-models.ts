@@ -6,13 +6,13 @@ type HttpOptions = Parameters<typeof chatHttp>[0];
 
 export interface SampleNameModelsOptions extends Omit<HttpOptions, "credential" | "models"> {
   readonly models: readonly string[];
-  /** The credential of one call: a key, or a token that was signed in for. */
+  /** The credential of one call: a key, or a token from a sign-in. */
   credentialOf(signal: AbortSignal): Promise<Secret>;
 }
 
 /**
- * A provider that speaks Chat Completions over HTTP and has a way of its own of showing who calls. Connections, streams, time-outs and aborts are
- * the HTTP adapter's; `messagesHttp` is its sibling for the Messages protocol.
+ * A provider that speaks Chat Completions over HTTP, with its own authentication. Connections, streams, timeouts and aborts are
+ * handled by the HTTP adapter. `messagesHttp` is the same adapter for the Messages protocol.
  */
 export const sampleNameModels = defineAdapter({
   name: "models/sample-name",
@@ -30,12 +30,12 @@ export const sampleNameModels = defineAdapter({
           const headers = { ...call.headers, authorization: `Bearer ${latest.reveal()}` };
           return await inner.send({ ...call, headers }, signal);
         } catch (error) {
-          // Whatever happens, the caller's stream is let go of.
+          // The caller's stream is always released, also after errors.
           if (call.body instanceof Readable) call.body.destroy();
           throw error;
         }
       },
-      // No caller reads a credential, not even in an upstream's own words.
+      // Callers must not see a credential, also not in an upstream's error message.
       redact: (text) => inner.redact(latest ? text.replaceAll(latest.reveal(), "***") : text),
     };
   },

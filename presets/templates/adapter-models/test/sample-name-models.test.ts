@@ -2,7 +2,7 @@ import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { modelsConformance } from "@portico/test/conformance/models";
 import { sampleNameModels } from "../src/sample-name-models.ts";
 
-// The law of the port. The suite brings an upstream and says in `setting` where it listens; `pass` lets time pass on the adapter's clock.
+// The rules of the port. The suite starts an upstream; `setting` has its address. `pass` advances the adapter's clock.
 modelsConformance(
   "sample-name",
   ({ credential, models, ...setting }) => {

@@ -1,13 +1,13 @@
 import type { RecordsBackend } from "@portico/adapters/records/create-records";
 
-/** The expression of a field, in indexes and in queries alike. Names of fields and collections are checked: they may stand in SQL. */
+/** The SQL expression of a field, for indexes and queries. Names of fields and collections are checked, so they are safe in SQL. */
 export function fieldSql(field: string): string {
   return `json_extract(value, '$.${field}')`;
 }
 
 /**
- * One row more than the plan's limit. SQLite orders as the port wants it: nothing, then numbers, then texts by their bytes; another database has to
- * be told. Values are given as JSON, which it reads as it reads records.
+ * Reads one row more than the plan's limit. SQLite has the order of the port: null, then numbers, then texts by their bytes. For another database, write
+ * this order explicitly. Values are passed as JSON, in the same format as records.
  */
 export function pageStatement(
   collection: string,

@@ -9,8 +9,8 @@ export interface SampleNameRecordsOptions {
 }
 
 /**
- * Records in a SQL database; here SQLite, to be replaced by yours. `createRecords` checks ids, values, queries and cursors before they come here,
- * so that all stores keep one law.
+ * Records in a SQL database. It is SQLite here: replace it with your store. `createRecords` checks ids, values, queries and cursors before it calls this,
+ * so that all stores obey the same rules.
  */
 export const sampleNameRecords = defineAdapter({
   name: "records/sample-name",
@@ -18,7 +18,7 @@ export const sampleNameRecords = defineAdapter({
   needs: {},
   open(_given, { path }: SampleNameRecordsOptions, scope) {
     const database = new DatabaseSync(path, { timeout: 5_000 });
-    // Whatever is opened says on the next line how it is closed.
+    // After everything that is opened, the next line registers how it is closed.
     scope.onClose(() => database.close());
     return createRecords(createBackend(database));
   },
@@ -32,13 +32,13 @@ function createBackend(database: DatabaseSync): RecordsBackend {
     CREATE TABLE IF NOT EXISTS versions (one INTEGER PRIMARY KEY CHECK (one = 1), last INTEGER NOT NULL);
     INSERT OR IGNORE INTO versions VALUES (1, 0)`);
   const row = database.prepare("SELECT id, version, value AS text FROM records WHERE collection = ? AND id = ?");
-  // One counter for the whole store: a record that is removed and made again has a version that it never had.
+  // One counter for the whole store: a record that is removed and created again gets a new version.
   const nextVersion = database.prepare("UPDATE versions SET last = last + 1 RETURNING last");
   const put = database.prepare("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)");
   const remove = database.prepare("DELETE FROM records WHERE collection = ? AND id = ?");
   const find = (collection: string, id: string) => row.get(collection, id) as unknown as Row | undefined;
 
-  /** Callers know the errors of the port. What a database says may quote a value: it is the cause, and not in the message. */
+  /** Callers know only the errors of the port. A database error may quote a value, so it becomes the cause, not the message. */
   const safely = <T>(work: () => T): T => {
     if (!database.isOpen) throw new ports.RecordsUnavailable("The records are closed");
     try {

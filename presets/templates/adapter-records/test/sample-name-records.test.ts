@@ -10,5 +10,5 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 let count = 0;
 
-// The law of the port. Every test gets an empty store; `shared` says that one that is opened twice is the same.
+// The rules of the port. Every test gets an empty store. `shared`: two adapters of one database see the same records.
 recordsConformance("sample-name", () => sampleNameRecords({ path: join(folder, `${++count}.sqlite`) }), { shared: true });

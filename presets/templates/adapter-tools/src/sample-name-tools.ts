@@ -2,15 +2,15 @@ import { defineAdapter, ports } from "@portico/core";
 import * as v from "valibot";
 
 export interface SampleNameToolsOptions {
-  /** Characters of one text; default 10,000. */
+  /** Maximum number of characters of one text. Default: 10,000. */
   readonly longest?: number;
 }
 
-/** Tools for agents. Here: one that counts words. */
+/** Tools for agents. This example has one tool, which counts words. */
 export const sampleNameTools = defineAdapter({
   name: "tools/sample-name",
   port: ports.tools,
-  // Ports that the tools work with, such as `{ records: ports.records }`: they come as the first parameter of `open`.
+  // Ports that the tools use, such as `{ records: ports.records }`. `open` receives them as its first parameter.
   needs: {},
   open(_given, { longest = 10_000 }: SampleNameToolsOptions): ports.ToolSource {
     const counted = v.strictObject({ text: v.pipe(v.string(), v.maxLength(longest)) });
@@ -35,7 +35,7 @@ export const sampleNameTools = defineAdapter({
       list: async () => tools,
       async call({ toolId, arguments: args }, signal) {
         signal.throwIfAborted();
-        if (!tools.some(({ id }) => id === toolId)) throw new ports.ToolNotFound(`There is no tool "${toolId}" here`);
+        if (!tools.some(({ id }) => id === toolId)) throw new ports.ToolNotFound(`Unknown tool "${toolId}"`);
         const { text } = parsed(counted, args);
         return told(String(text.split(/\s+/).filter(Boolean).length));
       },
@@ -43,12 +43,12 @@ export const sampleNameTools = defineAdapter({
   },
 });
 
-/** Arguments come from a model: the error names the paths that do not fit, and repeats no value. */
+/** Arguments come from a model. The error names the invalid paths, and repeats no value. */
 function parsed<const S extends v.GenericSchema>(schema: S, args: unknown): v.InferOutput<S> {
   const result = v.safeParse(schema, args);
   if (result.success) return result.output;
   const paths = result.issues.map((issue) => v.getDotPath(issue) ?? "(arguments)");
-  throw new ports.ToolArgumentsInvalid(`Arguments that do not fit: ${paths.join(", ")}`);
+  throw new ports.ToolArgumentsInvalid(`Invalid arguments: ${paths.join(", ")}`);
 }
 
 function told(text: string): ports.ToolResult {

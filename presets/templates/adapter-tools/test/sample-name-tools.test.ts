@@ -3,7 +3,7 @@ import { toolsConformance } from "@portico/test/conformance/tools";
 import { expect, it } from "vitest";
 import { sampleNameTools } from "../src/sample-name-tools.ts";
 
-// The law of the port. `works` runs well, `broken` are arguments that the tool's schema refuses.
+// The rules of the port. `works` is a successful call, `broken` has arguments that the tool's schema refuses.
 toolsConformance("sample-name", () => ({
   adapter: sampleNameTools({ longest: 20 }),
   works: { toolId: "count_words", arguments: { text: "Tea without milk" } },

@@ -1,7 +1,7 @@
 import { workflowNodesConformance } from "@portico/test/conformance/workflow-nodes";
 import { sampleNameNode } from "../src/sample-name-node.ts";
 
-// The law of the port. `works` ends well, `broken` is refused by the node's schema, `fails` fails at its work.
+// The rules of the port. `works` succeeds, `broken` is refused by the node's schema, `fails` fails while it runs.
 workflowNodesConformance("sample-name", () => ({
   adapter: sampleNameNode({ longest: 20 }),
   works: { text: "tea", times: 2 },

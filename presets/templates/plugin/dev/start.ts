@@ -1,4 +1,4 @@
-// The plugin as a service of its own, to try it: `SAMPLE_NAME_TOKEN=secret npm start`. Records stand in `.portico`.
+// Runs the plugin as a service, to try it: `SAMPLE_NAME_TOKEN=secret npm start`. Records are stored in `.portico`.
 import { definePreset } from "@portico/core";
 import { type PlatformOptions, proxy, proxySchema } from "portico/proxy";
 import { startPreset } from "portico/start";

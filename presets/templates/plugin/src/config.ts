@@ -3,8 +3,8 @@ import * as v from "valibot";
 
 /** The plugin's options, and the environment variables that give them. */
 export const sampleNameConfig = v.strictObject({
-  /** Who has it may call every route. */
+  /** The token. Callers with it may call every route. */
   token: secretFromEnv("SAMPLE_NAME_TOKEN"),
-  /** Items of the list, at most. */
+  /** Maximum number of items in the list. */
   listed: v.optional(fromEnv("SAMPLE_NAME_LISTED", v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000))), 100),
 });

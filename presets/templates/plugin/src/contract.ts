@@ -1,11 +1,11 @@
 import { defineContract, defineErrors, reply } from "@portico/core";
 import * as v from "valibot";
 
-/** What can go wrong, by its code. */
+/** All errors, by code. */
 export const sampleNameErrors = defineErrors({
-  unauthorized: { status: 401, message: "The token is needed" },
-  item_exists: { status: 409, message: "An item of this name is there already" },
-  item_unknown: { status: 404, message: "There is no item of this name" },
+  unauthorized: { status: 401, message: "A valid token is required" },
+  item_exists: { status: 409, message: "An item with this name already exists" },
+  item_unknown: { status: 404, message: "No item has this name" },
 });
 
 export const item = v.object({ name: v.string(), addedAt: v.string() });
@@ -14,11 +14,11 @@ export type Item = v.InferOutput<typeof item>;
 const name = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100));
 const errors = sampleNameErrors;
 
-/** What the outside may call. Data alone: documents and typed clients are derived from it. */
+/** The routes that callers may use. Only data: documents and typed clients are derived from it. */
 export const sampleNameContract = defineContract(
   {
     surface: "sample-name",
-    // Names a guard of the plugin. "open" would let everybody in.
+    // The name of a guard of the plugin. "open" would accept every caller.
     auth: "holder",
     envelope: (error) => ({ error: error.code, message: error.message }),
   },
@@ -42,14 +42,14 @@ export const sampleNameContract = defineContract(
     list: {
       method: "GET",
       path: "/items",
-      summary: "List items by their names",
+      summary: "List items, ordered by name",
       success: reply.json(v.object({ items: v.array(item) })),
       errors,
     },
     watch: {
       method: "GET",
       path: "/events",
-      summary: "Items as they are added",
+      summary: "Stream items as they are added",
       success: reply.events({ added: item }),
       errors,
     },

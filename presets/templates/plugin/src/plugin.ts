@@ -8,7 +8,7 @@ export { sampleNameConfig };
 export const sampleNamePlugin = definePlugin({
   name: "sample-name",
   config: sampleNameConfig,
-  // What is named here comes into `guards` and `setup`.
+  // `guards` and `setup` receive the ports that are named here.
   needs: { records: ports.records, secrets: ports.secrets, clock: ports.clock },
   contract: sampleNameContract,
 
@@ -31,7 +31,7 @@ export const sampleNamePlugin = definePlugin({
         try {
           await items.put(body.name, added, "absent");
         } catch (cause) {
-          // The errors of a port are translated where they are understood.
+          // Translate a port's errors at the place that knows their meaning.
           if (cause instanceof ports.RecordConflict) throw fail.item_exists(undefined, {}, cause);
           throw cause;
         }
@@ -51,7 +51,7 @@ export const sampleNamePlugin = definePlugin({
       },
 
       watch({ say, signal }) {
-        // Listens before the head of the answer goes out: a caller who has the head misses nothing.
+        // Subscribes before the head of the response is sent, so that a caller who received the head misses no event.
         const added = on(news, "added", { signal }) as AsyncIterable<[Item]>;
         return (async function* () {
           for await (const [each] of added) yield say.added(each);

@@ -9,7 +9,7 @@ import { sampleNamePlugin } from "../src/plugin.ts";
 const TOKEN = "a-token-for-the-tests";
 const plugin = () => sampleNamePlugin({ token: new Secret(TOKEN) });
 
-// What holds for every plugin: guards, refusals, strict schemas, streams that end.
+// The rules of every plugin: guards, error responses, strict schemas, streams that end.
 pluginConformance("sample-name", plugin, {
   extends: testing({}),
   credentials: { holder: { authorization: `Bearer ${TOKEN}` } },
@@ -29,19 +29,19 @@ describe("sample-name", () => {
   });
   afterEach(() => app.close());
 
-  it("keeps what is added, and lists it by name", async () => {
+  it("stores added items, and lists them by name", async () => {
     for (const name of ["tea", "coffee"]) await client.add({ body: { name } });
     expect((await client.find({ params: { name: "tea" } })).name).toBe("tea");
     expect((await client.list()).items.map(({ name }) => name)).toEqual(["coffee", "tea"]);
   });
 
-  it("says what is there already, and what is not", async () => {
+  it("refuses an existing name, and an unknown name", async () => {
     await client.add({ body: { name: "tea" } });
     await expect(client.add({ body: { name: "tea" } })).rejects.toMatchObject({ status: 409, code: "item_exists" });
     await expect(client.find({ params: { name: "milk" } })).rejects.toMatchObject({ status: 404, code: "item_unknown" });
   });
 
-  it("tells of items as they are added", async () => {
+  it("streams items as they are added", async () => {
     const events = await client.watch();
     await client.add({ body: { name: "tea" } });
     for await (const { event, data } of events) {

@@ -3,7 +3,7 @@ import { sampleNamePreset, sampleNameSchema } from "./preset.ts";
 
 await startPreset({
   name: "sample-name",
-  description: "Agents, workflows and the model proxy, as sample-name has them",
+  description: "Agents, workflows and the model proxy of sample-name",
   schema: sampleNameSchema,
   build: sampleNamePreset,
 });

@@ -15,9 +15,9 @@ export type SampleNameSettings = v.InferOutput<typeof sampleNameSchema>;
 export const sampleNamePreset = definePreset((options: PlatformOptions<SampleNameSettings>) => ({
   name: "sample-name",
   extends: local(options),
-  // Names of plugins that are not taken over, such as "agent-webhook".
+  // Names of plugins to leave out, such as "agent-webhook".
   without: [],
-  // An adapter for a port that only one may fill replaces the one of `local`.
+  // If a port accepts only one adapter, an adapter here replaces the adapter of `local`.
   adapters: [greetingTool(options.settings.sampleName.greeting)],
   plugins: [],
 }));

@@ -25,14 +25,14 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-it("has the surfaces of a platform, and lets their owner in", async () => {
+it("has the surfaces of a platform, and accepts their owner's token", async () => {
   expect(app.surfaces).toEqual(["proxy", "workflow", "agent"]);
   const headers = { "x-agent-service-token": "owner-token" };
   const answer = await app.surface("agent").fetch(new Request("http://sample-name.test/api/handshake", { headers }));
   expect(await answer.json()).toMatchObject({ identity: { userId: "owner", role: "owner" } });
 });
 
-it("has a tool that says what its settings say", async () => {
+it("has a tool that uses the settings", async () => {
   const source = app.port(ports.tools).find(({ id }) => id === "sample-name");
   const call = { toolId: "greeting", arguments: {}, caller: {} };
   expect(await source?.call(call, new AbortController().signal)).toEqual({

@@ -148,7 +148,7 @@ describe("a whole answer of Chat Completions as a message", () => {
     [
       "a reason that says error",
       { choices: [{ message: { content: "a" }, finish_reason: "error" }] },
-      "The provider broke its answer off.",
+      "The provider ended its answer early.",
     ],
   ])("fails on %s", (_title, body, expected) => {
     expect(() => convert(body as JsonObject)).toThrow(new AnswerFailed({ kind: "upstream", message: expected }));

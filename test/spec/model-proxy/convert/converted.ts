@@ -4,6 +4,7 @@ import type {
   ChatCompletionCreateParams,
   ChatCompletionMessageParam,
 } from "openai/resources/chat/completions";
+import { ports } from "@portico/core";
 import { expect } from "vitest";
 import { ConversionRefused } from "../../../../plugins/src/model-proxy/convert/conversion-refused.ts";
 import type { JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
@@ -21,9 +22,12 @@ export type MessagesTurn = MessageParam;
 const ASKED: JsonObject = { model: "m", messages: [{ role: "user", content: "hi" }] };
 const MESSAGES_ASKED: JsonObject = { ...ASKED, max_tokens: 9 };
 
-/** What a Messages request with these fields becomes. */
-export function toChat(fields: JsonObject): { body: JsonObject; dropped: readonly string[] } {
-  return requestToChat({ ...MESSAGES_ASKED, ...fields });
+/** What a Messages request with these fields becomes, for a provider that takes everything but what `dialect` says. */
+export function toChat(
+  fields: JsonObject,
+  dialect: Partial<ports.ChatDialect> = {},
+): { body: JsonObject; dropped: readonly string[] } {
+  return requestToChat({ ...MESSAGES_ASKED, ...fields }, { ...ports.PUBLISHED_CHAT_DIALECT, ...dialect });
 }
 
 /** What a Chat Completions request with these fields becomes. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { errorBody, errorStatus, streamErrorEvent } from "../../../../plugins/src/model-proxy/convert/errors.ts";
 import type { ModelError, ModelErrorKind } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
-import { ERROR_MESSAGE_CHARACTERS, readUpstreamError } from "../../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
+import { readUpstreamError } from "../../../../plugins/src/model-proxy/convert/read-upstream-error.ts";
+import { ERROR_MESSAGE_CHARACTERS } from "../../../../plugins/src/model-proxy/convert/upstream-sentence.ts";
 
 const chat = (error: object) => JSON.stringify({ error });
 const messages = (type: string) => JSON.stringify({ type: "error", error: { type, message: "m" } });
@@ -92,6 +93,55 @@ describe("errors of upstreams", () => {
     ["a message without error", '{"message":"nope","type":"x"}', "nope"],
     ["a detail", '{"detail":"Not allowed"}', "Not allowed"],
     ["a list of details", '{"detail":[{"loc":["body"],"msg":"field required"}]}', "field required"],
+    [
+      "a list of details with the fields they lie in",
+      '{"detail":[{"loc":["body","messages",0,"content"],"msg":"Field required","input":{"secret":1}},{"loc":["query","beta"],"msg":"not a boolean"}]}',
+      "messages.0.content: Field required; query.beta: not a boolean",
+    ],
+    [
+      "details inside the message",
+      '{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted","input":32000}]},"type":"invalid_request_error","param":null,"code":null}',
+      "max_completion_tokens: Extra inputs are not permitted",
+    ],
+    [
+      "a message that is a list of details",
+      '{"object":"Error","message":[{"loc":["body","tools"],"msg":"Extra inputs are not permitted","input":["secret"]}]}',
+      "tools: Extra inputs are not permitted",
+    ],
+    [
+      "a message that quotes such details as text",
+      JSON.stringify({ message: '{"detail":[{"loc":["body","n"],"msg":"Input should be 1","input":"secret"}]}' }),
+      "n: Input should be 1",
+    ],
+    ["a detail that is an object", '{"detail":{"message":"no such deployment"}}', "no such deployment"],
+    [
+      "what the provider behind a gateway said, as quoted JSON",
+      JSON.stringify({
+        error: {
+          message: "Provider returned error",
+          metadata: { raw: '{"error":{"message":"max_tokens is too large","type":"bad"}}', provider_name: "Behind" },
+        },
+      }),
+      "Provider returned error: max_tokens is too large",
+    ],
+    [
+      "what the provider behind a gateway said, as an object and as text",
+      JSON.stringify([
+        { error: { message: "Provider returned error", metadata: { raw: { detail: [{ loc: ["body"], msg: "too long" }] } } } },
+      ]),
+      "Provider returned error: too long",
+    ],
+    [
+      "what the provider behind a gateway said twice",
+      '{"error":{"message":"model is busy, try later","metadata":{"raw":"model is busy"}}}',
+      "model is busy, try later",
+    ],
+    [
+      "a page that the provider behind a gateway sent",
+      '{"error":{"message":"Provider returned error","metadata":{"raw":"<html>secret</html>"}}}',
+      "Provider returned error",
+    ],
+    ["quoted JSON that says nothing", '{"error":{"message":"{\\"a\\":1}"}}', '{"a":1}'],
     ["a list of errors", '[{"error":{"message":"wrapped"}}]', "wrapped"],
     ["a JSON string", '"just words"', "just words"],
     ["plain text", "upstream connect error", "upstream connect error"],
@@ -105,8 +155,28 @@ describe("errors of upstreams", () => {
     ["HTML inside JSON", '{"error":{"message":"<html>secret</html>"}}', "The provider answered with status 400."],
   ])("finds the sentence in %s", (_title, body, expected) => {
     for (const protocol of ["messages", "chat-completions"] as const) {
-      expect(readUpstreamError(protocol, 400, body)).toEqual({ kind: "invalid-request", message: expected });
+      const { param: _param, ...error } = readUpstreamError(protocol, 400, body);
+      expect(error).toEqual({ kind: "invalid-request", message: expected });
     }
+  });
+
+  it("names the field of the first fault as the parameter, for callers of Chat Completions", () => {
+    const faults = [
+      { loc: ["body"], msg: "bad" },
+      { loc: ["body", "messages", 0], msg: "bad" },
+    ];
+    for (const body of [{ detail: faults }, { message: { detail: faults } }, { message: faults }])
+      expect(readUpstreamError("chat-completions", 422, JSON.stringify(body)).param).toBe("messages.0");
+    const spoken = { detail: [{ loc: ["body", "two words"], msg: "bad" }] };
+    expect(readUpstreamError("chat-completions", 422, JSON.stringify(spoken))).not.toHaveProperty("param");
+  });
+
+  it("follows quotes within quotes only so far, and tells only so many faults", () => {
+    let quoted = JSON.stringify({ message: "innermost" });
+    for (let depth = 0; depth < 20; depth++) quoted = JSON.stringify({ message: quoted });
+    expect(readUpstreamError("chat-completions", 400, quoted).message).not.toBe("");
+    const detail = Array.from({ length: 50 }, (_, index) => ({ loc: ["body", index], msg: "bad" }));
+    expect(readUpstreamError("chat-completions", 400, JSON.stringify({ detail })).message.split("; ")).toHaveLength(8);
   });
 
   it("cuts a long sentence, never inside a character", () => {

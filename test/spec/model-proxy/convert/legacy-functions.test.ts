@@ -1,3 +1,4 @@
+import { ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
 import { convertRequest } from "../../../../plugins/src/model-proxy/convert/convert-request.ts";
 import type { ModelEvent } from "../../../../plugins/src/model-proxy/convert/model-events.ts";
@@ -18,7 +19,7 @@ const oneCall: readonly ModelEvent[] = [
 ];
 
 function converted(body: object): ReturnType<typeof convertRequest> {
-  return convertRequest("chat-completions", Buffer.from(JSON.stringify(body)));
+  return convertRequest("chat-completions", Buffer.from(JSON.stringify(body)), ports.PUBLISHED_CHAT_DIALECT);
 }
 
 describe("a caller that declares functions instead of tools", () => {

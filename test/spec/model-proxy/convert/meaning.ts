@@ -13,6 +13,7 @@ export interface Meaning {
   readonly choice: string;
   /** One call at a time. */
   readonly single: boolean;
+  /** Undefined where the model is not asked to think: Chat Completions is not told more than that. */
   readonly effort: string | undefined;
   readonly limit: Json | undefined;
   /** Undefined where the model is to think: Messages takes no temperature then. */
@@ -73,7 +74,7 @@ export function meaningOfChat(body: JsonObject): Meaning {
     if (message.role === "system" || message.role === "developer") story.instruct(textsOf(message.content), head);
     else readChatMessage(story, message);
   }
-  const effort = body.reasoning_effort === "minimal" ? "low" : (body.reasoning_effort as string | undefined);
+  const effort = effortOfChat(body.reasoning_effort);
   const chosen = body.tool_choice ?? "auto";
   const choice = isJsonObject(chosen) ? `tool ${object(chosen.function).name}` : chosen === "required" ? "any" : String(chosen);
   const stop = body.stop ?? [];
@@ -196,7 +197,7 @@ function readChatMessage(story: Story, message: JsonObject): void {
   }
   const text = textsOf(message.content).join("\n\n");
   const details = list(message.reasoning_details);
-  // Reasoning that nobody signed has no place in Messages.
+  // Unsigned reasoning has no place in Messages.
   for (const detail of details) {
     story.at("assistant").thinking.push(`${detail.text ?? ""}/${detail.signature ?? ""}/${detail.data ?? ""}`);
   }
@@ -230,7 +231,7 @@ function mediaOfPart(part: JsonObject): string {
 }
 
 function effortOfMessages(thinking: JsonObject, effort: Json | undefined): string | undefined {
-  if (thinking.type === "disabled") return "none";
+  if (thinking.type === "disabled") return undefined;
   if (effort !== undefined) return String(effort);
   if (thinking.type === "adaptive") return "high";
   if (thinking.type !== "enabled") return undefined;
@@ -238,8 +239,13 @@ function effortOfMessages(thinking: JsonObject, effort: Json | undefined): strin
   return budget < 4_096 ? "low" : budget < 16_384 ? "medium" : "high";
 }
 
+function effortOfChat(effort: Json | undefined): string | undefined {
+  if (effort === "minimal") return "low";
+  return effort === undefined || effort === "none" ? undefined : String(effort);
+}
+
 function thinks(effort: string | undefined): boolean {
-  return effort !== undefined && effort !== "none";
+  return effort !== undefined;
 }
 
 function describeTool(tool: JsonObject, schema: Json | undefined): string {

@@ -1,14 +1,17 @@
+import { ports } from "@portico/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConversionRefused } from "../../../../plugins/src/model-proxy/convert/conversion-refused.ts";
 import type { ConvertedRequest } from "../../../../plugins/src/model-proxy/convert/converted-request.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../../../plugins/src/model-proxy/convert/json.ts";
-import { requestToChat } from "../../../../plugins/src/model-proxy/convert/request-to-chat.ts";
+import { requestToChat as requestToDialect } from "../../../../plugins/src/model-proxy/convert/request-to-chat.ts";
 import { requestToMessages } from "../../../../plugins/src/model-proxy/convert/request-to-messages.ts";
 import { anyChatRequest, anyMessagesRequest } from "./any-request.ts";
 import { meaningOfChat, meaningOfMessages } from "./meaning.ts";
+import { propertyRuns } from "../../../harness/property-runs.ts";
 
-const RUNS = { numRuns: 500 };
+const RUNS = { numRuns: propertyRuns(500) };
+const requestToChat = (body: JsonObject) => requestToDialect(body, ports.PUBLISHED_CHAT_DIALECT);
 
 describe("any valid request keeps its meaning", () => {
   it("from Messages to Chat Completions, and there and back", () => {
@@ -97,7 +100,7 @@ describe("any JSON object whatsoever converts or is refused", () => {
       fc.property(valid, fc.array(fc.nat(), { minLength: 1, maxLength: 8 }), strangeValue, (body, way, value) =>
         check(convert, replaced(body, way, value)),
       ),
-      { numRuns: 3_000 },
+      { numRuns: propertyRuns(3_000) },
     );
   });
 

@@ -128,8 +128,38 @@ describe("structured output", () => {
     expect(toMessages({ response_format }).body).not.toHaveProperty("output_config");
   });
 
+  it.each<[JsonObject[], MessagesFields["system"]]>([
+    [[], [{ type: "text", text: expect.stringContaining("JSON object") }]],
+    [
+      [{ role: "system", content: "be brief" }],
+      [
+        { type: "text", text: "be brief" },
+        { type: "text", text: expect.stringContaining("JSON object") },
+      ],
+    ],
+    [
+      [
+        { role: "system", content: "be brief" },
+        { role: "developer", content: "be kind", cache_control: { type: "ephemeral" } },
+      ],
+      [
+        { type: "text", text: "be brief" },
+        { type: "text", text: "be kind", cache_control: { type: "ephemeral" } },
+        { type: "text", text: expect.stringContaining("JSON object") },
+      ],
+    ],
+  ])("of Chat Completions without a schema is an instruction at the end of system, after %j", (head, system) => {
+    const { body, dropped } = toMessages({
+      messages: [...head, { role: "user", content: "hi" }],
+      response_format: { type: "json_object" },
+    });
+    expect(body.system).toEqual(system);
+    expect(body.messages).toEqual([{ role: "user", content: "hi" }]);
+    expect(body).not.toHaveProperty("output_config");
+    expect(dropped).toEqual([]);
+  });
+
   it.each<[JsonObject["x"], string]>([
-    [{ type: "json_object" }, "response_format"],
     [{ type: "grammar" }, "response_format"],
     ["json", "response_format"],
     [{}, "response_format.type"],

@@ -270,7 +270,7 @@ const TABLE: readonly (readonly [string, string, readonly ModelEvent[]])[] = [
   [
     "a finish reason that says error",
     chunk({ content: "a" }, "error") + DONE,
-    [text("a"), failure("The provider broke its answer off.")],
+    [text("a"), failure("The provider ended its answer early.")],
   ],
   ["a null error is none", data({ error: null, choices: [{ delta: { content: "a" } }] }) + stop, [text("a"), FINISHED]],
   [

@@ -14,8 +14,8 @@ describe("how much to think, towards Chat Completions", () => {
   it.each<[JsonObject, ChatFields["reasoning_effort"], string[]]>([
     [{}, undefined, []],
     [{ thinking: null, output_config: null }, undefined, []],
-    [{ thinking: { type: "disabled" } }, "none", []],
-    [{ thinking: { type: "disabled" }, output_config: { effort: "low" } }, "none", ["output_config.effort"]],
+    [{ thinking: { type: "disabled" } }, undefined, ["thinking"]],
+    [{ thinking: { type: "disabled" }, output_config: { effort: "low" } }, undefined, ["thinking", "output_config.effort"]],
     [{ thinking: { type: "adaptive" } }, "high", []],
     [{ thinking: { type: "adaptive", display: "summarized" } }, "high", ["thinking.display"]],
     [{ thinking: { type: "adaptive" }, output_config: { effort: "medium" } }, "medium", []],
@@ -69,6 +69,39 @@ describe("how much to think, towards Messages", () => {
 
   it.each(["most", "toString", 3, {}])("is refused where no one knows the word: %j", (reasoning_effort) => {
     expect(refusal(() => toMessages({ reasoning_effort })).field).toBe("reasoning_effort");
+    expect(refusal(() => toMessages({ reasoning: { effort: reasoning_effort } })).field).toBe("reasoning.effort");
+  });
+
+  it.each<[JsonObject, MessagesFields, string[]]>([
+    [{ reasoning: null }, {}, []],
+    [{ reasoning: { effort: null } }, {}, []],
+    [{ reasoning: { effort: "none" } }, { thinking: { type: "disabled" } }, []],
+    [{ reasoning: { effort: "minimal" } }, { thinking: { type: "adaptive" }, output_config: { effort: "low" } }, []],
+    [{ reasoning: { effort: "high" } }, { thinking: { type: "adaptive" }, output_config: { effort: "high" } }, []],
+    [
+      { reasoning: { effort: "high", exclude: true, summary: "auto" } },
+      { thinking: { type: "adaptive" }, output_config: { effort: "high" } },
+      ["reasoning.exclude", "reasoning.summary"],
+    ],
+    [
+      { reasoning_effort: "low", reasoning: { effort: "high" } },
+      { thinking: { type: "adaptive" }, output_config: { effort: "low" } },
+      ["reasoning.effort"],
+    ],
+    [
+      { reasoning_effort: "low", reasoning: { effort: "low" } },
+      { thinking: { type: "adaptive" }, output_config: { effort: "low" } },
+      [],
+    ],
+  ])("may be spelled as gateways do: %j", (fields, expected, named) => {
+    const { body, dropped } = toMessages(fields);
+    const { thinking, output_config } = body;
+    expect({ thinking, output_config }).toEqual({ thinking: undefined, output_config: undefined, ...expected });
+    expect(dropped).toEqual(named);
+  });
+
+  it("is refused where reasoning is no object", () => {
+    expect(refusal(() => toMessages({ reasoning: "high" })).field).toBe("reasoning");
   });
 });
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toolIdForChat, toolIdForFunctionCall, toolIdForMessages } from "../../../../plugins/src/model-proxy/convert/tool-ids.ts";
 
-/** Ids as vendors make them, as nobody should, and as somebody would who knows how they are rewritten. */
+/** IDs as vendors make them, invalid IDs, and IDs of an attacker who knows how they are rewritten. */
 const anyId = fc.oneof(
   fc.string(),
   fc.string({ unit: "binary" }),

@@ -59,7 +59,7 @@ describe("what is too much is refused, at once:", () => {
 
   it("nesting", () => {
     expect(first(`nodes: { a: { type: transform, with: { value: ${"[".repeat(120)}${"]".repeat(120)} } } }`)).toMatch(
-      /^1:\d+ Values lie in each other at most 100 deep$/,
+      /^1:\d+ Values may be nested at most 100 levels deep$/,
     );
     expect(first(`{"nodes": ${"[".repeat(200_000)}`)).toMatch(/^1:/);
   });
@@ -74,7 +74,7 @@ describe("what is too much is refused, at once:", () => {
     const deep = (depth: number): string =>
       depth === 0 ? node : `{ type: map, with: { items: "[1]", result: "1", nodes: { n${depth}: ${deep(depth - 1)} } } }`;
     expect(load(`nodes: { a: ${deep(8)} }`).problems).toBeUndefined();
-    expect(first(`nodes: { a: ${deep(9)} }`)).toMatch(/`map` and `loop` lie in each other at most 8 deep$/);
+    expect(first(`nodes: { a: ${deep(9)} }`)).toMatch(/`map` and `loop` may be nested at most 8 levels deep$/);
   });
 });
 

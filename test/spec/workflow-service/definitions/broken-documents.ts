@@ -17,7 +17,7 @@ const structural = (rule: string, text: string, ...messages: string[]): BrokenDo
 });
 
 const NO_DURATION =
-  "This is no duration: write `500ms`, `10s`, `5m`, `2h`, `1d`, or ISO 8601 without years and months, such as `PT5M`";
+  "This is not a duration: write `500ms`, `10s`, `5m`, `2h`, `1d`, or ISO 8601 without years and months, such as `PT5M`";
 const CIRCLE = "These nodes wait for each other in a circle:";
 const NO_ID = "1-64 letters, digits, `_` and `-`";
 
@@ -27,14 +27,14 @@ const text: readonly BrokenDocument[] = [
   one(
     "several documents",
     `nodes: { a: { ${T} } }\n§---\nid: b\n`,
-    "A file holds one definition: this is the second document in it",
+    "A file must contain one definition: this is its second document",
   ),
-  one("a key that stands twice", `id: a\n§id: b\nnodes: { a: { ${T} } }\n`, 'The key "id" stands here twice'),
-  one("a node that stands twice", `nodes:\n  a: { ${T} }\n  §a: { ${T} }\n`, 'The key "a" stands here twice'),
+  one("a key that stands twice", `id: a\n§id: b\nnodes: { a: { ${T} } }\n`, 'Duplicate key "id"'),
+  one("a node that stands twice", `nodes:\n  a: { ${T} }\n  §a: { ${T} }\n`, 'Duplicate key "a"'),
   one(
     "a number and a text that are one key",
     `nodes: { a: { type: transform, with: { value: { 1: x, §"1": y } } } }`,
-    'The key "1" stands here twice',
+    'Duplicate key "1"',
   ),
   one(
     "a custom tag",
@@ -46,21 +46,25 @@ const text: readonly BrokenDocument[] = [
     `nodes: { a: { type: transform, with: { value: !!set §{ x } } } }`,
     "Tags other than YAML's own core ones have no meaning here",
   ),
-  one("a key that is no text", `nodes: { a: { type: transform, with: { value: { §[1]: x } } } }`, "A key is a text"),
-  one("a number that JSON does not have", `nodes: { a: { type: transform, with: { value: §.inf } } }`, "JSON has no such number"),
-  one("an alias of nothing", `nodes: { a: §*x }`, "There is no anchor of this name before it"),
+  one("a key that is no text", `nodes: { a: { type: transform, with: { value: { §[1]: x } } } }`, "A key must be a string"),
+  one(
+    "a number that JSON does not have",
+    `nodes: { a: { type: transform, with: { value: §.inf } } }`,
+    "JSON cannot represent this number",
+  ),
+  one("an alias of nothing", `nodes: { a: §*x }`, "No anchor with this name precedes the alias"),
   one(
     "an alias within what it names",
     `nodes: { a: &x { type: transform, with: { value: §*x } } }`,
-    "An alias cannot stand inside what it names",
+    "An alias cannot refer to a value that contains it",
   ),
 ];
 
 const document: readonly BrokenDocument[] = [
-  structural("a list", `§- a\n- b\n`, "A definition is an object, with `nodes`"),
-  structural("a text", `§hello`, "A definition is an object, with `nodes`"),
+  structural("a list", `§- a\n- b\n`, "A definition must be an object with `nodes`"),
+  structural("a text", `§hello`, "A definition must be an object with `nodes`"),
   structural("no nodes", `§id: a\n`, 'The key "nodes" is missing'),
-  structural("nodes that are empty", `nodes: §{}\n`, "There is at least one node"),
+  structural("nodes that are empty", `nodes: §{}\n`, "At least one node is required"),
   structural("nodes that are a list", `nodes:\n  §- ${"a"}\n`, "Expected an object, found a list"),
   structural("an unknown key", `nodes: { a: { ${T} } }\n§output: {}\n`, 'There is no key "output": did you mean "outputs"?'),
   structural("an id with a space", `id: §my flow\nnodes: { a: { ${T} } }\n`, `An id is ${NO_ID}`),
@@ -89,22 +93,22 @@ const document: readonly BrokenDocument[] = [
   one(
     "parameters that are no schema",
     `parameters: §{ type: strng }\nnodes: { a: { ${T} } }\n`,
-    "This is no JSON Schema: /type must be equal to one of the allowed values",
+    "Invalid JSON Schema: /type must be equal to one of the allowed values",
   ),
   one(
     "parameters that are no object's",
     `parameters: { type: §array }\nnodes: { a: { ${T} } }\n`,
-    "Parameters are an object: `type` is `object`, or is left out",
+    "Parameters must be an object: `type` must be `object` or omitted",
   ),
   one(
     "parameters with a reference to elsewhere",
     `parameters: §{ properties: { a: { $ref: "https://a.example/s.json" } } }\nnodes: { a: { ${T} } }\n`,
-    "A reference of this JSON Schema leads nowhere: `$ref` reaches within the same schema only",
+    "A reference of this JSON Schema has no target: `$ref` can only refer to the same schema",
   ),
   one(
     "parameters of another draft",
     `parameters: §{ $schema: "http://json-schema.org/draft-07/schema#" }\nnodes: { a: { ${T} } }\n`,
-    "Schemas are of JSON Schema 2020-12: leave `$schema` out, or name that",
+    "Schemas must use JSON Schema 2020-12: omit `$schema`, or set it to this version",
   ),
   structural(
     "outputs that are a text",
@@ -206,7 +210,7 @@ const given: readonly BrokenDocument[] = [
   one(
     "an output that is no schema",
     `nodes: { a: { type: model, with: { prompt: x, output: §{ type: 3 } } } }`,
-    "This is no JSON Schema: /type must be equal to one of the allowed values",
+    "Invalid JSON Schema: /type must be equal to one of the allowed values",
   ),
   one(
     "what the type itself finds wrong",
@@ -239,7 +243,7 @@ const given: readonly BrokenDocument[] = [
   one(
     "a wait for no time",
     `nodes: { a: { type: wait, with: { until: §tomorrow } } }`,
-    "This is no time: write ISO 8601 with a time zone, such as `2030-01-31T09:00:00Z`",
+    "This is not a time: write ISO 8601 with a time zone, such as `2030-01-31T09:00:00Z`",
   ),
   structural(
     "a map without result",
@@ -259,7 +263,7 @@ const given: readonly BrokenDocument[] = [
   structural(
     "a map without nodes in it",
     `nodes: { a: { type: map, with: { items: "[1]", result: "1", nodes: §{} } } }`,
-    "There is at least one node",
+    "At least one node is required",
   ),
   one(
     "a loop without end",
@@ -279,7 +283,7 @@ const given: readonly BrokenDocument[] = [
   one(
     "a form that is no schema",
     `nodes: { a: { type: human_gate, with: { title: x, form: §{ required: x } } } }`,
-    "This is no JSON Schema: /required must be array",
+    "Invalid JSON Schema: /required must be array",
   ),
   structural(
     "too many turns of an agent",
@@ -289,7 +293,7 @@ const given: readonly BrokenDocument[] = [
   one(
     "an inner node called like one around it",
     `nodes: { a: { type: map, with: { items: "[1]", result: "1", nodes: { §a: { ${T} } } } } }`,
-    'A node around this one is called "a", too',
+    'An enclosing node is also called "a"',
   ),
   one(
     "a need that reaches out of a map",
@@ -302,7 +306,7 @@ const expressions: readonly BrokenDocument[] = [
   one(
     "an expression that is none",
     node(`{ ${T}, needs: [a], if: "nodes.a.output ==§" }`),
-    "This is no CEL expression: Unexpected token: EOF",
+    "Invalid CEL expression: Unexpected token: EOF",
   ),
   one("an unknown name", node(`{ ${T}, if: "§params.x" }`), 'There is no name "params"'),
   one(
@@ -402,22 +406,22 @@ const expressions: readonly BrokenDocument[] = [
   one(
     "an unknown function",
     node(`{ ${T}, if: "§frobnicate(1)" }`),
-    "This is no CEL expression: found no matching overload for 'frobnicate(int)'",
+    "Invalid CEL expression: found no matching overload for 'frobnicate(int)'",
   ),
   one(
     "a sum of a text and a number",
     node(`{ ${T}, if: "§'a' + 1 == 'a1'" }`),
-    "This is no CEL expression: no such overload: string + int",
+    "Invalid CEL expression: no such overload: string + int",
   ),
   one(
     "a regular expression that is none",
     node(`{ ${T}, if: "parameters.x.matches(§'(')" }`),
-    "This is no regular expression (of RE2's kind: without look-around and back references)",
+    "Invalid regular expression (RE2 syntax: without look-around and back references)",
   ),
   one(
     "a regular expression with look-around",
     node(`{ ${T}, if: "parameters.x.matches(§'(?=a)')" }`),
-    "This is no regular expression (of RE2's kind: without look-around and back references)",
+    "Invalid regular expression (RE2 syntax: without look-around and back references)",
   ),
   one(
     "a key that expressions cannot make",
@@ -427,7 +431,7 @@ const expressions: readonly BrokenDocument[] = [
   one(
     "a case that is no expression",
     `nodes: { a: { type: branch, with: { cases: { x: "1 +§" } } } }`,
-    "This is no CEL expression: Unexpected token: EOF",
+    "Invalid CEL expression: Unexpected token: EOF",
   ),
   one(
     "an unknown name in outputs",

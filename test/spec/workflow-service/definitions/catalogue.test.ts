@@ -5,12 +5,13 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import type { ports, Scope } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { readDefinitions } from "../../../../plugins/src/workflow-service/definition/read-definitions.ts";
 import { openCatalogue } from "../../../../plugins/src/workflow-service/definition/open-catalogue.ts";
 import { openAdapter } from "../../../conformance/open-adapter.ts";
 import { secretNames, types } from "./stand-in-nodes.ts";
 
 const flow = (id: string, name = id) => `id: ${id}\nname: ${name}\nnodes: { a: { type: fail, with: { message: x } } }\n`;
-const soon = { timeout: 15_000, interval: 20 };
+const soon = { timeout: 30_000, interval: 20 };
 
 let folder: string;
 let lines: { level: string; message: string; fields: ports.LogFields | undefined }[];
@@ -39,7 +40,10 @@ async function open(documents?: Parameters<typeof openCatalogue>[0]["documents"]
     undo.push(opened.close);
     documents = opened.port;
   }
-  return openCatalogue({ documents, types, secretNames, log }, scope);
+  const clock = await openAdapter(systemClock());
+  undo.push(clock.close);
+  const load = readDefinitions({ types, secretNames }, clock.port, scope);
+  return openCatalogue({ documents, load, log }, scope);
 }
 
 describe("the catalogue", () => {
@@ -89,7 +93,7 @@ describe("the catalogue", () => {
     expect(catalogue.broken()).toEqual([
       {
         name: "b.yaml",
-        problems: [{ line: 2, column: 5, path: "$.id", message: 'The definition "a.yaml" has the id "same", too' }],
+        problems: [{ line: 2, column: 5, path: "$.id", message: 'The definition "a.yaml" also has the id "same"' }],
       },
     ]);
     await unlink(join(folder, "a.yaml"));
@@ -127,7 +131,7 @@ describe("the catalogue", () => {
     expect(catalogue.broken()).toEqual([]);
     expect(lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
       "warn: A workflow definition cannot be used",
-      "info: A workflow definition is broken no more",
+      "info: A workflow definition is usable again",
     ]);
 
     await unlink(join(folder, "b.yaml"));

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { duration, parseDuration } from "../../../../plugins/src/workflow-service/definition/parse-duration.ts";
+import { parseDuration } from "@portico/core";
+import { duration } from "../../../../plugins/src/workflow-service/definition/duration.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 

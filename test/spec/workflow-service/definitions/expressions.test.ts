@@ -64,7 +64,7 @@ describe("an expression", () => {
     ["string(parameters.n) + parameters.text", "5abc"],
     ["type(parameters.n) == double", true],
   ])("%s", (source, value) => {
-    if (value === undefined) expect(() => evaluate(source)).toThrow("This is no CEL expression");
+    if (value === undefined) expect(() => evaluate(source)).toThrow("Invalid CEL expression");
     else expect(evaluate(source)).toEqual(value);
   });
 

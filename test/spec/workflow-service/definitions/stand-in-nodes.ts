@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
 import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
-import { shapeNodes } from "../../../../plugins/src/workflow-service/nodes/shape-nodes.ts";
+import { builtInKinds, builtInNodes } from "../../../../plugins/src/workflow-service/kinds/built-in-kinds.ts";
 
 const anyObject = v.record(v.string(), v.unknown());
 
@@ -50,16 +50,15 @@ const leaves: readonly ports.NodeRules[] = [
   },
 ];
 
-export const types: ReadonlyMap<string, ports.NodeRules> = new Map([
-  ...shapeNodes,
-  ...leaves.map((each) => [each.type, each] as const),
-]);
+export const types: ReadonlyMap<string, ports.NodeRules> = new Map(
+  [...builtInKinds, ...builtInNodes, ...leaves].map((each) => [each.type, each] as const),
+);
 
 export const secretNames = ["TRACKER", "OTHER"];
 
 export const load = (text: string, name = "sample.yaml") => loadDefinition({ name, text }, { types, secretNames });
 
-/** The definition, or a failed test that shows why there is none. */
+/** The definition. If it is invalid, the test fails and shows why. */
 export function loaded(text: string, name?: string) {
   const { definition, problems } = load(text, name);
   if (!definition) throw new Error(problems.map((each) => `${each.line}:${each.column} ${each.path} ${each.message}`).join("\n"));

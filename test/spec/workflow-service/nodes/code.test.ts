@@ -110,12 +110,12 @@ describe("code: the sandbox", () => {
     const { turns, outcome } = await turnsDuring(() => (isSlow ? hasty : node).failure({ source }));
     // A loop that holds the event loop up would let it round once at most.
     if (isSlow) expect(turns).toBeGreaterThan(5);
-    // Promises take memory, too: on a busy machine that is reached before the time is over.
+    // Promises also take memory: on a busy machine, the memory limit is reached before the time limit.
     const codes = code === "either" ? ["code_timeout", "code_memory"] : [code];
     expect(codes).toContain(outcome.code);
     expect(outcome.retryable).toBe(false);
     expect(outcome.message).not.toContain("xxxxxxxx");
-    // What came to an end holds nobody up.
+    // An ended script does not block the next one.
     expect(await (isSlow ? hasty : node).run({ source: "return input", input: 1 })).toBe(1);
   });
 

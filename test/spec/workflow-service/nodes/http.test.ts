@@ -1,10 +1,15 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, LookupFunction } from "node:net";
 import { hostname } from "node:os";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { httpNode, type HttpNodeOptions } from "@portico/adapters/workflow-nodes/http";
 import { ports } from "@portico/core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { hasOpenssl, makeCertificate } from "../../../harness/own-certificate.ts";
+import { temporaryFolder } from "../../../harness/portico-process.ts";
+import { deepList } from "../../../harness/deep-json.ts";
 import { openNode, type OpenNode } from "../../../harness/run-node.ts";
 
 interface Answered {
@@ -228,6 +233,16 @@ describe("http: how much is answered", () => {
     };
     write();
   };
+
+  it("is JSON that nests as deep as an output may", async () => {
+    const json = { "content-type": "application/json" };
+    answer = send(deepList(ports.NODE_OUTPUT_LEVELS - 1), json);
+    expect(JSON.stringify((await get()).body)).toHaveLength(2 * (ports.NODE_OUTPUT_LEVELS - 1));
+    for (const levels of [ports.NODE_OUTPUT_LEVELS, 10_000]) {
+      answer = send(deepList(levels), json);
+      expect(await (await open()).failure({ url })).toMatchObject({ code: "http_too_deep", retryable: false });
+    }
+  });
 
   it("is bounded so that the whole output fits", async () => {
     answer = stream(most - 2_000);
@@ -456,6 +471,27 @@ describe("http: redirects", () => {
     const node = await open();
     const error = await node.failure({ url });
     expect([error.code, seen.length]).toEqual(["http_address_refused", 1]);
+  });
+
+  it.skipIf(!hasOpenssl())("from https to http are refused (skipped where there is no openssl)", async () => {
+    const folder = temporaryFolder();
+    onTestFinished(folder.remove);
+    const { certificate, key } = makeCertificate(folder.path, ["IP:127.0.0.1"]);
+    const trusted = getCACertificates();
+    setDefaultCACertificates([...trusted, certificate]);
+    onTestFinished(() => setDefaultCACertificates(trusted));
+    const secure = createSecureServer({ cert: certificate, key }, (request, response) => {
+      if (request.url === "/down") response.writeHead(302, { location: url }).end();
+      else if (request.url === "/across") response.writeHead(302, { location: "/there" }).end();
+      else response.end("there");
+    });
+    onTestFinished(() => void secure.close());
+    await new Promise<void>((resolve) => secure.listen(0, "127.0.0.1", resolve));
+    const origin = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
+    const node = await open();
+    expect(((await node.run({ url: `${origin}/across` })) as Answered).body).toBe("there");
+    const error = await node.failure({ url: `${origin}/down` });
+    expect([error.code, seen.length]).toEqual(["http_address_refused", 0]);
   });
 });
 

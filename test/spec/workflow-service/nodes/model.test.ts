@@ -27,11 +27,11 @@ const providers = { messages: messagesHttp, "chat-completions": chatHttp };
 type Protocol = keyof typeof providers;
 
 /** A node with one provider at the upstream. */
-function open(protocol: Protocol = "messages", headersMs = 20_000) {
+function open(protocol: Protocol = "messages", headersMs = 20_000, type = "test") {
   const options = {
     timeouts: { headersMs },
     id: "main",
-    type: "test",
+    type,
     baseUrl: upstream.baseUrl,
     credential: new Secret("hidden-credential"),
   };
@@ -78,6 +78,15 @@ describe("model: with the demo provider", () => {
   });
 });
 
+it("names its limit as a provider of Chat Completions takes it (open points 12)", async () => {
+  upstream.answerNext(says("chat-completions", { text: "A bug." }));
+  await using node = await open("chat-completions", undefined, "ollama");
+  await node.run({ prompt: "What is it?", maxTokens: 7 });
+  const body = await asked();
+  expect(body).toMatchObject({ max_tokens: 7 });
+  expect(body).not.toHaveProperty("max_completion_tokens");
+});
+
 describe.each<Protocol>(["messages", "chat-completions"])("model: over %s", (protocol) => {
   it("is asked what the definition says", async () => {
     upstream.answerNext(says(protocol, { text: "A bug." }));
@@ -90,7 +99,9 @@ describe.each<Protocol>(["messages", "chat-completions"])("model: over %s", (pro
     const output = await node.run({ model: "m-large", system: "Be brief.", messages, maxTokens: 7, temperature: 0.5 });
     expect(output).toEqual({ text: "A bug.", usage: { inputTokens: 3, outputTokens: 5 } });
     const body = await asked();
-    expect(body).toMatchObject({ model: "m-large", max_tokens: 7, temperature: 0.5 });
+    const limit = protocol === "messages" ? "max_tokens" : "max_completion_tokens";
+    expect(body).toMatchObject({ model: "m-large", [limit]: 7, temperature: 0.5 });
+    expect(JSON.stringify(body).match(/max_\w*tokens/g)).toEqual([limit]);
     for (const word of ["Be brief.", "One", "Two", "Three"]) expect(JSON.stringify(body)).toContain(word);
   });
 

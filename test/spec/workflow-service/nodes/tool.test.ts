@@ -6,6 +6,7 @@ import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { defineAdapter, ports } from "@portico/core";
 import { describe, expect, it, vi } from "vitest";
 import { startMcpHttpServer } from "../../../harness/mcp-http-server.ts";
+import { deepList } from "../../../harness/deep-json.ts";
 import { openNode, type OpenNode } from "../../../harness/run-node.ts";
 
 const tool = (name: string, run: FunctionTool["run"], more: Partial<FunctionTool> = {}): FunctionTool => ({
@@ -48,6 +49,14 @@ describe("tool: what it gives", () => {
   it("is as large as an output may be", async () => {
     await using node = await open(tool("give", async () => "x".repeat(ports.NODE_OUTPUT_BYTES)));
     expect(await node.failure({ tool: "give" })).toMatchObject({ code: "tool_too_large", retryable: false });
+  });
+
+  it("is nested as deep as an output may be", async () => {
+    expect(JSON.stringify(await gives(deepList(ports.NODE_OUTPUT_LEVELS)))).toHaveLength(2 * ports.NODE_OUTPUT_LEVELS);
+    for (const levels of [ports.NODE_OUTPUT_LEVELS + 1, 10_000]) {
+      await using node = await open(tool("give", async () => deepList(levels)));
+      expect(await node.failure({ tool: "give" })).toMatchObject({ code: "tool_too_deep", retryable: false });
+    }
   });
 });
 
@@ -101,7 +110,7 @@ describe("tool: done again after a crash", () => {
     await using node = await openNode(toolNode(), [sourceOf(source)]);
     expect(isRepeatable(node, "set")).toBe(false);
     resolve([{ ...tool("set", async () => ""), id: "set", idempotent: true }]);
-    await vi.waitFor(() => expect(isRepeatable(node, "set")).toBe(true));
+    await vi.waitFor(() => expect(isRepeatable(node, "set")).toBe(true), { timeout: 30_000 });
   });
 });
 
@@ -145,19 +154,19 @@ describe("tool: of an MCP server", () => {
     const around = [systemClock(), memoryTelemetry({})];
     await using node = await openNode(toolNode(), [mcpTools({ id: "shop", url: server.url }), ...around]);
     expect(await node.run({ tool: "shop/greet", arguments: { name: "Ada" } })).toEqual({ text: "Hello Ada" });
-    // By its annotations: greeting only reads, and of the other nobody said anything.
+    // By its annotations: greeting is read-only, and the other tool has no annotation.
     const repeatable = node.node.repeatable as (input: unknown) => boolean;
     expect(["shop/greet", "shop/break"].map((id) => repeatable({ tool: id, arguments: {} }))).toEqual([true, false]);
     expect(await node.failure({ tool: "shop/greet", arguments: { name: 5 } })).toMatchObject({ code: "tool_arguments_invalid" });
     const broken = await node.failure({ tool: "shop/break" });
-    expect([broken.code, broken.message]).toEqual(["tool_failed", expect.not.stringContaining("hidden-word")]);
+    expect([broken.code, broken.message]).toEqual(["tool_failed", "hidden-word"]);
     await server.close();
     await using away = await openNode(toolNode(), [mcpTools({ id: "shop", url: server.url }), ...around]);
     expect(await away.failure({ tool: "shop/greet", arguments: { name: "Ada" } })).toMatchObject({
       code: "tools_unavailable",
       retryable: true,
     });
-    // Nobody knows what it offers: that is not the definition's fault.
+    // Its tools are unknown, which is not a fault of the definition.
     expect(away.check({ tool: "shop/greet" })).toEqual([]);
   });
 });

@@ -151,7 +151,7 @@ describe("transform: limits", () => {
       expect(outcome.retryable).toBe(false);
       expect(["transform_failed", "transform_timeout", "transform_memory", "transform_too_large"]).toContain(outcome.code);
       expect(outcome.message.length).toBeLessThan(300);
-      // What overran holds nobody up.
+      // An expression that exceeded its time does not block the next one.
       expect(await evaluate("a", { a: 1 })).toBe(1);
     },
   );

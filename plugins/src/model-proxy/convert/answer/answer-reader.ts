@@ -7,7 +7,7 @@ export interface AnswerReader {
   /** Takes one event of the stream, in order. */
   read(event: JsonObject, name: string | undefined): void;
   /**
-   * The stream is over: gives `usage` and `finish`, or the `error` of a cut answer. `marked` tells that an end marker was seen.
+   * Ends the stream. Emits `usage` and `finish`, or the `error` of an incomplete answer. `marked`: an end marker was seen.
    */
   close(marked: boolean): void;
   /** Whether an event of this name belongs to the protocol, so that data which is not JSON breaks the answer. */

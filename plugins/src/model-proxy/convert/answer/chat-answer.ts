@@ -130,7 +130,7 @@ export class ChatAnswer implements AnswerReader {
   #finishReason(reason: Json | undefined): void {
     if (typeof reason !== "string" || reason === "") return;
     if (isBrokenFinish(reason)) {
-      this.#emit(upstreamFailure("The provider broke its answer off."));
+      this.#emit(upstreamFailure("The provider ended its answer early."));
       return;
     }
     this.#finish = readFinishReason(reason);
@@ -151,7 +151,7 @@ function isError(body: JsonObject, name: string | undefined): boolean {
   );
 }
 
-/** The choice with index 0: nobody who can be converted asked for more than one. */
+/** The choice with index 0. Convertible requests never ask for more than one. */
 function firstChoice(choices: Json | undefined): JsonObject | undefined {
   if (!Array.isArray(choices)) return undefined;
   for (const choice of choices as readonly Json[]) {

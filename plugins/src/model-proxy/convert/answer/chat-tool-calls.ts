@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 import type { Emit } from "./answer-reader.ts";
 import { JsonProgress } from "./json-progress.ts";
 
-/** So many calls may be unfinished at once; each delta looks at all of them, so that an upstream must not make them endless. */
+/** Maximum number of unfinished calls. Each delta searches all of them, so an upstream must not open unlimited calls. */
 const OPEN_CALLS = 1_024;
 
 interface Call {
@@ -65,7 +65,7 @@ export class ChatToolCalls {
     this.#open = this.#open.filter((call) => !call.ended);
   }
 
-  /** The answer is over. Gives false if a call has arguments but never got a name, and so cannot be told on. */
+  /** Ends the answer. Returns false if a call has arguments but no name, and so cannot be forwarded. */
   close(): boolean {
     for (const call of this.#open) {
       this.#announce(call);

@@ -3,7 +3,7 @@ import type { ModelEvent } from "../model-events.ts";
 /** One piece of an answer's content, in the order in which the pieces began. */
 export interface ContentBlock {
   readonly kind: "text" | "refusal" | "thinking" | "redacted-thinking" | "tool";
-  /** Text, arguments or redacted data so far. Whoever has told it on may empty it. */
+  /** Text, arguments or redacted data so far. Code that has forwarded it may empty it. */
   text: string;
   signature: string;
   /** Nothing more can come for it. Text and thinking also end where another block begins. */
@@ -22,7 +22,7 @@ export class ContentBlocks {
   readonly #calls = new Map<number, ContentBlock>();
 
   /**
-   * Takes one event and gives the block that it changed, or nothing for an event that is not content or that nobody can place.
+   * Takes one event and gives the block that it changed, or nothing for an event that is not content or belongs to no block.
    */
   add(event: ModelEvent): ContentBlock | undefined {
     switch (event.type) {

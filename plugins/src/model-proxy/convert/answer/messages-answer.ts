@@ -161,7 +161,7 @@ export class MessagesAnswer implements AnswerReader {
     const reason = holder.stop_reason;
     if (typeof reason !== "string" || reason === "") return;
     if (isBrokenFinish(reason)) {
-      this.#emit(upstreamFailure("The provider broke its answer off."));
+      this.#emit(upstreamFailure("The provider ended its answer early."));
       return;
     }
     this.#finish = readFinishReason(reason);

@@ -30,7 +30,7 @@ export function createStreamReader(createAnswer: (emit: Emit) => AnswerReader): 
       gathered.emit(upstreamFailure("The provider's stream contains an event that is not valid JSON."));
     },
     onError(error) {
-      // Unknown fields and odd retry values are reported here too, and are none of our concern.
+      // Unknown fields and invalid retry values are also reported here. They are ignored.
       if (error.type !== "max-buffer-size-exceeded") return;
       gathered.emit(upstreamFailure("The provider's stream contains an event that is too large."));
     },

@@ -1,7 +1,12 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
-import type { JsonObject, JsonObjectDraft } from "../json.ts";
+import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
+import { textBlock } from "../turns/text-parts.ts";
 import { dropUnknown, isAbsent, quoteName, readBoolean, readObject, readOptional, readString } from "./read-field.ts";
+
+/** Messages knows no JSON without a schema: the model is told instead. */
+const JSON_OBJECT_INSTRUCTION =
+  "Answer with one valid JSON object and nothing else: no text before or after it, and no code fence around it.";
 
 /** Chat Completions wants a name for a schema, Messages has none. */
 const SCHEMA_NAME = "response";
@@ -26,15 +31,24 @@ export function structuredOutputToChat(body: JsonObject, chat: JsonObjectDraft, 
 
 /**
  * A `json_schema` becomes `output_config.format`; its name and description are dropped. A schema that needn't be held to
- * strictly is held to all the same.
- * @throws ConversionRefused for `json_object`: Messages knows no JSON without a schema.
+ * strictly is held to all the same. `json_object` becomes an instruction at the end of `system`, where it leaves what is cached
+ * before it as it is.
  */
-export function structuredOutputToMessages(body: JsonObject, outputConfig: JsonObjectDraft, dropped: Dropped): void {
+export function structuredOutputToMessages(
+  body: JsonObject,
+  messages: JsonObjectDraft,
+  outputConfig: JsonObjectDraft,
+  dropped: Dropped,
+): void {
   const format = readOptional(body.response_format, "response_format", readObject);
   if (!format) return;
   dropUnknown(format, RESPONSE_FORMAT_FIELDS, "response_format.", dropped);
   const type = readString(format.type, "response_format.type");
   if (type === "text") return;
+  if (type === "json_object") {
+    messages.system = [...systemBlocks(messages.system), textBlock(JSON_OBJECT_INSTRUCTION)];
+    return;
+  }
   if (type !== "json_schema") {
     throw new ConversionRefused("response_format", `this provider has no ${quoteName(type)}; give a "json_schema"`);
   }
@@ -43,4 +57,10 @@ export function structuredOutputToMessages(body: JsonObject, outputConfig: JsonO
   dropUnknown(named, JSON_SCHEMA_FIELDS, "response_format.json_schema.", dropped);
   const schema = readObject(named.schema, "response_format.json_schema.schema");
   outputConfig.format = { type: "json_schema", schema };
+}
+
+/** `system` as it was converted: absent, a string, or blocks. */
+function systemBlocks(system: Json | undefined): readonly Json[] {
+  if (system === undefined) return [];
+  return Array.isArray(system) ? (system as readonly Json[]) : [textBlock(String(system))];
 }

@@ -1,3 +1,4 @@
+import type { ports } from "@portico/core";
 import type { JsonObject, JsonObjectDraft } from "../json.ts";
 import { readCount, readOptional } from "./read-field.ts";
 
@@ -10,12 +11,12 @@ export const DEFAULT_MAX_TOKENS = 8_192;
 export const DEFAULT_MAX_TOKENS_THINKING = 32_000;
 
 /**
- * `max_tokens` becomes `max_completion_tokens`, the name that the specification's 4.1 gives; both count thinking in. A limit
- * of 0, which only warms the provider's cache, is refused.
+ * `max_tokens` becomes `max_completion_tokens`, the name that the specification's 4.1 gives, or stays `max_tokens` for a provider
+ * that knows the older name alone; both count thinking in. A limit of 0, which only warms the provider's cache, is refused.
  */
-export function tokenLimitToChat(body: JsonObject, chat: JsonObjectDraft): void {
+export function tokenLimitToChat(body: JsonObject, chat: JsonObjectDraft, { maxTokens }: ports.ChatDialect): void {
   const limit = readOptional(body.max_tokens, "max_tokens", readCount);
-  if (limit !== undefined) chat.max_completion_tokens = limit;
+  if (limit !== undefined) chat[maxTokens] = limit;
 }
 
 /** `max_completion_tokens`, else the older `max_tokens`, else a default. */

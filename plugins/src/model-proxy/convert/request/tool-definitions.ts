@@ -1,6 +1,7 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
+import { takeCacheMark, withCacheMark } from "./cache-mark.ts";
 import { dropUnknown, isAbsent, quoteName, readArray, readBoolean, readObject, readOptional, readString } from "./read-field.ts";
 
 const MESSAGES_TOOL_FIELDS = new Set(["type", "name", "description", "input_schema", "strict", "allowed_callers"]);
@@ -24,10 +25,16 @@ export function toolsToChat(body: JsonObject, dropped: Dropped): readonly JsonOb
 export function toolsToMessages(body: JsonObject, dropped: Dropped): readonly JsonObject[] {
   const tools = (readOptional(body.tools, "tools", readArray) ?? []).map((value, index) => {
     const path = `tools.${index}`;
-    const tool = readObject(value, path);
+    const [tool, mark] = takeCacheMark(readObject(value, path), path, dropped);
     if (!isAbsent(tool.type) && tool.type !== "function") refuseChatTool(tool, path);
     dropUnknown(tool, CHAT_TOOL_FIELDS, "tools.", dropped);
-    return functionToMessages(readObject(tool.function, `${path}.function`), `${path}.function`, "tools.function.", dropped);
+    const converted = functionToMessages(
+      readObject(tool.function, `${path}.function`),
+      `${path}.function`,
+      "tools.function.",
+      dropped,
+    );
+    return withCacheMark(converted, mark);
   });
   const functions = (readOptional(body.functions, "functions", readArray) ?? []).map((value, index) =>
     functionToMessages(readObject(value, `functions.${index}`), `functions.${index}`, "functions.", dropped),
@@ -54,7 +61,8 @@ function toolToChat(tool: JsonObject, path: string, dropped: Dropped): JsonObjec
   return { type: "function", function: converted };
 }
 
-function functionToMessages(definition: JsonObject, path: string, prefix: string, dropped: Dropped): JsonObject {
+function functionToMessages(marked: JsonObject, path: string, prefix: string, dropped: Dropped): JsonObject {
+  const [definition, mark] = takeCacheMark(marked, path, dropped);
   dropUnknown(definition, FUNCTION_FIELDS, prefix, dropped);
   const converted: JsonObjectDraft = { name: readName(definition.name, `${path}.name`) };
   const description = readOptional(definition.description, `${path}.description`, readString);
@@ -62,7 +70,7 @@ function functionToMessages(definition: JsonObject, path: string, prefix: string
   converted.input_schema = schemaForMessages(definition.parameters, `${path}.parameters`);
   const strict = readOptional(definition.strict, `${path}.strict`, readBoolean);
   if (strict !== undefined) converted.strict = strict;
-  return converted;
+  return withCacheMark(converted, mark);
 }
 
 /** Messages insists on the type `object`; Chat Completions lets a function without parameters do without a schema. */

@@ -1,6 +1,7 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject } from "../json.ts";
+import { takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
 import { isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/read-field.ts";
 import { fileToMessages } from "./document-parts.ts";
 import { imageToMessages } from "./image-parts.ts";
@@ -12,21 +13,32 @@ import { isBlank, readText, textBlock } from "./text-parts.ts";
  */
 export function userContentToMessages(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
   if (typeof content === "string") return isBlank(content) ? [] : [textBlock(content)];
-  return readArray(content, path).flatMap((value, index): JsonObject[] => {
+  return readArray(content, path).flatMap((value, index): readonly JsonObject[] => {
     const partPath = `${path}.${index}`;
-    const part = readObject(value, partPath);
+    const [part, mark] = takeCacheMark(readObject(value, partPath), partPath, dropped);
     switch (part.type) {
-      case "text": {
-        const text = readText(part, partPath, dropped);
-        return isBlank(text) ? [] : [textBlock(text)];
-      }
+      case "text":
+        return markedText(readText(part, partPath, dropped), mark, dropped);
       case "image_url":
-        return [imageToMessages(part, partPath, dropped)];
+        return [withCacheMark(imageToMessages(part, partPath, dropped), mark)];
       case "file":
-        return [fileToMessages(part, partPath, dropped)];
+        return [withCacheMark(fileToMessages(part, partPath, dropped), mark)];
       default:
         throw new ConversionRefused(partPath, `a part of type ${quoteName(part.type)} has no counterpart here`);
     }
+  });
+}
+
+/**
+ * What can only be text, such as an instruction, as text blocks; text of whitespace alone is left out. A mark on such a text has
+ * nothing to stand on and is dropped.
+ */
+export function textsToMessages(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
+  if (typeof content === "string") return markedText(content, undefined, dropped);
+  return readArray(content, path).flatMap((value, index) => {
+    const [part, mark] = takeCacheMark(readObject(value, `${path}.${index}`), `${path}.${index}`, dropped);
+    if (part.type === "text") return markedText(readText(part, `${path}.${index}`, dropped), mark, dropped);
+    throw new ConversionRefused(`${path}.${index}`, `must be text, not ${quoteName(part.type)}`);
   });
 }
 
@@ -34,16 +46,21 @@ export function userContentToMessages(content: Json | undefined, path: string, d
 export function assistantTextsToMessages(message: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
   const refusal = readOptional(message.refusal, `${path}.refusal`, readString);
   const said = isAbsent(message.content) ? [] : readSaid(message.content, `${path}.content`, dropped);
-  const texts = refusal === undefined ? said : [...said, refusal];
-  return texts.filter((text) => !isBlank(text)).map(textBlock);
+  return refusal === undefined ? said : [...said, ...markedText(refusal, undefined, dropped)];
 }
 
-function readSaid(content: Json, path: string, dropped: Dropped): readonly string[] {
-  if (typeof content === "string") return [content];
-  return readArray(content, path).map((value, index) => {
-    const part = readObject(value, `${path}.${index}`);
-    if (part.type === "text") return readText(part, `${path}.${index}`, dropped);
-    if (part.type === "refusal") return readString(part.refusal, `${path}.${index}.refusal`);
+function readSaid(content: Json, path: string, dropped: Dropped): readonly JsonObject[] {
+  if (typeof content === "string") return markedText(content, undefined, dropped);
+  return readArray(content, path).flatMap((value, index) => {
+    const [part, mark] = takeCacheMark(readObject(value, `${path}.${index}`), `${path}.${index}`, dropped);
+    if (part.type === "text") return markedText(readText(part, `${path}.${index}`, dropped), mark, dropped);
+    if (part.type === "refusal") return markedText(readString(part.refusal, `${path}.${index}.refusal`), mark, dropped);
     throw new ConversionRefused(`${path}.${index}`, `a part of type ${quoteName(part.type)} has no counterpart here`);
   });
+}
+
+function markedText(text: string, mark: JsonObject | undefined, dropped: Dropped): readonly JsonObject[] {
+  if (!isBlank(text)) return [withCacheMark(textBlock(text), mark)];
+  if (mark) dropped.add("cache_control");
+  return [];
 }

@@ -1,26 +1,33 @@
 import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { isAbsent } from "../request/read-field.ts";
-import { BLOCK_SEPARATOR, isBlank, readTexts } from "./text-parts.ts";
+import { BLOCK_SEPARATOR, readTexts } from "./text-parts.ts";
 
-/** `system` of Messages as the first message, or nothing where it is empty. */
+/** A line that one coding tool puts first. Its vendor takes it off; elsewhere it differs per conversation and spoils every prefix cache. */
+const BILLING_LINE = /^x-anthropic-billing-header:[^\n]*\n?/;
+
+/** `system` of Messages as the first message, or nothing where it is empty. A billing line at its head is left out. */
 export function systemToChat(system: Json | undefined, dropped: Dropped): readonly JsonObject[] {
   if (isAbsent(system)) return [];
-  const text = readTexts(system, "system", dropped).join(BLOCK_SEPARATOR);
+  const [first = "", ...others] = readTexts(system, "system", dropped);
+  const kept = first.replace(BILLING_LINE, "");
+  if (kept !== first) dropped.add("system.x-anthropic-billing-header");
+  const text = (kept === "" ? others : [kept, ...others]).join(BLOCK_SEPARATOR);
   return text === "" ? [] : [{ role: "system", content: text }];
 }
 
-/** The instructions at the head of a Chat conversation as `system`: one stays a string, several become blocks. */
-export function systemToMessages(texts: readonly string[]): Json | undefined {
-  if (texts.length < 2) return texts[0];
-  return texts.map((text) => ({ type: "text", text }));
+/** The instructions at the head of a Chat conversation as `system`: one without a cache mark stays a string. */
+export function systemToMessages(blocks: readonly JsonObject[]): Json | undefined {
+  const [only, second] = blocks;
+  return second === undefined && isAbsent(only?.cache_control) ? only?.text : blocks;
 }
 
 /**
  * An instruction in the midst of a Chat conversation. Messages takes a system message there with its newest models only, and
  * hoisting it would make it hold for turns that came before it; so it stays in its place as marked text of the user's turn.
  */
-export function instructionInPlace(texts: readonly string[]): string {
-  const text = texts.join(BLOCK_SEPARATOR);
-  return isBlank(text) ? "" : `<system>\n${text}\n</system>`;
+export function instructionInPlace(blocks: readonly JsonObject[]): JsonObject {
+  const text = blocks.map((block) => block.text).join(BLOCK_SEPARATOR);
+  const mark = blocks.findLast((block) => !isAbsent(block.cache_control))?.cache_control;
+  return { type: "text", text: `<system>\n${text}\n</system>`, ...(mark !== undefined && { cache_control: mark }) };
 }

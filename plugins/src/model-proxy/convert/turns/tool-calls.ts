@@ -1,6 +1,7 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
 import { isJsonObject, type Json, type JsonObject } from "../json.ts";
+import { takeCacheMark, withCacheMark } from "../request/cache-mark.ts";
 import { dropUnknown, isAbsent, quoteName, readObject, readString } from "../request/read-field.ts";
 import { toolIdForChat, toolIdForMessages } from "../tool-ids.ts";
 
@@ -24,13 +25,13 @@ export function toolUseToChat(block: JsonObject, path: string, dropped: Dropped)
 
 /** A tool call as a `tool_use` block. @throws ConversionRefused where its arguments are not the JSON text of an object. */
 export function toolCallToMessages(value: Json, path: string, dropped: Dropped): JsonObject {
-  const call = readObject(value, path);
+  const [call, mark] = takeCacheMark(readObject(value, path), path, dropped);
   if (!isAbsent(call.type) && call.type !== "function") {
     throw new ConversionRefused(path, `a call of type ${quoteName(call.type)} has no counterpart here`);
   }
   dropUnknown(call, TOOL_CALL_FIELDS, "messages.tool_calls.", dropped);
   const id = toolIdForMessages(readString(call.id, `${path}.id`));
-  return functionCallToMessages(call.function, id, `${path}.function`, dropped);
+  return withCacheMark(functionCallToMessages(call.function, id, `${path}.function`, dropped), mark);
 }
 
 /** What was called and with what, as a `tool_use` block with this id. */

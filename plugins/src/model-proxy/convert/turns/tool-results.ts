@@ -1,6 +1,7 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
+import { takeCacheMark } from "../request/cache-mark.ts";
 import {
   dropUnknown,
   isAbsent,
@@ -53,7 +54,7 @@ export function toolResultToChat(block: JsonObject, path: string, dropped: Dropp
 
 /**
  * The content of a tool message as a `tool_result` block. The protocol lets it be text; images, which some servers take there
- * too, have their place in Messages.
+ * too, have their place in Messages. A cache mark on a part holds for the whole result.
  */
 export function toolResultToMessages(content: Json | undefined, id: string, path: string, dropped: Dropped): JsonObject {
   const result: JsonObjectDraft = { type: "tool_result", tool_use_id: id };
@@ -64,7 +65,8 @@ export function toolResultToMessages(content: Json | undefined, id: string, path
   if (isAbsent(content)) return result;
   const blocks = readArray(content, path).flatMap((value, index): JsonObject[] => {
     const partPath = `${path}.${index}`;
-    const part = readObject(value, partPath);
+    const [part, mark] = takeCacheMark(readObject(value, partPath), partPath, dropped);
+    if (mark) result.cache_control = mark;
     if (part.type === "image_url") return [imageToMessages(part, partPath, dropped)];
     if (part.type !== "text") throw new ConversionRefused(partPath, `${quoteName(part.type)} can't stand in a tool result here`);
     const text = readText(part, partPath, dropped);

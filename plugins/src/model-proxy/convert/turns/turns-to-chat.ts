@@ -1,3 +1,4 @@
+import type { ports } from "@portico/core";
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
@@ -12,10 +13,11 @@ import { toolResultToChat } from "./tool-results.ts";
 const MESSAGE_FIELDS = new Set(["role", "content"]);
 
 /**
- * The `messages` of a Messages request as those of a Chat Completions request, in their order.
+ * The `messages` of a Messages request as those of a Chat Completions request, in their order. A provider that takes no reasoning
+ * back gets none; a turn that held nothing else is left out.
  * @throws ConversionRefused with the path of what Chat Completions can't hold.
  */
-export function turnsToChat(value: Json | undefined, dropped: Dropped): readonly JsonObject[] {
+export function turnsToChat(value: Json | undefined, dialect: ports.ChatDialect, dropped: Dropped): readonly JsonObject[] {
   const turns = readArray(value, "messages");
   if (turns.length === 0) throw new ConversionRefused("messages", "must not be empty");
   return turns.flatMap((turn, index): readonly JsonObject[] => {
@@ -26,7 +28,7 @@ export function turnsToChat(value: Json | undefined, dropped: Dropped): readonly
       case "user":
         return userToChat(message.content, `${path}.content`, dropped);
       case "assistant":
-        return [assistantToChat(message.content, `${path}.content`, dropped)];
+        return assistantToChat(message.content, `${path}.content`, dialect, dropped);
       case "system":
         return [{ role: "system", content: readTexts(message.content, `${path}.content`, dropped).join(BLOCK_SEPARATOR) }];
       default:
@@ -71,8 +73,13 @@ function userBlockToChat(block: JsonObject, path: string, dropped: Dropped): rea
   }
 }
 
-function assistantToChat(content: Json | undefined, path: string, dropped: Dropped): JsonObject {
-  if (typeof content === "string") return { role: "assistant", content };
+function assistantToChat(
+  content: Json | undefined,
+  path: string,
+  { reasoningContent }: ports.ChatDialect,
+  dropped: Dropped,
+): readonly JsonObject[] {
+  if (typeof content === "string") return [{ role: "assistant", content }];
   const thinking: JsonObject[] = [];
   const thinkingPaths: string[] = [];
   const calls: JsonObject[] = [];
@@ -88,6 +95,7 @@ function assistantToChat(content: Json | undefined, path: string, dropped: Dropp
     } else if (block.type === "tool_use") {
       calls.push(toolUseToChat(block, blockPath, dropped));
     } else if (block.type === "thinking" || block.type === "redacted_thinking") {
+      if (!reasoningContent) dropped.add(`messages.content.${block.type}`);
       thinking.push(block);
       thinkingPaths.push(blockPath);
     } else {
@@ -96,9 +104,10 @@ function assistantToChat(content: Json | undefined, path: string, dropped: Dropp
     textFollows = block.type === "text";
   }
   const message: JsonObjectDraft = { role: "assistant", content: text === "" && calls.length > 0 ? null : text };
-  if (thinking.length > 0) Object.assign(message, thinkingToChat(thinking, thinkingPaths, dropped));
+  if (thinking.length > 0 && reasoningContent) Object.assign(message, thinkingToChat(thinking, thinkingPaths, dropped));
+  else if (thinking.length > 0 && text === "" && calls.length === 0) return [];
   if (calls.length > 0) message.tool_calls = calls;
-  return message;
+  return [message];
 }
 
 function refusedBlock(block: JsonObject, path: string): ConversionRefused {

@@ -1,11 +1,12 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject } from "../json.ts";
+import { markLast, takeCacheMark } from "../request/cache-mark.ts";
 import { dropUnknown, isAbsent, quoteName, readArray, readObject, readOptional, readString } from "../request/read-field.ts";
 import { toolIdForFunctionCall, toolIdForMessages } from "../tool-ids.ts";
-import { assistantTextsToMessages, userContentToMessages } from "./spoken-content.ts";
+import { assistantTextsToMessages, textsToMessages, userContentToMessages } from "./spoken-content.ts";
 import { instructionInPlace, systemToMessages } from "./system-text.ts";
-import { isBlank, readTexts, textBlock } from "./text-parts.ts";
+import { textBlock } from "./text-parts.ts";
 import { thinkingToMessages } from "./thinking-blocks.ts";
 import { functionCallToMessages, toolCallToMessages } from "./tool-calls.ts";
 import { toolResultToMessages } from "./tool-results.ts";
@@ -54,7 +55,7 @@ interface Turn {
 
 class TurnWriter {
   readonly #dropped: Dropped;
-  readonly #system: string[] = [];
+  readonly #system: JsonObject[] = [];
   readonly #turns: Turn[] = [];
   /** Legacy function calls that no function message has answered yet: their ids by name. */
   readonly #openCalls = new Map<string, string[]>();
@@ -64,26 +65,27 @@ class TurnWriter {
     this.#dropped = dropped;
   }
 
-  add(message: JsonObject, path: string): void {
+  add(marked: JsonObject, path: string): void {
+    const [message, mark] = takeCacheMark(marked, path, this.#dropped);
     switch (message.role) {
       case "system":
       case "developer":
-        this.#addInstruction(message, path);
+        this.#addInstruction(message, mark, path);
         return;
       case "user":
         dropUnknown(message, SPOKEN_FIELDS, "messages.", this.#dropped);
-        this.#say("user", userContentToMessages(message.content, `${path}.content`, this.#dropped));
+        this.#say("user", userContentToMessages(message.content, `${path}.content`, this.#dropped), mark);
         return;
       case "assistant":
-        this.#addAssistant(message, path);
+        this.#addAssistant(message, mark, path);
         return;
       case "tool":
         dropUnknown(message, TOOL_FIELDS, "messages.", this.#dropped);
-        this.#addResult(message, toolIdForMessages(readString(message.tool_call_id, `${path}.tool_call_id`)), path);
+        this.#addResult(message, mark, toolIdForMessages(readString(message.tool_call_id, `${path}.tool_call_id`)), path);
         return;
       case "function":
         dropUnknown(message, FUNCTION_FIELDS, "messages.", this.#dropped);
-        this.#addResult(message, this.#answeredCall(readString(message.name, `${path}.name`), path), path);
+        this.#addResult(message, mark, this.#answeredCall(readString(message.name, `${path}.name`), path), path);
         return;
       default:
         throw new ConversionRefused(`${path}.role`, `${quoteName(message.role)} is no role of this protocol`);
@@ -99,17 +101,17 @@ class TurnWriter {
     return system === undefined ? { messages } : { system, messages };
   }
 
-  #addInstruction(message: JsonObject, path: string): void {
+  #addInstruction(message: JsonObject, mark: JsonObject | undefined, path: string): void {
     dropUnknown(message, SPOKEN_FIELDS, "messages.", this.#dropped);
-    const texts = readTexts(message.content, `${path}.content`, this.#dropped).filter((text) => !isBlank(text));
+    const blocks = markLast(textsToMessages(message.content, `${path}.content`, this.#dropped), mark, this.#dropped);
     if (this.#turns.length === 0) {
-      for (const text of texts) this.#system.push(text);
-    } else if (texts.length > 0) {
-      this.#say("user", [textBlock(instructionInPlace(texts))]);
+      for (const block of blocks) this.#system.push(block);
+    } else if (blocks.length > 0) {
+      this.#say("user", [instructionInPlace(blocks)]);
     }
   }
 
-  #addAssistant(message: JsonObject, path: string): void {
+  #addAssistant(message: JsonObject, mark: JsonObject | undefined, path: string): void {
     dropUnknown(message, ASSISTANT_FIELDS, "messages.", this.#dropped);
     if (!isAbsent(message.audio)) throw new ConversionRefused(`${path}.audio`, "this provider takes no audio");
     const blocks: JsonObject[] = [
@@ -121,7 +123,7 @@ class TurnWriter {
       blocks.push(toolCallToMessages(call, `${path}.tool_calls.${index}`, this.#dropped));
     if (!isAbsent(message.function_call)) blocks.push(this.#functionCall(message.function_call, `${path}.function_call`));
     // An assistant that said nothing has no turn: Messages refuses an empty one.
-    if (blocks.length > 0) this.#say("assistant", blocks);
+    if (blocks.length > 0) this.#say("assistant", blocks, mark);
   }
 
   #functionCall(value: Json, path: string): JsonObject {
@@ -140,14 +142,15 @@ class TurnWriter {
     return id;
   }
 
-  #addResult(message: JsonObject, id: string, path: string): void {
-    this.#turn("user").results.push(toolResultToMessages(message.content, id, `${path}.content`, this.#dropped));
+  #addResult(message: JsonObject, mark: JsonObject | undefined, id: string, path: string): void {
+    const result = toolResultToMessages(message.content, id, `${path}.content`, this.#dropped);
+    for (const marked of markLast([result], mark, this.#dropped)) this.#turn("user").results.push(marked);
   }
 
   /** One by one: a list from outside may be longer than a call takes arguments. */
-  #say(role: Turn["role"], blocks: readonly JsonObject[]): void {
+  #say(role: Turn["role"], blocks: readonly JsonObject[], mark?: JsonObject): void {
     const { content } = this.#turn(role);
-    for (const block of blocks) content.push(block);
+    for (const block of markLast(blocks, mark, this.#dropped)) content.push(block);
   }
 
   /** The turn that goes on, or a new one where the other side spoke last. */
@@ -164,12 +167,13 @@ function contentOf({ results, content }: Turn): Json {
   const [only, second] = content;
   if (results.length > 0) return [...results, ...content];
   if (only === undefined) return EMPTY_PLACEHOLDER;
-  return second === undefined && only.type === "text" ? readString(only.text, "messages") : content;
+  const isPlain = second === undefined && only.type === "text" && isAbsent(only.cache_control);
+  return isPlain ? readString(only.text, "messages") : content;
 }
 
 /** An assistant's turn at the end is one to be continued; Messages refuses whitespace at its end. */
 function trimPrefill(last: Turn | undefined): void {
   const block = last?.role === "assistant" ? last.content.at(-1) : undefined;
   if (last && block?.type === "text")
-    last.content[last.content.length - 1] = textBlock(readString(block.text, "messages").trimEnd());
+    last.content[last.content.length - 1] = { ...block, text: readString(block.text, "messages").trimEnd() };
 }

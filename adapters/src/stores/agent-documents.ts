@@ -1,0 +1,19 @@
+import type { Adapter } from "@portico/core";
+import { loopAgentEngine } from "../agent-engines/loop.ts";
+import { documentAgents } from "../agents/documents.ts";
+import { unstorageDocuments } from "../documents/unstorage.ts";
+import { agentFolder } from "./agent-folder.ts";
+import { type DocumentReading, type DocumentsAt, openReading } from "./documents-at.ts";
+
+const ID = "agents";
+
+/** `agentFolder` for a folder, and the same for agents whose documents `ID/agent.json` are in another store. These have no git state. */
+export function agentDocuments(at: DocumentsAt): readonly Adapter[] {
+  if ("dir" in at) return agentFolder(at);
+  return [unstorageDocuments({ id: ID, ...at }), documentAgents({}), loopAgentEngine({})];
+}
+
+/** The same documents, for reading without an app. Throws DocumentsUnavailable. */
+export function readAgentDocuments(at: DocumentsAt): Promise<DocumentReading> {
+  return openReading(ID, at, 2);
+}

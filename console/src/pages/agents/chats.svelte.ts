@@ -1,0 +1,64 @@
+import { type AgentClient, type ConnectionState, connectAgent } from "@portico/client";
+import type { Instance } from "../../api/instance.ts";
+import { OutgoingFiles } from "./composer/outgoing-files.svelte.ts";
+import { Chat } from "./conversation/chat.svelte.ts";
+import { MediaLinks } from "./messages/media-links.ts";
+
+/** The conversations of one session. Turns continue, and their events are received, while another page is shown. */
+export class Chats {
+  connection = $state<ConnectionState>("connecting");
+  readonly client: AgentClient;
+  readonly media: MediaLinks;
+  readonly #instance: Instance;
+  readonly #known = new Map<string, Chat>();
+  /** The new conversation of each agent, without an ID yet. */
+  readonly #fresh = new Map<string, Chat>();
+
+  constructor(instance: Instance) {
+    const { baseURL, token, ended } = instance;
+    this.#instance = instance;
+    this.client = connectAgent({
+      baseURL,
+      token,
+      fetch: (request) => instance.send(request),
+      onConnection: (state) => (this.connection = state),
+    });
+    ended.addEventListener("abort", () => this.client.close(), { once: true });
+    this.media = new MediaLinks(this.client);
+  }
+
+  /** The conversation with this ID, or the agent's new one. Each keeps its draft. */
+  open(agentId: string, conversationId: string | undefined, found: (chat: Chat) => void): Chat {
+    const known = conversationId === undefined ? this.#fresh.get(agentId) : this.#known.get(conversationId);
+    if (known) return known;
+    const chat = new Chat({
+      client: this.client,
+      agentId,
+      conversationId,
+      files: new OutgoingFiles(this.#instance),
+      found: (begun) => {
+        this.#fresh.delete(agentId);
+        this.#known.set(begun.conversationId!, begun);
+        found(begun);
+      },
+    });
+    if (conversationId === undefined) this.#fresh.set(agentId, chat);
+    else this.#known.set(conversationId, chat);
+    return chat;
+  }
+
+  /** Forget a conversation that was cleared. */
+  forget(chat: Chat): void {
+    chat.files.close();
+    if (chat.conversationId !== undefined) this.#known.delete(chat.conversationId);
+  }
+}
+
+const opened = new WeakMap<Instance, Chats>();
+
+/** The connection of this session. It is opened at the first use. */
+export function chatsOf(instance: Instance): Chats {
+  const chats = opened.get(instance) ?? new Chats(instance);
+  opened.set(instance, chats);
+  return chats;
+}

@@ -1,0 +1,153 @@
+import type { AgentClient, FollowUp, QueryOptions, QueryStarted } from "@portico/client";
+import { untrack } from "svelte";
+import type { OutgoingFiles } from "../composer/outgoing-files.svelte.ts";
+import { type KeptMessage, type SentFile, toTurns, type Turn } from "./turn.ts";
+import { LiveTurn } from "./live-turn.svelte.ts";
+
+/** Messages of one page of a conversation. */
+const PAGE = 50;
+
+/** A conversation with an agent: its stored messages, its running turns, and the draft. */
+export class Chat {
+  readonly agentId: string;
+  /** Undefined until the first turn of a new conversation has started. */
+  conversationId = $state<string>();
+  sessionId = $state<string>();
+  /** The user's unsent text and files. */
+  draft = $state("");
+  readonly files: OutgoingFiles;
+  /** The error of the last attempt to load the stored messages. */
+  error = $state.raw<unknown>();
+  isLoaded = $state(false);
+  /** The end of the page before the first loaded message. Undefined if no earlier page exists. */
+  before = $state<number>();
+  #kept = $state.raw<ReadonlyMap<number, KeptMessage>>(new Map());
+  #live = $state<LiveTurn[]>([]);
+  readonly #client: AgentClient;
+  readonly #found: (chat: Chat) => void;
+
+  /** `found` is called when a new conversation has received its ID. */
+  constructor(given: {
+    readonly client: AgentClient;
+    readonly agentId: string;
+    readonly conversationId: string | undefined;
+    readonly files: OutgoingFiles;
+    readonly found: (chat: Chat) => void;
+  }) {
+    this.#client = given.client;
+    this.#found = given.found;
+    this.agentId = given.agentId;
+    this.files = given.files;
+    this.conversationId = given.conversationId;
+    this.isLoaded = given.conversationId === undefined;
+  }
+
+  /** In order. Turns that were submitted here have more details than stored turns. */
+  get turns(): readonly Turn[] {
+    const live = new Map(this.#live.map((turn) => [turn.key, turn]));
+    const kept = toTurns([...this.#kept.values()].toSorted((a, b) => a.sequence - b.sequence)).map((turn) => {
+      const own = live.get(turn.key);
+      live.delete(turn.key);
+      return own ?? turn;
+    });
+    return [...kept, ...live.values()];
+  }
+
+  /** The unfinished turns that were submitted here. The first one runs or will run next. */
+  get open(): readonly LiveTurn[] {
+    return this.#live.filter(({ isOver }) => !isOver);
+  }
+
+  /** Whether another message can be sent now: the first message of a new conversation creates it. */
+  get canSend(): boolean {
+    return this.conversationId !== undefined || this.open.length === 0;
+  }
+
+  /** Load the newest page, and keep the earlier loaded pages. Never rejects. */
+  async load(): Promise<void> {
+    const id = this.conversationId;
+    if (id === undefined) return;
+    try {
+      const { messages, before } = await this.#client.calls.messages({ params: { id }, query: { limit: String(PAGE) } });
+      const [first] = messages;
+      // Numbers restart after clearing. If the new page does not continue the loaded ones, there would be a gap.
+      const isContinued = first !== undefined && this.#kept.get(first.sequence)?.id === first.id;
+      this.#kept = new Map([
+        ...(isContinued ? this.#kept : []),
+        ...messages.map((message) => [message.sequence, message] as const),
+      ]);
+      if (!isContinued) this.before = before;
+      this.error = undefined;
+    } catch (error) {
+      this.error = error;
+    }
+    this.isLoaded = true;
+  }
+
+  /** Rejects like every call. */
+  async loadEarlier(): Promise<void> {
+    const query = { limit: String(PAGE), before: String(this.before) };
+    const { messages, before } = await this.#client.calls.messages({ params: { id: this.conversationId! }, query });
+    this.#kept = new Map([...messages.map((message) => [message.sequence, message] as const), ...this.#kept]);
+    this.before = before;
+  }
+
+  /** Submit the draft. Resolves at the end of the turn. */
+  async send(prompt: string, files: readonly SentFile[]): Promise<void> {
+    const ids = { clientRequestId: newId("req_"), userMessageId: newId("msg_") };
+    const turn = new LiveTurn({
+      client: this.#client,
+      submitted: { ...this.#address(files), prompt, ...ids },
+      files,
+      begun: (started) => this.#begun(started),
+    });
+    this.#live.push(turn);
+    await this.follow(this.#live.at(-1)!);
+  }
+
+  /** Submit a turn, or submit it again unchanged, and load the stored messages at its end. */
+  async follow(turn: LiveTurn): Promise<void> {
+    await turn.submit();
+    // An ended session is not continued; the conversation is.
+    if (turn.state === "refused") this.sessionId = undefined;
+  }
+
+  /** Remove a turn that failed from the conversation. */
+  forget(turn: Turn): void {
+    this.#live = this.#live.filter(({ key }) => key !== turn.key);
+  }
+
+  /** Interrupts the running turn, and removes all messages. Rejects like every call. */
+  async clear(): Promise<void> {
+    await this.#client.calls.clear({ params: { id: this.conversationId! } });
+    this.#kept = new Map();
+    this.#live = [];
+    this.before = undefined;
+    this.sessionId = undefined;
+  }
+
+  /** Messages with files use a query of a conversation; messages without files continue its session (specification 4.6). */
+  #address(files: readonly SentFile[]): Omit<QueryOptions, "prompt"> | Omit<FollowUp, "prompt"> {
+    const { agentId, conversationId, sessionId } = this;
+    if (sessionId !== undefined && files.length === 0) return { agentId, sessionId, timestamp: Date.now() };
+    const of = (kind: SentFile["kind"]) => files.filter((file) => file.kind === kind).map(({ reference }) => reference);
+    return {
+      agentId,
+      ...(conversationId !== undefined && { conversationId }),
+      ...(of("media").length > 0 && { mediaRefs: of("media").map((mediaId) => ({ mediaId })) }),
+      ...(of("attachment").length > 0 && { fileReferences: of("attachment") }),
+    };
+  }
+
+  #begun({ sessionId, conversationId }: QueryStarted): void {
+    this.sessionId = sessionId;
+    if (conversationId === undefined || untrack(() => this.conversationId) !== undefined) return;
+    this.conversationId = conversationId;
+    this.#found(this);
+  }
+}
+
+function newId(prefix: string): string {
+  // Not `randomUUID`, because it is missing on pages from plain HTTP.
+  return prefix + Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,29 @@
+import type { CallResult, Client } from "@portico/core/client";
+import { executionGrantContract } from "@portico/plugins/workflow-service/execution-grants-contract";
+import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
+import type { Instance } from "../../api/instance.ts";
+
+export type WorkflowSummary = CallResult<typeof workflowServiceContract.workflows>["workflows"][number];
+export type WorkflowDefinition = CallResult<typeof workflowServiceContract.definition>;
+export type DefinitionNode = WorkflowDefinition["nodes"][number];
+export type RunSummary = CallResult<typeof workflowServiceContract.runs>["runs"][number];
+export type RunDetail = CallResult<typeof workflowServiceContract.run>;
+export type NodeResult = NonNullable<RunDetail["nodeResults"]>[string];
+export type NodeStatus = NodeResult["status"];
+export type RunStatus = RunDetail["status"];
+export type OpenGate = NonNullable<RunDetail["humanGate"]>;
+
+/** Long enough for one or two calls that follow immediately. */
+const GRANT_MS = 60_000;
+
+/** Typed calls of the workflow service. */
+export function workflowCalls({ workflow }: Instance): Client<typeof workflowServiceContract> {
+  return workflow.client(workflowServiceContract);
+}
+
+/** A grant of the instance's owner for the next calls. Throws CallFailed if none can be issued. */
+export async function issueGrant(instance: Instance, workflowId: string, bindingId?: string): Promise<string> {
+  const { issue } = instance.client(executionGrantContract);
+  const body = { workflowId, ttlMs: GRANT_MS, ...(bindingId !== undefined && { bindingId }) };
+  return (await issue({ body })).executionGrantId;
+}

@@ -1,0 +1,26 @@
+import Activity from "@lucide/svelte/icons/activity";
+import Bot from "@lucide/svelte/icons/bot";
+import KeyRound from "@lucide/svelte/icons/key-round";
+import LayoutDashboard from "@lucide/svelte/icons/layout-dashboard";
+import Webhook from "@lucide/svelte/icons/webhook";
+import Workflow from "@lucide/svelte/icons/workflow";
+import type { Component } from "svelte";
+
+export interface Page {
+  /** First segment of its address. */
+  readonly id: string;
+  readonly title: string;
+  readonly icon: Component;
+  /** Loaded when it is first shown. The page reads the further segments of the address from `currentRoute()`. */
+  readonly load: () => Promise<{ readonly default: Component }>;
+}
+
+/** All pages, in the order of the navigation. */
+export const pages: readonly Page[] = [
+  { id: "", title: "Overview", icon: LayoutDashboard, load: () => import("../pages/Overview.svelte") },
+  { id: "providers", title: "Providers", icon: KeyRound, load: () => import("../pages/Providers.svelte") },
+  { id: "agents", title: "Agents", icon: Bot, load: () => import("../pages/Agents.svelte") },
+  { id: "webhooks", title: "Webhooks", icon: Webhook, load: () => import("../pages/Webhooks.svelte") },
+  { id: "workflows", title: "Workflows", icon: Workflow, load: () => import("../pages/Workflows.svelte") },
+  { id: "runs", title: "Runs", icon: Activity, load: () => import("../pages/Runs.svelte") },
+];

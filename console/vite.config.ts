@@ -1,0 +1,43 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig, type Plugin } from "vite";
+
+const compress = promisify(gzip);
+
+/** Beside each file of text its compressed form, made once, for whoever serves it. */
+function compressed(): Plugin {
+  return {
+    name: "compressed",
+    async writeBundle({ dir = "" }, bundle) {
+      const texts = Object.keys(bundle).filter((file) => /\.(?:js|css|svg)$/.test(file));
+      await Promise.all(
+        texts.map(async (file) =>
+          writeFile(join(dir, `${file}.gz`), await compress(await readFile(join(dir, file)), { level: 9 })),
+        ),
+      );
+    },
+  };
+}
+
+export default defineConfig({
+  // Relative, so that the page works behind a path of another server.
+  base: "./",
+  plugins: [svelte({ configFile: false }), compressed()],
+  build: {
+    // The package that serves it ships it.
+    outDir: fileURLToPath(new URL("../plugins/console", import.meta.url)),
+    emptyOutDir: true,
+    assetsDir: "console",
+    // The policy of the page allows no `data:` addresses.
+    assetsInlineLimit: 0,
+    // For whoever asks what is loaded when.
+    manifest: "manifest.json",
+    // Notices of everything that is bundled, for the package that ships it.
+    license: { fileName: "licenses.md" },
+    target: "baseline-widely-available",
+  },
+});

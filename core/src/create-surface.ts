@@ -1,0 +1,152 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { H3, type HTTPError, toResponse } from "h3";
+import { FastResponse } from "srvx";
+import { NodeRequest, sendNodeResponse } from "srvx/node";
+import { answer, type Refusal } from "./http/answer.ts";
+import { answerWebSocket } from "./http/answer-web-socket.ts";
+import { EventStreams } from "./http/event-streams.ts";
+import { FetchDoor } from "./http/from-fetch.ts";
+import { NodeDoor } from "./http/from-node.ts";
+import { type Doors, hostBound } from "./http/host-bound.ts";
+import { originRule } from "./http/origin-rule.ts";
+import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
+import { refuseUpgrade } from "./http/refuse-upgrade.ts";
+import { SurfaceEvent } from "./http/surface-event.ts";
+import { withHeaders } from "./http/web-headers.ts";
+import type { NodePath } from "./ports/node-paths.ts";
+import type { WebSocketPath } from "./ports/websocket-paths.ts";
+import type { Surface, SurfaceOptions } from "./surface.ts";
+
+/** A surface that still accepts routes. The app adds them while it starts. */
+export interface SurfaceBuilder extends Surface {
+  add(route: InstalledRoute): void;
+}
+
+/** Paths that are served besides the routes, and take precedence over them. Looked up at every request. */
+export interface ServedPaths {
+  readonly node: ReadonlyMap<string, NodePath>;
+  readonly webSocket: ReadonlyMap<string, WebSocketPath>;
+}
+
+export function createSurface(
+  name: string,
+  given: Omit<SurfaceServices, "streams">,
+  { node: nodePaths, webSocket: webSocketPaths }: ServedPaths,
+  options?: SurfaceOptions,
+): SurfaceBuilder {
+  const services: SurfaceServices = { ...given, streams: new EventStreams() };
+  const { log } = services.telemetry;
+  const paths = new Map<string, PathRoutes>();
+  const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
+  /**
+   * Answer through the door of the request. On Node, the answer is sent when this resolves, and middleware gets only its status.
+   */
+  const respond = (routes: PathRoutes, event: SurfaceEvent, refusal?: Refusal): Promise<Response> => {
+    const { response, context } = event;
+    if (response) {
+      const answered = answer(routes, new NodeDoor(event, response, context.params), services, refusal);
+      return answered.then(() => new FastResponse(null, { status: response.statusCode }));
+    }
+    const door = new FetchDoor(event, context.params);
+    void answer(routes, door, services, refusal);
+    return door.answered;
+  };
+  const h3: H3 = new H3({
+    silent: true,
+    async onError(error: HTTPError, event) {
+      const asked = event as SurfaceEvent;
+      const isUnrouted = error.status === 404 && !event.context.matchedRoute;
+      if (!isUnrouted && !error.unhandled) return undefined;
+      const response = await respond(unmatched, asked, isUnrouted ? undefined : { thrown: error.cause });
+      return asked.isStaged && !asked.response ? withHeaders(response, asked.staged(response.status)) : response;
+    },
+  });
+  if (options) h3.use(originRule(options, (event) => respond(unmatched, event, { code: "origin_not_allowed" })));
+  const run = (event: SurfaceEvent, refusal?: Refusal): unknown => {
+    const webSocket = webSocketPaths.size > 0 && !refusal ? webSocketPaths.get(event.target.pathname) : undefined;
+    if (webSocket) return answerWebSocket(webSocket, event.req);
+    try {
+      return refusal ? respond(unmatched, event, refusal) : h3.handler(event);
+    } catch (error) {
+      // For middleware that throws synchronously.
+      return Promise.reject(error as Error);
+    }
+  };
+  const answerServed = (served: NodePath, request: IncomingMessage, response: ServerResponse) => {
+    try {
+      served.request(request, response);
+    } catch (error) {
+      log.error(`A request on surface "${name}" failed`, { path: served.path }, error);
+      response.destroy();
+    }
+  };
+  const sendOnNode = async (event: SurfaceEvent, response: ServerResponse, handled: unknown): Promise<void> => {
+    try {
+      const made = await toResponse(handled, event, h3.config);
+      // The surface's own routes have sent their answer already. Answers of the host's middleware and routes are sent here.
+      if (!response.headersSent && !response.destroyed) await sendNodeResponse(response, made);
+    } catch (error) {
+      log.error(`An answer of surface "${name}" could not be sent`, {}, error);
+      response.destroy();
+    }
+  };
+  const doors: Doors = {
+    async fetch(request, refusal) {
+      const event = new SurfaceEvent(request, h3);
+      return toResponse(run(event, refusal), event, h3.config);
+    },
+    node(request, response, refusal) {
+      const served = nodePaths.get(pathOf(request.url));
+      if (served && !refusal) return answerServed(served, request, response);
+      const event = new SurfaceEvent(new NodeRequest({ req: request, res: response }), h3, response);
+      return sendOnNode(event, response, run(event, refusal));
+    },
+  };
+  const surface: SurfaceBuilder = {
+    name,
+    h3,
+    fetch: (request) => doors.fetch(request),
+    forHosts: (hosts) => hostBound(surface, hosts, doors),
+    endEventStreams: () => services.streams.end(),
+    isHeldOpen: (request) => nodePaths.has(pathOf(request.url)),
+    upgrade(request, socket, head) {
+      const served = nodePaths.get(pathOf(request.url));
+      if (!served) return false;
+      try {
+        served.upgrade(request, socket, head);
+      } catch (error) {
+        log.error(`An upgrade on surface "${name}" failed`, { path: served.path }, error);
+        refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" });
+      }
+      return true;
+    },
+    node: (request, response) => doors.node(request, response),
+    add(route) {
+      const { path, method } = route.contract;
+      const known = paths.get(path);
+      const routes = known ?? { path, surface: name, methods: new Map() };
+      if (routes.methods.has(method)) {
+        throw new Error(
+          `${method} ${path} on surface "${name}" is declared twice: by "${routes.methods.get(method)!.key}" and "${route.key}"`,
+        );
+      }
+      routes.methods.set(method, route);
+      unmatched.envelope ??= route.contract.envelope;
+      unmatched.faults ??= route.contract.faults;
+      if (known) return;
+      paths.set(path, routes);
+      h3.all(path, (event) => {
+        // h3 matches `/path/` as `/path`. A path that no contract declares is unregistered (specification 4.1).
+        const isDeclared = event.url.pathname.endsWith("/") === path.endsWith("/");
+        return respond(isDeclared ? routes : unmatched, event as SurfaceEvent);
+      });
+    },
+  };
+  return surface;
+}
+
+function pathOf(url: string | undefined): string {
+  if (url === undefined) return "/";
+  const end = url.indexOf("?");
+  return end < 0 ? url : url.slice(0, end);
+}

@@ -1,0 +1,165 @@
+import { Readable } from "node:stream";
+import type { FaultCode } from "../error.ts";
+import type { RequestTrace } from "../ports/telemetry.ts";
+import type { Exchange } from "../route.ts";
+import { lendBody, readDeclaredBody } from "./declared-body.ts";
+import type { AnswerHeaders, Door } from "./door.ts";
+import { EVENT_STREAM_HEADERS, EventPieces, EventsBroken } from "./event-pieces.ts";
+import { JSON_HEADERS, NO_SNIFFING } from "./json-headers.ts";
+import { JsonPieces } from "./json-pieces.ts";
+import { piecesOf, withFirst } from "./pieces.ts";
+import { admit, begin, fault, type InstalledRoute, type PathRoutes, parse, render, type SurfaceServices } from "./pipeline.ts";
+import { readQuery } from "./query.ts";
+
+/** Why a request is refused before its route is known: a fault of the grammar, or an error of the host's own middleware. */
+export type Refusal = { readonly code: FaultCode; readonly message?: string } | { readonly thrown: unknown };
+
+/**
+ * Answer one request from any host: admit it, parse it, call the route's handler, and send the result. Resolves when the answer
+ * is sent, and never rejects.
+ */
+export async function answer(routes: PathRoutes, door: Door, services: SurfaceServices, refusal?: Refusal): Promise<void> {
+  const { head } = door;
+  const id = services.ids.id("req_");
+  const trace = begin(routes, head, door.scheme, id, services.telemetry);
+  let route: InstalledRoute | undefined;
+  let failure: string | undefined;
+  door.onOver((status) => trace.end(failure === undefined ? { status } : { status, error: failure }));
+  try {
+    if (refusal) throw "thrown" in refusal ? refusal.thrown : fault(routes.faults, refusal.code, refusal);
+    const admitted = await admit(routes, head, door.signal);
+    route = admitted.route;
+    const { contract } = route;
+    const { success } = contract;
+    const input = inputOf(route, door, admitted.who, trace);
+    if (success.kind === "exchange") {
+      input.exchange = exchangeOf(door, id);
+      await route.handler(input as never);
+      if (!door.isAnswered && !door.isLeft) throw new Error(`${route.key} ended without an answer`);
+      if (!door.isAnswered) door.giveUp();
+      return;
+    }
+    const result = await handled(route, input, door, services);
+    const own = { "x-portico-request-id": id, ...NO_SNIFFING };
+    switch (success.kind) {
+      case "bytes":
+        return await door.forward(result as Response, own);
+      case "events": {
+        const pieces = new EventPieces(
+          result as ConstructorParameters<typeof EventPieces>[0],
+          {
+            stopped: (reason) => door.abort(reason),
+            render(thrown) {
+              const { error, body } = render(thrown, routes, route, head, services, id);
+              failure = error.code;
+              return body;
+            },
+          },
+          services,
+        );
+        return await door.sendPieces(success.status, { ...EVENT_STREAM_HEADERS, ...own }, pieces);
+      }
+      case "json":
+        if (result instanceof JsonPieces) return await sendJson(door, success.status, own, result);
+        return sendWhole(door, success.status, own, JSON.stringify(result));
+      default:
+        return door.send(success.status, own);
+    }
+  } catch (thrown) {
+    try {
+      // An error after the caller has left is not a fault.
+      if (door.isLeft) return door.giveUp();
+      if (door.isAnswered) {
+        // A part of the answer is sent already: the connection is cut, so that the answer does not look complete.
+        if (!(thrown instanceof EventsBroken)) {
+          failure = "answer_broken";
+          services.telemetry.log.error(`${route?.key ?? routes.surface} broke after its head`, { request: id }, thrown);
+        }
+        return door.cut(thrown);
+      }
+      const { error, status, headers, body } = render(thrown, routes, route, head, services, id);
+      failure = error.code;
+      door.dropBody(services.clock);
+      door.send(status, headers, body);
+    } catch (error) {
+      // The refusal itself cannot be sent, for example because of an invalid header. The failure must affect only this caller.
+      services.telemetry.log.error(`An answer of surface "${routes.surface}" could not be sent`, { request: id }, error);
+      door.cut(error);
+    }
+  }
+}
+
+/** The input of every handler. `exchange` and `body` are added if the route has them. */
+function inputOf({ contract, say }: InstalledRoute, door: Door, who: unknown, trace: RequestTrace) {
+  const { head, signal } = door;
+  if (door.isMalformed) {
+    throw fault(contract.faults, "invalid_request", { message: "Malformed percent-escape in the path" });
+  }
+  return {
+    params: parse(contract.params, head.params, contract.faults),
+    query: contract.query && parse(contract.query, readQuery(head.search), contract.faults),
+    body: undefined as unknown,
+    head,
+    who,
+    signal,
+    trace,
+    fail: contract.errors ?? {},
+    say,
+    request: contract.success.kind === "bytes" ? door.request : undefined,
+    exchange: undefined as Exchange | undefined,
+  };
+}
+
+function exchangeOf(door: Door, id: string): Exchange {
+  return {
+    headers: door.headers,
+    body: door.body ?? Readable.from([]),
+    respond: (status, headers) => door.open(status, { ...NO_SNIFFING, ...headers, "x-portico-request-id": id }),
+  };
+}
+
+/** Hand a parsed or streamed body to the handler. */
+async function handled(
+  { contract, handler }: InstalledRoute,
+  input: ReturnType<typeof inputOf>,
+  door: Door,
+  { clock }: SurfaceServices,
+): Promise<unknown> {
+  // The handler reads the body of a `bytes` route that declares no body.
+  if (!contract.body && contract.bodyAs !== "stream") return handler(input as never);
+  const { head } = door;
+  const arriving = {
+    body: door.body,
+    contentType: head.header("content-type"),
+    declared: Number(head.header("content-length") ?? 0),
+  };
+  if (contract.bodyAs !== "stream") {
+    input.body = await readDeclaredBody(contract, arriving, clock);
+    return handler(input as never);
+  }
+  try {
+    return await lendBody(contract, arriving, { clock, signal: door.signal }, (body) => {
+      input.body = body;
+      return handler(input as never);
+    });
+  } finally {
+    door.dropBody(clock);
+  }
+}
+
+function sendWhole(door: Door, status: number, own: AnswerHeaders, body: string): void {
+  door.send(status, { ...JSON_HEADERS, "content-length": String(Buffer.byteLength(body)), ...own }, body);
+}
+
+/** Most lists have one piece. They are sent like any other answer. */
+async function sendJson(door: Door, status: number, own: AnswerHeaders, json: JsonPieces): Promise<void> {
+  const pieces = piecesOf(json);
+  const first = await pieces.next();
+  const second = first === undefined ? undefined : await pieces.next();
+  if (door.isLeft) {
+    await pieces.leave();
+    return door.giveUp();
+  }
+  if (first === undefined || second === undefined) return sendWhole(door, status, own, first ?? "");
+  return door.sendPieces(status, { ...JSON_HEADERS, ...own }, withFirst([first, second], pieces));
+}

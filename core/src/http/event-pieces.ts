@@ -1,0 +1,144 @@
+import type { Clock } from "../ports/clock.ts";
+import type { EventStreams } from "./event-streams.ts";
+import type { Pieces } from "./pieces.ts";
+
+/**
+ * After this time without an event, readers are sent a comment, which they ignore. Proxies and load balancers cut connections
+ * that are silent for a minute, some after 30 s. Writing is also the only way to notice a reader that disappeared.
+ */
+export const KEEP_ALIVE_MS = 15_000;
+
+/** Headers of every event stream. Caches do not keep it, and proxies that buffer by default (nginx) pass it on at once. */
+export const EVENT_STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+
+/** Callbacks of the answer around its events. */
+export interface EventAnswer {
+  /** The service ends the stream before its source has ended. */
+  stopped(reason: DOMException): void;
+  /** The source failed. Returns the JSON that is sent as a last event named `error`. */
+  render(error: unknown): string;
+}
+
+interface Around {
+  readonly clock: Clock;
+  readonly streams: EventStreams;
+}
+
+type Events = AsyncIterable<{ readonly event: string; readonly data: unknown }>;
+type Given = { readonly step: IteratorResult<{ readonly event: string; readonly data: unknown }> } | { readonly error: unknown };
+
+/** The source of an event stream failed. The reader was told by an event, and `render` has logged it. */
+export class EventsBroken extends Error {
+  override readonly name = "EventsBroken";
+}
+
+/**
+ * Named events as server-sent events. One event is made per piece, so that a slow reader slows the source down. A comment is made
+ * only for a reader that waits. When the reader leaves, the source's `return` runs. If the source throws, the reader gets an
+ * event `error`, and then the pieces break: it never looks like a normal end.
+ */
+export class EventPieces implements Pieces {
+  readonly #iterator: AsyncIterator<{ readonly event: string; readonly data: unknown }>;
+  readonly #answer: EventAnswer;
+  readonly #around: Around;
+  #state: "new" | "open" | "broken" | "over" = "new";
+  #leaveStreams = () => {};
+  /** The source is asked once for each event, no matter how many comments are sent meanwhile. */
+  #isAsked = false;
+  #given: Given | undefined;
+  #wake = () => {};
+
+  constructor(events: Events, answer: EventAnswer, around: Around) {
+    this.#iterator = events[Symbol.asyncIterator]();
+    this.#answer = answer;
+    this.#around = around;
+  }
+
+  async next(): Promise<string | undefined> {
+    if (this.#state === "broken") {
+      // Node writes at the end of the turn. If the connection were cut in the same turn, the last event would be lost.
+      await new Promise((resolve) => setImmediate(resolve));
+      throw new EventsBroken("The source of the events broke");
+    }
+    if (this.#state === "new") this.#open();
+    if (this.#isOver()) return undefined;
+    if (!this.#isAsked) void this.#ask();
+    if (!this.#given) await this.#wait();
+    if (this.#isOver()) return undefined;
+    const given = this.#given;
+    if (!given) return ": keep-alive\n\n";
+    this.#given = undefined;
+    this.#isAsked = false;
+    return this.#piece(given);
+  }
+
+  async leave(): Promise<void> {
+    if (this.#state === "over" || this.#state === "broken") return;
+    this.#close("over");
+    await this.#iterator.return?.();
+  }
+
+  #piece(given: Given): string | undefined {
+    try {
+      if ("error" in given) throw given.error;
+      if (given.step.done) {
+        this.#close("over");
+        return undefined;
+      }
+      const { event, data } = given.step.value;
+      return frame(event, JSON.stringify(data));
+    } catch (error) {
+      this.#close("broken");
+      return frame("error", this.#answer.render(error));
+    }
+  }
+
+  #open(): void {
+    this.#state = "open";
+    this.#leaveStreams = this.#around.streams.add(() => {
+      this.#answer.stopped(new DOMException("The service stops", "AbortError"));
+      // An error after the stream has lost its reader is not a fault.
+      this.leave().catch(() => {});
+    });
+    if (this.#isOver()) this.#leaveStreams();
+  }
+
+  #close(last: "over" | "broken"): void {
+    this.#state = last;
+    this.#leaveStreams();
+    this.#wake();
+  }
+
+  #isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  async #ask(): Promise<void> {
+    this.#isAsked = true;
+    try {
+      this.#given = { step: await this.#iterator.next() };
+    } catch (error) {
+      this.#given = { error };
+    }
+    this.#wake();
+  }
+
+  /** Resolves when the source has given a result, when the stream has ended, or when a comment is due. */
+  #wait(): Promise<void> {
+    return new Promise<void>((resolve) => {
+      const timer = this.#around.clock.after(KEEP_ALIVE_MS, resolve);
+      this.#wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+function frame(event: string, json: string): string {
+  return `event: ${event}\ndata: ${json}\n\n`;
+}

@@ -1,0 +1,43 @@
+import { managementErrors } from "../errors.ts";
+import { isEventName } from "../webhook-configuration.ts";
+import { managedAgent } from "./managed-agent.ts";
+import { stepEndpoint } from "./step-endpoint.ts";
+import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
+
+/** Saves an event; the first save of an endpoint makes its secret. */
+export function saveEvent(services: WebhookServices): WebhookHandlers["saveEvent"] {
+  const { agents, secrets } = services;
+  return async ({ params: { id, event: name }, body, who, signal, fail }) => {
+    await managedAgent(agents, id);
+    if (!isEventName(name)) throw fail.invalid_webhook_event();
+    await assertTools(services, body.toolIds, signal);
+    const { makesSecret } = await stepEndpoint(services, id, ({ events }) => ({
+      event: { type: "event-saved", isNew: !events.has(name) },
+      // 4.3, rule 1: its runs may read the files of the user who saved it; callers send no permissions.
+      change: { save: { ...body, name, fileScope: { userId: who.userId } } },
+    }));
+    // After the configuration: a kill in between leaves an endpoint without a secret, and the next save makes it.
+    const secret = makesSecret ? await secrets.makeFirst(id) : undefined;
+    return { success: true, enabled: true, event: name, ...(secret && { secret: secret.reveal() }) };
+  };
+}
+
+/** Deletes an event. */
+export function deleteEvent(services: WebhookServices): WebhookHandlers["deleteEvent"] {
+  return async ({ params: { id, event: name }, fail }) => {
+    await managedAgent(services.agents, id);
+    if (!isEventName(name)) throw fail.invalid_webhook_event();
+    const { enabled } = await stepEndpoint(services, id, ({ events }) => {
+      if (!events.has(name)) throw fail.webhook_event_not_found();
+      return { event: { type: "event-deleted" }, change: { remove: name } };
+    });
+    return { success: true, enabled };
+  };
+}
+
+async function assertTools({ turns }: WebhookServices, toolIds: readonly string[], signal: AbortSignal): Promise<void> {
+  if (toolIds.length === 0) return;
+  const available = new Set((await turns.tools(signal)).map(({ id }) => id));
+  const missing = toolIds.filter((id) => !available.has(id));
+  if (missing.length > 0) throw managementErrors.webhook_tool_unavailable(undefined, { toolIds: missing });
+}

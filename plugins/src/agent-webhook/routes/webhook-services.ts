@@ -1,0 +1,22 @@
+import type { Handlers, ports } from "@portico/core";
+import type { AgentWebhookSettings } from "../config.ts";
+import type { agentWebhookContract } from "../contract.ts";
+import type { agentGuard, ownerGuard } from "../guards.ts";
+import type { WebhookDocument } from "../webhook-document.ts";
+import type { WebhookSecrets } from "../webhook-secrets.ts";
+
+/** What the routes of this area stand on. */
+export interface WebhookServices {
+  readonly agents: ports.Agents;
+  readonly identity: ports.Identity;
+  readonly turns: ports.BackgroundTurns;
+  readonly document: WebhookDocument;
+  readonly secrets: WebhookSecrets;
+  readonly mode: AgentWebhookSettings["mode"];
+}
+
+/** The handlers of this area, by route. */
+export type WebhookHandlers = Handlers<
+  typeof agentWebhookContract,
+  { readonly owner: ReturnType<typeof ownerGuard>; readonly agent: ReturnType<typeof agentGuard> }
+>;

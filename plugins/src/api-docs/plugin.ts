@@ -1,0 +1,39 @@
+import { definePlugin, type Given, type Plugin, ports } from "@portico/core";
+import { apiDocsConfig, type ApiDocsOptions, type DescribedSurface } from "./config.ts";
+import { apiDocsContract } from "./contract.ts";
+
+export type { ApiDocsOptions } from "./config.ts";
+
+/**
+ * `GET /openapi.json` and `GET /asyncapi.json` of a surface: all that the app's plugins have there, those of third parties too. Install it once per
+ * surface. The documents tell what is installed, so choose an `access` that lets in those who may call the service.
+ */
+export function apiDocs(options: ApiDocsOptions): Plugin {
+  const { surface, access } = options;
+  const plugin = definePlugin({
+    // One name per surface: plugins of one name replace each other.
+    name: `api-${surface}`,
+    summary: "Documents of the calls and events of this service.",
+    config: apiDocsConfig,
+    needs: { ...access.needs, areas: ports.areas },
+    contract: apiDocsContract({ surface, auth: access.auth }),
+    ...(access.security && { security: { [access.auth]: access.security } }),
+    guards: (given) => ({ [access.auth]: access.guard(given) }),
+    setup(given, { access: _access, ...described }) {
+      const { areas } = given as Given<{ readonly areas: typeof ports.areas }>;
+      // Made when first asked for, so that no start waits for what makes them; they never change.
+      let documents: ReturnType<typeof describe> | undefined;
+      const shown = () => (documents ??= describe(areas, described));
+      return {
+        openapi: async () => (await shown()).openapi,
+        asyncapi: async () => (await shown()).asyncapi,
+      };
+    },
+  });
+  return plugin(options);
+}
+
+async function describe(areas: readonly ports.Area[], described: DescribedSurface) {
+  const { asyncAPIOf, openAPIOf } = await import("./documents.ts");
+  return { openapi: { ...openAPIOf(areas, described) }, asyncapi: { ...asyncAPIOf(areas, described) } };
+}

@@ -1,0 +1,24 @@
+import type { Handlers, ports } from "@portico/core";
+import type { createAttachments } from "../attachments.ts";
+import type { attachmentsMediaContract } from "../contract.ts";
+import type { instanceGuard, signedReadGuard } from "../guards.ts";
+import type { createMedia } from "../media.ts";
+import type { createPendingUploads } from "../pending-uploads.ts";
+import type { createSignedLinks } from "../signed-links.ts";
+
+/** What the routes of this area stand on. */
+export interface FileServices {
+  readonly blobs: ports.Blobs;
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
+  readonly attachments: ReturnType<typeof createAttachments>;
+  readonly media: ReturnType<typeof createMedia>;
+  readonly links: ReturnType<typeof createSignedLinks>;
+  readonly pending: ReturnType<typeof createPendingUploads>;
+}
+
+/** The handlers of this area, by route. */
+export type FileHandlers = Handlers<
+  typeof attachmentsMediaContract,
+  { readonly instance: ReturnType<typeof instanceGuard>; readonly signed: ReturnType<typeof signedReadGuard> }
+>;

@@ -1,0 +1,41 @@
+import { openUpload } from "@portico/core";
+import { cleanName } from "../attachment-name.ts";
+import { IMAGE_HEAD_BYTES, imageDimensions } from "../image-dimensions.ts";
+import { MEDIA_BYTES } from "../limits.ts";
+import { mediaKey } from "../media.ts";
+import { fitsSignature, mediaTypeOf, SIGNATURE_BYTES } from "../media-type.ts";
+import { peek } from "../peek.ts";
+import { toMediaError } from "../translated-errors.ts";
+import type { FileHandlers, FileServices } from "./file-services.ts";
+
+/** Takes a picture, sound or video of a user in, if its bytes are what its type says. */
+export function uploadMedia({ blobs, clock, ids, media, pending }: FileServices): FileHandlers["uploadMedia"] {
+  return async ({ body, who: { userId }, signal, fail }) => {
+    if (userId === undefined) throw fail.media_identity_required();
+    try {
+      const upload = await openUpload(body, { maxBytes: MEDIA_BYTES, signal });
+      const type = mediaTypeOf(upload.mimeType);
+      if (!type) throw fail.media_type_unsupported();
+      const { head, whole } = await peek(upload.stream, type.kind === "image" ? IMAGE_HEAD_BYTES : SIGNATURE_BYTES);
+      if (head.length === 0) throw fail.media_empty();
+      if (!(await fitsSignature(type, head))) throw fail.media_type_unsupported();
+      const mediaId = `${ids.uuid()}.${type.extension}`;
+      const key = mediaKey(mediaId);
+      const { kind, mimeType } = type;
+      const dimensions = kind === "image" ? imageDimensions(head) : undefined;
+      const about = { type: kind, mediaId, name: cleanName(upload.name), mimeType };
+      const { size } = await pending.store(
+        key,
+        () => blobs.put(key, whole, { maxBytes: MEDIA_BYTES, signal }),
+        async (stored, ends) => {
+          const createdAt = new Date(clock.now()).toISOString();
+          await media.add({ ...about, ...stored, ...dimensions, userId, createdAt }, [ends]);
+          return stored;
+        },
+      );
+      return { ...about, size, ...dimensions };
+    } catch (error) {
+      throw toMediaError(error);
+    }
+  };
+}

@@ -1,0 +1,19 @@
+import { definePlugin } from "@portico/core";
+import { agentRuntime } from "./agent-runtime.ts";
+import { backgroundTurns } from "./background-turns.ts";
+import { agentTurnsConfig } from "./config.ts";
+import { noClients } from "./no-clients.ts";
+
+/**
+ * Agents that have turns, and no calls: for apps whose workflows or webhooks give turns to agents, and whose users do not talk to them. Fills the port
+ * `backgroundTurns`, and `realtime` where the app has no other adapter for it. `conversationsRuns` stands in its place where users do.
+ */
+export const agentTurns = definePlugin({
+  name: "agent-turns",
+  summary: "Turns of agents that other areas start.",
+  config: agentTurnsConfig,
+  needs: {},
+  contract: {},
+  provides: ({ background, ...runtime }) => [agentRuntime(runtime), backgroundTurns(background), noClients()],
+  setup: () => ({}),
+});

@@ -1,0 +1,19 @@
+import type { Handlers, ports } from "@portico/core";
+import type { AgentRuntime } from "../agent-runtime.ts";
+import type { conversationsRunsContract } from "../contract.ts";
+import type { instanceGuard } from "../guards.ts";
+
+/** What the routes of this area stand on. */
+export interface ConversationServices {
+  readonly runtime: AgentRuntime;
+  readonly log: ports.EventLog;
+  readonly agents: ports.Agents;
+  readonly clock: ports.Clock;
+  readonly areas: readonly ports.Area[];
+}
+
+/** The handlers of this area, by route. */
+export type ConversationHandlers = Handlers<
+  typeof conversationsRunsContract,
+  { readonly instance: ReturnType<typeof instanceGuard> }
+>;

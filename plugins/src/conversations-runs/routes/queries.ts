@@ -1,0 +1,70 @@
+import { agentErrors } from "../errors.ts";
+import { MAX_TURNS } from "../limits.ts";
+import { requestDigest } from "../requests/request-digest.ts";
+import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
+import { queryFiles } from "./query-files.ts";
+
+/** Accepts a query to an agent; its turn executes in the background and is told over the realtime channel. */
+export function startQuery({ agents, runtime }: ConversationServices): ConversationHandlers["start"] {
+  const { admission, channel, files } = runtime;
+  return async ({ body, who }) => {
+    const { options, clientRequestId, mediaRefs } = body;
+    const client = channel.submitter(who, body.originSocketId);
+    const references = { mediaRefs, fileReferences: options.fileReferences };
+    // Refused below, where it is new: what was admitted once stays so, whatever has become of its files.
+    const came = await queryFiles(files, client.userId, references).catch((error: unknown) => ({ refusal: error }));
+    const { isDuplicate } = await admission.admit(
+      {
+        ...client,
+        agentId: options.agentId,
+        clientRequestId,
+        userMessageId: body.userMessageId,
+        prompt: body.prompt,
+        model: options.model,
+        maxTurns: options.maxTurns ?? MAX_TURNS,
+        metadata: options.metadata,
+        ...("refusal" in came ? {} : came),
+        requestDigest: body.requestDigest,
+        contentDigest: requestDigest(body),
+      },
+      { conversationId: options.conversationId },
+      async () => {
+        if ("refusal" in came) throw came.refusal;
+        if (!(await agents.find(options.agentId))) throw agentErrors.unknown_agent();
+      },
+    );
+    return { ok: true, clientRequestId, ...(isDuplicate && { duplicate: true }) };
+  };
+}
+
+/** Accepts a further query in a session. */
+export function followUp({ runtime: { admission, channel } }: ConversationServices): ConversationHandlers["followUp"] {
+  return async ({ body, who }) => {
+    const { sessionId, clientRequestId, message } = body;
+    const client = channel.submitter(who, body.originSocketId);
+    const { isDuplicate } = await admission.admit(
+      {
+        ...client,
+        // The session's own.
+        agentId: "",
+        clientRequestId,
+        userMessageId: message.id,
+        prompt: message.content,
+        maxTurns: MAX_TURNS,
+        requestDigest: body.requestDigest,
+        contentDigest: requestDigest(body),
+      },
+      { sessionId },
+    );
+    channel.followUpAccepted(body.originSocketId, sessionId, clientRequestId);
+    return { ok: true, sessionId, clientRequestId, ...(isDuplicate && { duplicate: true }) };
+  };
+}
+
+/** Tells what became of a query. */
+export function lookUpQuery({ runtime: { requests } }: ConversationServices): ConversationHandlers["lookup"] {
+  return ({ body, who }) => {
+    if (who.userId === undefined) throw agentErrors.user_required();
+    return requests.lookup(who.userId, body);
+  };
+}

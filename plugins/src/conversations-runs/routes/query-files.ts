@@ -1,0 +1,38 @@
+import type { ports } from "@portico/core";
+import { agentErrors } from "../errors.ts";
+import type { TurnFile } from "../turns/turn.ts";
+
+/** What a query refers to. */
+export interface FileReferences {
+  readonly mediaRefs: readonly { readonly mediaId: string }[];
+  readonly fileReferences: readonly string[];
+}
+
+/** The files that come with a query, if all of them are there and this user's to read. Throws the errors of queries. */
+export async function queryFiles(
+  files: ports.UserFiles | undefined,
+  userId: string,
+  { mediaRefs, fileReferences }: FileReferences,
+): Promise<{ readonly media?: readonly TurnFile[]; readonly files?: readonly TurnFile[] }> {
+  if (mediaRefs.length === 0 && fileReferences.length === 0) return {};
+  if (!files) throw agentErrors.attachments_unavailable();
+  const media = await Promise.all(
+    mediaRefs.map(
+      async ({ mediaId }) => toTurnFile(mediaId, await files.media(userId, mediaId)) ?? raise(agentErrors.unknown_media),
+    ),
+  );
+  const read = await Promise.all(
+    fileReferences.map(
+      async (reference) => toTurnFile(reference, await files.attachment(userId, reference)) ?? raise(agentErrors.unknown_file),
+    ),
+  );
+  return { ...(media.length > 0 && { media }), ...(read.length > 0 && { files: read }) };
+}
+
+function toTurnFile(reference: string, file: ports.UserFile | undefined): TurnFile | undefined {
+  return file && { reference, name: file.name, mimeType: file.mimeType, size: file.size };
+}
+
+function raise(error: () => Error): never {
+  throw error();
+}

@@ -1,0 +1,16 @@
+import { accessErrors, defineContract, reply } from "@portico/core/contract";
+import * as v from "valibot";
+
+/** Where the surfaces of an app are reached. Callers need a token of the agent service. */
+export const listenersContract = defineContract(
+  { surface: "agent", auth: "instance", envelope: (error) => ({ error: error.message, code: error.code }) },
+  {
+    listeners: {
+      method: "GET",
+      path: "/api/listeners",
+      summary: "Read the addresses of this process's surfaces, as printed at the start",
+      success: reply.json(v.object({ listeners: v.record(v.string(), v.object({ url: v.string() })) })),
+      errors: accessErrors,
+    },
+  },
+);

@@ -1,0 +1,285 @@
+import { PassThrough, type Readable, type Transform } from "node:stream";
+import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports, roomIn } from "@portico/core";
+import { type BodyFacts, BodyInvalid, BodyScan } from "./body-scan.ts";
+import { createDecoder, EncodingUnknown } from "./content-encoding.ts";
+import { proxyErrors } from "./errors.ts";
+import { CONVERTED_HERE_BYTES, GATHERED_BYTES, HELD_BYTES, REQUEST_BYTES } from "./limits.ts";
+import { openSpool, type Spool } from "./spool.ts";
+
+export interface ReceiveBodyOptions {
+  readonly clock: ports.Clock;
+  readonly spoolDir?: string | undefined;
+  /** Whether the bound provider serves the model; throws the error to answer with. Asked once, as soon as the model is known. */
+  readonly admit: (model: string) => void | Promise<void>;
+}
+
+/** A request body that may go upstream. */
+export interface ReceivedBody {
+  readonly facts: BodyFacts;
+  readonly body: Uint8Array | Readable;
+  /** Bytes of `body`, where they are known. */
+  readonly length: number | undefined;
+  /**
+   * Set while the body still arrives. Rejects when the rest is not JSON, too long or cut; `body` has then failed before its last chunk,
+   * so that no upstream ever holds a whole body that was not checked.
+   */
+  readonly rest: Promise<void> | undefined;
+}
+
+/**
+ * Take a request body in, checking it as it passes. A body that ends soon is handed over whole; a longer one begins to go out as soon as
+ * its model is known and served; one whose model comes late waits in a temporary file. Throws the proxy's declared errors.
+ */
+export function receiveBody(exchange: Exchange, options: ReceiveBodyOptions): Promise<ReceivedBody> {
+  return new Promise((resolve, reject) => {
+    const intake = new Intake(exchange, options, resolve);
+    intake.run().catch((error: unknown) => {
+      intake.fail(error);
+      reject(error);
+    });
+  });
+}
+
+/** A whole body in memory, decoded: for what has to be converted. */
+export async function gatherBody(
+  exchange: Exchange,
+  clock: ports.Clock,
+): Promise<{ readonly bytes: Buffer; readonly facts: BodyFacts }> {
+  const scan = new BodyScan();
+  const room = roomFor(exchange);
+  let filled = 0;
+  const chunks: Buffer[] = [];
+  await decoded(exchange, clock, (chunk) => {
+    scan.push(chunk);
+    if (chunks.length === 0 && filled + chunk.length <= room.length) filled += chunk.copy(room, filled);
+    else chunks.push(chunk);
+  });
+  const parts = filled > 0 ? [room.subarray(0, filled), ...chunks] : chunks;
+  return { bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), facts: endOf(scan) };
+}
+
+/**
+ * Room for a big body of declared length, which is filled as it arrives: to join its chunks in the end would hold everybody else
+ * up. It costs no memory before it is filled.
+ */
+function roomFor(exchange: Exchange): Buffer {
+  const length = declaredLength(exchange) ?? 0;
+  return Buffer.allocUnsafeSlow(length > CONVERTED_HERE_BYTES && length <= REQUEST_BYTES ? length : 0);
+}
+
+/** The model that a body names. Throws what the specification says of a missing one, and what we say of one that is no name. */
+export function modelOf(facts: BodyFacts): string {
+  if (facts.mistyped)
+    throw proxyErrors.invalid_field(`${facts.mistyped}: expected a ${facts.mistyped === "model" ? "string" : "boolean"}`, {
+      field: facts.mistyped,
+    });
+  if (!facts.model) throw proxyErrors.missing_model(undefined, { field: "model" });
+  return facts.model;
+}
+
+class Intake {
+  readonly #exchange: Exchange;
+  readonly #options: ReceiveBodyOptions;
+  readonly #resolve: (received: ReceivedBody) => void;
+  readonly #scan = new BodyScan();
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #spool: Spool | undefined;
+  #size = 0;
+  /** Set once the body goes out while it arrives; the newest chunk is then held back until the next one, or the end, proved it good. */
+  #out: PassThrough | undefined;
+  #last: Buffer | undefined;
+  #finish: (() => void) | undefined;
+  #abandon: ((error: unknown) => void) | undefined;
+
+  constructor(exchange: Exchange, options: ReceiveBodyOptions, resolve: (received: ReceivedBody) => void) {
+    this.#exchange = exchange;
+    this.#options = options;
+    this.#resolve = resolve;
+  }
+
+  async run(): Promise<void> {
+    const encoding = this.#exchange.headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "identity") return this.#runEncoded();
+    await guarded(
+      eachChunk(this.#exchange.body, limitsOf(this.#exchange, this.#options.clock), (chunk) => {
+        this.#scan.push(chunk);
+        return this.#take(chunk, true);
+      }),
+    );
+    await this.#end();
+  }
+
+  fail(error: unknown): void {
+    this.#out?.destroy(error as Error);
+    this.#abandon?.(error);
+    void this.#spool?.discard();
+  }
+
+  /** An encoded body is checked decoded and goes out as it came, once it is whole. */
+  async #runEncoded(): Promise<void> {
+    await decoded(
+      this.#exchange,
+      this.#options.clock,
+      (chunk) => this.#scan.push(chunk),
+      (raw) => this.#take(raw, false),
+    );
+    await this.#end();
+  }
+
+  #take(chunk: Buffer, mayStream: boolean): void | Promise<void> {
+    this.#size += chunk.length;
+    if (this.#out) return this.#forward(chunk);
+    if (this.#spool) return this.#spool.append(chunk);
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (mayStream && this.#heldBytes > GATHERED_BYTES && this.#scan.model) return this.#beginStream(this.#scan.model);
+    if (this.#heldBytes > HELD_BYTES) return this.#beginSpool();
+  }
+
+  async #beginStream(model: string): Promise<void> {
+    await this.#options.admit(model);
+    const out = new PassThrough({ highWaterMark: GATHERED_BYTES });
+    this.#out = out;
+    this.#last = this.#held.pop();
+    for (const chunk of this.#held) out.write(chunk);
+    this.#held = [];
+    const rest = new Promise<void>((resolve, reject) => {
+      this.#finish = resolve;
+      this.#abandon = reject;
+    });
+    // The code that sends the body upstream awaits `rest`. Until then, a rejection must not count as unhandled.
+    rest.catch(() => {});
+    out.on("error", () => {});
+    const facts = { model, stream: this.#scan.stream, mistyped: undefined };
+    this.#resolve({ facts, body: out, length: declaredLength(this.#exchange), rest });
+  }
+
+  #forward(chunk: Buffer): void | Promise<void> {
+    const proven = this.#last!;
+    this.#last = chunk;
+    if (this.#out!.destroyed || this.#out!.write(proven)) return;
+    return roomIn(this.#out!);
+  }
+
+  async #beginSpool(): Promise<void> {
+    const held = this.#held;
+    this.#held = [];
+    this.#spool = await openSpool(this.#options.spoolDir);
+    for (const chunk of held) await this.#spool.append(chunk);
+  }
+
+  async #end(): Promise<void> {
+    const facts = endOf(this.#scan);
+    const model = modelOf(facts);
+    if (this.#out) {
+      this.#out.end(this.#last);
+      this.#finish?.();
+      return;
+    }
+    await this.#options.admit(model);
+    if (this.#spool) return this.#resolve({ facts, body: this.#spool.read(), length: this.#size, rest: undefined });
+    const body = this.#held.length === 1 ? this.#held[0]! : Buffer.concat(this.#held);
+    this.#resolve({ facts, body, length: body.length, rest: undefined });
+  }
+}
+
+/** The chunks of a body after its Content-Encoding; both sides stay under the limit, so that a small body cannot unfold without end. */
+async function decoded(
+  exchange: Exchange,
+  clock: ports.Clock,
+  take: (chunk: Buffer) => void,
+  takeRaw?: (chunk: Buffer) => void | Promise<void>,
+): Promise<void> {
+  const decoder = decoderOf(exchange);
+  const limits = limitsOf(exchange, clock);
+  if (!decoder) return guarded(eachChunk(exchange.body, limits, take));
+  let size = 0;
+  let failure: unknown;
+  decoder.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    try {
+      if (size > REQUEST_BYTES) throw new BodyTooLarge("The decoded body is too long");
+      if (failure === undefined) take(chunk);
+    } catch (error) {
+      failure = error;
+    }
+  });
+  decoder.on("error", () => {
+    failure ??= proxyErrors.invalid_body("The body does not match its Content-Encoding");
+  });
+  const assertSound = () => {
+    if (failure !== undefined) throw failure;
+  };
+  try {
+    const ended = new Promise<void>((resolve) => void decoder.once("end", resolve).once("close", resolve));
+    await guarded(
+      eachChunk(exchange.body, limits, async (chunk) => {
+        assertSound();
+        await takeRaw?.(chunk);
+        await written(decoder, chunk);
+        assertSound();
+      }),
+    );
+    decoder.end();
+    await ended;
+    await guarded(Promise.resolve().then(assertSound));
+  } finally {
+    decoder.destroy();
+  }
+}
+
+function limitsOf(exchange: Exchange, clock: ports.Clock): Parameters<typeof eachChunk>[1] {
+  return { limit: REQUEST_BYTES, declared: declaredLength(exchange), clock };
+}
+
+function declaredLength({ headers }: Exchange): number | undefined {
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  return Number.isSafeInteger(length) ? length : undefined;
+}
+
+function decoderOf(exchange: Exchange): ReturnType<typeof createDecoder> {
+  try {
+    return createDecoder(exchange.headers["content-encoding"]);
+  } catch (cause) {
+    throw cause instanceof EncodingUnknown ? proxyErrors.unsupported_encoding(undefined, undefined, cause) : cause;
+  }
+}
+
+function endOf(scan: BodyScan): BodyFacts {
+  try {
+    return scan.end();
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+async function guarded(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    throw translated(error);
+  }
+}
+
+/** Errors of taking a body in, in the proxy's words. */
+function translated(error: unknown): unknown {
+  if (error instanceof BodyInvalid) return proxyErrors.invalid_body(error.message, undefined, error);
+  if (error instanceof BodyTooLarge) return proxyErrors.body_too_large(undefined, undefined, error);
+  if (error instanceof BodyCut) return proxyErrors.upload_broken(undefined, undefined, error);
+  if (error instanceof BodySilent) return proxyErrors.upload_silent(undefined, undefined, error);
+  return error;
+}
+
+/** Resolves when the decoder took the chunk, or broke: it never tells the writer of a chunk that it broke on. */
+function written(decoder: Transform, chunk: Buffer): Promise<void> {
+  if (decoder.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      decoder.off("close", done);
+      resolve();
+    };
+    decoder.once("close", done);
+    decoder.write(chunk, done);
+  });
+}

@@ -1,0 +1,104 @@
+import type { ports } from "@portico/core";
+import { chainsOf, unknown } from "../check-names.ts";
+import { isRecord } from "../is-record.ts";
+import { syntaxTree } from "../create-expressions.ts";
+import type { DefinitionProblem, Path } from "../definition-problem.ts";
+import type { Definition, JsonSchema } from "../definition.ts";
+import { inOrder } from "../load-definition.ts";
+import { readSource, type Source } from "../read-source.ts";
+import { mayLackOutput } from "./may-lack-output.ts";
+import { KEYWORDS } from "../schema-keywords.ts";
+import { unknownKeywords } from "./unknown-keywords.ts";
+import { expressionsOfNodes, expressionsOfTemplate, type WrittenExpression } from "./written-expressions.ts";
+
+type Types = ReadonlyMap<string, ports.NodeRules>;
+
+/**
+ * What looks like a mistake in a definition that can be used: parameters that its schema does not declare, keywords that JSON Schema does not
+ * have, and outputs that read nodes which may have none. Up to 200, in the order of the text. Never throws.
+ */
+export function lintDefinition(definition: Definition, types: Types): readonly DefinitionProblem[] {
+  const read = readSource(definition.text);
+  if ("problems" in read || !isRecord(read.source.value)) return [];
+  const { source } = read;
+  const { nodes, outputs, parameters } = read.source.value;
+  const ofNodes = [...expressionsOfNodes(nodes, ["nodes"], types)];
+  const ofOutputs = [...expressionsOfTemplate(outputs, ["outputs"])];
+  return inOrder([
+    ...undeclaredParameters([...ofNodes, ...ofOutputs], definition.parameters, source),
+    ...strangeKeywords(schemasOf(parameters, nodes, types), source),
+    ...lackingOutputs(ofOutputs, definition, source),
+  ]);
+}
+
+/** With one of these a schema says of properties that it does not name. */
+const OPENING = [
+  ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"],
+  ...["additionalProperties", "unevaluatedProperties"],
+];
+
+function undeclaredParameters(
+  expressions: readonly WrittenExpression[],
+  schema: JsonSchema,
+  source: Source,
+): readonly DefinitionProblem[] {
+  const { properties } = schema;
+  if (!isRecord(properties) || OPENING.some((key) => schema[key] !== undefined && schema[key] !== false)) return [];
+  return expressions.flatMap(({ source: text, path, offset }) =>
+    chainsOf(syntaxTree(text)).flatMap(({ root, keys: [first] }) =>
+      root === "parameters" && first && !Object.hasOwn(properties, first.name)
+        ? [source.textProblem(path, offset + first.offset, unknown("declared parameter", first.name, Object.keys(properties)))]
+        : [],
+    ),
+  );
+}
+
+/** Keys of nodes that hold a JSON Schema where they are taken as they stand. */
+const SCHEMA_KEYS = ["output", "form"];
+
+function* schemasOf(parameters: unknown, nodes: unknown, types: Types, path: Path = ["nodes"]): Generator<[unknown, Path], void> {
+  if (parameters !== undefined) yield [parameters, ["parameters"]];
+  for (const [id, node] of isRecord(nodes) ? Object.entries(nodes) : []) {
+    const given = isRecord(node) ? node["with"] : undefined;
+    if (!isRecord(node) || !isRecord(given)) continue;
+    const { keys = {} } = types.get(String(node["type"])) ?? {};
+    for (const key of SCHEMA_KEYS) if (keys[key] === "verbatim") yield [given[key], [...path, id, "with", key]];
+    if (keys["nodes"] === "graph") yield* schemasOf(undefined, given["nodes"], types, [...path, id, "with", "nodes"]);
+  }
+}
+
+function strangeKeywords(schemas: Iterable<[unknown, Path]>, source: Source): readonly DefinitionProblem[] {
+  return [...schemas].flatMap(([schema, path]) =>
+    [...unknownKeywords(schema, path)].map((at) =>
+      source.keyProblem(at, unknown("keyword of JSON Schema", String(at.at(-1)), KEYWORDS)),
+    ),
+  );
+}
+
+function lackingOutputs(
+  expressions: readonly WrittenExpression[],
+  { graph }: Definition,
+  source: Source,
+): readonly DefinitionProblem[] {
+  const lacks = new Map<string, boolean>();
+  const mayLack = (id: string): boolean => {
+    const answer = lacks.get(id) ?? mayLackOutput(graph, id);
+    lacks.set(id, answer);
+    return answer;
+  };
+  return expressions.flatMap(({ source: text, path, offset }) => {
+    const reads = chainsOf(syntaxTree(text)).filter(({ root }) => root === "nodes");
+    // An expression that checks the status handles a missing output.
+    const asked = new Set(reads.flatMap(({ keys: [id, field] }) => (field?.name === "status" ? id!.name : [])));
+    return reads.flatMap(({ keys: [id] }) => {
+      if (!id || asked.has(id.name) || isAskedFor(id.name, text) || !mayLack(id.name)) return [];
+      const message = `The node "${id.name}" has no output if it is skipped or fails: check with has(nodes.${id.name}.output)`;
+      return [source.textProblem(path, offset + id.offset, message)];
+    });
+  });
+}
+
+/** `has(nodes.ID…)` anywhere in the expression. Ids hold nothing that means something in a pattern. */
+function isAskedFor(id: string, text: string): boolean {
+  return new RegExp(`\\bhas\\(\\s*nodes(?:\\.${id}\\b|\\[["']${id}["']\\])`).test(text);
+}

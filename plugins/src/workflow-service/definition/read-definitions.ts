@@ -1,0 +1,76 @@
+import type { ports, Scope } from "@portico/core";
+import { READ_HERE_CHARACTERS } from "./definition-limits.ts";
+import { type DefinitionProblem, type Path, toJsonPath } from "./definition-problem.ts";
+import {
+  compileSource,
+  type DefinitionText,
+  inOrder,
+  type LoadedDefinition,
+  loadDefinition,
+  type LoadingWith,
+} from "./load-definition.ts";
+import type { Source } from "./read-source.ts";
+import { createReadingThread, type ReadingThread, type WantedPlace } from "./reading-thread.ts";
+
+/** Loads a definition as `loadDefinition` does. Never rejects. */
+export type ReadDefinition = (document: DefinitionText) => Promise<LoadedDefinition>;
+
+/** Loads definitions of any size without holding the event loop up while their text is parsed: long ones are parsed in a thread. */
+export function readDefinitions(loading: LoadingWith, clock: ports.Clock, scope: Scope): ReadDefinition {
+  const thread = createReadingThread(clock);
+  scope.onClose(() => thread.close());
+  return async (document) => {
+    if (document.text.length <= READ_HERE_CHARACTERS) return loadDefinition(document, loading);
+    try {
+      return await loadBeside(thread, document, loading);
+    } catch {
+      const message = "The document takes too much time or memory to read";
+      return { problems: [{ line: 1, column: 1, path: "$", message }] };
+    }
+  };
+}
+
+async function loadBeside(thread: ReadingThread, document: DefinitionText, loading: LoadingWith): Promise<LoadedDefinition> {
+  const { text } = document;
+  const read = await thread.ask({ text });
+  if ("problems" in read) return { problems: read.problems };
+  if (!("json" in read)) throw new TypeError("The thread answered something else");
+  const source = new UnlocatedSource(JSON.parse(read.json));
+  const { definition, problems } = compileSource(document, source, loading);
+  if (definition) return { definition };
+  const located = await thread.ask({ text, places: problems.map((problem) => source.placeOf(problem)) });
+  if (!("places" in located)) throw new TypeError("The thread answered something else");
+  return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.places[index]! }))) };
+}
+
+/** Notes where problems stand, for the thread to find the places. */
+class UnlocatedSource implements Source {
+  readonly value: unknown;
+  readonly #places = new Map<DefinitionProblem, WantedPlace>();
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+
+  placeOf(problem: DefinitionProblem): WantedPlace {
+    return this.#places.get(problem)!;
+  }
+
+  problem(path: Path, message: string): DefinitionProblem {
+    return this.#note({ of: "value", path, offset: 0 }, message);
+  }
+
+  keyProblem(path: Path, message: string): DefinitionProblem {
+    return this.#note({ of: "key", path, offset: 0 }, message);
+  }
+
+  textProblem(path: Path, offset: number, message: string): DefinitionProblem {
+    return this.#note({ of: "text", path, offset }, message);
+  }
+
+  #note(place: WantedPlace, message: string): DefinitionProblem {
+    const problem = { line: 1, column: 1, path: toJsonPath(place.path), message };
+    this.#places.set(problem, place);
+    return problem;
+  }
+}

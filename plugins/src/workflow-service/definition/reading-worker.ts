@@ -1,0 +1,30 @@
+import { parentPort } from "node:worker_threads";
+import { readSource, type Source } from "./read-source.ts";
+import type { ReadingAnswer, ReadingJob } from "./reading-thread.ts";
+
+// Runs beside the event loop: a parser takes seconds over what a megabyte of YAML can say.
+
+/** Problems are located in the document that was read last. */
+let last: { readonly text: string; readonly source: Source } | undefined;
+
+parentPort?.on("message", (job: ReadingJob) => parentPort?.postMessage(answer(job), []));
+
+function answer({ text, places }: ReadingJob): ReadingAnswer {
+  const read = last?.text === text ? last : readSource(text);
+  if ("problems" in read) return { problems: read.problems };
+  const { source } = read;
+  last = { text, source };
+  if (!places) return { json: JSON.stringify(source.value) };
+  last = undefined;
+  return {
+    places: places.map(({ of, path, offset }) => {
+      const { line, column } =
+        of === "text"
+          ? source.textProblem(path, offset, "")
+          : of === "key"
+            ? source.keyProblem(path, "")
+            : source.problem(path, "");
+      return { line, column };
+    }),
+  };
+}

@@ -1,0 +1,9 @@
+// What programs read and check definitions with, as the service does: `portico workflow check`, editors, tests of definitions.
+export type { Definition } from "./definition/definition.ts";
+export { definitionJsonSchema } from "./definition/definition-json-schema.ts";
+export { type DeployedDefinitions, readDeployed } from "./definition/deployed-definitions.ts";
+export { lintDefinition } from "./definition/lint/lint-definition.ts";
+export { idOfFile, loadDefinition } from "./definition/load-definition.ts";
+export { nodeReference } from "./definition/node-reference.ts";
+export { type BrokenDefinition } from "./definition/open-catalogue.ts";
+export { nodeRules, type NodeRulesOptions } from "./service/node-rules.ts";

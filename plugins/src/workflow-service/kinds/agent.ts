@@ -1,0 +1,80 @@
+import { ports, retryWhileStoreAway } from "@portico/core";
+import * as v from "valibot";
+import { isGivenUp } from "../runner/is-given-up.ts";
+import { NodeInterrupted } from "../runner/node-interrupted.ts";
+import { parseInput } from "../runner/parse-input.ts";
+import type { NodeKind } from "../runner/running.ts";
+import { toldInTime } from "../runner/told-in-time.ts";
+import { type Attempt, withRetries } from "../runner/with-retries.ts";
+import { workName } from "../runs/work-name.ts";
+
+const name = v.pipe(v.string(), v.minLength(1, "This text is not empty"));
+
+const input = v.strictObject({
+  agent: v.pipe(name, v.description("Id of the agent.")),
+  prompt: v.pipe(name, v.description("The prompt.")),
+  maxTurns: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer("This is a whole number"),
+      v.minValue(1, "An agent takes 1 to 100 turns"),
+      v.maxValue(100, "An agent takes 1 to 100 turns"),
+      v.description("Maximum number of model calls; default 5."),
+    ),
+    5,
+  ),
+  toolIds: v.optional(v.pipe(v.array(name), v.description("Tools that it may use; default: the agent's own."))),
+});
+
+const RESTART = "process_restart";
+
+/** Gives an agent a turn in the background and waits for its end. */
+export const agentKind: NodeKind = {
+  type: "agent",
+  input,
+  // What its tools did is done.
+  repeatable: false,
+  waits: true,
+  play(play) {
+    const { running, node, nodeId } = play;
+    const { context, world, record, definition } = running;
+    const { agent: agentId, prompt, maxTurns, toolIds } = parseInput(input, play.inputs);
+    return withRetries(play, async (attempt): Promise<Attempt> => {
+      const { turns } = world;
+      const signal = workName(nodeId, `turn #${attempt}`);
+      const userId = record.userId ?? (await world.owner(context.signal));
+      if (!turns || userId === undefined)
+        throw new ports.NodeFailed("agents_unavailable", "No agents are configured in this instance", { retryable: false });
+      const start = () =>
+        retryWhileStoreAway(running.storeRetry, () =>
+          turns.start({
+            // Turns are stored with all that agents are told, and shown.
+            ...{ agentId, userId, prompt: running.secrecy.mask(prompt), toolIds, maxTurns },
+            origin: { origin: "workflow", displayName: definition.name },
+            workflowDepth: record.depth ?? 0,
+            // The same after a crash, so that nothing is started twice.
+            key: `${record.runId} ${nodeId} ${attempt}`,
+            tell: { workId: record.runId, signal },
+          }),
+        );
+      const { runId } = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
+      try {
+        const ended = await toldInTime<ports.BackgroundTurnEnd>(play, signal);
+        if (!ended) throw new ports.NodeFailed("timeout", "The agent took too long", { retryable: false });
+        if (ended.status === "completed") return { isOk: true, output: { text: ended.output, runId } };
+        const isRestart = ended.reason === RESTART || ended.failure?.code === RESTART;
+        // It was executing when its process ended: it may have done anything (workflow.md: an agent is not repeatable by itself).
+        if (isRestart && !node.idempotent) throw new NodeInterrupted(nodeId);
+        return {
+          isOk: false,
+          code: `agent_${ended.status}`,
+          message: ended.failure?.message ?? ended.reason ?? `The agent's turn ${ended.status}`,
+          isFinal: false,
+        };
+      } catch (error) {
+        if (isGivenUp(play, error)) await retryWhileStoreAway(running.storeRetry, () => turns.stop(runId, "workflow_over"));
+        throw error;
+      }
+    });
+  },
+};

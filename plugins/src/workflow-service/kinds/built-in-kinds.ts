@@ -1,0 +1,18 @@
+import type { ports } from "@portico/core";
+import type { NodeKind } from "../runner/running.ts";
+import { agentKind } from "./agent.ts";
+import { branchKind } from "./branch.ts";
+import { failNode } from "./fail.ts";
+import { humanGateKind } from "./human-gate.ts";
+import { loopKind } from "./loop.ts";
+import { mapKind } from "./map.ts";
+import { waitKind } from "./wait.ts";
+import { workflowKind } from "./workflow.ts";
+
+/** The kinds that every workflow service has and that give a run its shape. Adapters cannot bring these: they reach into the run. */
+export const builtInKinds: readonly NodeKind[] = [
+  ...[branchKind, mapKind, loopKind, waitKind, humanGateKind, workflowKind, agentKind],
+];
+
+/** The nodes that every workflow service has and that an adapter could bring as well. */
+export const builtInNodes: readonly ports.WorkflowNode[] = [failNode];

@@ -1,0 +1,72 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import * as v from "valibot";
+import { anyObject } from "../definition/document-schema.ts";
+import { holds } from "../definition/holds.ts";
+import { assertSize } from "../runner/assert-size.ts";
+import { AttemptsFailed } from "../runner/attempts-failed.ts";
+import { innerGraph, innerResult } from "../runner/inner-graph.ts";
+import { parseInput } from "../runner/parse-input.ts";
+import { type NodeKind, scopeOf } from "../runner/running.ts";
+
+/** Of a loop that has an end of its own, but does not say how often it may turn. */
+const DEFAULT_ITERATIONS = 100;
+
+/** Values that are evaluated when the node starts. The rest of `with` is its graph, and the expressions after each turn. */
+const given = {
+  maxIterations: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer("This is a whole number"),
+      v.minValue(1, "A loop turns 1 to 10,000 times"),
+      v.maxValue(10_000, "A loop turns 1 to 10,000 times"),
+      v.description("Maximum number of iterations; default 100 if `until` is set."),
+    ),
+    DEFAULT_ITERATIONS,
+  ),
+};
+const filledIn = v.strictObject(given);
+
+/** Executes its nodes repeatedly, until `until` is true or the maximum is reached. Each iteration has the result of the previous one. */
+export const loopKind: NodeKind = {
+  type: "loop",
+  input: v.strictObject({
+    until: v.optional(
+      v.pipe(v.unknown(), v.description("A CEL expression, evaluated after each iteration: the loop ends when it is true.")),
+    ),
+    ...given,
+    nodes: v.pipe(anyObject, v.description("Nodes that run in each iteration: a separate graph.")),
+    result: v.pipe(
+      v.unknown(),
+      v.description(
+        "Result of each iteration: an expression. It is `previous` in the next iteration. The last result is the node's output.",
+      ),
+    ),
+  }),
+  keys: { until: "expression", nodes: "graph", result: "expression" },
+  hasPrevious: true,
+  later: new Set(["until", "result"]),
+  check: ({ until, maxIterations }) =>
+    until === undefined && maxIterations === undefined
+      ? [{ path: [], message: "A loop says when it ends: `until`, `maxIterations`, or both" }]
+      : [],
+  repeatable: true,
+  async play(play) {
+    const { running, node, inputs, frame } = play;
+    const { until } = node.with;
+    const inner = innerGraph(play, frame.signal);
+    const { maxIterations } = parseInput(filledIn, inputs);
+    let previous: unknown = null;
+    for (let index = 0; index < maxIterations; index++) {
+      const { frame: played, outcome } = await inner({ index, previous });
+      if (outcome.type === "failed") throw new AttemptsFailed(outcome.error, 1);
+      frame.signal.throwIfAborted();
+      previous = innerResult(play, played);
+      // It is given to the nodes of the next turn. Each turn may double it, or add a level.
+      assertSize(previous);
+      const last = { ...played, previous };
+      if (until?.kind === "expression" && holds(until.expression, scopeOf(running, last))) break;
+      await nextTurn();
+    }
+    return { output: previous, attempts: 1 };
+  },
+};

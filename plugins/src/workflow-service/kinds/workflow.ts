@@ -1,0 +1,72 @@
+import { ports, retryWhileStoreAway } from "@portico/core";
+import * as v from "valibot";
+import { anyObject } from "../definition/document-schema.ts";
+import { isGivenUp } from "../runner/is-given-up.ts";
+import { isNodeFailed } from "../runner/is-node-failed.ts";
+import { openOutput } from "../runner/open-output.ts";
+import { parseInput } from "../runner/parse-input.ts";
+import type { NodeKind } from "../runner/running.ts";
+import { type ChildEnd, childSignal } from "../runner/tell-parent.ts";
+import { toldInTime } from "../runner/told-in-time.ts";
+import { type Attempt, withRetries } from "../runner/with-retries.ts";
+import { childRunId } from "../runs/run-id.ts";
+import { workName } from "../runs/work-name.ts";
+import type { Mask } from "../secrecy/mask.ts";
+
+const input = v.strictObject({
+  workflow: v.pipe(
+    v.string(),
+    v.regex(/^[A-Za-z0-9_-]{1,64}$/, "The id of a workflow is 1-64 letters, digits, `_` and `-`"),
+    v.description("Id of the workflow to run. Its outputs become the node's output."),
+  ),
+  parameters: v.optional(v.pipe(anyObject, v.description("Parameters of the run; default: no parameters.")), {}),
+});
+
+/** Runs another workflow and waits for its end. A run that is cancelled, or over, takes those with it that it started. */
+export const workflowKind: NodeKind = {
+  type: "workflow",
+  input,
+  // The run that it started is found again.
+  repeatable: true,
+  waits: true,
+  play(play) {
+    const { running, node, nodeId } = play;
+    const { context, world, record, secrecy } = running;
+    const { workflow, parameters } = parseInput(input, play.inputs);
+    return withRetries(play, async (attempt): Promise<Attempt> => {
+      const runId = childRunId(record.runId, nodeId, attempt);
+      const child = { runId, workflowId: workflow, parameters, parent: record, nodeId, sensitive: node.sensitive, secrecy };
+      const start = () => refusalOf(() => retryWhileStoreAway(running.storeRetry, () => world.startChild(child)), secrecy.mask);
+      try {
+        const refused = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
+        if (refused) return refused;
+        const ended = await toldInTime<ChildEnd>(play, childSignal(nodeId, runId));
+        if (ended?.status === "completed") {
+          return { isOk: true, output: (await openOutput(running, { output: ended.outputs, hidden: ended.hidden })) ?? null };
+        }
+        if (!ended) throw new ports.NodeFailed("timeout", "The run took too long", { retryable: false });
+        return {
+          isOk: false,
+          code: `workflow_${ended.status}`,
+          message: `Run ${runId} of ${workflow} ended with status ${ended.status}${ended.message ? `: ${ended.message}` : ""}`,
+          isFinal: false,
+        };
+      } catch (error) {
+        if (isGivenUp(play, error))
+          await retryWhileStoreAway(running.storeRetry, () => world.cancelRun(runId, `Run ${record.runId} has ended`));
+        throw error;
+      }
+    });
+  },
+};
+
+/** Why something cannot be started, as the engine can remember it. */
+async function refusalOf(start: () => Promise<void>, mask: Mask): Promise<Attempt | null> {
+  try {
+    await start();
+    return null;
+  } catch (error) {
+    if (!isNodeFailed(error)) throw error;
+    return { isOk: false, code: error.code, message: mask(error.message), isFinal: !error.retryable };
+  }
+}

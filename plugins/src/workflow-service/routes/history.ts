@@ -1,0 +1,48 @@
+import { jsonList } from "@portico/core";
+import { readFinalOutputs } from "../follow-run.ts";
+import { runDetail, runSummary } from "../run-pages.ts";
+import { readEntries } from "../runs/ledger.ts";
+import { isReadable, readTaskScope } from "../task-scope.ts";
+import { readerOf } from "./reader.ts";
+import { orStoreError, toStoreError } from "./store-error.ts";
+import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+
+/** Lists the runs of a workflow, or of a task, the newest first. */
+export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
+  const { bindings, catalogue, live, runs } = services.runtime;
+  return async ({ params: { id }, query, signal, fail }) => {
+    const canRead = await readerOf(services, signal);
+    const scoped = readTaskScope(query, { workflowId: id, bindings, canRead });
+    if (!catalogue.find(id) && !(await runs.last(id).catch(toStoreError))) throw fail.workflow_not_found();
+    const pages = scoped ? runs.newestBound(scoped.bindingId) : runs.newest(id);
+    return jsonList(
+      "runs",
+      (async function* () {
+        for await (const page of orStoreError(pages)) {
+          yield page
+            .filter((run) => run.workflowId === id && isReadable(run, canRead))
+            .map((run) => runSummary(run, live.find(run.runId)?.completedNodeCount));
+        }
+      })(),
+    );
+  };
+}
+
+/** Shows one run with all its nodes. */
+export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
+  const { log, runtime } = services;
+  const { bindings, live, runs } = runtime;
+  return async ({ params: { id, runId }, query, signal, fail }) => {
+    const canRead = await readerOf(services, signal);
+    const scoped = readTaskScope(query, { workflowId: id, bindings, canRead });
+    const run = await runs.findOf(id, runId).catch(toStoreError);
+    // Another workflow's run is missing here, and so is one that the caller may not read.
+    if (!run || !isReadable(run, canRead)) throw fail.run_not_found();
+    if (scoped && run.bindingId !== scoped.bindingId) throw fail.run_not_found();
+    const executing = live.find(runId);
+    // Its execution may have begun just now.
+    await executing?.ledger.recall().catch(toStoreError);
+    const entries = executing ? executing.ledger.read({ follow: false, signal }) : readEntries(log, runId, signal);
+    return runDetail(run, orStoreError(entries), () => readFinalOutputs(log, runId).catch(toStoreError));
+  };
+}

@@ -1,0 +1,81 @@
+import { ports } from "@portico/core";
+import type { Definition } from "../definition/definition.ts";
+import { workflowErrors } from "../errors.ts";
+import type { ExecutionGrant } from "../grants.ts";
+import { newRunId } from "../runs/run-id.ts";
+import { toServiceError } from "../service/start-runs.ts";
+import { toStoreError } from "./store-error.ts";
+import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+
+interface StartBody {
+  readonly idempotencyKey: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** Starts the one run of an execution grant (open points 8). */
+export function start(services: WorkflowServices): WorkflowHandlers["start"] {
+  const { grants, clock, runtime } = services;
+  const { catalogue } = runtime;
+  return async ({ body, fail }) => {
+    const { executionGrantId, idempotencyKey, workflowId, definitionPath } = body;
+    if (definitionPath !== undefined && isOutside(definitionPath)) throw fail.definition_path_forbidden();
+    const grant = await grants.read(executionGrantId).catch(toStoreError);
+    if (!grant) throw fail.execution_grant_invalid();
+    try {
+      const known = await runOfGrant(services, grant, idempotencyKey);
+      if (known) return known;
+      if (grant.expiresAt <= clock.now()) throw fail.execution_grant_invalid();
+      if (workflowId !== undefined && workflowId !== grant.workflowId) throw fail.execution_grant_invalid();
+      const definition =
+        workflowId === undefined ? catalogue.findByPath(documentOf(definitionPath!)) : catalogue.find(workflowId);
+      if (!definition) throw fail.workflow_not_found();
+      if (definition.id !== grant.workflowId) throw fail.execution_grant_invalid();
+      try {
+        return await startGranted(services, grant, definition, body);
+      } catch (error) {
+        // Another call with this grant was quicker.
+        const other = error instanceof ports.RecordConflict ? await runOfGrant(services, grant, idempotencyKey) : undefined;
+        if (!other) throw error;
+        return other;
+      }
+    } catch (error) {
+      throw toServiceError(error);
+    }
+  };
+}
+
+async function startGranted(
+  { runtime, ids, clock }: WorkflowServices,
+  { grantId, workflowId, userId, bindingId, expiresAt }: ExecutionGrant,
+  definition: Definition,
+  body: StartBody,
+) {
+  const { bindings, usedGrants, startRun } = runtime;
+  const binding = bindings.find(({ id }) => id === bindingId);
+  if (bindingId !== undefined && binding?.workflowId !== workflowId) throw workflowErrors.execution_grant_invalid();
+  const runId = newRunId(ids, clock.now());
+  const use = usedGrants.use(grantId, { runId, idempotencyKey: body.idempotencyKey, expiresAt });
+  await startRun({ definition, parameters: body.parameters, runId, userId, binding, writes: [use] });
+  return { runId, workflowId, status: "started" as const };
+}
+
+/** The run that a grant has started already: the same for the same key, and nothing for another (open points 8). */
+async function runOfGrant(
+  { runtime: { usedGrants } }: WorkflowServices,
+  { grantId, workflowId }: ExecutionGrant,
+  idempotencyKey: string,
+) {
+  const used = await usedGrants.find(grantId);
+  if (!used) return undefined;
+  if (used.idempotencyKey !== idempotencyKey) throw workflowErrors.execution_grant_invalid();
+  return { runId: used.runId, workflowId, status: "started" as const, duplicate: true as const };
+}
+
+/** What leads out of the folder of definitions, whatever stands there. */
+function isOutside(path: string): boolean {
+  return /^(?:[/\\]|[A-Za-z]:)/.test(path) || path.split(/[/\\]/).includes("..");
+}
+
+function documentOf(path: string): string {
+  return path.replace(/^(?:\.\/)+/, "");
+}

@@ -1,0 +1,22 @@
+import type { Handlers, ports } from "@portico/core";
+import type { workflowServiceContract } from "../contract.ts";
+import type { Grants } from "../grants.ts";
+import type { serviceGuard } from "../guards.ts";
+import type { WorkflowRuntime } from "../workflow-runtime.ts";
+
+/** What the routes of this area stand on. */
+export interface WorkflowServices {
+  readonly runtime: WorkflowRuntime;
+  readonly grants: Grants;
+  readonly log: ports.EventLog;
+  readonly engine: ports.Engine;
+  /** Without users of an instance, only bindings that name no readers are readable. */
+  readonly identity: ports.Identity | undefined;
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
+  /** Aborts when the app closes. */
+  readonly closing: AbortSignal;
+}
+
+/** The handlers of this area, by route. */
+export type WorkflowHandlers = Handlers<typeof workflowServiceContract, { readonly service: ReturnType<typeof serviceGuard> }>;

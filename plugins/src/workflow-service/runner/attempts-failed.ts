@@ -1,0 +1,14 @@
+import type { NodeError } from "../runs/ledger-entry.ts";
+
+/** Thrown by what plays a node: it failed after this many attempts. */
+export class AttemptsFailed extends Error {
+  override readonly name = "AttemptsFailed";
+  readonly error: NodeError;
+  readonly attempts: number;
+
+  constructor(error: NodeError, attempts: number) {
+    super(error.message);
+    this.error = error;
+    this.attempts = attempts;
+  }
+}

@@ -1,0 +1,23 @@
+import { type Frame, type GraphOutcome, type NodePlay, scopeOf } from "./running.ts";
+
+/** What plays the nodes inside a `map` or `loop` once, in a frame of their own that sees what stands around them. */
+export function innerGraph(
+  { running, node, nodeId, frame, playGraph }: NodePlay,
+  signal: AbortSignal,
+): (seen: Pick<Frame, "item" | "index" | "previous">) => Promise<{ readonly frame: Frame; readonly outcome: GraphOutcome }> {
+  const { nodes } = node.with;
+  if (nodes?.kind !== "graph") throw new TypeError(`Node ${nodeId} has no nodes`);
+  return async (seen) => {
+    const { completed: _completed, ...outer } = frame;
+    const inside: Frame = { ...outer, ...seen, prefix: `${nodeId}[${seen.index}].`, nodes: { ...frame.nodes }, signal };
+    return { frame: inside, outcome: await playGraph(running, nodes.graph, inside) };
+  };
+}
+
+/** `result` of one playing; null where the node has none. Throws ExpressionFailed. */
+export function innerResult({ running, node }: NodePlay, frame: Frame): unknown {
+  const { result } = node.with;
+  const scope = scopeOf(running, frame);
+  if (result?.kind === "expression") return result.expression.evaluate(scope);
+  return result?.kind === "template" ? result.template.fill(scope) : null;
+}

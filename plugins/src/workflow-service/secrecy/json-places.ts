@@ -1,0 +1,64 @@
+import { setOwn } from "../definition/set-own.ts";
+import type { SensitivePaths } from "../definition/sensitive-paths.ts";
+
+/** Keys and indexes that lead to a place in a JSON value; none lead to all of it. */
+export type Place = readonly (string | number)[];
+
+const EVERY = "*";
+
+/** The places that paths lead to in a value; some may lie inside others. */
+export function placesOf(value: unknown, paths: SensitivePaths): readonly Place[] {
+  return paths.flatMap((path) => [...along(value, path, [])]);
+}
+
+function* along(value: unknown, [key, ...rest]: readonly string[], before: Place): Generator<Place, void> {
+  if (key === undefined) return yield before;
+  if (typeof value !== "object" || value === null) return;
+  const keys = key === EVERY ? Object.keys(value) : Object.hasOwn(value, key) ? [key] : [];
+  for (const each of keys) {
+    // A list's own `length` is not one of its elements.
+    if (Array.isArray(value) && !/^\d+$/.test(each)) continue;
+    yield* along((value as Record<string, unknown>)[each], rest, [...before, Array.isArray(value) ? Number(each) : each]);
+  }
+}
+
+export function valueAt(value: unknown, place: Place): unknown {
+  return place.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown>)[key], value);
+}
+
+/** The value with others at some places: a copy as far as it differs. Of places inside each other the outer one counts. */
+export function withValuesAt(value: unknown, values: readonly (readonly [Place, unknown])[]): unknown {
+  if (values.length === 0) return value;
+  const own = values.find(([place]) => place.length === 0);
+  if (own) return own[1];
+  if (typeof value !== "object" || value === null) return value;
+  const inner = new Map<string | number, (readonly [Place, unknown])[]>();
+  for (const [[key, ...rest], each] of values) {
+    const known = inner.get(key!);
+    if (known) known.push([rest, each]);
+    else inner.set(key!, [[rest, each]]);
+  }
+  const copy: unknown[] | Record<string, unknown> = Array.isArray(value) ? [...(value as unknown[])] : { ...value };
+  for (const [key, changes] of inner) {
+    if (!Object.hasOwn(value, key)) continue;
+    setOwn(copy as Record<string, unknown>, String(key), withValuesAt((value as Record<string, unknown>)[key], changes));
+  }
+  return copy;
+}
+
+/** A shorter number stands in too many places for other reasons. */
+const SHORTEST_NUMBER = 6;
+
+/** The texts of a value, and its longer numbers as they are written. */
+export function* textsIn(value: unknown): Generator<string, void> {
+  if (typeof value === "string") yield value;
+  else if (typeof value === "number" && String(value).length >= SHORTEST_NUMBER) yield String(value);
+  else if (typeof value === "object" && value !== null) for (const each of Object.values(value)) yield* textsIn(each);
+}
+
+/** The names of a value's objects. */
+export function* namesIn(value: unknown): Generator<string, void> {
+  if (typeof value !== "object" || value === null) return;
+  if (!Array.isArray(value)) yield* Object.keys(value);
+  for (const each of Object.values(value)) yield* namesIn(each);
+}

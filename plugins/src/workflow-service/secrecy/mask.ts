@@ -1,0 +1,54 @@
+import type { Finding, SecretFinder } from "./secret-finder.ts";
+
+/** What is shown in place of a secret. */
+export const MASKED = "***";
+
+/** Shows a value without secrets: a copy where one was found, and otherwise the value itself. */
+export type Mask = <T>(value: T) => T;
+
+/** Masks what a finder finds in the texts, numbers and names of a JSON value. */
+export function maskJson<T>(value: T, finder: SecretFinder): T {
+  return finder.isEmpty ? value : (masked(value, finder) as T);
+}
+
+/** A text without the secrets that stand in it. */
+export function maskText(text: string, finder: SecretFinder): string {
+  if (!finder.isIn(text)) return text;
+  let shown = "";
+  let from = 0;
+  for (const { start, end } of joined(finder.find(text))) {
+    shown += text.slice(from, start) + MASKED;
+    from = end;
+  }
+  return shown + text.slice(from);
+}
+
+/** Findings that lie over each other as one place. */
+function* joined(findings: Iterable<Finding>): Generator<{ readonly start: number; readonly end: number }, void> {
+  let place: { start: number; end: number } | undefined;
+  for (const { start, end } of findings) {
+    if (place && start < place.end) {
+      place.start = Math.min(place.start, start);
+      place.end = Math.max(place.end, end);
+    } else {
+      if (place) yield place;
+      place = { start, end };
+    }
+  }
+  if (place) yield place;
+}
+
+function masked(value: unknown, finder: SecretFinder): unknown {
+  if (typeof value === "string") return maskText(value, finder);
+  if (typeof value === "number") return finder.has(String(value)) ? MASKED : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((each) => masked(each, finder));
+    return items.every((each, at) => each === value[at]) ? value : items;
+  }
+  const entries = Object.entries(value);
+  const shown = entries.map(([key, each]) => [maskText(key, finder), masked(each, finder)] as const);
+  return shown.every(([key, each], at) => key === entries[at]![0] && each === entries[at]![1])
+    ? value
+    : Object.fromEntries(shown);
+}

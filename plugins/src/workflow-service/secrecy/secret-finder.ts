@@ -1,0 +1,119 @@
+import { type SecretForm, secretForms } from "./secret-forms.ts";
+import { TextTree } from "./text-tree.ts";
+
+/** A secret that is looked for. */
+export interface KnownSecret {
+  readonly text: string;
+  /** Its name where it is one of the configuration's. */
+  readonly name?: string | undefined;
+}
+
+/** Where a secret stands in a text: characters `start` to before `end`. */
+export interface Finding {
+  readonly start: number;
+  readonly end: number;
+  readonly secret: KnownSecret;
+  /** Whether it stands there as it is, and not in another form. */
+  readonly isPlain: boolean;
+}
+
+/** Shorter ones would turn every text into stars, and hide nothing that could not be guessed. */
+export const SHORTEST_SECRET = 4;
+
+/** Characters by which most places of a text are seen to begin nothing. */
+const KEY_CHARACTERS = 4;
+const SIEVE = 4096;
+
+interface Entry {
+  readonly form: SecretForm;
+  readonly secret: KnownSecret;
+}
+
+/**
+ * Finds secrets in texts, in all their forms, in time that goes with the text and hardly with their number. They can become more at any time;
+ * what a finder is made on top of is looked for, too.
+ */
+export class SecretFinder {
+  readonly #base: SecretFinder | undefined;
+  readonly #entries = new TextTree<Entry>();
+  /** Says of most places of a text that nothing begins there. */
+  readonly #sieve = new Uint8Array(SIEVE);
+  readonly #known = new Set<string>();
+
+  constructor(base?: SecretFinder) {
+    this.#base = base;
+  }
+
+  /** Whether it knows none. */
+  get isEmpty(): boolean {
+    return this.#known.size === 0 && (this.#base?.isEmpty ?? true);
+  }
+
+  has(text: string): boolean {
+    return this.#known.has(text) || (this.#base?.has(text) ?? false);
+  }
+
+  /** Look for this one from now on. Too short ones, and those that are known, change nothing. */
+  add(secret: KnownSecret): void {
+    const { text } = secret;
+    if (text.length < SHORTEST_SECRET || this.has(text)) return;
+    this.#known.add(text);
+    for (const form of secretForms(text)) {
+      if (form.text.length < KEY_CHARACTERS) continue;
+      this.#entries.add(form.text, { form, secret });
+      this.#sieve[keyAt(form.text, 0)] = 1;
+    }
+  }
+
+  /** Whether one stands anywhere in a text. */
+  isIn(text: string): boolean {
+    return this.#first(text, 0) < text.length;
+  }
+
+  /** Every place at which one stands, from the left; at one place the longest first. They may lie over each other. */
+  *find(text: string): Generator<Finding, void> {
+    for (let at = this.#first(text, 0); at < text.length; at = this.#first(text, at + 1)) {
+      const entries = this.#entriesAt(text, at).sort((one, other) => other.form.text.length - one.form.text.length);
+      for (const entry of entries) yield findingOf(entry, text, at);
+    }
+  }
+
+  /** The first position from `from` on at which a secret starts. The text's length if no secret follows. */
+  #first(text: string, from: number): number {
+    if (this.isEmpty) return text.length;
+    const last = text.length - KEY_CHARACTERS;
+    for (let at = from; at <= last; at++) {
+      if (this.#mayBegin(keyAt(text, at)) && this.#entriesAt(text, at).length > 0) return at;
+    }
+    return text.length;
+  }
+
+  #mayBegin(key: number): boolean {
+    return this.#sieve[key] === 1 || (this.#base !== undefined && this.#base.#mayBegin(key));
+  }
+
+  #entriesAt(text: string, at: number): Entry[] {
+    return [...this.#entries.at(text, at), ...(this.#base ? this.#base.#entriesAt(text, at) : [])];
+  }
+}
+
+/** Also the characters at its borders that tell a part of it. */
+function findingOf({ form, secret }: Entry, text: string, at: number): Finding {
+  const { isShared, isEncoded } = form;
+  const start = isShared.before && isEncodedAt(text, at - 1) ? at - 1 : at;
+  let end = at + form.text.length;
+  if (isShared.after && isEncodedAt(text, end)) end++;
+  while (isEncoded && text[end] === "=") end++;
+  return { start, end, secret, isPlain: form.text === secret.text };
+}
+
+function isEncodedAt(text: string, at: number): boolean {
+  return /^[A-Za-z0-9+/_-]$/.test(text[at] ?? "");
+}
+
+/** What the characters at a place come to, below SIEVE. */
+function keyAt(text: string, at: number): number {
+  const pair = Math.imul(text.charCodeAt(at), 0x9e3779b1) ^ Math.imul(text.charCodeAt(at + 1), 0x85ebca6b);
+  const key = pair ^ Math.imul(text.charCodeAt(at + 2), 0xc2b2ae35) ^ Math.imul(text.charCodeAt(at + 3), 0x27d4eb2f);
+  return (key ^ (key >>> 15)) & (SIEVE - 1);
+}

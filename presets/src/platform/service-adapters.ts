@@ -1,0 +1,30 @@
+import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import { mcpTools } from "@portico/adapters/tools/mcp";
+import type { Adapter } from "@portico/core";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { instance } from "./instance.ts";
+import type { PlatformOptions } from "./platform-options.ts";
+
+/** The adapters of every service that accepts work, for all areas: telemetry, its store and users, providers, and tools of MCP servers. */
+export function serviceAdapters(options: PlatformOptions, prometheus: PrometheusMetrics): readonly Adapter[] {
+  const { settings, providers } = options;
+  return [
+    telemetry(settings, prometheus),
+    ...instance(options),
+    ...providers.map((provider) => provider.adapter),
+    ...mcpToolSources(settings),
+  ];
+}
+
+/** Logs to standard error. `auto` writes text on a terminal, and JSON otherwise. */
+export function telemetry({ log }: Pick<PlatformSettings, "log">, prometheus: PrometheusMetrics | undefined): Adapter {
+  const { level, format } = log;
+  const chosen = format === "auto" ? (process.stderr.isTTY ? "text" : "json") : format;
+  return openTelemetry({ level, format: chosen, ...(prometheus && { prometheus }) });
+}
+
+/** One source of tools for each configured MCP server, under its configured name. */
+export function mcpToolSources({ mcpServers }: Pick<PlatformSettings, "mcpServers">): readonly Adapter[] {
+  return Object.entries(mcpServers).map(([id, server]) => mcpTools({ id, ...server }));
+}

@@ -1,0 +1,53 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { main } from "../../presets/src/cli/main.ts";
+import type { RoomCommand } from "./command-room.ts";
+
+// Runs commands of `portico`, one after another, each as if the process were its own.
+
+/** How a command ends that ends its process. */
+class Exited extends Error {}
+
+const { exit } = process;
+process.on("disconnect", () => exit.call(process, 0));
+process.exit = () => {
+  throw new Exited();
+};
+
+process.on("message", (command: RoomCommand) => {
+  void run(command).then((result) => process.send?.(result));
+});
+
+async function run({ args, cwd, env }: RoomCommand): Promise<object> {
+  process.chdir(cwd);
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, env);
+  process.exitCode = undefined;
+  const written = { stdout: "", stderr: "" };
+  const undo = (["stdout", "stderr"] as const).map((name) => {
+    const stream = process[name];
+    const { write } = stream;
+    const listeners = stream.listeners("error");
+    stream.write = (chunk: string | Uint8Array, ...more: unknown[]) => {
+      written[name] += typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
+      const told = more.find((each) => typeof each === "function") as ((error?: Error) => void) | undefined;
+      if (told) process.nextTick(told);
+      return true;
+    };
+    return () => {
+      stream.write = write;
+      // Each command adds its own.
+      for (const each of stream.listeners("error")) {
+        if (!listeners.includes(each)) stream.off("error", each as () => void);
+      }
+    };
+  });
+  try {
+    await main(args);
+    await nextTurn();
+  } catch (error) {
+    if (!(error instanceof Exited)) written.stderr += `The command threw: ${String(error)}\n`;
+  } finally {
+    for (const each of undo) each();
+  }
+  return { code: Number(process.exitCode ?? 0), ...written };
+}

@@ -1,0 +1,19 @@
+/**
+ * What a file itself does with `setImmediate` waits until `release`, as if one turn of the event loop took that long: what it shares among the calls
+ * of one turn is then shared by calls that a test makes one after another. Other files' turns pass as always.
+ */
+export function holdTurnsOf(file: string): { release(): void } & Disposable {
+  const held: (() => void)[] = [];
+  const real = globalThis.setImmediate;
+  globalThis.setImmediate = ((run: (...given: unknown[]) => void, ...given: unknown[]) => {
+    const caller = new Error("Who calls").stack?.split("\n")[2];
+    if (!caller?.includes(`/${file}:`)) return real(run, ...given);
+    held.push(() => run(...given));
+    return undefined;
+  }) as typeof setImmediate;
+  const release = (): void => {
+    globalThis.setImmediate = real;
+    for (const run of held.splice(0)) run();
+  };
+  return { release, [Symbol.dispose]: release };
+}

@@ -1,0 +1,75 @@
+import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
+import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import type { ports } from "@portico/core";
+import { expect, it } from "vitest";
+import { openAdapter } from "../../conformance/open-adapter.ts";
+
+const REQUEST: ports.RequestBegin = {
+  id: "req_1",
+  area: "model-proxy",
+  route: "model-proxy.messages",
+  method: "POST",
+  path: "/v1/messages",
+  scheme: "http",
+  header: () => undefined,
+};
+const CALL = { operation: "chat", provider: "main", model: "m-large" };
+const OWN = { source: "agent", provider: "main", providerType: "vendor", model: "m-large", durationMs: 1500 };
+
+/** The samples of model calls, and those of requests that ended with an error. */
+async function samplesOf(tell: (telemetry: ports.Telemetry) => void): Promise<string[]> {
+  const prometheus = createPrometheusMetrics();
+  const { port, close } = await openAdapter(openTelemetry({ level: "silent", prometheus }));
+  tell(port);
+  await close();
+  const lines = (await prometheus.text()).split("\n");
+  return lines.filter((line) => /^gen_ai\w+(_count|_sum|_total)|^http\w+_count.*error_type/.test(line));
+}
+
+it("a model call of an agent or a workflow node counts as one of the proxy, told apart by its source", async () => {
+  const samples = await samplesOf((telemetry) => {
+    const trace = telemetry.begin(REQUEST);
+    trace.note({ ...CALL, inputTokens: 7 });
+    trace.end({ status: 200 });
+    telemetry.modelCall({ ...OWN, inputTokens: 5, outputTokens: 3 });
+    telemetry.modelCall({ ...OWN, source: "workflow", error: "ModelTimeout" });
+  });
+  const call = 'provider="main",model="m-large"';
+  expect(samples.filter((line) => !line.includes('_sum{provider="main",model="m-large",source="proxy"'))).toEqual([
+    `gen_ai_client_operation_duration_seconds_count{${call},source="proxy"} 1`,
+    `gen_ai_client_operation_duration_seconds_sum{${call},source="agent"} 1.5`,
+    `gen_ai_client_operation_duration_seconds_count{${call},source="agent"} 1`,
+    `gen_ai_client_operation_duration_seconds_sum{${call},source="workflow",error_type="ModelTimeout"} 1.5`,
+    `gen_ai_client_operation_duration_seconds_count{${call},source="workflow",error_type="ModelTimeout"} 1`,
+    `gen_ai_client_tokens_total{${call},type="input",source="proxy"} 7`,
+    `gen_ai_client_tokens_total{${call},type="input",source="agent"} 5`,
+    `gen_ai_client_tokens_total{${call},type="output",source="agent"} 3`,
+  ]);
+});
+
+it.each([
+  [{ status: 200, noted: "upstream_broken" }, "upstream_broken"],
+  [{ status: 200, noted: "caller_left" }, "caller_left"],
+  [{ status: 429 }, "429"],
+  [{ status: 499 }, "caller_left"],
+  [{ status: 504, error: "upstream_timeout" }, "upstream_timeout"],
+])("a call that ended as %o is counted with the error %s", async ({ status, error, noted }: Ending, expected) => {
+  const samples = await samplesOf((telemetry) => {
+    const trace = telemetry.begin(REQUEST);
+    trace.note({ ...CALL, ...(noted && { error: noted }) });
+    trace.end({ status, ...(error && { error }) });
+  });
+  expect(samples).toContain(
+    `gen_ai_client_operation_duration_seconds_count{provider="main",model="m-large",source="proxy",error_type="${expected}"} 1`,
+  );
+  // Of the request, only what its status does not say.
+  const labels = `area="model-proxy",route="model-proxy.messages",method="POST",status="${status}"`;
+  const request = `http_server_request_duration_seconds_count{${labels},error_type="${expected}"} 1`;
+  expect(samples.filter((line) => line.startsWith("http"))).toEqual(noted ? [request] : []);
+});
+
+interface Ending {
+  readonly status: number;
+  readonly error?: string;
+  readonly noted?: string;
+}
