@@ -1,5 +1,5 @@
 import { defineAdapter, isOriginAllowed, type OriginFacts, ports } from "@portico/core";
-import { readLimits, type SocketLimits } from "./socket-io/limits.ts";
+import { readLimits, type SocketLimits } from "./socket-limits.ts";
 import { SocketPath } from "./socket-io/socket-path.ts";
 
 /** Options of `socketIoRealtime`. */

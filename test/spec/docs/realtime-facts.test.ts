@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readLimits } from "../../../adapters/src/realtime/socket-io/limits.ts";
+import { readLimits } from "../../../adapters/src/realtime/socket-limits.ts";
 import { CLOSING } from "../../../adapters/src/realtime/websocket/frames.ts";
 import { readText } from "../../rooms/repository.ts";
 

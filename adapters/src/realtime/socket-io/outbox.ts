@@ -1,5 +1,5 @@
 import type { Socket as Connection } from "engine.io";
-import type { SocketLimits } from "./limits.ts";
+import type { SocketLimits } from "../socket-limits.ts";
 
 /**
  * Data that waits to leave on one Engine.IO connection. Engine.IO gives its whole buffer to the transport at once ("flush") and

@@ -5,7 +5,7 @@ import { refuseUpgrade } from "@portico/core/node";
 import { Server as Engine, type Socket as EngineConnection } from "engine.io";
 import { type DefaultEventsMap, Server, type Socket } from "socket.io";
 import { crossOriginHeaders, type DoorRules, PREFLIGHT_HEADERS, type Refusal, refusalOf } from "./door.ts";
-import type { SocketLimits } from "./limits.ts";
+import type { SocketLimits } from "../socket-limits.ts";
 import { Outbox } from "./outbox.ts";
 import { givePid, takeReturn, toPid } from "./return.ts";
 

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { ports } from "@portico/core";
 import type { Message, Peer } from "crossws";
-import type { SocketLimits } from "../socket-io/limits.ts";
+import type { SocketLimits } from "../socket-limits.ts";
 import { type ClientFrame, CLOSING, type Closing, readFrame, type ServiceFrame } from "./frames.ts";
 
 export interface ConnectionGiven<W> {

@@ -5,7 +5,7 @@ import type { OriginFacts, ports } from "@portico/core";
 import { refuseUpgrade } from "@portico/core/node";
 import { defineHooks, type Peer } from "crossws";
 import crossws, { type NodeAdapter } from "crossws/adapters/node";
-import type { SocketLimits } from "../socket-io/limits.ts";
+import type { SocketLimits } from "../socket-limits.ts";
 import { Connection, terminate } from "./connection.ts";
 import { CLOSING } from "./frames.ts";
 
