@@ -86,14 +86,23 @@ async function openDeaf(origin: string, target: string, hello: string): Promise<
       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
   );
   await once(socket, "data");
-  socket.write(frame(hello));
+  socket.write(textFrame(hello));
   await once(socket, "data");
   socket.pause();
   return socket;
 }
 
 /** One text message of up to 125 bytes, masked with zeros (RFC 6455, 5.2). */
-function frame(text: string): Buffer {
+export function textFrame(text: string): Buffer {
+  return frame(0x81, text);
+}
+
+/** One ping with up to 125 bytes, which its answer repeats (RFC 6455, 5.5.2). */
+export function pingFrame(text: string): Buffer {
+  return frame(0x89, text);
+}
+
+function frame(head: number, text: string): Buffer {
   const bytes = Buffer.from(text);
-  return Buffer.concat([Buffer.from([0x81, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
+  return Buffer.concat([Buffer.from([head, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
 }

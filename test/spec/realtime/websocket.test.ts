@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { once } from "node:events";
 import { type WebSocketOptions, webSocketRealtime } from "@portico/adapters/realtime/websocket";
 import { isOriginAllowed, ports } from "@portico/core";
@@ -5,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openCrosswsHost } from "../../harness/crossws-host.ts";
 import { type NamedService, serveNamed } from "../../harness/named-service.ts";
 import { rawCall, statusOf } from "../../harness/raw-call.ts";
-import { openDeafWebSocket } from "../../harness/raw-session.ts";
+import { openDeafWebSocket, pingFrame, textFrame } from "../../harness/raw-session.ts";
 import { openRealtimeHost, type RealtimeHost } from "../../harness/realtime-host.ts";
 import { connectWebSocket, type Frame, type OpenOptions, openWebSocket } from "../../harness/web-socket-client.ts";
 
@@ -177,6 +178,25 @@ describe.each(Object.entries(hosts))("a plain WebSocket client on %s", (_name, {
     while (service.connections.send(service.idOf("ada"), "page", text)) await new Promise(setImmediate);
     expect(service.seen).toEqual(["joined ada", "gone ada"]);
     expect(host.telemetry.lines).toMatchObject([{ level: "warn", fields: { path: "/live/", socket: service.idOf("ada") } }]);
+    deaf.destroy();
+  });
+
+  it.each([
+    ["acknowledgements", textFrame('{"type":"event","event":"word","ack":9007199254740991}')],
+    ["answers to pings of the WebSocket protocol", pingFrame("x".repeat(125))],
+  ])("that asks for %s and reads nothing is cut when more than the backlog waits", async (_what, frame) => {
+    const received: string[] = [];
+    await start({}, { receive: () => void received.push(service.seen.at(-1)!) });
+    const deaf = await openDeafWebSocket(host.origin, { name: "ada" }, `${mount}/live/`);
+    await service.saw("joined ada");
+    const batch = Buffer.concat(Array.from({ length: 1_000 }, () => frame));
+    // Far more than the system buffers between the two.
+    for (let sent = 0; sent < 1_000 && !service.seen.includes("gone ada"); sent++) {
+      if (!deaf.write(batch)) await Promise.race([once(deaf, "drain"), service.saw("gone ada")]);
+    }
+    expect(service.seen).toEqual(["joined ada", "gone ada"]);
+    expect(new Set(received)).not.toContain("gone ada");
+    expect(host.telemetry.lines).toMatchObject([{ level: "warn", message: "A realtime client that reads too slowly was cut" }]);
     deaf.destroy();
   });
 

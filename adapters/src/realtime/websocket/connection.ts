@@ -20,7 +20,7 @@ export class Connection<W> {
   readonly #ended = new AbortController();
   #isGreeted = false;
   #socket: ports.RealtimeSocket<W> | undefined;
-  /** Events that were sent since all data had left. */
+  /** Frames that were sent since all data had left. */
   #waiting = 0;
   /** Before admission: the timeout of the hello. After it: the next ping, or the timeout of its answer. */
   #timer: ReturnType<typeof setTimeout>;
@@ -50,6 +50,7 @@ export class Connection<W> {
     if (this.#isAsked) this.#beatLater();
     if (frame.type === "pong") return;
     if (frame.ack !== undefined) this.#tell({ type: "ack", ack: frame.ack });
+    if (!this.isConnected) return;
     this.#given.service.receive(this.#socket, frame.event, frame.payload);
   }
 
@@ -57,11 +58,12 @@ export class Connection<W> {
   send(event: string, payload: unknown, place: string | undefined): boolean {
     if (!this.isConnected) return false;
     this.#tell({ type: "event", event, payload, place });
-    const { bufferedAmount } = this.#peer;
-    const { events, bytes } = this.#given.limits.backlog;
-    this.#waiting = bufferedAmount === 0 ? 0 : this.#waiting + 1;
-    if (this.#waiting > events || bufferedAmount > bytes) this.cut("A realtime client that reads too slowly was cut");
     return this.isConnected;
+  }
+
+  /** The platform has answered a ping of the WebSocket protocol. Its answers wait for the client as frames do. */
+  pinged(): void {
+    if (!this.#ended.signal.aborted) this.#bound();
   }
 
   async drained(): Promise<boolean> {
@@ -103,12 +105,12 @@ export class Connection<W> {
       const socket = { id: this.#peer.id, who };
       this.#socket = socket;
       const { pingIntervalMs, pingTimeoutMs } = limits;
-      this.#tell({ type: "welcome", id: socket.id, ...resumption, pingIntervalMs, pingTimeoutMs });
+      this.#write({ type: "welcome", id: socket.id, ...resumption, pingIntervalMs, pingTimeoutMs });
       this.#beatLater();
       service.joined(socket, resumption?.place);
     } catch (error) {
       if (signal.aborted) return;
-      this.#tell({ type: "refused", ...refusalOf(error) });
+      this.#write({ type: "refused", ...refusalOf(error) });
       this.close(ports.ConnectionRefused.is(error) ? CLOSING.refused : CLOSING.failed);
     }
   }
@@ -133,7 +135,20 @@ export class Connection<W> {
     }, pingIntervalMs);
   }
 
+  /** Also cuts the client if too much waits for it. Otherwise a client that asks and never reads would fill the memory. */
   #tell(frame: ServiceFrame): void {
+    this.#write(frame);
+    this.#bound();
+  }
+
+  #bound(): void {
+    const { bufferedAmount } = this.#peer;
+    const { events, bytes } = this.#given.limits.backlog;
+    this.#waiting = bufferedAmount === 0 ? 0 : this.#waiting + 1;
+    if (this.#waiting > events || bufferedAmount > bytes) this.cut("A realtime client that reads too slowly was cut");
+  }
+
+  #write(frame: ServiceFrame): void {
     try {
       this.#peer.send(JSON.stringify(frame));
     } catch {

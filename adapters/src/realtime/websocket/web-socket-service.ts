@@ -45,6 +45,7 @@ export class WebSocketService<W> implements ports.RealtimeConnections {
         this.#open.set(peer.id, { peer, connection });
         if (this.#closing) connection.close(CLOSING.stopped);
       },
+      ping: (peer) => this.#open.get(peer.id)?.connection.pinged(),
       message: (peer, message) => this.#open.get(peer.id)?.connection.receive(message),
       close: over,
       error: over,
