@@ -109,6 +109,6 @@ export { Secret } from "./secret.ts";
 export { orAborted } from "./or-aborted.ts";
 export { repeatUntilClosed } from "./repeat-until-closed.ts";
 export { isStoreAway } from "./store-away.ts";
-export { findStoreTooNew, stepsFrom, StoreTooNew } from "./store-format.ts";
+export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreTooNew, StoreUnmigrated } from "./store-format.ts";
 export { retryWhileStoreAway, type StoreRetry } from "./store-retry.ts";
 export { writeAgain } from "./write-again.ts";

@@ -28,12 +28,39 @@ export function stepsFrom<Step>(store: string, found: unknown, steps: readonly S
 }
 
 /**
+ * Why a store was not opened: it does not exist yet, or an earlier version wrote it, and its options exclude that opening creates
+ * or converts it. The error that the port throws has it as a direct or indirect cause. The store was not changed.
+ */
+export class StoreUnmigrated extends Error {
+  override readonly name = "StoreUnmigrated";
+
+  /**
+   * @param store the beginning of the message: `The records store`.
+   * @param found the store's format. Undefined for a missing store.
+   * @param newest the newest format that this version reads.
+   */
+  constructor(store: string, found: number | undefined, newest: number) {
+    const state = found === undefined ? "does not exist yet" : `has format ${found}, and this version needs format ${newest}`;
+    super(`${store} ${state}: run \`portico migrate\` with this version first`);
+  }
+}
+
+/**
  * The StoreTooNew that an error is, or that caused it. Recognised by name, because two copies of this package may be in one
  * process.
  */
 export function findStoreTooNew(error: unknown): Error | undefined {
+  return findNamed(error, ["StoreTooNew"]);
+}
+
+/** The same for StoreTooNew and StoreUnmigrated: the version of the store does not fit this version. */
+export function findStoreMismatch(error: unknown): Error | undefined {
+  return findNamed(error, ["StoreTooNew", "StoreUnmigrated"]);
+}
+
+function findNamed(error: unknown, names: readonly string[]): Error | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 10; each = each.cause, depth++) {
-    if (each.name === "StoreTooNew") return each;
+    if (names.includes(each.name)) return each;
   }
   return undefined;
 }

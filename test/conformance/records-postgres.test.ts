@@ -2,10 +2,12 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { inspect } from "node:util";
+import { postgresLog } from "@portico/adapters/log/postgres";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { createLocks } from "@portico/adapters/records/postgres/locks";
 import { postgresStoreOf } from "@portico/adapters/records/postgres/store";
-import { ports, Secret } from "@portico/core";
+import { migratePostgresStore } from "@portico/adapters/stores/postgres";
+import { findStoreMismatch, ports, Secret } from "@portico/core";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkCollection } from "../../adapters/src/records/collection-shape.ts";
@@ -360,6 +362,44 @@ describe.skipIf(!database)("records/postgres", () => {
       const error: unknown = await notes.get("one").catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(ports.RecordsUnavailable);
       expect(inspect(error, { depth: 10 })).not.toContain("hidden");
+    });
+  });
+
+  describe("told not to migrate", () => {
+    const open = (name: string) =>
+      openAdapter(postgresLog({}), [postgresRecords({ url, schema: name, migrate: false })]).then(({ close }) => close());
+    const refusalOf = async (name: string): Promise<Error> => {
+      const error: unknown = await open(name).catch((thrown: unknown) => thrown);
+      expect(findStoreMismatch(error)?.message).toBe((error as Error).message);
+      return error as Error;
+    };
+
+    it("refuses a schema that does not exist, and makes nothing", async () => {
+      const error = await refusalOf(`${schema}_none`);
+      expect(error).toBeInstanceOf(ports.RecordsUnavailable);
+      expect(error.message).toBe("The records store does not exist yet: run `portico migrate` with this version first");
+      expect(await query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [`${schema}_none`])).toEqual([]);
+    });
+
+    it("refuses a schema without the log, and opens it once somebody migrated it", async () => {
+      const error = await refusalOf(schema);
+      expect(error).toBeInstanceOf(ports.LogUnavailable);
+      expect(error.message).toContain("The log does not exist yet");
+      await Promise.all(Array.from({ length: 3 }, () => migratePostgresStore({ url, schema })));
+      await open(schema);
+      await migratePostgresStore({ url, schema: `${schema}_fresh` });
+      await open(`${schema}_fresh`);
+    });
+
+    it("opens a newer schema that says it was only added to, and refuses another newer one", async () => {
+      await migratePostgresStore({ url, schema });
+      await query(`ALTER TABLE ${schema}._store ADD COLUMN oldest integer; UPDATE ${schema}._store SET format = 3, oldest = 1`);
+      await open(schema);
+      expect(await openAdapter(postgresRecords({ url, schema })).then(({ close }) => close())).toBeUndefined();
+      expect(await query(`SELECT * FROM ${schema}._store`)).toEqual([{ format: 3, oldest: 1 }]);
+      await query(`UPDATE ${schema}._store SET oldest = 2`);
+      expect((await refusalOf(schema)).message).toContain("newer version");
+      await expect(migratePostgresStore({ url, schema })).rejects.toThrow("newer version");
     });
   });
 

@@ -1,4 +1,5 @@
 import { defineAdapter, ports, type Secret } from "@portico/core";
+import type { TlsOptions } from "../tls-context.ts";
 import { createCheckedRecords } from "./create-records.ts";
 import { openPostgresBackend, type PostgresBackend } from "./postgres/backend.ts";
 import { createConnections } from "./postgres/connections.ts";
@@ -9,16 +10,24 @@ import { shareStore } from "./postgres/store.ts";
 export interface PostgresRecordsOptions {
   /** A connection URL, `postgres://user:password@host:port/database`, or `socket:/directory?db=database` for a socket of this machine. */
   readonly url: string | Secret;
+  /** Connect with TLS, and check the server's certificate and name. The url then has no `ssl…` parameters. Default: as the url says. */
+  readonly tls?: TlsOptions | undefined;
   /** The schema of the store's tables, created if it is missing. It may contain no other tables. Default: `portico`. */
   readonly schema?: string;
   /** Maximum number of connections. Default: 10. */
   readonly poolSize?: number;
+  /**
+   * Whether opening creates and converts the schema. If false, opening throws where that is necessary, and `migratePostgresStore`
+   * must run first. Tables of collections are created either way. Default: true.
+   */
+  readonly migrate?: boolean;
 }
 
 /**
  * Records in a PostgreSQL database. Any number of processes on any number of machines may use it at the same time. Writes of one
  * event-loop turn share a commit. Opening throws RecordsUnavailable when the database is unreachable or not in UTF8, or when the
- * schema is not a records store or has a newer version. It throws TypeError for invalid options.
+ * schema is not a records store, has a newer version, or needs a migration that the options exclude. It throws TypeError for
+ * invalid options.
  */
 export const postgresRecords = defineAdapter({
   name: "records/postgres",
@@ -38,14 +47,15 @@ const POOL_SIZE = 10;
 /** The backend of a store, for records or for another adapter alone. Throws as opening the adapter does. */
 export async function openPostgresStore({
   url,
+  tls,
   schema = "portico",
   poolSize = POOL_SIZE,
+  migrate = true,
 }: PostgresRecordsOptions): Promise<PostgresBackend> {
-  if (!Number.isInteger(poolSize) || poolSize < 1) throw new TypeError("The size of a pool is a whole number from 1");
   const name = checkSchema(schema);
-  const connections = createConnections(url, poolSize);
+  const connections = createConnections({ url, tls, poolSize });
   try {
-    return await openPostgresBackend(connections, name);
+    return await openPostgresBackend(connections, { schema: name, migrates: migrate });
   } catch (error) {
     await connections.end();
     throw error;

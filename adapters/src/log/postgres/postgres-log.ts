@@ -14,7 +14,7 @@ const PAGE_ENTRIES = 500;
 const PURGE_ENTRIES = 1000;
 
 /** The store of a log: the store of the records, or its own. */
-export interface LogStore extends Pick<PostgresStore, "schema" | "read" | "make"> {
+export interface LogStore extends Pick<PostgresStore, "schema" | "read" | "make" | "migrates"> {
   /** Change streams, with records in the same commit or before. Returns the result of each change. */
   write(changes: PartChanges<StreamChange>, records: readonly ports.Write[]): Promise<readonly number[]>;
 }

@@ -1,12 +1,12 @@
 import type { PoolClient } from "../../records/postgres/connections.ts";
-import { layTables } from "../../records/postgres/lay-tables.ts";
+import { type FormatRow, layTables } from "../../records/postgres/lay-tables.ts";
 import type { PostgresStore } from "../../records/postgres/store.ts";
 
 /** Steps from one format of these tables to the next. A separate row holds their format. */
 const STEPS: readonly string[] = [];
 
 /** Create missing tables of the log, and convert those of an earlier format. Throws StoreTooNew, or the error of the store. */
-export async function makeTables(store: Pick<PostgresStore, "schema" | "read" | "make">): Promise<void> {
+export async function makeTables(store: Pick<PostgresStore, "schema" | "read" | "make" | "migrates">): Promise<void> {
   const { schema } = store;
   await layTables(store, {
     store: "The log",
@@ -30,12 +30,12 @@ function tablesSql(schema: string): string {
   `;
 }
 
-async function formatOf(client: PoolClient, schema: string): Promise<unknown> {
+async function formatOf(client: PoolClient, schema: string): Promise<FormatRow | undefined> {
   // Queries the catalogue's rows: a connection that did not find a name once may report it missing for a while.
   const { rows } = await client.query(
     "SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $1 AND relname = '_log_format'",
     [schema],
   );
   if (rows.length === 0) return undefined;
-  return (await client.query<{ format: number }>(`SELECT format FROM "${schema}"."_log_format"`)).rows[0]?.format ?? Number.NaN;
+  return (await client.query<FormatRow>(`SELECT * FROM "${schema}"."_log_format"`)).rows[0] ?? { format: Number.NaN };
 }

@@ -16,6 +16,8 @@ export interface PostgresBackend extends RecordsBackend {
   readonly schema: string;
   /** Read with the caller's own statements. They run again if the connection was lost. Throws RecordsUnavailable. */
   read<T>(read: (client: PoolClient) => Promise<T>): Promise<T>;
+  /** Whether adapters create and convert their own tables when they open. */
+  readonly migrates: boolean;
   /** Create the caller's own tables, under a lock. Throws RecordsUnavailable. */
   make(work: (client: PoolClient) => Promise<void>): Promise<void>;
   /** Change the caller's own rows, and records, in the shared transaction of this turn. */
@@ -24,10 +26,19 @@ export interface PostgresBackend extends RecordsBackend {
   close(): Promise<void>;
 }
 
+/** A store's schema, and whether opening creates and converts it. */
+export interface PostgresSchema {
+  readonly schema: string;
+  readonly migrates: boolean;
+}
+
 /** Open a store in a database's schema, or create it. Throws RecordsUnavailable. */
-export async function openPostgresBackend(connections: Connections, schema: string): Promise<PostgresBackend> {
+export async function openPostgresBackend(
+  connections: Connections,
+  { schema, migrates }: PostgresSchema,
+): Promise<PostgresBackend> {
   const locks = createLocks(schema);
-  await makeStore(connections, locks, schema);
+  await makeStore(connections, locks, schema, migrates);
   const shapes = new Map<string, CollectionShape>();
   /** Collections whose tables may be missing, each with its running creation. */
   const missing = new Map<string, Promise<void> | undefined>();
@@ -59,6 +70,7 @@ export async function openPostgresBackend(connections: Connections, schema: stri
 
   return {
     schema,
+    migrates,
     recordRows,
     read,
     make: (work) => making(connections, locks, work),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ports, type Secret } from "@portico/core";
-import { Client, Pool, type PoolClient, type PoolConfig } from "pg";
+import { Client, type ClientConfig, Pool, type PoolClient } from "pg";
+import { createTlsContext, type TlsOptions } from "../../tls-context.ts";
 import { isConnectionLost, toUnavailable } from "./unavailable.ts";
 
 export type { PoolClient } from "pg";
@@ -35,9 +36,18 @@ export interface Connections {
   end(): Promise<void>;
 }
 
-/** Connections are created on demand. Throws TypeError for an invalid `url`. */
-export function createConnections(url: string | Secret, size: number): Connections {
-  const pool = new Pool({ ...toConfig(url), max: size });
+/** Where and how to connect. */
+export interface ConnectionOptions {
+  readonly url: string | Secret;
+  readonly tls?: TlsOptions | undefined;
+  /** Maximum number of connections. */
+  readonly poolSize: number;
+}
+
+/** Connections are created on demand. Throws TypeError for invalid options. */
+export function createConnections({ url, tls, poolSize }: ConnectionOptions): Connections {
+  if (!Number.isInteger(poolSize) || poolSize < 1) throw new TypeError("The size of a pool is a whole number from 1");
+  const pool = new Pool({ ...toConnectionConfig(url, tls), max: poolSize });
   // Without these listeners, a connection that the server ends would end the process.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
@@ -87,15 +97,21 @@ async function orThrownAway<T>(client: PoolClient, work: (client: PoolClient) =>
   }
 }
 
-function toConfig(url: string | Secret): PoolConfig {
-  const config: PoolConfig = {
-    connectionString: typeof url === "string" ? url : url.reveal(),
+/** One connection's configuration, for `pg`. Throws TypeError for invalid options. */
+export function toConnectionConfig(url: string | Secret, tls: TlsOptions | undefined): ClientConfig {
+  const connectionString = typeof url === "string" ? url : url.reveal();
+  // The driver lets the URL override everything else: a forgotten `sslmode=disable` would switch TLS off.
+  if (tls && [...(URL.parse(connectionString)?.searchParams.keys() ?? [])].some((key) => key.startsWith("ssl")))
+    throw new TypeError("A PostgreSQL store takes TLS from its option tls or from its url, not from both");
+  const config: ClientConfig = {
+    connectionString,
     application_name: "portico",
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
     query_timeout: SILENCE_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_MS,
     keepAlive: true,
+    ...(tls && { ssl: { secureContext: createTlsContext("PostgreSQL", tls) } }),
   };
   try {
     // Parses the URL without connecting.

@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import type { CollectionShape } from "../collection-shape.ts";
 import type { Connections, PoolClient } from "./connections.ts";
 import { fieldFunctionsSql, HEAD_BYTES, keySql } from "./field-key.ts";
-import { layTables, type TableAccess } from "./lay-tables.ts";
+import { type FormatRow, layTables, type TableAccess } from "./lay-tables.ts";
 import type { Locks } from "./locks.ts";
 import { columnName, fittingName, indexName, tableName } from "./names.ts";
 
@@ -11,11 +11,15 @@ const STEPS: readonly string[] = [];
 /** Creating an index over many records takes long. */
 const MAKING_MS = 60 * 60 * 1000;
 
-/** Create the missing schema of a store, and bring its tables to the newest format. Throws RecordsUnavailable. */
-export async function makeStore(connections: Connections, locks: Locks, schema: string): Promise<void> {
+/**
+ * Create the missing schema of a store, and bring its tables to the newest format, if `migrates` allows it. Throws
+ * RecordsUnavailable.
+ */
+export async function makeStore(connections: Connections, locks: Locks, schema: string, migrates: boolean): Promise<void> {
   const access: TableAccess = {
     read: (work) => connections.use("opened", work),
     make: (work) => making(connections, locks, work),
+    migrates,
   };
   await layTables(access, {
     store: "The records store",
@@ -54,7 +58,7 @@ export async function making(connections: Connections, locks: Locks, work: (clie
   });
 }
 
-async function formatOf(client: PoolClient, schema: string): Promise<unknown> {
+async function formatOf(client: PoolClient, schema: string): Promise<FormatRow | undefined> {
   // Queries the catalogue's rows: a connection that did not find a name once may report it missing for a while.
   const { rows } = await client.query<{ encoding: string; store: boolean; tables: number }>(
     `SELECT current_setting('server_encoding') AS encoding, coalesce(bool_or(relname = '_store'), false) AS store, count(*)::int AS tables
@@ -66,7 +70,7 @@ async function formatOf(client: PoolClient, schema: string): Promise<unknown> {
   if (encoding !== "UTF8") throw new ports.RecordsUnavailable("The records store needs a database with the encoding UTF8");
   if (!store && tables > 0) throw new ports.RecordsUnavailable("The schema holds tables, but is not a records store");
   if (!store) return undefined;
-  return (await client.query<{ format: number }>(`SELECT format FROM "${schema}"."_store"`)).rows[0]?.format ?? Number.NaN;
+  return (await client.query<FormatRow>(`SELECT * FROM "${schema}"."_store"`)).rows[0] ?? { format: Number.NaN };
 }
 
 /** Existing parts are not changed: even a statement without effect would wait for all readers of the table. */

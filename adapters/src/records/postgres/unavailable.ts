@@ -1,12 +1,12 @@
-import { findStoreTooNew, ports } from "@portico/core";
+import { findStoreMismatch, ports } from "@portico/core";
 
 const DRIVER_LOST = /^Connection terminated(?: unexpectedly)?$|not queryable|^Client was closed/;
 
 /** Converts a foreign error to the port's. `action` says what failed. */
 export function toUnavailable(action: "opened" | "read" | "written", cause: unknown): ports.RecordsUnavailable {
   if (cause instanceof ports.RecordsUnavailable) return cause;
-  const tooNew = findStoreTooNew(cause);
-  if (tooNew) return new ports.RecordsUnavailable(tooNew.message, { cause: tooNew });
+  const mismatch = findStoreMismatch(cause);
+  if (mismatch) return new ports.RecordsUnavailable(mismatch.message, { cause: mismatch });
   const code = codeOf(cause);
   return new ports.RecordsUnavailable(`The records store cannot be ${action}${code === undefined ? "" : ` (${code})`}`, {
     cause: withoutContext(cause, code),
