@@ -4,6 +4,13 @@ import type { KnownToken } from "@portico/test/conformance/identity";
 import type { ProviderSetting } from "@portico/test/conformance/models";
 import type { RealtimeClient } from "@portico/test/conformance/realtime";
 
+import { busConformance } from "@portico/test/conformance/bus";
+
+busConformance("mine", () => {
+  const instance = newInstance();
+  return () => ({ adapter: myBus(instance), others: [] });
+});
+
 import { clockConformance } from "@portico/test/conformance/clock";
 
 clockConformance("mine", () => ({ adapter: myClock(), pass: (ms) => letPass(ms) }));
@@ -20,6 +27,13 @@ import { modelsConformance } from "@portico/test/conformance/models";
 
 modelsConformance("mine", (setting) => ({ adapter: myProvider(setting), others: [], pass: (ms) => letPass(ms) }), {
   upstream: "http",
+});
+
+import { presenceConformance } from "@portico/test/conformance/presence";
+
+presenceConformance("mine", () => {
+  const instance = newInstance();
+  return () => ({ adapter: myPresence(instance), others: [] });
 });
 
 import { realtimeConformance } from "@portico/test/conformance/realtime";
@@ -49,6 +63,9 @@ import { telemetryConformance } from "@portico/test/conformance/telemetry";
 
 telemetryConformance("mine", () => ({ adapter: myTelemetry(), told: () => everythingWritten() }));
 
+declare function newInstance(): string;
+declare function myBus(instance: string): Adapter<typeof ports.bus>;
+declare function myPresence(instance: string): Adapter<typeof ports.presence>;
 declare function myClock(): Adapter<typeof ports.clock>;
 declare function letPass(ms: number): Promise<void>;
 declare function myIdentity(known: readonly KnownToken[]): Adapter<typeof ports.identity>;

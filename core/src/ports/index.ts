@@ -40,6 +40,7 @@ export {
   type PutBlobOptions,
   type StoredBlob,
 } from "./blobs.ts";
+export { BUS_MESSAGE_BYTES, type Bus, type BusListener, type BusSubscription, bus } from "./bus.ts";
 export { type Clock, clock, type Timer } from "./clock.ts";
 export {
   DOCUMENT_BYTES,
@@ -79,6 +80,7 @@ export {
   PUBLISHED_CHAT_DIALECT,
 } from "./models.ts";
 export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
+export { type LocatedSocket, type Presence, PresenceUnavailable, presence } from "./presence.ts";
 export {
   ConnectionRefused,
   type Realtime,

@@ -1,6 +1,7 @@
 import { echoAgentEngine } from "@portico/adapters/agent-engines/echo";
 import { memoryAgents } from "@portico/adapters/agents/memory";
 import { memoryBackgroundTurns } from "@portico/adapters/background-turns/memory";
+import { memoryBus } from "@portico/adapters/bus/memory";
 import { createManualClock, type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { memoryBlobs } from "@portico/adapters/blobs/memory";
 import { memoryDocuments } from "@portico/adapters/documents/memory";
@@ -9,6 +10,7 @@ import { type TokenHolder, tokenIdentity } from "@portico/adapters/identity/toke
 import { sequenceIds } from "@portico/adapters/ids/sequence";
 import { memoryLog } from "@portico/adapters/log/memory";
 import { demo } from "@portico/adapters/models/demo";
+import { memoryPresence } from "@portico/adapters/presence/memory";
 import { type Loopback, loopbackRealtime } from "@portico/adapters/realtime/loopback";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
@@ -55,6 +57,8 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     memoryAgents({ agents: agents ?? new Map([["echo", { name: "Echo", engine: "echo" }]]) }),
     echoAgentEngine({}),
     memoryBackgroundTurns({}),
+    memoryBus({}),
+    memoryPresence({}),
   ],
 }));
 
