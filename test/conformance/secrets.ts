@@ -4,8 +4,8 @@ import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
 /** Options of `secretsConformance`. */
 export interface SecretsConformanceOptions {
-  /** Adapters that fill what the adapter needs. */
-  readonly others?: readonly Adapter[];
+  /** Adapters that fill what the adapter needs. A function is called after each `makeAdapter`, for adapters that keep something. */
+  readonly others?: readonly Adapter[] | (() => readonly Adapter[]);
   /** One adapter value opened twice meets the same kept secrets: then durability and sharing are tested too. */
   readonly shared?: boolean;
 }
@@ -17,14 +17,16 @@ export interface SecretsConformanceOptions {
 export function secretsConformance(
   name: string,
   makeAdapter: () => Adapter<typeof ports.secrets> | Promise<Adapter<typeof ports.secrets>>,
-  { others = [], shared = false }: SecretsConformanceOptions = {},
+  { others: filling = [], shared = false }: SecretsConformanceOptions = {},
 ): void {
   describe(`secrets port: ${name}`, () => {
     let adapter: Adapter<typeof ports.secrets>;
+    let others: readonly Adapter[];
     let opened: OpenAdapter<ports.Secrets>;
     let secrets: ports.Secrets;
     beforeEach(async () => {
       adapter = await makeAdapter();
+      others = typeof filling === "function" ? filling() : filling;
       opened = await openAdapter(adapter, others);
       secrets = opened.port;
     });

@@ -24,11 +24,13 @@ export const RULES: readonly RuleGroup[] = [
     files: [
       "adapters/src/identity/tokens.ts",
       "adapters/src/secrets/files.ts",
+      "adapters/src/secrets/records.ts",
       "adapters/src/secrets/secret-name.ts",
       "adapters/src/sealing/aes-gcm.ts",
+      "adapters/src/sealing/sealed-text.ts",
       "adapters/src/signing/hmac.ts",
     ],
-    tests: ["conformance/{identity,secrets,sealing,signing}.test.ts"],
+    tests: ["conformance/{identity,secrets,secrets-records,sealing,signing}.test.ts"],
   },
   {
     name: "agent webhooks",

@@ -14,9 +14,9 @@ export interface Secrets {
   matches(presented: string, digest: string): boolean;
   /**
    * The instance's own secret with this name: the stored one, or else the result of `make()`, which is durable before this
-   * resolves. If several callers ask at the same time, also in several processes that share the storage, one makes the secret and
-   * all get it. A name is 1-128 letters, digits and `.`, `_`, `:`, `/`, `-`. Throws the errors of `make`, and TypeError for an
-   * invalid name or an empty secret.
+   * resolves. If several callers ask at the same time, also in several processes that share the storage, the secret of one is
+   * stored, and all get it. A name is 1-128 letters, digits and `.`, `_`, `:`, `/`, `-`. Throws the errors of `make`, and
+   * TypeError for an invalid name or an empty secret.
    */
   keep(name: string, make: () => Secret): Promise<KeptSecret>;
   /** The stored secret, or undefined. Creates nothing. Throws like `keep`. */

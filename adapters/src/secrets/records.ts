@@ -1,0 +1,112 @@
+import { defineAdapter, ports, Secret } from "@portico/core";
+import { checkInstanceKey, openText, type SealKey, sealText, toSealKey } from "../sealing/sealed-text.ts";
+import { secretBytes } from "./secret-bytes.ts";
+import { checkSecretName, revealKeepable } from "./secret-name.ts";
+
+/** Options of `recordSecrets`. */
+export interface RecordSecretsOptions {
+  /** The instance's key: 32 random bytes in base64url, 43 characters. All processes with these records must have the same one. */
+  readonly key: Secret;
+}
+
+/**
+ * The instance's secrets as records, encrypted with AES-256-GCM under the instance's key. Any number of processes that share the
+ * records may use them. Opening throws TypeError for an invalid key, and SecretsUnavailable for another key than that of the first
+ * opening.
+ */
+export const recordSecrets = defineAdapter({
+  name: "secrets/records",
+  port: ports.secrets,
+  needs: { records: ports.records },
+  async open({ records }, { key }: RecordSecretsOptions) {
+    const sealKey = toSealKey(checkInstanceKey(key), DERIVATION);
+    const kept = records.collection<KeptRecord>({ name: "secrets" });
+    await checkProbe(kept, sealKey);
+    return createRecordSecrets(kept, sealKey);
+  },
+});
+
+const DERIVATION = "portico/secrets";
+/** A record that only shows which key the others are sealed with. No secret can have its name. */
+const PROBE = "$probe";
+
+interface KeptRecord {
+  readonly sealed: string;
+}
+
+function createRecordSecrets(kept: ports.Collection<KeptRecord>, key: SealKey): ports.Secrets {
+  const find = async (name: string): Promise<Secret | undefined> => {
+    checkSecretName(name);
+    const found = await reached(kept.get(name));
+    return found && new Secret(unseal(key, name, found.value));
+  };
+
+  return {
+    ...secretBytes,
+    find,
+    async keep(name, make) {
+      let made: Secret | undefined;
+      for (;;) {
+        const found = await find(name);
+        if (found) return { value: found, created: false };
+        made ??= make();
+        const record = seal(key, name, revealKeepable(name, made));
+        if (await putAbsent(kept, name, record)) return { value: made, created: true };
+      }
+    },
+    async replace(name, value) {
+      checkSecretName(name);
+      await reached(kept.put(name, seal(key, name, revealKeepable(name, value))));
+    },
+  };
+}
+
+/** Fails early: with another key, each secret would fail at its first use. */
+async function checkProbe(kept: ports.Collection<KeptRecord>, key: SealKey): Promise<void> {
+  const found = await reached(kept.get(PROBE));
+  if (found) return void unseal(key, PROBE, found.value);
+  if (!(await putAbsent(kept, PROBE, seal(key, PROBE, PROBE)))) await checkProbe(kept, key);
+}
+
+/** False if another caller was first. */
+async function putAbsent(kept: ports.Collection<KeptRecord>, id: string, record: KeptRecord): Promise<boolean> {
+  try {
+    await kept.put(id, record, "absent");
+    return true;
+  } catch (error) {
+    if (error instanceof ports.RecordConflict) return false;
+    throw toUnavailable(error);
+  }
+}
+
+function seal(key: SealKey, name: string, text: string): KeptRecord {
+  // As JSON, because a secret may be a text that UTF-8 cannot hold.
+  return { sealed: sealText(key, name, JSON.stringify(text)) };
+}
+
+function unseal(key: SealKey, name: string, { sealed }: KeptRecord): string {
+  try {
+    return JSON.parse(openText(key, name, sealed)) as string;
+  } catch (cause) {
+    const isOther = cause instanceof ports.SealBroken && cause.reason === "other-key";
+    throw new ports.SecretsUnavailable(
+      isOther
+        ? "The secrets of this instance are sealed under another instance key: start every process with the key of the first start"
+        : `The stored secret ${name} is damaged`,
+      { cause },
+    );
+  }
+}
+
+async function reached<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    throw toUnavailable(error);
+  }
+}
+
+function toUnavailable(error: unknown): unknown {
+  if (!(error instanceof ports.RecordsUnavailable)) return error;
+  return new ports.SecretsUnavailable("The records with the secrets cannot be read or written", { cause: error });
+}
