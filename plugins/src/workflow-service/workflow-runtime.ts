@@ -88,7 +88,7 @@ export const workflowServiceRuntime = defineAdapter({
         return deployed?.hash === hash ? deployed : undefined;
       },
       async load(stored) {
-        return (await load(stored)).definition;
+        return (await load({ ...stored, isStored: true })).definition;
       },
     });
     const startRun = createStartRun({

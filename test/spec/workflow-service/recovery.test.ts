@@ -77,6 +77,56 @@ describe("a run whose process went (open points 9; workflow.md)", () => {
   });
 });
 
+describe("a run whose definition goes beyond limits that came later", () => {
+  const gated = {
+    nodes: {
+      ok: { type: "human_gate", with: { title: "Go on?" } },
+      end: { type: "transform", needs: ["ok"], with: { value: "${{ parameters.a }}" } },
+    },
+    outputs: { end: "${{ nodes.end.output }}" },
+  };
+  const properties = Object.fromEntries(Array.from({ length: 1500 }, (_, at) => [`p${at}`, { type: "string" }]));
+  const alias = `a: &a ${"x".repeat(5000)}`;
+
+  it.each<[string, string]>([
+    ["values of schemas", JSON.stringify({ ...gated, parameters: { properties } })],
+    ["a form with a long pattern", withForm({ properties: { a: { pattern: "a".repeat(1001) } } })],
+    ["a form whose reference leads back to where it stands", withForm({ $defs: { a: { not: { $ref: "#/$defs/a" } } } })],
+    [
+      "expressions",
+      JSON.stringify({ ...gated, outputs: { ...gated.outputs, many: Array.from({ length: 5001 }, () => "${{ 1 }}") } }),
+    ],
+    [
+      "characters of aliases",
+      `${JSON.stringify(gated).slice(0, -1)}, "parameters": {\n  ${alias},\n  b: [${"*a, ".repeat(1000)}]\n}}`,
+    ],
+  ])("ends as it began: %s", async (_what, text) => {
+    const first = await startWorkflowService({ definitions: { "w.json": gated } });
+    const runId = await first.trigger("w", { a: "kept" });
+    await first.until("w", runId, ({ status }) => status === "waiting_human");
+    // As an earlier version stored it: this one does not accept it.
+    const stored = first.app.port(ports.records).collection<{ text: string }>({
+      name: "workflow-definitions",
+      indexes: { by_use: ["usedUntil"] },
+    });
+    for (const { id, value } of (await stored.query({})).items) await stored.put(id, { ...value, text });
+    await first.app.close();
+    await using second = await startWorkflowService({ dataDir: first.dataDir, definitions: { "w.json": text } });
+    expect(second.telemetry.lines.map(({ message }) => message)).toContain("A workflow definition cannot be used");
+    const headers = { "x-execution-grant": await second.grant({ workflowId: "w" }) };
+    await second.until("w", runId, ({ status }) => status === "waiting_human" || status === "interrupted");
+    const answer = await second.call("POST", `/api/workflow/w/runs/${runId}/gate`, { decision: "approve" }, { headers });
+    expect(answer.status).toBe(200);
+    expect(await second.ended("w", runId)).toMatchObject({ status: "completed", finalOutputs: { end: "kept" } });
+    await first.close().catch(() => {});
+  });
+
+  function withForm(form: object): string {
+    const { ok, end } = gated.nodes;
+    return JSON.stringify({ ...gated, nodes: { ok: { ...ok, with: { ...ok.with, form } }, end } });
+  }
+});
+
 describe("a process that stands by, and takes the work over when the owner's lease has run out", () => {
   const leaseMs = 15_000;
   const definitions = { "w.json": { nodes: { a: { type: "scripted", with: { say: "held", gate: "held" } } } } };

@@ -1,9 +1,8 @@
 import type { ports } from "@portico/core";
-import type { BoundSchema } from "./bound-schema.ts";
+import type { SchemaFaultPlace } from "./bound-schema.ts";
 import { checkShape, type ShapeProblem } from "./check-shape.ts";
 import { hasTemplate } from "./compile-template.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
-import { jsonSchemaFault } from "./json-schema-fault.ts";
 import type { Source } from "./read-source.ts";
 
 /** Keys that hold a JSON Schema where they are taken as they stand. */
@@ -14,12 +13,13 @@ export function checkWith(
   rules: ports.NodeRules,
   written: Readonly<Record<string, unknown>>,
   path: Path,
-  {
-    source,
-    tell,
-    boundSchema,
-  }: { readonly source: Source; readonly boundSchema: BoundSchema; tell(problem: DefinitionProblem): void },
+  by: {
+    readonly source: Source;
+    tell(problem: DefinitionProblem): void;
+    schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
+  },
 ): void {
+  const { source, tell } = by;
   for (const problem of checkShape(rules.input, written)) {
     if (isOfHole(problem, rules, written)) continue;
     const at = [...path, ...problem.path];
@@ -28,7 +28,7 @@ export function checkWith(
   for (const { path: below, message } of faultsOf(rules, written)) tell(source.problem([...path, ...below], message));
   for (const [key, value] of Object.entries(written)) {
     if (rules.keys?.[key] !== "verbatim" || !SCHEMA_KEYS.has(key) || typeof value !== "object" || value === null) continue;
-    const fault = jsonSchemaFault(value as Record<string, unknown>, boundSchema);
+    const fault = by.schemaFault(value as Record<string, unknown>);
     if (fault) tell(source.problem([...path, key, ...fault.path], fault.message));
   }
 }

@@ -1,6 +1,6 @@
 import { nearestWord, type ports } from "@portico/core";
 import * as v from "valibot";
-import type { BoundSchema } from "./bound-schema.ts";
+import type { SchemaFaultPlace } from "./bound-schema.ts";
 import { type Names, unknown } from "./check-names.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkWith } from "./check-with.ts";
@@ -28,8 +28,8 @@ export interface Compiling {
   readonly types: ReadonlyMap<string, ports.NodeRules>;
   readonly secrets: ReadonlySet<string>;
   readonly expressions: Expressions;
-  /** Tells of schemas that take too long, all of the definition counted together. */
-  readonly boundSchema: BoundSchema;
+  /** Why a JSON Schema cannot be used, or that those of the definition take too long together. */
+  schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
   tell(problem: DefinitionProblem): void;
   /** Counts one node; false when there are too many. */
   count(): boolean;

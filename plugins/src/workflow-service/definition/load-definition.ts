@@ -24,6 +24,11 @@ export interface DefinitionText {
   /** Of the file, with its folders: `support/triage.yaml`. A definition without an id of its own is called after it. */
   readonly name: string;
   readonly text: string;
+  /**
+   * Whether runs began with it. A service then accepted it, maybe one of an earlier version: limits that newer versions set to what takes
+   * long are not applied, because the runs could not end otherwise.
+   */
+  readonly isStored?: boolean;
 }
 
 export interface LoadingWith {
@@ -42,7 +47,7 @@ export type LoadedDefinition =
  * and keeps nothing: the same text can be loaded again for a run that began with it.
  */
 export function loadDefinition(document: DefinitionText, loading: LoadingWith): LoadedDefinition {
-  const read = readSource(document.text);
+  const read = readSource(document.text, document);
   if ("problems" in read) return { problems: read.problems };
   const { definition, problems } = compileSource(document, read.source, loading);
   return definition ? { definition } : { problems: inOrder(problems) };
@@ -50,11 +55,12 @@ export function loadDefinition(document: DefinitionText, loading: LoadingWith): 
 
 /** The definition that a document says, or all problems, in any order. */
 export function compileSource(
-  { name, text }: DefinitionText,
+  { name, text, isStored }: DefinitionText,
   source: Source,
   { types, secretNames }: LoadingWith,
 ): LoadedDefinition {
   const problems: DefinitionProblem[] = [];
+  const boundSchema = boundSchemas();
   let nodes = 0;
   // Finding every problem of a completely wrong document takes long, and the list would be too long to read.
   const enough = new Error("Enough problems are found");
@@ -62,11 +68,13 @@ export function compileSource(
     source,
     types,
     secrets: new Set(secretNames),
-    boundSchema: boundSchemas(),
-    expressions: counted(createExpressions(), () => {
-      by.tell(source.problem([], TOO_MANY_EXPRESSIONS));
-      throw enough;
-    }),
+    schemaFault: isStored ? () => undefined : (schema) => jsonSchemaFault(schema, boundSchema),
+    expressions: isStored
+      ? createExpressions()
+      : counted(createExpressions(), () => {
+          by.tell(source.problem([], TOO_MANY_EXPRESSIONS));
+          throw enough;
+        }),
     tell(problem) {
       problems.push(problem);
       if (problems.length === PROBLEMS_FOUND) throw enough;
@@ -159,10 +167,10 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
 
 function checkParameters(
   parameters: Readonly<Record<string, unknown>> | undefined,
-  { source, tell, boundSchema }: Compiling,
+  { source, tell, schemaFault }: Compiling,
 ): void {
   if (!parameters) return;
-  const fault = jsonSchemaFault(parameters, boundSchema);
+  const fault = schemaFault(parameters);
   if (fault) return tell(source.problem(["parameters", ...fault.path], fault.message));
   const { type } = parameters;
   if (type !== undefined && type !== "object") {

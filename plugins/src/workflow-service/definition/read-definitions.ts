@@ -24,6 +24,8 @@ export function readDefinitions(loading: LoadingWith, clock: ports.Clock, scope:
     try {
       return await loadBeside(thread, document, loading);
     } catch {
+      // Its runs end as unusable otherwise, also if only this service closes. It was read before, so that it is not hard to read.
+      if (document.isStored) return loadDefinition(document, loading);
       const message = "The document takes too much time or memory to read";
       return { problems: [{ line: 1, column: 1, path: "$", message }] };
     }
@@ -31,14 +33,14 @@ export function readDefinitions(loading: LoadingWith, clock: ports.Clock, scope:
 }
 
 async function loadBeside(thread: ReadingThread, document: DefinitionText, loading: LoadingWith): Promise<LoadedDefinition> {
-  const { text } = document;
-  const read = await thread.ask({ text });
+  const { text, isStored } = document;
+  const read = await thread.ask({ text, isStored });
   if ("problems" in read) return { problems: read.problems };
   if (!("json" in read)) throw new TypeError("The thread answered something else");
   const source = new UnlocatedSource(JSON.parse(read.json));
   const { definition, problems } = compileSource(document, source, loading);
   if (definition) return { definition };
-  const located = await thread.ask({ text, places: problems.map((problem) => source.placeOf(problem)) });
+  const located = await thread.ask({ text, isStored, places: problems.map((problem) => source.placeOf(problem)) });
   if (!("places" in located)) throw new TypeError("The thread answered something else");
   return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.places[index]! }))) };
 }

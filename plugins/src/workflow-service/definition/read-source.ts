@@ -43,8 +43,14 @@ const YAML_OPTIONS = {
   merge: false,
 } as const;
 
-/** Read a YAML 1.2 (or JSON) document as JSON. Never throws; the problems are those of the text, not of what it says. */
-export function readSource(text: string): { readonly source: Source } | { readonly problems: readonly DefinitionProblem[] } {
+/**
+ * Read a YAML 1.2 (or JSON) document as JSON. Never throws; the problems are those of the text, not of what it says. `isStored` as in
+ * `DefinitionText`.
+ */
+export function readSource(
+  text: string,
+  { isStored = false }: { readonly isStored?: boolean } = {},
+): { readonly source: Source } | { readonly problems: readonly DefinitionProblem[] } {
   const { LineCounter, parseAllDocuments } = yaml();
   const lines = new LineCounter();
   const at = (offset: number, path: Path, message: string): DefinitionProblem => {
@@ -56,7 +62,8 @@ export function readSource(text: string): { readonly source: Source } | { readon
   }
   if (isNestedTooDeep(text)) return { problems: [{ line: 1, column: 1, path: "$", message: TOO_DEEP }] };
   const problems: DefinitionProblem[] = [];
-  const reading = new Reading((offset, path, message) => problems.push(at(offset, path, message)));
+  const mostCharacters = isStored ? Number.POSITIVE_INFINITY : DOCUMENT_CHARACTERS;
+  const reading = new Reading(mostCharacters, (offset, path, message) => problems.push(at(offset, path, message)));
   try {
     const parsed = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter: lines });
     const documents = Array.isArray(parsed) ? parsed : [];
@@ -102,11 +109,13 @@ function isNestedTooDeep(text: string): boolean {
 class Reading {
   #values = 0;
   #characters = 0;
+  readonly #mostCharacters: number;
   readonly #tell: (offset: number, path: Path, message: string) => void;
   readonly #anchors = new Map<string, Node>();
   readonly #open = new Set<Node>();
 
-  constructor(tell: (offset: number, path: Path, message: string) => void) {
+  constructor(mostCharacters: number, tell: (offset: number, path: Path, message: string) => void) {
+    this.#mostCharacters = mostCharacters;
     this.#tell = tell;
   }
 
@@ -168,8 +177,9 @@ class Reading {
   #hasRoom(text: string, start: number, path: Path): boolean {
     const before = this.#characters;
     this.#characters += text.length;
-    if (this.#characters <= DOCUMENT_CHARACTERS) return true;
-    if (before <= DOCUMENT_CHARACTERS) this.#tell(start, path, `The document has more than ${DOCUMENT_CHARACTERS} characters`);
+    const most = this.#mostCharacters;
+    if (this.#characters <= most) return true;
+    if (before <= most) this.#tell(start, path, `The document has more than ${most} characters`);
     return false;
   }
 

@@ -6,6 +6,8 @@ import type { DefinitionProblem, Path } from "./definition-problem.ts";
 /** What is asked of the thread: to read a text, or where in it problems stand. */
 export interface ReadingJob {
   readonly text: string;
+  /** As in `DefinitionText`. */
+  readonly isStored?: boolean | undefined;
   readonly places?: readonly WantedPlace[];
 }
 

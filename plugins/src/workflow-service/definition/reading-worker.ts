@@ -5,15 +5,15 @@ import type { ReadingAnswer, ReadingJob } from "./reading-thread.ts";
 // Runs beside the event loop: a parser takes seconds over what a megabyte of YAML can say.
 
 /** Problems are located in the document that was read last. */
-let last: { readonly text: string; readonly source: Source } | undefined;
+let last: { readonly text: string; readonly isStored: boolean; readonly source: Source } | undefined;
 
 parentPort?.on("message", (job: ReadingJob) => parentPort?.postMessage(answer(job), []));
 
-function answer({ text, places }: ReadingJob): ReadingAnswer {
-  const read = last?.text === text ? last : readSource(text);
+function answer({ text, isStored = false, places }: ReadingJob): ReadingAnswer {
+  const read = last?.text === text && last.isStored === isStored ? last : readSource(text, { isStored });
   if ("problems" in read) return { problems: read.problems };
   const { source } = read;
-  last = { text, source };
+  last = { text, isStored, source };
   if (!places) return { json: JSON.stringify(source.value) };
   last = undefined;
   return {

@@ -116,4 +116,15 @@ describe("a definition that is read in a thread", () => {
     const text = `${broken.replaceAll("§", "")}\n${"# more than is read on the event loop\n".repeat(250)}`;
     expect(await read({ name: "sample.yaml", text })).toEqual(load(text));
   });
+
+  it("is read without the thread for its runs, if that is closed first", async () => {
+    const ends: (() => unknown)[] = [];
+    const clock = await openAdapter(systemClock());
+    undo.push(clock.close);
+    const late = readDefinitions({ types, secretNames }, clock.port, { ...scope, onClose: (run) => void ends.push(run) });
+    for (const each of ends) await each();
+    const text = `nodes: { a: { type: transform, with: { value: 1 } } }\n${"# a comment\n".repeat(1000)}`;
+    expect((await late({ name: "sample.yaml", text })).problems).toHaveLength(1);
+    expect((await late({ name: "sample.yaml", text, isStored: true })).definition).toMatchObject({ id: "sample" });
+  });
 });
