@@ -52,7 +52,7 @@ export const SCHEMA_PATTERNS = 20_000;
 /** Most schemas that one is with its references followed: a few references to references can stand for billions. */
 export const SCHEMA_EVALUATIONS = 10_000;
 
-/** How long holding one value against a schema may take that follows references, in milliseconds: the process does nothing else meanwhile. */
+/** Processor time for checking one value against a schema with references, in milliseconds: the process does nothing else meanwhile. */
 export const SCHEMA_CHECK_MS = 1000;
 
 /** Any duration of a definition. */

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { checkSchema } from "../../../../plugins/src/workflow-service/schema-check.ts";
 import { load } from "./stand-in-nodes.ts";
@@ -88,7 +89,7 @@ describe("a JSON Schema of a definition (workflow definitions)", () => {
 });
 
 describe("a value that takes long to be held against a schema", () => {
-  const TOO_LONG = { faults: [{ path: "/", message: "takes more than 1 s to be checked against the schema" }] };
+  const TOO_LONG = { faults: [{ path: "/", message: "takes more than 1 s of processor time to be checked against the schema" }] };
 
   it("is refused: each level of it doubles the work", () => {
     const next = { items: { allOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/a" }] } };
@@ -109,5 +110,24 @@ describe("a value that takes long to be held against a schema", () => {
 
   it("is refused: anchors, which loading does not follow, lead back to where they stand", () => {
     expect(checkSchema({ $ref: "#a", $defs: { a: { $anchor: "a", allOf: [{ $ref: "#a" }] } } }, {})).toEqual(TOO_LONG);
+  });
+
+  it("is not refused if the process was suspended meanwhile", () => {
+    let isSuspended = false;
+    const list = {
+      // Waits inside the check for longer than the check may take, as in a process that gets no processor.
+      get value() {
+        const waits = !isSuspended;
+        isSuspended = true;
+        if (waits) spawnSync(process.execPath, ["-e", "setTimeout(() => {}, 1200)"]);
+        return 1;
+      },
+    };
+    const schema = {
+      properties: { list: { $ref: "#/$defs/a" } },
+      $defs: { a: { properties: { value: { minimum: 1 } } } },
+    };
+    expect(checkSchema(schema, { list })).toEqual({ value: { list: { value: 1 } } });
+    expect(isSuspended).toBe(true);
   });
 });
