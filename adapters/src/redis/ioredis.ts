@@ -1,0 +1,140 @@
+import { defineAdapter, ports, type Secret } from "@portico/core";
+import { Redis, type RedisOptions } from "ioredis";
+import { redis, type RedisServer } from "./server.ts";
+
+/** Options of `ioredisServer`. */
+export interface IoredisServerOptions {
+  /** `redis://user:password@host:port/database`, or `rediss://…` for TLS. */
+  readonly url: string | Secret;
+  /** 1-64 characters of letters, digits, `_`, `.`, `:` and `-`. Instances on one server need different prefixes. Default: `portico`. */
+  readonly prefix?: string;
+  /** Connect with TLS. All values are PEM. Default for `rediss://`: the system's authorities, and no client certificate. */
+  readonly tls?: {
+    /** Certificates of the authorities to trust in place of the system's. */
+    readonly ca?: string | undefined;
+    /** The client's certificate, for servers that ask for one. */
+    readonly cert?: string | undefined;
+    /** The key of `cert`. */
+    readonly key?: string | Secret | undefined;
+  };
+  /** A command, and a connection attempt, fails after this time. Default: 5,000. */
+  readonly commandTimeoutMs?: number;
+}
+
+/**
+ * A Redis server from version 6.2 on, through ioredis. Opening waits until the server answers or the first attempt to connect
+ * fails, and succeeds in both cases. Throws TypeError for invalid options.
+ */
+export const ioredisServer = defineAdapter({
+  name: "redis/ioredis",
+  port: redis,
+  needs: { telemetry: ports.telemetry },
+  async open({ telemetry }, options: IoredisServerOptions, scope): Promise<RedisServer> {
+    const settings = toSettings(options);
+    const connections: Redis[] = [];
+    const connect = (more: RedisOptions = {}): Redis => {
+      const connection = new Redis({ ...settings, ...more });
+      // Without a listener, ioredis prints errors. They contain the address.
+      connection.on("error", () => {});
+      connections.push(connection);
+      return connection;
+    };
+    scope.onClose(() => connections.forEach((connection) => connection.disconnect()));
+    const commands = connect();
+    logAbsence(commands, telemetry.log);
+    await firstAttempt(commands);
+    return { prefix: toPrefix(options.prefix), commands, connect };
+  },
+});
+
+/** Resolves when a connection is ready, or its first attempt has failed. */
+export function firstAttempt(connection: Redis): Promise<void> {
+  if (connection.status === "ready") return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      connection.off("ready", end).off("close", end).off("end", end);
+      resolve();
+    };
+    connection.on("ready", end).on("close", end).on("end", end);
+  });
+}
+
+const TIMEOUT_MS = 5000;
+const LONGEST_PAUSE_MS = 1000;
+
+function toSettings({ url, tls, commandTimeoutMs = TIMEOUT_MS }: IoredisServerOptions): RedisOptions {
+  if (!Number.isInteger(commandTimeoutMs) || commandTimeoutMs < 1) {
+    throw new TypeError("The timeout of Redis commands is a whole number of milliseconds from 1");
+  }
+  const address = toAddress(typeof url === "string" ? url : url.reveal());
+  const isEncrypted = tls !== undefined || address.isEncrypted;
+  return {
+    ...address.options,
+    ...(isEncrypted && { tls: toTls(tls) }),
+    connectionName: "portico",
+    connectTimeout: commandTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    // Ends connections to a server that does not answer, so that no commands pile up.
+    socketTimeout: commandTimeoutMs,
+    // Commands fail at once without a connection, and are never sent twice.
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResubscribe: false,
+    retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_PAUSE_MS),
+    // A primary that became a replica refuses writes until the name leads to the new primary.
+    reconnectOnError: (error) => error.message.startsWith("READONLY"),
+  };
+}
+
+function toTls({ ca, cert, key }: NonNullable<IoredisServerOptions["tls"]> = {}): NonNullable<RedisOptions["tls"]> {
+  return {
+    ...(ca !== undefined && { ca }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key: typeof key === "string" ? key : key.reveal() }),
+  };
+}
+
+function toAddress(url: string): { readonly isEncrypted: boolean; readonly options: RedisOptions } {
+  // The message does not quote the URL, which may contain a password.
+  const invalid = new TypeError("The url of a Redis server must be redis://user:password@host:port/database, or rediss://…");
+  if (!URL.canParse(url)) throw invalid;
+  const { protocol, hostname, port, username, password, pathname } = new URL(url);
+  const database = /^\/?(\d{0,5})$/.exec(pathname)?.[1];
+  if (!/^rediss?:$/.test(protocol) || hostname === "" || database === undefined) throw invalid;
+  return {
+    isEncrypted: protocol === "rediss:",
+    options: {
+      host: hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: Number(port || 6379),
+      db: Number(database),
+      ...(username !== "" && { username: decodeURIComponent(username) }),
+      ...(password !== "" && { password: decodeURIComponent(password) }),
+    },
+  };
+}
+
+function toPrefix(prefix = "portico"): string {
+  if (!/^[\w.:-]{1,64}$/.test(prefix)) throw new TypeError("A prefix of Redis keys is 1-64 letters, digits, _, ., : and -");
+  return prefix;
+}
+
+/** One line when the server becomes unavailable, and one when it is available again. */
+function logAbsence(connection: Redis, log: ports.Log): void {
+  let isAway = false;
+  let lastError: Error | undefined;
+  connection.on("error", (error: Error) => void (lastError = error));
+  connection.on("ready", () => {
+    if (isAway) log.info("Redis is available again");
+    isAway = false;
+  });
+  connection.on("reconnecting", () => {
+    if (!isAway) log.warn("Redis is unavailable", { reason: reasonOf(lastError) }, lastError);
+    isAway = true;
+  });
+}
+
+/** A code of Node's sockets or of TLS, or the first word of Redis's answer, such as `WRONGPASS`. */
+function reasonOf(error: Error | undefined): string | undefined {
+  const code = error && "code" in error ? String(error.code) : /^[A-Z]{2,20}(?= )/.exec(error?.message ?? "")?.[0];
+  return code !== undefined && /^[A-Z0-9_]{2,60}$/.test(code) ? code : undefined;
+}
