@@ -25,13 +25,15 @@ export default defineConfig({
         extends: true,
         test: {
           name: "together",
-          include: ["{conformance,spec,rooms,chaos}/**/*.test.ts"],
+          include: ["{conformance,spec,rooms}/**/*.test.ts"],
           exclude: ALONE,
           // One after another in the same process, files load what they import once: nearly half of the suite's processor time.
           isolate: false,
         },
       },
       { extends: true, test: { name: "alone", include: ALONE } },
+      // `npm run test:servers`: what kills, loads and connects whole servers. CI runs it after `npm test`, which is for every change.
+      { extends: true, test: { name: "servers", include: ["{chaos,cluster}/**/*.test.ts"], isolate: false } },
       // `npm run try:tools` installs large programs and runs them: not for every day.
       ...(process.env.PORTICO_CODING_TOOLS
         ? [{ extends: true as const, test: { name: "coding-tools", include: ["coding-tools/**/*.test.ts"] } }]

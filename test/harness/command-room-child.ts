@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { main } from "../../presets/src/cli/main.ts";
-import type { RoomCommand } from "./command-room.ts";
+import type { RoomCommand, RoomMessage } from "./command-room.ts";
 
 // Runs commands of `portico`, one after another, each as if the process were its own.
 
@@ -9,26 +9,33 @@ class Exited extends Error {}
 
 const { exit } = process;
 process.on("disconnect", () => exit.call(process, 0));
-process.exit = () => {
+/** The code of the command's first exit. The command goes on from there, with an error, to what must not count. */
+let exited: number | undefined;
+process.exit = (code) => {
+  exited ??= Number(code ?? process.exitCode ?? 0);
   throw new Exited();
 };
 
+const send = (message: RoomMessage): void => void process.send?.(message);
+
 process.on("message", (command: RoomCommand) => {
-  void run(command).then((result) => process.send?.(result));
+  void run(command).then((code) => send({ code }));
 });
 
-async function run({ args, cwd, env }: RoomCommand): Promise<object> {
+async function run({ args, cwd, env }: RoomCommand): Promise<number> {
+  // Of a service that was started before.
+  for (const event of ["SIGINT", "SIGTERM", "uncaughtException"]) process.removeAllListeners(event);
   process.chdir(cwd);
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   process.exitCode = undefined;
-  const written = { stdout: "", stderr: "" };
+  exited = undefined;
   const undo = (["stdout", "stderr"] as const).map((name) => {
     const stream = process[name];
     const { write } = stream;
     const listeners = stream.listeners("error");
     stream.write = (chunk: string | Uint8Array, ...more: unknown[]) => {
-      written[name] += typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
+      if (exited === undefined) send({ name, text: typeof chunk === "string" ? chunk : Buffer.from(chunk).toString() });
       const told = more.find((each) => typeof each === "function") as ((error?: Error) => void) | undefined;
       if (told) process.nextTick(told);
       return true;
@@ -45,9 +52,9 @@ async function run({ args, cwd, env }: RoomCommand): Promise<object> {
     await main(args);
     await nextTurn();
   } catch (error) {
-    if (!(error instanceof Exited)) written.stderr += `The command threw: ${String(error)}\n`;
+    if (!(error instanceof Exited)) send({ name: "stderr", text: `The command threw: ${String(error)}\n` });
   } finally {
     for (const each of undo) each();
   }
-  return { code: Number(process.exitCode ?? 0), ...written };
+  return exited ?? Number(process.exitCode ?? 0);
 }

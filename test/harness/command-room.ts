@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 
 /** What became of a command. */
@@ -16,31 +15,74 @@ export interface RoomCommand {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** What a process of the room says: a piece of what the command writes, and at its end its exit code. */
+export type RoomMessage = { readonly name: "stdout" | "stderr"; readonly text: string } | { readonly code: number };
+
+/** A command in a process of the room. */
+export interface CommandInRoom {
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** The command has this process to itself until it ends. */
+  readonly process: ChildProcess;
+  /** `signal`: of a process that was killed. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  /** Is called with each piece that it writes. */
+  onWritten: () => void;
+}
+
 const idle: ChildProcess[] = [];
 
 /**
- * Run one command of `portico` in a process that runs others before and after it: most of what a command takes is to load it. For tests that
- * are about what a command does, and not about its process.
+ * Begin a command of `portico` in a process that runs others before and after it: most of what a command takes is to load it. For tests that
+ * are about what a command does, and not about its process. A killed process runs no others.
  */
-export async function runInRoom(command: RoomCommand): Promise<CommandResult> {
+export function beginInRoom(command: RoomCommand): CommandInRoom {
   const child = idle.pop() ?? enter();
   child.ref();
   child.channel?.ref();
-  const over = new AbortController();
-  const { signal } = over;
-  try {
-    child.send(command);
-    const gone = once(child, "exit", { signal }).then(([code]) => {
-      throw new Error(`The process of the command ended with ${code}`);
-    });
-    const [result] = await Promise.race([once(child, "message", { signal }) as Promise<[CommandResult]>, gone]);
+  const written = { stdout: "", stderr: "" };
+  const { promise: ended, resolve, reject } = Promise.withResolvers<Awaited<CommandInRoom["ended"]>>();
+  const running: CommandInRoom = {
+    stdout: () => written.stdout,
+    stderr: () => written.stderr,
+    process: child,
+    ended,
+    onWritten: () => {},
+  };
+  const onMessage = (message: RoomMessage): void => {
+    if ("name" in message) {
+      written[message.name] += message.text;
+      return running.onWritten();
+    }
+    leave();
     idle.push(child);
-    return result;
-  } finally {
-    over.abort();
+    resolve({ code: message.code, signal: null });
+  };
+  const onExit = (code: number | null, signal: NodeJS.Signals | null): void => {
+    leave();
+    resolve({ code, signal });
+  };
+  const onError = (error: Error): void => {
+    leave();
+    reject(error);
+  };
+  function leave(): void {
+    child.off("message", onMessage).off("exit", onExit).off("error", onError);
     child.unref();
     child.channel?.unref();
   }
+  child.on("message", onMessage).on("exit", onExit).on("error", onError);
+  child.send(command);
+  return running;
+}
+
+/** Run one command to its end. Throws when its process ends. */
+export async function runInRoom(command: RoomCommand): Promise<CommandResult> {
+  const running = beginInRoom(command);
+  const { code, signal } = await running.ended;
+  if (running.process.exitCode !== null || signal !== null)
+    throw new Error(`The process of the command ended with ${signal ?? code}`);
+  return { code, stdout: running.stdout(), stderr: running.stderr() };
 }
 
 function enter(): ChildProcess {

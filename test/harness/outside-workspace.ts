@@ -67,7 +67,7 @@ export function outsideWorkspace(packages: Iterable<string>): OutsideWorkspace {
 /** Run every test below a folder. Throws with what vitest wrote where it cannot run them. */
 export async function runTests(outside: OutsideWorkspace, at = "."): Promise<readonly ReportedFile[]> {
   const report = join(outside.path, "report.json");
-  const args = ["run", "--root", ".", "--reporter", "json", "--outputFile", report, "--testTimeout", "60000"];
+  const args = ["run", "--root", ".", "--no-isolate", "--reporter", "json", "--outputFile", report, "--testTimeout", "60000"];
   const { stdout, stderr } = await outside.run("vitest/vitest.mjs", args, at);
   if (!existsSync(report)) throw new Error(`vitest ended without a report:\n${stdout}${stderr}`);
   return (JSON.parse(readFileSync(report, "utf8")) as { testResults: ReportedFile[] }).testResults;

@@ -2,9 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CommandResult, runInRoom } from "./command-room.ts";
+import { beginInRoom, type CommandResult, runInRoom } from "./command-room.ts";
 import { compileCache } from "./compile-cache.ts";
 
+/** What a service still does when its test has ended is not waited for. */
+const PATIENCE_MS = 300;
 const LAUNCHER = join(import.meta.dirname, "../../presets/portico.mjs");
 
 export interface CommandOptions {
@@ -64,6 +66,11 @@ export interface StartOptions extends CommandOptions {
   readonly args?: readonly string[];
   /** Written to `portico.config.json`. */
   readonly config?: unknown;
+  /**
+   * For a test that is about the process. Any other test starts in one that runs other commands before and after it, unless an option is about
+   * the process.
+   */
+  readonly hasOwnProcess?: boolean;
 }
 
 /** A folder of its own for one test; `remove` it at the end. */
@@ -122,11 +129,12 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   if (options.config !== undefined)
     writeFileSync(join(cwd, "portico.config.json"), JSON.stringify(options.config), { mode: 0o600 });
   const start = options.program === undefined ? ["start"] : [];
-  const child = launch([...start, "--json", ...(options.args ?? [])], around);
-  const output = collect(child);
-  const exited = exitOf(child);
-  const ready = await readyOf(child, output, exited).catch((error: unknown) => {
-    child.kill("SIGKILL");
+  const { before, openFiles, program, input } = options;
+  const isShared = !options.hasOwnProcess && [before, openFiles, program, input].every((each) => each === undefined);
+  const service = (isShared ? beginShared : beginAlone)([...start, "--json", ...(options.args ?? [])], around);
+  const { exited, kill, output } = service;
+  const ready = await readyOf(service).catch((error: unknown) => {
+    kill("SIGKILL");
     folder?.remove();
     throw error;
   });
@@ -143,7 +151,12 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
       if (!listener) throw new Error(`There is no listener "${surface}"`);
       return listener.url;
     },
-    ...output,
+    stdout: output.stdout,
+    stderr() {
+      // A test that finds nothing there would say nothing.
+      if (isShared) throw new Error("The log of a shared process is not read: start the service with `hasOwnProcess`");
+      return output.stderr();
+    },
     read: (name) => readFileSync(join(dataDir, name), "utf8"),
     run,
     async token(providerId) {
@@ -151,17 +164,53 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
       if (code !== 0) throw new Error(`token issue ended with ${code}: ${stderr}`);
       return stdout.trim();
     },
-    signal: (signal) => void child.kill(signal),
+    signal: kill,
     exited,
     async stop() {
-      child.kill("SIGTERM");
+      kill("SIGTERM");
       return (await exited).code;
     },
     async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
+      kill(isShared ? "SIGTERM" : "SIGKILL");
+      const late = setTimeout(() => kill("SIGKILL"), PATIENCE_MS);
       await exited;
+      clearTimeout(late);
       folder?.remove();
     },
+  };
+}
+
+/** A service that has begun to start. */
+interface StartingService {
+  readonly output: { readonly stdout: () => string; readonly stderr: () => string };
+  readonly exited: PorticoProcess["exited"];
+  kill(signal: NodeJS.Signals): void;
+  onWritten(told: () => void): void;
+}
+
+function beginAlone(args: readonly string[], around: CommandOptions & { readonly cwd: string }): StartingService {
+  const child = launch(args, around);
+  const output = collect(child);
+  return {
+    output,
+    exited: exitOf(child),
+    kill: (signal) => void child.kill(signal),
+    onWritten: (told) => void child.stdout?.on("data", told),
+  };
+}
+
+function beginShared(args: readonly string[], { cwd, env }: CommandOptions & { readonly cwd: string }): StartingService {
+  const running = beginInRoom({ args, cwd, env: { ...bare(), ...env } });
+  let isOver = false;
+  void running.ended.finally(() => (isOver = true)).catch(() => {});
+  return {
+    output: running,
+    exited: running.ended,
+    kill(signal) {
+      // Its process may run another command by then.
+      if (!isOver) running.process.kill(signal);
+    },
+    onWritten: (told) => (running.onWritten = told),
   };
 }
 
@@ -205,9 +254,9 @@ function exitOf(child: ChildProcess): PorticoProcess["exited"] {
   });
 }
 
-function readyOf(child: ChildProcess, output: ReturnType<typeof collect>, exited: PorticoProcess["exited"]): Promise<ReadyLine> {
+function readyOf({ output, exited, onWritten }: StartingService): Promise<ReadyLine> {
   return new Promise((resolve, reject) => {
-    child.stdout?.on("data", () => {
+    onWritten(() => {
       const [line, rest] = output.stdout().split("\n");
       if (rest !== undefined) resolve(JSON.parse(line ?? "") as ReadyLine);
     });

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { runPortico } from "../../harness/portico-process.ts";
+import { runCommand } from "../../harness/portico-process.ts";
 import { readText, root } from "../../rooms/repository.ts";
 import { type Page, readPages } from "./pages.ts";
 import { faultsOfUsage } from "./usage.ts";
@@ -16,11 +16,11 @@ interface Command {
 let pages: Page[];
 let commands: Command[];
 /** What `--help` prints, by the words of a command. */
-const helps = new Map<string, Awaited<ReturnType<typeof runPortico>>>();
+const helps = new Map<string, Awaited<ReturnType<typeof runCommand>>>();
 beforeAll(async () => {
   pages = await readPages();
   commands = pages.flatMap(commandsOf);
-  const ask = async (name: string) => void helps.set(name, await runPortico([...name.split(" "), "--help"]));
+  const ask = async (name: string) => void helps.set(name, await runCommand([...name.split(" "), "--help"]));
   await Promise.all([...new Set(commands.map(({ words }) => words.join(" ")))].map(ask));
 }, 60_000);
 

@@ -25,7 +25,7 @@ function agent(id: string, definition: object): void {
 }
 
 const start = (preset: string, config: object = {}) =>
-  startPortico({ cwd: folder.path, args: [preset], config: { shutdownGraceMs: 100, ...config } });
+  startPortico({ cwd: folder.path, hasOwnProcess: true, args: [preset], config: { shutdownGraceMs: 100, ...config } });
 const client = (service: PorticoProcess) =>
   connectAgent({
     baseURL: service.url("agent"),

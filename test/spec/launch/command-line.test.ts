@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { runPortico } from "../../harness/portico-process.ts";
+import { runCommand, runPortico } from "../../harness/portico-process.ts";
 
 const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
 const COMMANDS = [
@@ -27,7 +27,7 @@ describe("the portico command line", () => {
   it.each(["", ...COMMANDS])("portico %s --help explains it and exits 0", async (command) => {
     const words = command.split(" ").filter(Boolean);
 
-    const { code, stdout, stderr } = await runPortico([...words, "--help"]);
+    const { code, stdout, stderr } = await runCommand([...words, "--help"]);
 
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain(`USAGE ${["portico", ...words].join(" ")}`);
@@ -51,7 +51,7 @@ describe("the portico command line", () => {
     [["token", "revoke"], "Give either a token's id or --all (see portico token revoke --help)"],
     [["openapi", "--surface", "x"], 'The preset "local" has no surface "x"; it has proxy and workflow and agent'],
   ])("%j is refused with one line and exit code 64", async (args, line) => {
-    expect(await runPortico(args)).toEqual({ code: 64, stdout: "", stderr: `${line}\n` });
+    expect(await runCommand(args)).toEqual({ code: 64, stdout: "", stderr: `${line}\n` });
   });
 
   it("--version prints the version alone", async () => {
@@ -79,7 +79,7 @@ describe("the portico command line", () => {
   });
 
   it("openapi prints the document of a surface, without making a data directory", async () => {
-    const { code, stdout } = await runPortico(["openapi", "--surface", "agent"]);
+    const { code, stdout } = await runCommand(["openapi", "--surface", "agent"]);
 
     const document = JSON.parse(stdout) as { openapi: string; paths: Record<string, unknown> };
     expect(code).toBe(0);
@@ -89,7 +89,7 @@ describe("the portico command line", () => {
   });
 
   it("openapi of the workflow service says how its token is presented", async () => {
-    const { code, stdout } = await runPortico(["openapi", "workflow"]);
+    const { code, stdout } = await runCommand(["openapi", "workflow"]);
 
     const document = JSON.parse(stdout) as any;
     expect(code).toBe(0);

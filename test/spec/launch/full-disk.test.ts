@@ -36,7 +36,7 @@ describe.skipIf(!disk)("on a full disk", () => {
     const args = ["agent", "--data-dir", dataDir];
     let tokens: { safeTokens: unknown[] };
     {
-      await using service = await startPortico({ args });
+      await using service = await startPortico({ args, hasOwnProcess: true });
       const token = ownToken();
       const call = (method: string) =>
         fetch(`${service.url("agent")}/api/safe-tokens`, {
@@ -62,7 +62,7 @@ describe.skipIf(!disk)("on a full disk", () => {
     expect(again.code).toBe(69);
     expect(again.stderr).toMatch(/^The disk is full\. .*\n$/m);
     rmSync(join(disk!.path, "filler"));
-    await using last = await startPortico({ args });
+    await using last = await startPortico({ args, hasOwnProcess: true });
     const token = ownToken();
     const found = await fetch(`${last.url("agent")}/api/safe-tokens`, { headers: { "x-agent-service-token": token } });
     expect(await found.json()).toEqual(tokens);

@@ -8,7 +8,7 @@ import { io } from "socket.io-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../harness/ports.ts";
 import { hasOpenssl, makeCertificate } from "../../harness/own-certificate.ts";
-import { type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { clientKinds, connected } from "../../harness/socket-host.ts";
 
 /** Appends to a file what the process loads of listhen and the h3 that listhen brings along. */
@@ -124,7 +124,7 @@ describe("a fixed port of an HTTPS listener", () => {
     const taken = createServer().listen(0, "127.0.0.1");
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
-    const result = await runPortico(["start", "--json", "--https"], { env: { PORTICO_AGENT_PORT: String(port) } });
+    const result = await runCommand(["start", "--json", "--https"], { env: { PORTICO_AGENT_PORT: String(port) } });
     taken.close();
     expect(result).toMatchObject({ code: 69, stdout: "" });
     expect(result.stderr.trimEnd().split("\n").at(-1)).toBe(
@@ -133,7 +133,7 @@ describe("a fixed port of an HTTPS listener", () => {
   });
 
   it("is refused where browsers refuse it", async () => {
-    const result = await runPortico(["start", "--json", "--https"], { env: { PORTICO_AGENT_PORT: "6000" } });
+    const result = await runCommand(["start", "--json", "--https"], { env: { PORTICO_AGENT_PORT: "6000" } });
     expect(result).toMatchObject({ code: 78, stdout: "" });
     expect(result.stderr).toContain("Port 6000 cannot be used with HTTPS, because browsers refuse it");
   });
@@ -168,7 +168,7 @@ describe.skipIf(!hasOpenssl())("a given certificate", () => {
         "https.cert and https.key cannot be used: the key does not belong to the certificate",
       ],
     ] as const) {
-      const [start, doctor] = await Promise.all([runPortico(["start", "--json"], { env }), runPortico(["doctor"], { env })]);
+      const [start, doctor] = await Promise.all([runCommand(["start", "--json"], { env }), runCommand(["doctor"], { env })]);
       expect(start).toMatchObject({ code: 78, stdout: "" });
       expect(start.stderr).toContain(message);
       expect(doctor.code).toBe(1);
@@ -179,7 +179,7 @@ describe.skipIf(!hasOpenssl())("a given certificate", () => {
   it("that is good shows in doctor with its end", async () => {
     const { certificateFile, keyFile } = make();
     const env = { PORTICO_HTTPS_CERT: certificateFile, PORTICO_HTTPS_KEY: keyFile };
-    const { stdout } = await runPortico(["doctor"], { env });
+    const { stdout } = await runCommand(["doctor"], { env });
     expect(stdout).toMatch(/the certificate in \S+ is valid until .* GMT/);
   });
 });

@@ -9,7 +9,7 @@ const folder = temporaryFolder();
 let token: string;
 afterAll(() => folder.remove());
 
-const start = () => startPortico({ cwd: folder.path, args: ["agent"] });
+const start = () => startPortico({ cwd: folder.path, args: ["agent"], hasOwnProcess: true });
 const kill = async (service: PorticoProcess): Promise<void> => {
   service.signal("SIGKILL");
   await service.exited;

@@ -89,7 +89,7 @@ describe("a provider that is this instance itself is refused (open points 2)", (
     expect(doctor.code).toBe(1);
 
     folder.write({ providers: [foreign] });
-    await using service = await startPortico({ cwd: folder.cwd, args: ["proxy"] });
+    await using service = await startPortico({ cwd: folder.cwd, args: ["proxy"], hasOwnProcess: true });
     await expect.poll(service.stderr).toMatch(/"level":"warn".*"provider":"foreign".*another Portico instance/);
     const shown = started.stderr + doctor.stdout + service.stderr();
     for (const secret of [token, FOREIGN, "hunter2"]) expect(shown).not.toContain(secret);

@@ -8,7 +8,7 @@ const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 describe("portico start local --json (open points 1)", () => {
   let service: PorticoProcess;
   beforeAll(async () => {
-    service = await startPortico();
+    service = await startPortico({ hasOwnProcess: true });
   });
   afterAll(() => service[Symbol.asyncDispose]());
 

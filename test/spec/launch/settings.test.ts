@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 let folder: ReturnType<typeof temporaryFolder>;
 beforeEach(() => {
@@ -24,7 +24,7 @@ async function settings(
   args: readonly string[] = [],
   env: Record<string, string> = {},
 ): Promise<ReadonlyMap<string, ListedSetting>> {
-  const result = await runPortico(["config", "--json", ...args], { cwd: folder.path, env });
+  const result = await runCommand(["config", "--json", ...args], { cwd: folder.path, env });
   if (result.code !== 0) throw new Error(result.stderr);
   return new Map((JSON.parse(result.stdout) as ListedSetting[]).map((setting) => [setting.key, setting]));
 }
@@ -81,7 +81,7 @@ describe("settings (open points 1)", () => {
       }),
     );
 
-    const { code, stdout, stderr } = await runPortico(["start", "--json"], {
+    const { code, stdout, stderr } = await runCommand(["start", "--json"], {
       cwd: folder.path,
       env: { PORTICO_SHUTDOWN_GRACE_MS: "soon" },
     });
@@ -102,7 +102,7 @@ describe("settings (open points 1)", () => {
     const provider = { baseUrl: "https://api.example/v1" };
     const problemsOf = async (providers: readonly object[]) => {
       write("portico.config.json", JSON.stringify({ providers }));
-      const { code, stderr } = await runPortico(["start", "proxy", "--json"], { cwd: folder.path });
+      const { code, stderr } = await runCommand(["start", "proxy", "--json"], { cwd: folder.path });
       return {
         code,
         problems: stderr
@@ -143,7 +143,7 @@ describe("settings (open points 1)", () => {
   ])("a broken %s is one line with its place and exit code 78", async (name, content, line) => {
     write(name, content);
 
-    expect(await runPortico(["start"], { cwd: folder.path })).toEqual({
+    expect(await runCommand(["start"], { cwd: folder.path })).toEqual({
       code: 78,
       stdout: "",
       stderr: `${join(folder.path, line)}\n`,
@@ -151,14 +151,14 @@ describe("settings (open points 1)", () => {
   });
 
   it("a file that --config names and that is not there, or two files to choose from, are refused with 78", async () => {
-    expect(await runPortico(["config", "--config", "nope.json"], { cwd: folder.path })).toMatchObject({
+    expect(await runCommand(["config", "--config", "nope.json"], { cwd: folder.path })).toMatchObject({
       code: 78,
       stderr: `The configuration file ${join(folder.path, "nope.json")} does not exist\n`,
     });
 
     write("portico.config.json", "{}");
     write("portico.config.yaml", "{}");
-    expect(await runPortico(["config"], { cwd: folder.path })).toMatchObject({
+    expect(await runCommand(["config"], { cwd: folder.path })).toMatchObject({
       code: 78,
       stderr: "Several configuration files: portico.config.json, portico.config.yaml. Keep one, or name one with --config\n",
     });
@@ -184,7 +184,12 @@ describe("settings (open points 1)", () => {
     };
     const owner = { token: { env: "AGENT_SERVICE_TOKEN" }, userId: "owner", role: "owner" };
     const env = { UPSTREAM_KEY: "sk-of-env", AGENT_SERVICE_TOKEN: "sk-of-owner" };
-    await using service = await startPortico({ cwd: folder.path, config: { ...config, agent: { tokens: [owner] } }, env });
+    await using service = await startPortico({
+      cwd: folder.path,
+      hasOwnProcess: true,
+      config: { ...config, agent: { tokens: [owner] } },
+      env,
+    });
     try {
       for (const { id } of config.providers) {
         await fetch(`${service.url("proxy")}/chat/completions`, {

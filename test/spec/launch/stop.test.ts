@@ -30,7 +30,7 @@ function start(more: {
   const { shutdownGraceMs, ...options } = more;
   const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
   const providers = [{ id: "slow", protocol: "chat-completions", baseUrl, models: ["m"] }];
-  return startPortico({ ...options, config: { shutdownGraceMs, providers } });
+  return startPortico({ ...options, hasOwnProcess: true, config: { shutdownGraceMs, providers } });
 }
 
 /** A model call that has reached the upstream, which holds its answer back. */
@@ -144,12 +144,12 @@ describe("stopping (open points 1)", () => {
   it("after SIGKILL the next start on the same data directory works, with the tokens that there were", async () => {
     const folder = temporaryFolder();
     try {
-      const killed = await startPortico({ cwd: folder.path });
+      const killed = await startPortico({ cwd: folder.path, hasOwnProcess: true });
       const token = await killed.token("demo");
       await killed[Symbol.asyncDispose]();
       expect(existsSync(join(killed.dataDir, "endpoints.json"))).toBe(true);
 
-      await using next = await startPortico({ cwd: folder.path });
+      await using next = await startPortico({ cwd: folder.path, hasOwnProcess: true });
       expect(JSON.parse(next.read("endpoints.json"))).toMatchObject({ pid: next.pid });
       expect((await fetch(`${next.url("proxy")}/models`, { headers: { "x-api-key": token } })).status).toBe(200);
     } finally {

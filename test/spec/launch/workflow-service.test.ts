@@ -70,7 +70,7 @@ describe("portico start workflow", () => {
   it("makes the service token once, keeps it, and shows it in no log", async () => {
     let token: string;
     {
-      await using first = await folder.start("workflow");
+      await using first = await folder.start("workflow", { hasOwnProcess: true });
       token = first.token("workflowServiceToken");
       expect(token).toMatch(/^workflow_[\w-]{43}$/);
       expect(first.stdout() + first.stderr()).not.toContain(token);
@@ -103,7 +103,7 @@ describe("portico start workflow", () => {
 
   it("without agents refuses definitions with agent nodes, in a sentence", async () => {
     folder.deploy("asking.json", asking);
-    await using service = await folder.start("workflow");
+    await using service = await folder.start("workflow", { hasOwnProcess: true });
     expect((await service.call("GET", "/api/workflows")).body.workflows).toMatchObject([{ id: "greet" }]);
     expect(service.stderr()).toContain("No agents are configured in this instance");
   });

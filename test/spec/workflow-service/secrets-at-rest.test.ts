@@ -200,6 +200,7 @@ afterAll(() => {
 
 const start = () =>
   folder.start("local", {
+    hasOwnProcess: true,
     config: { workflow: { secrets: { KEY: { env: "THE_KEY" } }, http: { allow: ["127.0.0.1"] } }, log: { level: "debug" } },
     env: { THE_KEY: SECRETS.key },
   });
