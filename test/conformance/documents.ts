@@ -14,8 +14,8 @@ export interface DocumentsUnderTest {
 
 /** Options of `documentsConformance`. */
 export interface DocumentsConformanceOptions {
-  /** Adapters that fill what the adapter needs. */
-  readonly others?: readonly Adapter[];
+  /** Adapters that fill what the adapter needs. A function is called after each `make`, for adapters that keep something. */
+  readonly others?: readonly Adapter[] | (() => readonly Adapter[]);
 }
 
 /** The law of the documents port, as vitest tests. `make` is called once per test. */
@@ -30,7 +30,7 @@ export function documentsConformance(
     let documents: ports.Documents;
     beforeEach(async () => {
       made = await make();
-      opened = await openAdapter(made.adapter, others);
+      opened = await openAdapter(made.adapter, typeof others === "function" ? others() : others);
       documents = opened.port;
     });
     afterEach(() => opened.close());

@@ -39,13 +39,20 @@ export function createChanges(place: DocumentPlace, clock: ports.Clock, times: W
     for (const listener of listeners) listener(name);
   };
   const compare = async (name: string, found: (name: string) => void): Promise<void> => {
-    const now = await place.fingerprint(name).catch(() => seen.get(name));
+    note(name, await place.fingerprint(name).catch(() => seen.get(name)), found);
+  };
+  const note = (name: string, now: string | undefined, found: (name: string) => void): void => {
     if (now === seen.get(name)) return;
     if (now === undefined) seen.delete(name);
     else seen.set(name, now);
     found(name);
   };
   const look = async (names: ReadonlySet<string> | "all", found: (name: string) => void): Promise<void> => {
+    if (names === "all" && place.fingerprints) {
+      const now = await place.fingerprints().catch(() => seen);
+      for (const name of new Set([...now.keys(), ...seen.keys()])) note(name, now.get(name), found);
+      return;
+    }
     const there = names === "all" ? await place.list().catch(() => undefined) : [...names];
     // A storage that cannot be listed now will work later. Its content did not change by that.
     if (there === undefined) return;

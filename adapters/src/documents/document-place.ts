@@ -16,6 +16,8 @@ export interface DocumentPlace {
   list(): Promise<readonly string[]>;
   /** Differs once the document has changed. Undefined for a missing document. Cheaper than reading if the storage allows it. */
   fingerprint(name: string): Promise<string | undefined>;
+  /** All names with their fingerprints. Left out by storages that need as many calls as there are documents. */
+  fingerprints?(): Promise<ReadonlyMap<string, string>>;
   /**
    * Calls `hint` with a name that may have changed, or without a name if any document may have. Resolves when it sees changes,
    * with a function that ends it. Left out by storages that cannot report changes.
