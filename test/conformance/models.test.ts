@@ -1,17 +1,18 @@
+import { inspect } from "node:util";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
-import { ports, Secret } from "@portico/core";
+import { type Adapter, ports, Secret } from "@portico/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { json } from "../harness/upstream-answers.ts";
 import { CREDENTIAL, createSubjects, failureOf, HEADER_SECRET } from "./models/subject.ts";
-import { type MakeModels, modelsConformance } from "./models.ts";
+import { type MakeModels, modelsConformance, type ProviderSetting } from "./models.ts";
 import { openAdapter } from "./open-adapter.ts";
 
 const FRESH_MS = 5 * 60_000;
 
-function overHttp(adapter: typeof messagesHttp): MakeModels {
+function overHttp(adapter: (setting: ProviderSetting) => Adapter<typeof ports.models>): MakeModels {
   return (setting) => {
     const clock = createManualClock();
     return { adapter: adapter(setting), others: [manualClock({ clock })], pass: clock.advance };
@@ -20,6 +21,11 @@ function overHttp(adapter: typeof messagesHttp): MakeModels {
 
 modelsConformance("messages-http", overHttp(messagesHttp), { upstream: "http", discovers: { freshMs: FRESH_MS } });
 modelsConformance("chat-http", overHttp(chatHttp), { upstream: "http", discovers: { freshMs: FRESH_MS } });
+modelsConformance(
+  "chat-http over fetch",
+  overHttp((setting) => chatHttp({ ...setting, fetch })),
+  { upstream: "http", discovers: { freshMs: FRESH_MS }, over: "fetch" },
+);
 modelsConformance("demo", () => ({ adapter: demo({}), pass: async () => {} }), { upstream: "none" });
 
 /** What HTTP itself needs, beside what a call and the provider's configuration say. */
@@ -99,6 +105,32 @@ describe("models/chat-http", () => {
   it("hides a credential that stands in a header of its own, with its scheme and without", async () => {
     const { provider } = await subjects.open({ setting: { headers: { Authorization: "Bearer other-secret-0815" } } });
     expect(provider.redact("other-secret-0815 and Bearer other-secret-0815")).not.toContain("other-secret-0815");
+  });
+});
+
+describe("models/chat-http over fetch", () => {
+  const calls: string[] = [];
+  const noted: typeof fetch = (url, init) => {
+    calls.push(`${init?.method} ${String(url)}`);
+    return fetch(url, init);
+  };
+  const subjects = createSubjects(overHttp((setting) => chatHttp({ ...setting, fetch: noted })));
+  afterEach(() => subjects.close());
+
+  it("sends calls and the question for models with the given function, and asks for answers without an encoding", async () => {
+    const { provider, send, upstream } = await subjects.open({ setting: { models: "discover" } });
+    await provider.listModels();
+    await send({ headers: { "accept-encoding": "gzip" } });
+    expect(calls).toEqual([`GET ${upstream.baseUrl}/models`, `POST ${upstream.baseUrl}/chat/completions`]);
+    expect(upstream.requests.map(({ headers }) => headers["accept-encoding"])).toEqual(["identity", "identity"]);
+  });
+
+  it("repeats the value of an invalid header nowhere, not even in the cause of its error", async () => {
+    const { send, upstream } = await subjects.open({ setting: { credential: new Secret("two\nlines-of-a-key") } });
+    const error = await failureOf(send());
+    expect(error).toBeInstanceOf(ports.ModelUnreachable);
+    expect(inspect(error)).not.toContain("lines-of-a-key");
+    expect(upstream.requests).toHaveLength(0);
   });
 });
 

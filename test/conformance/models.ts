@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { describeBreaks } from "./models/breaks.ts";
 import { describeDiscovery } from "./models/discovery.ts";
-import { describePatience } from "./models/patience.ts";
+import { describeConnecting, describePatience } from "./models/patience.ts";
 import {
   createSubjects,
   failureOf,
@@ -23,22 +23,28 @@ export interface ModelsConformanceOptions {
   readonly upstream: "http" | "none";
   /** It takes `models: "discover"`, and believes a list that it read for that long. */
   readonly discovers?: { readonly freshMs: number };
+  /**
+   * Its calls go through a `fetch` function. Such a function decodes encoded answers, and has no separate timeout for connecting: the
+   * suite tests neither `connectMs` nor the bytes of encoded answers.
+   */
+  readonly over?: "fetch";
 }
 
 /**
  * The law of the models port, as vitest tests. `make` is called once per test with what the provider is to be. The suite brings
  * the upstream and scripts it; an adapter that has a clock of its own says with `pass` how a test moves it.
  */
-export function modelsConformance(name: string, make: MakeModels, { upstream, discovers }: ModelsConformanceOptions): void {
+export function modelsConformance(name: string, make: MakeModels, { upstream, discovers, over }: ModelsConformanceOptions): void {
   describe(`models port: ${name}`, () => {
     const subjects = createSubjects(make);
     afterEach(() => subjects.close());
 
     describeEveryProvider(subjects.open);
     if (upstream === "none") return;
-    describeTransfer(subjects.open);
+    describeTransfer(subjects.open, { isDecoded: over === "fetch" });
     describeBreaks(subjects.open);
     describePatience(subjects.open);
+    if (over !== "fetch") describeConnecting(subjects.open);
     if (discovers) describeDiscovery(subjects.open, discovers.freshMs);
   });
 }

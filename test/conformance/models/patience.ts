@@ -169,6 +169,30 @@ export function describePatience(open: OpenSubject): void {
     });
   });
 
+  it("waits for an upstream that takes as long as it may", async () => {
+    const { send, upstream, pass } = await open({
+      setting: {
+        timeouts: { ...TIMEOUTS, headersMs: HOUR_MS, idleMs: HOUR_MS },
+      },
+    });
+    const [head, rest] = [createGate(), createGate()];
+    upstream.answerNext(after(head.opened, events(["data: 1\n\n", rest.opened, "data: 2\n\n"])));
+    const sending = send();
+    await (await upstream.request()).bytes();
+    await pass(HOUR_MS * 0.9);
+    head.open();
+    const { body } = await sending;
+    const next = pieces(body);
+    expect(await next()).toBe("data: 1\n\n");
+    await pass(HOUR_MS * 0.9);
+    rest.open();
+    expect(await next()).toBe("data: 2\n\n");
+    expect(await next()).toBe("");
+  });
+}
+
+/** How long a provider waits for a connection. */
+export function describeConnecting(open: OpenSubject): void {
   describe("connectMs", () => {
     it("ends a call that gets no connection in that time", async () => {
       // Accepts the connection and never answers the TLS greeting: as good as none, and the same on every machine.
@@ -192,27 +216,6 @@ export function describePatience(open: OpenSubject): void {
       for (const socket of sockets) socket.destroy();
       silent.close();
     });
-  });
-
-  it("waits for an upstream that takes as long as it may", async () => {
-    const { send, upstream, pass } = await open({
-      setting: {
-        timeouts: { ...TIMEOUTS, headersMs: HOUR_MS, idleMs: HOUR_MS },
-      },
-    });
-    const [head, rest] = [createGate(), createGate()];
-    upstream.answerNext(after(head.opened, events(["data: 1\n\n", rest.opened, "data: 2\n\n"])));
-    const sending = send();
-    await (await upstream.request()).bytes();
-    await pass(HOUR_MS * 0.9);
-    head.open();
-    const { body } = await sending;
-    const next = pieces(body);
-    expect(await next()).toBe("data: 1\n\n");
-    await pass(HOUR_MS * 0.9);
-    rest.open();
-    expect(await next()).toBe("data: 2\n\n");
-    expect(await next()).toBe("");
   });
 }
 

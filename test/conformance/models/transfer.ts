@@ -33,8 +33,13 @@ const ON_THE_WAY = 48 * MIB;
 /** Every byte there is, in no order that a text could have. */
 const ANY_BYTES = Buffer.concat([Buffer.from(Array.from({ length: 256 }, (_, index) => 255 - index)), randomBytes(100_000)]);
 
+const encoded: readonly [string, Buffer, string][] = [
+  ["gzip", compress("gzip", "hello"), "gzip"],
+  ["br", compress("br", "hello"), "br"],
+];
+
 /** What goes to the upstream and what comes back: all of it, unchanged, and no sooner than somebody takes it. */
-export function describeTransfer(open: OpenSubject): void {
+export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly isDecoded: boolean }): void {
   describe("request", () => {
     it("is a POST under the base URL with the caller's query, and the credential in a header alone", async () => {
       const { send, upstream } = await open();
@@ -145,8 +150,7 @@ export function describeTransfer(open: OpenSubject): void {
     it.each<[string, Buffer, string | undefined]>([
       ["any bytes", ANY_BYTES, undefined],
       ["JSON in an odd spelling", Buffer.from('{ "n":1.0e+2,\r\n\t"n":0.10, "s":"\\u00e9é" }\n'), undefined],
-      ["gzip", compress("gzip", "hello"), "gzip"],
-      ["br", compress("br", "hello"), "br"],
+      ...(isDecoded ? [] : encoded),
     ])("comes back byte for byte: %s", async (_name, bytes, encoding) => {
       const { send, upstream } = await open();
       const headers = {
@@ -161,6 +165,17 @@ export function describeTransfer(open: OpenSubject): void {
         expect((await readBytes(answer.body)).equals(bytes)).toBe(true);
       }
     });
+
+    if (isDecoded) {
+      it.each(encoded)("comes back decoded, and does not claim to be encoded: %s", async (_name, bytes, encoding) => {
+        const { send, upstream } = await open();
+        upstream.answerNext(whole(200, bytes, { "content-encoding": encoding }));
+        const answer = await send();
+        expect(answer.headers).not.toHaveProperty("content-encoding");
+        expect(answer.headers).not.toHaveProperty("content-length");
+        expect((await readBytes(answer.body)).toString("utf8")).toBe("hello");
+      });
+    }
 
     it("keeps a header that came several times", async () => {
       const { send, upstream } = await open();

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { Readable } from "node:stream";
 import type { ports } from "@portico/core";
 import type { XmlElement } from "@rgrove/parse-xml";
-import { Pool } from "undici";
+import { Pool } from "undici/index.js";
 import { readXml, textOf } from "./read-xml.ts";
 import { createSignRequest, type StoreCredentials } from "./sign-request.ts";
 import { createStoreAddress, type StoreAddressOptions } from "./store-address.ts";

@@ -1,8 +1,9 @@
 import { Readable } from "node:stream";
 import type { ports, Scope } from "@portico/core";
 import { createDiscovery } from "./discovery.ts";
+import { createFetchUpstream } from "./fetch-upstream.ts";
 import { DEFAULT_TIMEOUTS, type HttpProviderOptions, type UpstreamProtocol } from "./provider-options.ts";
-import { createUpstream } from "./upstream.ts";
+import { createUndiciUpstream } from "./undici-upstream.ts";
 
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
 /** Shorter values would occur by chance in ordinary text. */
@@ -17,7 +18,9 @@ export function openHttpProvider(
 ): ports.ModelProvider {
   const base = parseBaseUrl(options);
   const prefix = base.pathname.replace(/\/+$/, "");
-  const upstream = createUpstream(options.id, base.origin, { ...DEFAULT_TIMEOUTS, ...options.timeouts }, clock);
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const target = { name: options.id, origin: base.origin, timeouts, clock };
+  const upstream = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target);
   scope.onClose(() => upstream.close());
 
   const own = lowercased(options.headers ?? {});

@@ -14,6 +14,11 @@ export interface HttpProviderOptions {
   /** Sent with every call. They replace the caller's headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly timeouts?: Partial<ProviderTimeouts> | undefined;
+  /**
+   * Sends the calls, in place of connections of undici: for runtimes without sockets, and for hosts with a `fetch` of their own. Then
+   * `connectMs` has no effect, and encoded answers arrive decoded.
+   */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** The supported parts of Chat Completions, if they differ from those of the known vendor. Ignored for Messages. */
   readonly dialect?: { readonly [Key in keyof ports.ChatDialect]?: ports.ChatDialect[Key] | undefined } | undefined;
 }

@@ -1,5 +1,5 @@
 import type { LookupFunction } from "node:net";
-import type { Agent } from "undici";
+import type { Agent } from "undici/index.js";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
 import { portOf } from "./http-input.ts";
@@ -88,7 +88,7 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
 }
 
 async function openAgent(guard: AddressGuard, { connectMs, headersMs, idleMs }: HttpTimeouts): Promise<Agent> {
-  const { Agent, Pool } = await import("undici");
+  const { Agent, Pool } = await import("undici/index.js");
   return new Agent({
     allowH2: false,
     headersTimeout: headersMs,

@@ -1,0 +1,138 @@
+import { Readable } from "node:stream";
+import type { Dispatcher, Pool } from "undici/index.js";
+import type { Upstream } from "./upstream.ts";
+import { type CallEnds, UpstreamCall, type UpstreamTarget } from "./upstream-call.ts";
+
+/** Connections of undici: pooled, kept alive, and closed with the provider. */
+export function createUndiciUpstream(target: UpstreamTarget): Upstream {
+  let opened: Promise<Pool> | undefined;
+  // Loading undici takes twice as long as starting Node.js, so the first call loads it.
+  const open = () => (opened ??= openPool(target));
+  return {
+    request: ({ method, path, headers, body }, signal) =>
+      new Promise((resolve, reject) => {
+        const upload = body instanceof Readable ? body : undefined;
+        const call = new UndiciCall(target, { upload, signal, resolve, reject });
+        // A caller who has left already causes no upstream connection.
+        if (call.isOver) return;
+        open().then(
+          (pool) => {
+            if (call.isOver) return;
+            pool.dispatch(
+              { origin: target.origin, method, path, headers: headers as Record<string, string>, body: body ?? null },
+              call,
+            );
+          },
+          (cause: Error) => call.onResponseError(undefined, cause),
+        );
+      }),
+    // The host has already waited for requests with calls in progress. Remaining calls are cut.
+    async close() {
+      const pool = opened;
+      opened = Promise.reject(new Error("The provider is closed"));
+      opened.catch(() => {});
+      await (await pool)?.destroy();
+    },
+  };
+}
+
+/** undici's own timeouts of head and body are disabled: they default to 300 s, and a reasoning model may be silent for longer. */
+async function openPool({ origin, timeouts }: UpstreamTarget): Promise<Pool> {
+  // Imported by its file: for the name "undici", Bun gives a module of its own, whose pools cannot dispatch.
+  const { Pool } = await import("undici/index.js");
+  return new Pool(origin, { connect: { timeout: timeouts.connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
+}
+
+/** One call: a dispatch handler whose answer body is a Node stream with backpressure in both directions. */
+class UndiciCall extends UpstreamCall implements Dispatcher.DispatchHandler {
+  readonly #upload: Readable | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #answer: AnswerBody | undefined;
+  #isSent = false;
+
+  constructor(target: UpstreamTarget, ends: CallEnds) {
+    super(target, ends);
+    this.#upload = ends.upload;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.failure) controller.abort(this.failure);
+  }
+
+  /** The upstream is not late while the request is still being sent. */
+  onBodySent(): void {
+    this.progressed();
+  }
+
+  onRequestSent(): void {
+    this.#isSent = true;
+    this.progressed();
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[]>): void {
+    if (status < 200 || this.isOver) return;
+    this.#answer = new AnswerBody(
+      controller,
+      () => this.progressed(),
+      () => this.settle(),
+    );
+    this.answered(status, headers, this.#answer);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.progressed();
+    if (this.#answer?.push(chunk) === false) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.settle();
+    this.#answer?.push(null);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    this.fail(cause);
+  }
+
+  protected override cut(error: Error): void {
+    this.#controller?.abort(error);
+  }
+
+  protected override isSenderLate(): boolean {
+    return this.#upload !== undefined && this.#controller !== undefined && !this.#isSent && !this.#upload.isPaused();
+  }
+
+  protected override isReaderLate(): boolean {
+    return this.#controller?.paused === true;
+  }
+
+  protected override describeFailure(): string {
+    return this.#controller ? "closed the connection before it answered" : "could not be reached";
+  }
+}
+
+/** The body of an answer. Destroying it before its end closes the connection, so that the upstream stops its work. */
+class AnswerBody extends Readable {
+  readonly #controller: Dispatcher.DispatchController;
+  readonly #resumed: () => void;
+  readonly #closed: () => void;
+
+  constructor(controller: Dispatcher.DispatchController, resumed: () => void, closed: () => void) {
+    super();
+    this.#controller = controller;
+    this.#resumed = resumed;
+    this.#closed = closed;
+  }
+
+  override _read(): void {
+    if (!this.#controller.paused) return;
+    this.#resumed();
+    this.#controller.resume();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#closed();
+    if (!this.readableEnded) this.#controller.abort(error ?? new DOMException("The answer is not wanted any more", "AbortError"));
+    callback(error);
+  }
+}
