@@ -107,7 +107,6 @@ export { Secret } from "./secret.ts";
 
 // Durable work: waits, repetition, what stores keep
 export { orAborted } from "./or-aborted.ts";
-export { repeatUntilClosed } from "./repeat-until-closed.ts";
 export { isStoreAway } from "./store-away.ts";
 export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreTooNew, StoreUnmigrated } from "./store-format.ts";
 export { retryWhileStoreAway, type StoreRetry } from "./store-retry.ts";

@@ -2,20 +2,16 @@ import { ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createGate, type EngineUnderTest, found, type OpenEngine, openEngine, settled, untilAborted } from "./engine-subject.ts";
 
-/** How further processes meet the store of a first one. */
+/** How another process meets the store of a first one. */
 export interface DurableEngine {
-  /** Another process of the same owner. */
+  /**
+   * The first process is dead from now on, as far as others can notice, although it stays open here. Returns another process with
+   * the same store.
+   */
   again(first: EngineUnderTest): EngineUnderTest;
-  /** A process of another owner. */
-  rival(first: EngineUnderTest): EngineUnderTest;
-  /** How long the owner of the work keeps it without a sign of life, in milliseconds of the process's own clock. */
-  readonly leaseMs: number;
 }
 
-/**
- * What an engine whose store outlives its process has to do beside. A process that died is one that is left open and never heard again:
- * the next one takes its work over while it still stands there.
- */
+/** What an engine whose store outlives its process does besides, as vitest tests. */
 export function engineDurability(
   make: () => EngineUnderTest | Promise<EngineUnderTest>,
   durable: DurableEngine,
@@ -138,12 +134,11 @@ export function engineDurability(
       await start("two");
       await found(() => ran.length);
       const process = await next(async ({ id }) => void ran.push(`${id} again`), closing);
-      // `ready` has told it.
-      expect(ran[1]).toBe('closed one {"of":"one"}');
+      expect(await process.ended("one")).toMatchObject({ state: "interrupted", attempt: 1 });
       await process.ended("two");
-      expect(ran).toEqual(["one", 'closed one {"of":"one"}', "two again"]);
-      expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
+      expect(ran.toSorted()).toEqual(['closed one {"of":"one"}', "one", "two again"]);
       await next(forever, closing);
+      await settled();
       expect(ran.length).toBe(3);
     });
 
@@ -159,12 +154,13 @@ export function engineDurability(
         forever,
         options(async () => Promise.reject(new Error("not now"))),
       );
-      expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
+      expect(await process.ended("one")).toMatchObject({ state: "interrupted" });
       expect(await process.engine.start("kind", "one", {})).toEqual({ duplicate: true });
       await next(
         forever,
         options(async (id) => void ran.push(`closed ${id}`)),
       );
+      await found(() => ran.length === 2);
       expect(ran).toEqual(["one", "closed one"]);
     });
 
@@ -227,32 +223,6 @@ export function engineDurability(
       expect(reasons[0]).toBeInstanceOf(ports.WorkCancelled);
     });
 
-    it("fences the one before: nothing that it writes counts, its work is told so, and it accepts no more", async () => {
-      let reason: unknown;
-      const gate = createGate();
-      await begin(async (context) => {
-        ran.push(context.id);
-        await gate.passed;
-        try {
-          await context.step("late", async () => ran.push("late step"));
-        } catch (error) {
-          reason = error;
-          throw error;
-        }
-      });
-      await start("one");
-      await found(() => ran.length);
-      const process = await next(async ({ id }) => (ran.push(`${id} again`), "second"));
-      expect(await process.ended("one")).toMatchObject({ output: "second" });
-      gate.open();
-      await found(() => reason);
-      expect(reason).toBeInstanceOf(ports.EngineFenced);
-      await expect(start("two")).rejects.toThrow(ports.EngineFenced);
-      await expect(first.engine.cancel("one", "x")).rejects.toThrow(ports.EngineFenced);
-      expect(await process.engine.status("one")).toMatchObject({ state: "completed", output: "second", attempt: 2 });
-      expect(ran).toEqual(["one", "one again"]);
-    });
-
     it("has what was accepted for a kind that it does not define kept for one that does", async () => {
       await begin(forever, { concurrency: 1 });
       await start("one");
@@ -268,49 +238,6 @@ export function engineDurability(
       await process.ended("two");
       await process.ended("one");
       expect(ran.toSorted()).toEqual(["one", "two"]);
-    });
-
-    it("of another owner stands by until the lease has run out, and accepts nothing meanwhile", async () => {
-      await begin(forever);
-      await start("one");
-      const rival = await next(async ({ id }) => void ran.push(id), {}, durable.rival(under));
-      await expect(rival.engine.start("kind", "two", {})).rejects.toThrow(ports.EngineFenced);
-      await rival.pass(durable.leaseMs - 1);
-      await settled();
-      expect(ran).toEqual([]);
-      // The rival's own clock has advanced. The clock of the first process has not, so that process renewed no lease.
-      await rival.pass(2);
-      await rival.ended("one");
-      expect(ran).toEqual(["one"]);
-      await expect(start("three")).rejects.toThrow(ports.EngineFenced);
-    });
-
-    it("of another owner is told that it has taken the work over when it has, and not while it stands by", async () => {
-      await begin(forever);
-      await start("one");
-      const rival = await openEngine(durable.rival(under), (engine) => {
-        define(engine, async ({ id }) => void ran.push(id));
-        engine.onTaken(() => void ran.push("told"));
-      });
-      opened.push(rival);
-      await rival.engine.ready();
-      await rival.pass(durable.leaseMs - 1);
-      await settled();
-      expect(ran).toEqual([]);
-      await rival.pass(2);
-      await rival.ended("one");
-      expect(ran).toEqual(["told", "one"]);
-      // It may write now: the work is its own.
-      expect(await rival.engine.start("kind", "two", {})).toEqual({ duplicate: false });
-    });
-
-    it("of another owner has the work at once, where the one before has closed", async () => {
-      await begin(forever);
-      await start("one");
-      await first.close();
-      const rival = await next(async ({ id }) => void ran.push(id), {}, durable.rival(under));
-      await rival.ended("one");
-      expect(ran).toEqual(["one"]);
     });
 
     describe.runIf(parkAfterMs !== undefined)("meets parked work", () => {
@@ -392,8 +319,8 @@ export function engineDurability(
         await beginParked(["one"]);
         const closed = async (id: string): Promise<void> => void ran.push(`closed ${id}`);
         const process = await next(goOn, { onInterrupted: "close", closed });
+        expect(await process.ended("one")).toMatchObject({ state: "interrupted" });
         expect(ran).toEqual(["closed one"]);
-        expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
       });
     });
   });

@@ -246,27 +246,6 @@ export function engineParking(make: () => EngineUnderTest | Promise<EngineUnderT
       expect(said).toEqual(["beside", "waits", "behind"]);
     });
 
-    it("goes on before what has not begun, in the order in which it came back", async () => {
-      const gate = createGate();
-      await ready(
-        async (context) => {
-          if (context.id === "long") await context.step("long", () => gate.passed);
-          if (context.id.startsWith("waits")) await context.waitFor("word");
-          await context.step("say", async () => said.push(context.id));
-        },
-        { concurrency: 1 },
-      );
-      const waiters = ["waits-1", "waits-2", "waits-3"];
-      for (const id of waiters) await start(id);
-      await park(waiters);
-      for (const id of ["long", "new-1", "new-2"]) await start(id);
-      await found(() => begun.includes("long"));
-      for (const id of ["waits-2", "waits-3", "waits-1"]) await engine.signal(id, "word", 1);
-      gate.open();
-      await opened.ended("new-2");
-      expect(said).toEqual(["long", "waits-2", "waits-3", "waits-1", "new-1", "new-2"]);
-    });
-
     it.each<[string, (id: string) => Promise<unknown>, object]>([
       ["a signal that it waits for", (id) => engine.signal(id, "word", "there"), { state: "completed", output: "there" }],
       ["its cancellation", (id) => engine.cancel(id, "enough"), { state: "cancelled", error: "enough" }],
@@ -434,7 +413,7 @@ export function engineParking(make: () => EngineUnderTest | Promise<EngineUnderT
       expect(await outputOf("one")).toBe("yes");
     });
 
-    it("keeps many that come back at once in their order, and executes each once more", async () => {
+    it("comes back also if many do at once: each is executed once more", async () => {
       const ids = Array.from({ length: 700 }, (_, at) => `work-${at}`);
       await ready(
         async (context) => {
@@ -449,7 +428,7 @@ export function engineParking(make: () => EngineUnderTest | Promise<EngineUnderT
       for (const id of ids.slice(0, 4)) await engine.signal(id, "none", 1);
       await Promise.all(ids.map((id) => engine.signal(id, "word", 1)));
       for (const id of ids) await opened.ended(id);
-      expect(said).toEqual(ids);
+      expect(said.toSorted()).toEqual(ids.toSorted());
       expect(begun).toHaveLength(ids.length * 2);
     });
 

@@ -26,6 +26,7 @@ export interface Note {
 export interface OpenEngine {
   readonly engine: ports.Engine;
   readonly notes: ports.Collection<Note>;
+  batch(writes: readonly ports.Write[]): Promise<void>;
   pass(ms: number): Promise<void>;
   /** The status of a work when it has ended. */
   ended(id: string): Promise<ports.WorkStatus>;
@@ -36,6 +37,7 @@ export interface OpenEngine {
 export async function openEngine(under: EngineUnderTest, define?: (engine: ports.Engine) => void): Promise<OpenEngine> {
   const app = await createApp({ name: "engine-conformance", adapters: [...under.adapters] });
   const engine = app.port(ports.engine);
+  const records = app.port(ports.records);
   define?.(engine);
   const ended = async (id: string): Promise<ports.WorkStatus | undefined> => {
     const status = await engine.status(id);
@@ -43,7 +45,8 @@ export async function openEngine(under: EngineUnderTest, define?: (engine: ports
   };
   return {
     engine,
-    notes: app.port(ports.records).collection<Note>({ name: "conformance-notes" }),
+    notes: records.collection<Note>({ name: "conformance-notes" }),
+    batch: records.batch,
     pass: under.pass,
     ended: (id) => found(() => ended(id)),
     close: app.close,

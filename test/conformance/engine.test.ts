@@ -11,6 +11,7 @@ import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import type { Adapter, ports } from "@portico/core";
 import { afterAll } from "vitest";
 import { type EngineUnderTest, engineConformance } from "./engine.ts";
+import { singleProcessEngineConformance } from "./engine-single-process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portico-engine-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -40,9 +41,9 @@ function seeing(adapter: Adapter): readonly [Adapter, () => ports.Records | unde
   return [{ ...adapter, spec: { ...adapter.spec, open } }, () => opened];
 }
 
-engineConformance("memory", () => processOf(memoryEngine({ parkAfterMs: PARK_AFTER_MS }), memoryRecords()), {
-  parkAfterMs: PARK_AFTER_MS,
-});
+const inMemory = () => processOf(memoryEngine({ parkAfterMs: PARK_AFTER_MS }), memoryRecords());
+engineConformance("memory", inMemory, { parkAfterMs: PARK_AFTER_MS });
+singleProcessEngineConformance("memory", inMemory, { parkAfterMs: PARK_AFTER_MS });
 
 let stores = 0;
 /** The paths of what was made, so that another process can be given the same. */
@@ -56,7 +57,8 @@ function onOneStore(makeProcess: (path: string, options: EmbeddedEngineOptions) 
   };
   return {
     make: () => open(join(folder, `${++stores}.db`), "one"),
-    durable: {
+    // A process that died is one that is left open: the next one takes its work over while it is still there.
+    owned: {
       again: (first: EngineUnderTest) => open(paths.get(first)!, "one"),
       rival: (first: EngineUnderTest) => open(paths.get(first)!, "another"),
       leaseMs: LEASE_MS,
@@ -66,10 +68,18 @@ function onOneStore(makeProcess: (path: string, options: EmbeddedEngineOptions) 
 
 const shared = onOneStore((path, options) => processOf(embeddedEngine(options), sqliteRecords({ path })));
 engineConformance("embedded, in the file of the records", shared.make, {
-  durable: shared.durable,
+  durable: shared.owned,
   parkAfterMs: PARK_AFTER_MS,
   outages: true,
 });
+singleProcessEngineConformance("embedded, in the file of the records", shared.make, {
+  owned: { ...shared.owned, oneCommit: true },
+  parkAfterMs: PARK_AFTER_MS,
+});
 
 const apart = onOneStore((path, options) => processOf(embeddedEngine({ ...options, path }), memoryRecords()));
-engineConformance("embedded, with a file of its own", apart.make, { durable: apart.durable, parkAfterMs: PARK_AFTER_MS });
+engineConformance("embedded, with a file of its own", apart.make, { durable: apart.owned, parkAfterMs: PARK_AFTER_MS });
+singleProcessEngineConformance("embedded, with a file of its own", apart.make, {
+  owned: { ...apart.owned, oneCommit: false },
+  parkAfterMs: PARK_AFTER_MS,
+});

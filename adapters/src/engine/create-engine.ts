@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ports } from "@portico/core";
 import { checkDuration } from "../clock/duration.ts";
+import { type Chore, createChore, TimedChores } from "./chores.ts";
 import { DueWork } from "./due-work.ts";
 import { Execution, type Parking } from "./execution.ts";
 import { Insistence, RETRY_MS } from "./insistence.ts";
@@ -66,6 +68,7 @@ export function createEngine(settings: EngineSettings): ports.Engine & { close()
 }
 
 class JournalEngine implements ports.Engine {
+  readonly process = randomUUID();
   readonly #journal: Journal;
   readonly #clock: ports.Clock;
   readonly #log: ports.Log;
@@ -81,7 +84,8 @@ class JournalEngine implements ports.Engine {
   readonly #running = new Map<number, Running>();
   /** By ID: work that begins in the commit that accepts it. */
   readonly #accepting = new Map<string, Early>();
-  readonly #onTaken: (() => void)[] = [];
+  readonly #chores = new Map<string, Chore>();
+  readonly #timedChores: TimedChores;
   readonly #closing = new AbortController();
   #stopped: Error | undefined;
   #readied = false;
@@ -104,6 +108,7 @@ class JournalEngine implements ports.Engine {
       onFailure: (error) => this.#ownership.notice(error),
     });
     this.#wakeUps = new WakeUps(clock);
+    this.#timedChores = new TimedChores({ clock, log });
     this.#dueWork = new DueWork({
       journal,
       clock,
@@ -134,9 +139,10 @@ class JournalEngine implements ports.Engine {
     this.#kinds.set(kind, createKind(kind, work, options));
   }
 
-  onTaken(run: () => void): void {
-    if (this.#readied) throw new TypeError("onTaken must be called before the engine is ready");
-    this.#onTaken.push(run);
+  chore(name: string, options: ports.ChoreOptions, run: (signal: AbortSignal) => Promise<void>): void {
+    if (this.#readied) throw new TypeError(`The chore ${name} is defined after the engine was ready`);
+    if (this.#chores.has(name)) throw new TypeError(`The chore ${name} is defined twice`);
+    this.#chores.set(name, createChore(name, options, run));
   }
 
   ready(): Promise<void> {
@@ -218,7 +224,8 @@ class JournalEngine implements ports.Engine {
     const found = this.#journal.find(id);
     if (!found) return undefined;
     const { kind, state, attempt, acceptedAt, endedAt, output, error } = found;
-    return { kind, state: STATES[state], attempt, acceptedAt, endedAt, output: fromJsonText(output), error };
+    const process = state === "executing" && this.#ownership.isOwner ? this.process : undefined;
+    return { kind, state: STATES[state], attempt, acceptedAt, endedAt, process, output: fromJsonText(output), error };
   }
 
   async drain(graceMs: number): Promise<void> {
@@ -230,7 +237,7 @@ class JournalEngine implements ports.Engine {
       this.#whenIdle = resolve;
       this.#noticeIdle();
     });
-    await Promise.race([idle, this.#clock.sleep(grace, over.signal).catch(() => {})]);
+    await Promise.race([Promise.all([idle, this.#timedChores.stop()]), this.#clock.sleep(grace, over.signal).catch(() => {})]);
     over.abort();
     await this.#stopAndSettle();
   }
@@ -238,6 +245,7 @@ class JournalEngine implements ports.Engine {
   /** Stop executing work, let other processes take over, and accept no more. */
   async close(): Promise<void> {
     await this.#stopAndSettle();
+    await this.#timedChores.stop();
     this.#closing.abort();
     this.#wakeUps.stop();
     await this.#ownership.close();
@@ -263,16 +271,8 @@ class JournalEngine implements ports.Engine {
     }
     if (this.#draining || this.#stopped) return;
     for (const line of this.#lines.values()) line.open();
-    for (const run of this.#onTaken) this.#tellTaken(run);
+    this.#timedChores.begin(this.#chores);
     await this.#dueWork.look();
-  }
-
-  #tellTaken(run: () => void): void {
-    try {
-      run();
-    } catch (error) {
-      this.#log.error("A function given to onTaken failed", {}, error);
-    }
   }
 
   /** Execute a work of the queue, if it is still queued. Never rejects. */
@@ -324,6 +324,7 @@ class JournalEngine implements ports.Engine {
       signal: running.stop.signal,
       notes,
       parking: this.#parkingOf(kind, running),
+      held: (isLost) => this.#journal.held(work, isLost),
       announce: (note: Note) => this.#insist(() => this.#journal.note(work, note), running.stop.signal),
       insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
     });
@@ -405,6 +406,7 @@ class JournalEngine implements ports.Engine {
 
   #stop(reason: Error): void {
     this.#stopped ??= reason;
+    void this.#timedChores.stop();
     for (const line of this.#lines.values()) line.close();
     for (const { stop } of this.#running.values()) stop.abort(this.#stopped);
   }

@@ -19,6 +19,8 @@ export interface ExecutionOptions {
   readonly notes: readonly Note[];
   /** Absent if the function must not run twice. */
   readonly parking: Parking | undefined;
+  /** The condition that this execution has the work. `isLost` says what is known without asking the journal. */
+  held(isLost: () => boolean): ports.Write;
   /** Record that a step begins. Waits while the journal is unavailable. Throws the signal's reason when it aborts. */
   announce(note: Note): Promise<void>;
   /**
@@ -92,6 +94,10 @@ export class Execution implements ports.WorkContext {
     if (order) this.#replay = new ReplayOrder(fromJsonText(order.value) as Asking);
     const { clock, wakeUps, parking } = options;
     if (parking) this.#idle = new IdleWatch({ clock, wakeUps, afterMs: parking.afterMs, onIdle: () => this.#park(parking) });
+  }
+
+  get held(): ports.Write {
+    return this.#options.held(() => this.#over || this.signal.reason instanceof ports.EngineFenced);
   }
 
   /** The work's input as JSON. */

@@ -48,6 +48,11 @@ export interface Journal {
   /** Places of a kind's queue, up to `limit` after `after`, in order. */
   line(kind: string, after: number, limit: number): readonly Place[];
   notes(work: number): readonly Note[];
+  /**
+   * A condition for batches of records: this process owns the work, and it executes. A journal in another store than the records
+   * can only ask `isLost`.
+   */
+  held(work: number, isLost: () => boolean): ports.Write;
 }
 
 /** The claim of a process to the work of a journal, until a time (milliseconds since 1970). */

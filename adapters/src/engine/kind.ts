@@ -9,6 +9,7 @@ const CONCURRENCY = 64;
 /** A defined kind of work. */
 export interface Kind extends KindRule {
   readonly concurrency: number;
+  readonly begins: "here" | "anywhere";
   work(context: ports.WorkContext, input: object): Promise<unknown>;
   closed(id: string, input: object): Promise<void>;
 }
@@ -17,7 +18,13 @@ export interface Kind extends KindRule {
 export function createKind<I extends object>(
   kind: string,
   work: (context: ports.WorkContext, input: I) => Promise<unknown>,
-  { onInterrupted, closed, concurrencyPerKey = CONCURRENCY_PER_KEY, concurrency = CONCURRENCY }: ports.WorkOptions<I>,
+  {
+    onInterrupted,
+    closed,
+    concurrencyPerKey = CONCURRENCY_PER_KEY,
+    concurrency = CONCURRENCY,
+    begins = "here",
+  }: ports.WorkOptions<I>,
 ): Kind {
   checkName("A kind of work", kind);
   for (const limit of [concurrencyPerKey, concurrency]) {
@@ -29,6 +36,7 @@ export function createKind<I extends object>(
     onInterrupted,
     keyLimit: concurrencyPerKey,
     concurrency,
+    begins,
     // The input of accepted work is the one that its caller gave. The caller guarantees its type.
     work: (context, input) => work(context, input as I),
     closed: async (id, input) => closed?.(id, input as I),

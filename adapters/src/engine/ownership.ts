@@ -38,6 +38,10 @@ export class Ownership {
     this.#options = options;
   }
 
+  get isOwner(): boolean {
+    return this.#state === "owner";
+  }
+
   /** Throws the caller's error if this process does not own the work. */
   assert(): void {
     if (this.#state !== "owner") throw REFUSALS[this.#state]();

@@ -21,6 +21,8 @@ export interface RecordsBackend {
    * Rejects with RecordConflict or RecordsUnavailable.
    */
   commit(writes: readonly CheckedWrite[]): Promise<readonly number[]>;
+  /** Whether writes of this name are conditions on rows of another adapter, which `commit` checks. Default: none are. */
+  isCondition?(collection: string): boolean;
 }
 
 /** A record as a backend reads it. */
@@ -61,7 +63,12 @@ export function createCheckedRecords(backend: RecordsBackend): CheckedRecords {
     return found.shape;
   };
 
-  const check: CheckedRecords["check"] = (writes) => writes.map((write) => checkWrite(shapeOf(write.collection), write));
+  const check: CheckedRecords["check"] = (writes) =>
+    writes.map((write) => {
+      const { collection, id, expected } = write;
+      if (backend.isCondition?.(collection)) return { collection, id, text: undefined, expected };
+      return checkWrite(shapeOf(collection), write);
+    });
 
   const records: ports.Records = {
     collection<T extends object>(spec: ports.CollectionSpec) {

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { defineAdapter, ports, type Scope } from "@portico/core";
-import { createCheckedRecords, type RecordsBackend } from "./create-records.ts";
+import { type CheckedWrite, createCheckedRecords, type RecordsBackend } from "./create-records.ts";
 import { BUSY_ATTEMPTS, patiently } from "./sqlite/busy.ts";
 import { readMark } from "./sqlite/durable-mark.ts";
 import { noteLoss } from "./sqlite/note-loss.ts";
 import { openDatabase } from "./sqlite/database.ts";
 import { createGroupWriter, type GroupWriter } from "./sqlite/group-writer.ts";
-import { shareStore } from "./sqlite/store.ts";
+import { shareStore, type SqliteStore } from "./sqlite/store.ts";
 import { openTable, type Table } from "./sqlite/table.ts";
 import { toUnavailable } from "./sqlite/unavailable.ts";
 
@@ -39,6 +39,7 @@ export interface SqliteBackend extends RecordsBackend {
   /** Read with the caller's own statements. Throws RecordsUnavailable. */
   read<T>(read: () => T): T;
   readonly transact: GroupWriter["transact"];
+  readonly addCondition: SqliteStore["addCondition"];
   readonly transaction: GroupWriter["transaction"];
   close(): void;
 }
@@ -67,7 +68,14 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
     if (!table) throw new TypeError(`Collection ${collection} was not opened in this store`);
     return table;
   };
-  const writer = createGroupWriter(database, (write, version) => tableOf(write.collection).apply(write, version), attempts);
+  const conditions = new Map<string, Parameters<SqliteStore["addCondition"]>[1]>();
+  const apply = (write: CheckedWrite, version: number): number => {
+    const holds = conditions.get(write.collection);
+    if (!holds) return tableOf(write.collection).apply(write, version);
+    if (!holds(write.id, write.expected)) throw new ports.RecordConflict(write.collection, write.id);
+    return 0;
+  };
+  const writer = createGroupWriter(database, apply, attempts);
 
   const reading = <T>(read: () => T): T => {
     if (!database.isOpen) throw new ports.RecordsUnavailable("The records store is closed");
@@ -83,6 +91,8 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
     read: reading,
     transact: writer.transact,
     transaction: writer.transaction,
+    addCondition: (collection, holds) => void conditions.set(collection, holds),
+    isCondition: (collection) => conditions.has(collection),
     open: (shape) =>
       void tables.set(
         shape.name,

@@ -5,28 +5,36 @@ import type { Write } from "./records.ts";
  * Durable execution of accepted work. Queries, webhook events and workflow runs are accepted before they are executed. Accepted
  * work survives a kill at any instant (open points 9). IDs, keys and names are 1-512 well-formed characters without U+0000.
  *
- * One process at a time owns the work. The newest process of an owner takes the work over at once; a process of another owner
- * takes it over when the lease has expired. A process that lost the lease stays fenced. Every method that writes throws
- * EngineFenced if another process owns the work, and EngineUnavailable, also before `ready` and after closing.
+ * Every process that defines a kind takes part in its work. One process at a time executes a work. When that process loses its
+ * lease, another process executes the work, and the first process is fenced: its execution aborts with EngineFenced, and its
+ * later writes about the work have no effect. `start`, `signal`, `cancel` and `status` work in every process. They throw
+ * EngineUnavailable when the engine's store is unreachable, before `ready` and after closing.
+ *
+ * An engine for a single process has one owner at a time. The newest process of an owner takes all work over at once; a process
+ * of another owner stands by until the lease has expired. Methods that write throw EngineFenced in every other process.
  *
  * Executing work does not notice an outage of the engine's store: its steps, sleeps and waits take until the store is back.
  */
 export interface Engine {
+  /** Identifies this process among those that share the work. It changes with every start. */
+  readonly process: string;
   /**
    * Define the function of a kind of work. Call it once per kind, before `ready`; TypeError otherwise. Accepted work of an
    * undefined kind is kept.
    */
   define<I extends object, O>(kind: string, work: (context: WorkContext, input: I) => Promise<O>, options: WorkOptions<I>): void;
   /**
-   * `run` is called once, when this process has taken the work over and begins to execute it: before `ready` resolves, or later
-   * if the process stood by. For tasks of the owner alone, such as completing what an earlier process left between two commits.
-   * Call `onTaken` before `ready`; TypeError otherwise. Errors of `run` are logged.
+   * Run a task about every `everyMs`, in one process at a time of all that share the work: for example removal of old data, or
+   * completion of what a dead process left between two commits. A process that stands by runs no chores. Call `chore` once per
+   * name, before `ready`; TypeError otherwise, and RangeError for invalid times. `run` must end when its signal aborts, which
+   * happens when the process stops or loses its lease. Errors of `run` are logged, and it runs again at the next time.
    */
-  onTaken(run: () => void): void;
+  chore(name: string, options: ChoreOptions, run: (signal: AbortSignal) => Promise<void>): void;
   /**
-   * Take over the work of earlier processes, and begin to execute. Every plugin or adapter that defined a kind calls it with
-   * `scope.onReady`, so it runs when all kinds are defined. A second call has no effect. Resolves when every `closed` was called.
-   * If another owner has the work, it resolves at once, and this process stands by until the lease of that owner has expired.
+   * Begin to execute, and take over the work of earlier processes. Every plugin or adapter that defined a kind or a chore calls
+   * it with `scope.onReady`, so it runs when all are defined. A second call has no effect. In a single-process engine, it resolves
+   * when every `closed` was called; if another owner has the work, it resolves at once, and this process stands by until the
+   * lease of that owner has expired.
    */
   ready(): Promise<void>;
   /**
@@ -61,8 +69,9 @@ export interface Engine {
 export interface WorkOptions<I extends object> {
   /**
    * What happens to work that was executing when its process died or was stopped. `resume` runs the function again, and finished
-   * steps return their stored results. `close` ends it as `interrupted`, after `closed` was called. A `closed` that fails is
-   * called again at the next start. Until one call resolves, it may be called more than once.
+   * steps return their stored results. `close` ends it as `interrupted`, after `closed` was called: in any process that defines
+   * the kind, at the next start or while others run, one call at a time. A `closed` that fails is called again later. Until one
+   * call resolves, it may be called more than once. It must find all that it needs in stores.
    *
    * Work of a `resume` kind that only waits for some time is also parked (WorkParked). Its function runs again when the wait is
    * over. Therefore the function must put into steps everything that has an effect, takes time, or may have another result later.
@@ -72,12 +81,25 @@ export interface WorkOptions<I extends object> {
   readonly onInterrupted: "resume" | "close";
   readonly closed?: (id: string, input: I) => Promise<void>;
   /**
-   * Maximum work executing at once: with one key (default 1) and of the whole kind (default 64). Keys take turns; within one key,
-   * the order is first in, first out. Work that sleeps or waits for a signal occupies its key, parked or not, but does not count
-   * for its kind.
+   * Maximum work executing at once: with one key in all processes (default 1), and of the whole kind in one process (default 64).
+   * Within one key, the order is first in, first out, over all processes. Keys take turns, in about the order of acceptance. Work
+   * that sleeps or waits for a signal occupies its key, parked or not, but does not count for its kind.
    */
   readonly concurrencyPerKey?: number;
   readonly concurrency?: number;
+  /**
+   * Where work begins if several processes share it. `here` (default): in the process that accepts it, if that process may begin
+   * it at once; otherwise in any process. `anywhere`: in the process that takes it first from the common queue.
+   */
+  readonly begins?: "here" | "anywhere";
+}
+
+/** Times of a chore, in milliseconds. */
+export interface ChoreOptions {
+  /** Time between the end of a run and the next one. */
+  readonly everyMs: number;
+  /** Time between `ready` and the first run of a chore that never ran. Default 0: at once, without delaying `ready`. */
+  readonly firstMs?: number;
 }
 
 /** Options of `start`. */
@@ -98,6 +120,12 @@ export interface WorkContext {
    * or when the process stops (EngineStopped).
    */
   readonly signal: AbortSignal;
+  /**
+   * A condition for a batch of records. It writes nothing. The batch throws RecordConflict when this execution has lost the work:
+   * another process was given it, or it was parked or has ended. So no batch with it follows the writes of another execution.
+   * If engine and records do not share a store, it conflicts only after this process has noticed the loss.
+   */
+  readonly held: Write;
   /**
    * Run a step once and store its result, which is returned as JSON keeps it. An error of the step is stored too, by name and
    * message. After a crash, a finished step returns its stored result. A step that began but did not finish runs again if it is
@@ -126,6 +154,8 @@ export interface WorkStatus {
   /** Milliseconds since 1970. */
   readonly acceptedAt: number;
   readonly endedAt?: number | undefined;
+  /** The process that executes the work (`engine.process` there). Undefined while no process does, or if it is not known. */
+  readonly process?: string | undefined;
   /** The result of completed work. */
   readonly output?: unknown;
   /** For failed work: name and message of its error. For cancelled work: the reason. */
@@ -159,7 +189,7 @@ export class StepInterrupted extends Error {
   override readonly name = "StepInterrupted";
 }
 
-/** Another process owns the work: this process lost its lease, and its writes have no effect. */
+/** Another process was given the work, because this process lost its lease. Its writes about the work have no effect. */
 export class EngineFenced extends Error {
   override readonly name = "EngineFenced";
 }

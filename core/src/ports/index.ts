@@ -52,6 +52,7 @@ export {
   isDocumentName,
 } from "./documents.ts";
 export {
+  type ChoreOptions,
   type Engine,
   EngineFenced,
   EngineStopped,

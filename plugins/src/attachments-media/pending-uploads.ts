@@ -1,4 +1,4 @@
-import { type ports, repeatUntilClosed, type Scope } from "@portico/core";
+import type { ports } from "@portico/core";
 import { ABANDONED_MS } from "./limits.ts";
 
 /** An upload that has started, but was not confirmed to the caller yet. */
@@ -19,10 +19,11 @@ const PAGE = 200;
 export function createPendingUploads(given: {
   readonly records: ports.Records;
   readonly blobs: ports.Blobs;
+  readonly engine: ports.Engine;
   readonly clock: ports.Clock;
   readonly log: ports.Log;
 }) {
-  const { records, blobs, clock, log } = given;
+  const { records, blobs, engine, clock, log } = given;
   const pending = records.collection<PendingUpload>({ name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } });
   const idOf = (key: string) => key.replace("/", ":");
 
@@ -36,6 +37,8 @@ export function createPendingUploads(given: {
       await pending.remove(id, version);
     }
   };
+  // At once too: a process that never lives for an hour leaves nothing behind either.
+  engine.chore("sweep-pending-uploads", { everyMs: SWEEP_MS }, sweep);
 
   return {
     /**
@@ -51,13 +54,6 @@ export function createPendingUploads(given: {
         if (!(await isKept(key))) await undo(key);
         throw error;
       }
-    },
-    /** Looks for abandoned uploads now and then, until the app closes. */
-    watch(scope: Scope): void {
-      // At once too: a process that never lives for an hour leaves nothing behind either.
-      repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS, firstMs: 0 }, (closing) =>
-        sweep(closing).catch((error: unknown) => log.error("Abandoned uploads could not be removed", {}, error)),
-      );
     },
   };
 

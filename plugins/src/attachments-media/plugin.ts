@@ -22,6 +22,7 @@ export const attachmentsMedia = definePlugin({
   needs: {
     blobs: ports.blobs,
     records: ports.records,
+    engine: ports.engine,
     signing: ports.signing,
     identity: ports.identity,
     clock: ports.clock,
@@ -34,9 +35,9 @@ export const attachmentsMedia = definePlugin({
   provides: () => [userFiles()],
   guards: ({ identity }) => ({ instance: instanceGuard(identity), signed: signedReadGuard(identity) }),
   setup(given, _settings, scope) {
-    const { blobs, records, clock, ids, telemetry } = given;
-    const pending = createPendingUploads({ records, blobs, clock, log: telemetry.log });
-    scope.onReady(() => pending.watch(scope));
+    const { blobs, records, engine, clock, ids, telemetry } = given;
+    const pending = createPendingUploads({ records, blobs, engine, clock, log: telemetry.log });
+    scope.onReady(() => engine.ready());
     const services: FileServices = {
       ...{ blobs, clock, ids, pending },
       attachments: createAttachments(records),

@@ -7,7 +7,6 @@ import { openQueryChannel, type QueryChannel } from "./delivery/query-channel.ts
 import { DELEGATION_DEPTH } from "./limits.ts";
 import { type Admission, createAdmission } from "./requests/admission.ts";
 import { type ClientRequests, openClientRequests } from "./requests/client-requests.ts";
-import { sweepRequests } from "./requests/sweeping.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
 import type { Delegate } from "./turns/built-in-tools.ts";
 import { Delegations } from "./turns/delegation.ts";
@@ -37,6 +36,7 @@ export interface AgentRuntime {
 /** Filled by `agentRuntime`. */
 export const agentRuntimePort: Port<AgentRuntime> = definePort<AgentRuntime>("conversations-runs/runtime");
 
+const SWEEP_MS = 60_000;
 /** Turns that execute at once; most of their time they wait for a model. */
 const CONCURRENCY = 1024;
 
@@ -127,10 +127,8 @@ export const agentRuntime = defineAdapter({
         },
       );
     }
-    scope.onReady(async () => {
-      await engine.ready();
-      sweepRequests({ requests, clock, log: telemetry.log }, scope);
-    });
+    engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
+    scope.onReady(() => engine.ready());
     return { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, delegate, files, shownRoom };
   },
 });

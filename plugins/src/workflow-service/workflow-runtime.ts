@@ -1,4 +1,4 @@
-import { defineAdapter, definePort, optional, type Port, ports, repeatUntilClosed, type Secret } from "@portico/core";
+import { defineAdapter, definePort, optional, type Port, ports, type Secret } from "@portico/core";
 import * as v from "valibot";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
@@ -40,6 +40,7 @@ export const workflowRuntime: Port<WorkflowRuntime> = definePort<WorkflowRuntime
 
 /** Which source of documents has the definitions. */
 const SOURCE = "workflows";
+const SETTLE_MS = 5 * 60_000;
 const SWEEP_MS = 60 * 60_000;
 /** Also in a service that never runs for so long; a start has enough to do. */
 const FIRST_SWEEP_MS = 60_000;
@@ -116,18 +117,11 @@ export const workflowServiceRuntime = defineAdapter({
       ...{ runs, gates, definitions, usedGrants, eventLog: log, clock, log: telemetry.log },
       keepMs: settings.keepRunsMs,
     });
-    engine.onTaken(() => {
-      const closing = new AbortController();
-      const settling = settleRuns({ engine, runs, live, clock, log: telemetry.log, instance }, closing.signal);
-      scope.onClose(() => {
-        closing.abort();
-        return settling;
-      });
-    });
-    scope.onReady(async () => {
-      await engine.ready();
-      repeatUntilClosed(scope, { clock, everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
-    });
+    engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
+      settleRuns({ engine, runs, live, clock, instance }, signal),
+    );
+    engine.chore("sweep-workflow-runs", { everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
+    scope.onReady(() => engine.ready());
     return { instance, catalogue, runs, live, gates, usedGrants, bindings: settings.bindings, startRun, cancelRun, sweep };
   },
 });

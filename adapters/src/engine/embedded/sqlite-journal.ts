@@ -12,6 +12,8 @@ const SIGNALS_PER_FENCE = 2 ** 32;
 /** Where returned work starts in the queue: before all work that has not begun, after resumed work. */
 const RETURNED = -(2 ** 50);
 const RETURNED_END = RETURNED / 2;
+/** The collection of the condition that this process executes a work. It has no records. */
+const HELD = "_engine_held";
 
 /** A journal in an SQLite file, in the same commits as the records in that file. Throws EngineUnavailable. */
 export function openSqliteJournal(store: SqliteStore): Journal {
@@ -45,6 +47,10 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     return result as T;
   };
   const read = <T>(work: () => T): T => translated(() => store.read(work));
+  store.addCondition(
+    HELD,
+    (work, expected) => expected === fence && isOwner() && sql.isExecuting.get(Number(work)) !== undefined,
+  );
 
   const firstOfKey = (kind: string, key: string, limit: number) =>
     sql.firstOfKey.all(kind, key, limit) as unknown as readonly { readonly work: number; readonly state: WorkState }[];
@@ -166,6 +172,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     find: (id) => read(() => toRecord(sql.record.get(id))),
     nextDue: () => read(() => (sql.nextDue.get()?.due ?? undefined) as number | undefined),
     line: (kind, after, limit) => read(() => sql.line.all(kind, after, limit) as unknown as readonly Place[]),
+    held: (work) => ({ collection: HELD, id: String(work), value: undefined, expected: fence }),
     notes: (work) =>
       read(() => sql.notes.all(work).map((row) => ({ ...(row as unknown as Note), value: row.value?.toString() ?? undefined }))),
   };

@@ -35,6 +35,7 @@ export function prepareStatements(database: DatabaseSync) {
     ),
     askToCancel: sql(`UPDATE "_engine_work" SET reason = ? WHERE work = ? AND reason IS NULL`),
 
+    isExecuting: sql(`SELECT 1 FROM "_engine_work" WHERE work = ? AND state = 'executing'`),
     openById: sql(`SELECT work, attempt, state, awaited FROM "_engine_work" WHERE id = ? AND ended IS NULL`),
     record: sql(`SELECT ${RECORD} FROM "_engine_work" WHERE id = ?`),
     line: sql(`SELECT kind, work, place FROM "_engine_work" WHERE kind = ? AND place > ? ORDER BY place LIMIT ?`),

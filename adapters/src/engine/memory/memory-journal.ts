@@ -17,7 +17,7 @@ interface Work {
 }
 
 /** A journal in this process's memory. It ends with the process, has no other owner, and has nothing to take over. */
-export function createMemoryJournal(): Journal {
+export function createMemoryJournal(): Omit<Journal, "held"> {
   const byNumber = new Map<number, Work>();
   const byId = new Map<string, Work>();
   /** Queued work of each kind, in the order of places. Returned work comes first. */

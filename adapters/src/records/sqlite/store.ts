@@ -16,6 +16,11 @@ export interface SqliteStore {
    * or TypeError for a write that cannot be stored.
    */
   transact<T>(work: (write: () => void) => T, writes?: readonly ports.Write[]): Promise<T>;
+  /**
+   * Let batches of records contain conditions on the caller's own rows: writes of `collection`, which begins with `_`, write
+   * nothing, and throw RecordConflict where `holds` is false for their ID and `expected`. It runs inside the transaction.
+   */
+  addCondition(collection: string, holds: (id: string, expected: ports.Expected | undefined) => boolean): void;
   /** Number of the running transaction: a value that was read in it stays valid until the next. */
   transaction(): number;
 }

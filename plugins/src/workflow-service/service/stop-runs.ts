@@ -1,5 +1,4 @@
 import type { ports } from "@portico/core";
-import type { World } from "../runner/running.ts";
 import type { LiveRuns } from "../runs/live-runs.ts";
 import { tellParent } from "../runner/tell-parent.ts";
 import { endedRun, type RunRecords } from "../runs/run-records.ts";
@@ -46,20 +45,13 @@ export async function settleRun({ engine, runs, live, clock }: Settling, runId: 
   return true;
 }
 
-/** When the work was taken over: settles what an earlier process left between two commits. */
-export async function settleRuns(
-  given: Settling & { readonly log: World["log"]; readonly instance: string },
-  closing: AbortSignal,
-): Promise<void> {
-  try {
-    for await (const page of given.runs.active()) {
-      for (const { runId, instance } of page) {
-        if (closing.aborted) return;
-        // What this process accepts may stand in the records before the engine has it.
-        if (instance !== given.instance) await settleRun(given, runId);
-      }
+/** Settles the runs that a process left between two commits. Throws what stores throw. */
+export async function settleRuns(given: Settling & { readonly instance: string }, closing: AbortSignal): Promise<void> {
+  for await (const page of given.runs.active()) {
+    for (const { runId, instance } of page) {
+      if (closing.aborted) return;
+      // What this process accepts may stand in the records before the engine has it.
+      if (instance !== given.instance) await settleRun(given, runId);
     }
-  } catch (error) {
-    if (!closing.aborted) given.log.error("The runs of an earlier process could not be checked", {}, error);
   }
 }
