@@ -75,7 +75,7 @@ export const workflowServiceRuntime = defineAdapter({
     const instance = ids.uuid();
     const table = createNodeTable(nodes, { hasAgents: turns !== undefined });
     const loading = { types: table.rules, secretNames: new Set(Object.keys(secrets)) };
-    const load = readDefinitions(loading, clock, scope);
+    const load = readDefinitions(loading, { clock, log: telemetry.log }, scope);
     const catalogue = await openCatalogue({ documents, load, log: telemetry.log }, scope);
     const runs = createRunRecords(records);
     const live = new LiveRuns(log);

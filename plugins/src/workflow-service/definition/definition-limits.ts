@@ -10,8 +10,14 @@ export const DOCUMENT_CHARACTERS = 4 * 1024 * 1024;
 /** Texts up to this number of characters are parsed on the event loop. Larger texts would block it, and are parsed in a thread. */
 export const READ_HERE_CHARACTERS = 8 * 1024;
 
-/** How long the thread may read one document, in milliseconds: several times what the largest takes on a slow machine. */
-export const READING_MS = 30_000;
+/**
+ * Processor time in which the thread reads one document, in milliseconds. The worst 1 MiB that are known take 4 s, so that a machine may be
+ * slow, but a start does not wait much longer.
+ */
+export const READING_MS = 10_000;
+
+/** The log names a document that is read for this long. */
+export const SLOW_READING_MS = 2_000;
 
 /** How deep lists and objects of a document can lie in each other. */
 export const DOCUMENT_DEPTH = 100;

@@ -1,5 +1,5 @@
 import type { ports, Scope } from "@portico/core";
-import { READ_HERE_CHARACTERS } from "./definition-limits.ts";
+import { READ_HERE_CHARACTERS, SLOW_READING_MS } from "./definition-limits.ts";
 import { type DefinitionProblem, type Path, toJsonPath } from "./definition-problem.ts";
 import {
   compileSource,
@@ -10,19 +10,27 @@ import {
   type LoadingWith,
 } from "./load-definition.ts";
 import type { Source } from "./read-source.ts";
-import { createReadingThread, type ReadingThread, type WantedPlace } from "./reading-thread.ts";
+import { createReadingThread, type ReadingAnswer, type ReadingJob, type WantedPlace } from "./reading-thread.ts";
 
 /** Loads a definition as `loadDefinition` does. Never rejects. */
 export type ReadDefinition = (document: DefinitionText) => Promise<LoadedDefinition>;
 
+export interface ReadingNeeds {
+  readonly clock: ports.Clock;
+  /** Names the documents that take long: a start waits for them. */
+  readonly log: Pick<ports.Log, "warn">;
+}
+
 /** Loads definitions of any size without holding the event loop up while their text is parsed: long ones are parsed in a thread. */
-export function readDefinitions(loading: LoadingWith, clock: ports.Clock, scope: Scope): ReadDefinition {
+export function readDefinitions(loading: LoadingWith, { clock, log }: ReadingNeeds, scope: Scope): ReadDefinition {
   const thread = createReadingThread(clock);
   scope.onClose(() => thread.close());
   return async (document) => {
     if (document.text.length <= READ_HERE_CHARACTERS) return loadDefinition(document, loading);
     try {
-      return await loadBeside(thread, document, loading);
+      const slow = () =>
+        log.warn("A workflow definition takes long to read", { definition: document.name, longerThanMs: SLOW_READING_MS });
+      return await loadBeside((job) => thread.ask(job, slow), document, loading);
     } catch {
       // Its runs end as unusable otherwise, also if only this service closes. It was read before, so that it is not hard to read.
       if (document.isStored) return loadDefinition(document, loading);
@@ -32,15 +40,19 @@ export function readDefinitions(loading: LoadingWith, clock: ports.Clock, scope:
   };
 }
 
-async function loadBeside(thread: ReadingThread, document: DefinitionText, loading: LoadingWith): Promise<LoadedDefinition> {
+async function loadBeside(
+  ask: (job: ReadingJob) => Promise<ReadingAnswer>,
+  document: DefinitionText,
+  loading: LoadingWith,
+): Promise<LoadedDefinition> {
   const { text, isStored } = document;
-  const read = await thread.ask({ text, isStored });
+  const read = await ask({ text, isStored });
   if ("problems" in read) return { problems: read.problems };
   if (!("json" in read)) throw new TypeError("The thread answered something else");
   const source = new UnlocatedSource(JSON.parse(read.json));
   const { definition, problems } = compileSource(document, source, loading);
   if (definition) return { definition };
-  const located = await thread.ask({ text, isStored, places: problems.map((problem) => source.placeOf(problem)) });
+  const located = await ask({ text, isStored, places: problems.map((problem) => source.placeOf(problem)) });
   if (!("places" in located)) throw new TypeError("The thread answered something else");
   return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.places[index]! }))) };
 }

@@ -63,7 +63,9 @@ export function readSource(
   if (isNestedTooDeep(text)) return { problems: [{ line: 1, column: 1, path: "$", message: TOO_DEEP }] };
   const problems: DefinitionProblem[] = [];
   const mostCharacters = isStored ? Number.POSITIVE_INFINITY : DOCUMENT_CHARACTERS;
-  const reading = new Reading(mostCharacters, (offset, path, message) => problems.push(at(offset, path, message)));
+  const reading = new Reading(mostCharacters, (offset, path, message) => {
+    if (problems.length < PROBLEMS_TOLD) problems.push(at(offset, path, message));
+  });
   try {
     const parsed = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter: lines });
     const documents = Array.isArray(parsed) ? parsed : [];
@@ -79,9 +81,7 @@ export function readSource(
     if (!contents && problems.length === 0) problems.push(at(0, [], "The document is empty"));
     if (!contents || problems.length > 0) return { problems: problems.slice(0, PROBLEMS_TOLD) };
     const { value, place } = reading.read(contents as Node, [], undefined);
-    return problems.length > 0
-      ? { problems: problems.slice(0, PROBLEMS_TOLD) }
-      : { source: createSource(text, value, place, at) };
+    return problems.length > 0 ? { problems } : { source: createSource(text, value, place, at) };
   } catch (cause) {
     if (problems.length > 0) return { problems };
     // Deep nesting exhausts the stack of the parser itself.

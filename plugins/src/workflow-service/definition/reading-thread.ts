@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { ports } from "@portico/core";
-import { READING_MS } from "./definition-limits.ts";
+import { READING_MS, SLOW_READING_MS } from "./definition-limits.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
 
 /** What is asked of the thread: to read a text, or where in it problems stand. */
@@ -30,12 +30,12 @@ const MEMORY_MB = 512;
 
 /** Reads documents beside the event loop, one after another. The thread begins with the first. */
 export interface ReadingThread {
-  /** Rejects where the thread runs out of memory or time, and when it is closed. */
-  ask(job: ReadingJob): Promise<ReadingAnswer>;
+  /** Rejects where the thread runs out of memory or time, and when it is closed. `slow` is called if this job takes long. */
+  ask(job: ReadingJob, slow: () => void): Promise<ReadingAnswer>;
   close(): Promise<void>;
 }
 
-export function createReadingThread(clock: ports.Clock): ReadingThread {
+export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS } = {}): ReadingThread {
   let worker: Worker | undefined;
   let idle: ports.Timer | undefined;
   let isClosed = false;
@@ -57,7 +57,7 @@ export function createReadingThread(clock: ports.Clock): ReadingThread {
     });
     return started;
   };
-  const answerOf = async (job: ReadingJob): Promise<ReadingAnswer> => {
+  const answerOf = async (job: ReadingJob, slow: () => void): Promise<ReadingAnswer> => {
     if (isClosed) throw new Error("The reading of definitions is closed");
     idle?.cancel();
     const asked = (worker ??= start());
@@ -67,7 +67,17 @@ export function createReadingThread(clock: ports.Clock): ReadingThread {
     const failed = (error: Error) => reject(error);
     const ended = () => reject(new Error("The reading of definitions was stopped"));
     asked.once("message", resolve).once("error", failed).once("exit", ended);
-    const late = clock.after(READING_MS, () => void stop());
+    let isAnswered = false;
+    const used = stopwatch(asked);
+    const told = clock.after(SLOW_READING_MS, slow);
+    // A process that was suspended, or shares its processors, has not read for all of the time.
+    const look = async (): Promise<void> => {
+      const usedMs = await used();
+      if (isAnswered) return;
+      if (usedMs >= readingMs) await stop();
+      else late = clock.after(readingMs - usedMs, () => void look());
+    };
+    let late = clock.after(readingMs, () => void look());
     try {
       asked.postMessage(job, []);
       return await promise;
@@ -75,6 +85,8 @@ export function createReadingThread(clock: ports.Clock): ReadingThread {
       await stop();
       throw error;
     } finally {
+      isAnswered = true;
+      told.cancel();
       late.cancel();
       asked.off("message", resolve).off("error", failed).off("exit", ended);
       asked.unref();
@@ -83,8 +95,8 @@ export function createReadingThread(clock: ports.Clock): ReadingThread {
   };
 
   return {
-    ask(job) {
-      const answer = turns.then(() => answerOf(job));
+    ask(job, slow) {
+      const answer = turns.then(() => answerOf(job, slow));
       turns = answer.catch(() => {});
       return answer;
     },
@@ -93,5 +105,16 @@ export function createReadingThread(clock: ports.Clock): ReadingThread {
       await stop();
       await turns;
     },
+  };
+}
+
+/** Tells how much processor time a thread has used since, in milliseconds; before Node.js 24.6 that of the process, which is more. */
+function stopwatch(worker: Worker): () => Promise<number> {
+  const ofProcess = process.cpuUsage();
+  // A thread cannot tell before it has begun, nor after its end.
+  const ofThread = worker.cpuUsage?.().catch(() => undefined);
+  return async () => {
+    const since = ofThread ? await worker.cpuUsage(await ofThread).catch(() => undefined) : process.cpuUsage(ofProcess);
+    return since ? (since.user + since.system) / 1000 : 0;
   };
 }

@@ -4,6 +4,9 @@ import type { ReadingAnswer, ReadingJob } from "./reading-thread.ts";
 
 // Runs beside the event loop: a parser takes seconds over what a megabyte of YAML can say.
 
+// The parser can create an error at every character: without their stacks it takes a quarter of the time.
+Error.stackTraceLimit = 0;
+
 /** Problems are located in the document that was read last. */
 let last: { readonly text: string; readonly isStored: boolean; readonly source: Source } | undefined;
 

@@ -42,7 +42,7 @@ async function open(documents?: Parameters<typeof openCatalogue>[0]["documents"]
   }
   const clock = await openAdapter(systemClock());
   undo.push(clock.close);
-  const load = readDefinitions({ types, secretNames }, clock.port, scope);
+  const load = readDefinitions({ types, secretNames }, { clock: clock.port, log }, scope);
   return openCatalogue({ documents, load, log }, scope);
 }
 

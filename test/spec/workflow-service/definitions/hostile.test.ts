@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { createManualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import type { ports, Scope } from "@portico/core";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
+import { createReadingThread } from "../../../../plugins/src/workflow-service/definition/reading-thread.ts";
 import { readDefinitions, type ReadDefinition } from "../../../../plugins/src/workflow-service/definition/read-definitions.ts";
 import { openAdapter } from "../../../conformance/open-adapter.ts";
 import { brokenDocuments } from "./broken-documents.ts";
@@ -16,11 +18,13 @@ const numbered = (line: (index: number) => string, count: number) => Array.from(
 
 const undo: (() => unknown)[] = [];
 const scope: Scope = { onClose: (run) => void undo.push(run), onReady: (run) => void run() };
+const warned: unknown[] = [];
+const log = { warn: (...line: unknown[]) => void warned.push(line) };
 let read: ReadDefinition;
 beforeAll(async () => {
   const clock = await openAdapter(systemClock());
   undo.push(clock.close);
-  read = readDefinitions({ types, secretNames }, clock.port, scope);
+  read = readDefinitions({ types, secretNames }, { clock: clock.port, log }, scope);
 });
 afterAll(async () => {
   for (const each of undo.splice(0).reverse()) await each();
@@ -121,10 +125,43 @@ describe("a definition that is read in a thread", () => {
     const ends: (() => unknown)[] = [];
     const clock = await openAdapter(systemClock());
     undo.push(clock.close);
-    const late = readDefinitions({ types, secretNames }, clock.port, { ...scope, onClose: (run) => void ends.push(run) });
+    const late = readDefinitions(
+      { types, secretNames },
+      { clock: clock.port, log },
+      { ...scope, onClose: (run) => void ends.push(run) },
+    );
     for (const each of ends) await each();
     const text = `nodes: { a: { type: transform, with: { value: 1 } } }\n${"# a comment\n".repeat(1000)}`;
     expect((await late({ name: "sample.yaml", text })).problems).toHaveLength(1);
     expect((await late({ name: "sample.yaml", text, isStored: true })).definition).toMatchObject({ id: "sample" });
+  });
+
+  describe("and takes long", () => {
+    const text = `nodes:\n${numbered((at) => `  n${at}: 1\n`, 70_000)}`;
+
+    it("is named in the log, and not given up because time passes in which it is not read", async () => {
+      warned.length = 0;
+      const clock = createManualClock();
+      const late = readDefinitions({ types, secretNames }, { clock, log }, scope);
+      const reading = late({ name: "large.yaml", text });
+      await clock.advance(1_999);
+      expect(warned).toEqual([]);
+      await clock.advance(1);
+      const fields = { definition: "large.yaml", longerThanMs: 2_000 };
+      expect(warned).toEqual([["A workflow definition takes long to read", fields]]);
+      // Suspended for an hour.
+      await clock.advance(3_600_000);
+      expect((await reading).problems).toMatchObject([{ line: 2 }, ...Array.from({ length: 199 }, () => ({}))]);
+    });
+
+    it("is given up when it has taken the processor time that a document may take", async () => {
+      const clock = await openAdapter(systemClock());
+      undo.push(clock.close);
+      const thread = createReadingThread(clock.port, { readingMs: 100 });
+      undo.push(thread.close);
+      await expect(thread.ask({ text }, () => {})).rejects.toThrow("The reading of definitions was stopped");
+      // The next one has a thread of its own.
+      expect(await thread.ask({ text: "nodes: {}" }, () => {})).toEqual({ json: '{"nodes":{}}' });
+    });
   });
 });
