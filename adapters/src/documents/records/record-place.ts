@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { ports } from "@portico/core";
 import type { CheckCurrent, DocumentPlace } from "../document-place.ts";
+import { followBus } from "../follow-bus.ts";
 
 /** What is known of a document without its text. Lists read only these records. */
 interface Head {
@@ -64,7 +65,7 @@ export function recordPlace(source: string, records: ports.Records, bus: ports.B
     list: async () => [...(await fingerprints()).keys()],
     fingerprint: async (name) => (await heads.get(idOf(name)))?.value.digest,
     fingerprints,
-    ...(bus && { watch: async (hint) => follow(bus, topic, hint) }),
+    ...(bus && { watch: async (hint) => followBus(bus, topic, hint) }),
   };
 
   async function fingerprints(): Promise<ReadonlyMap<string, string>> {
@@ -78,16 +79,6 @@ export function recordPlace(source: string, records: ports.Records, bus: ports.B
     } while (after !== undefined);
     return found;
   }
-}
-
-/** Does not wait for a bus that is unavailable: until it is back, the periodic checks find the changes. */
-function follow(bus: ports.Bus, topic: string, hint: (name?: string) => void): () => void {
-  const subscription = bus.subscribe(topic, {
-    told: (message) => hint((message as { readonly name: string }).name),
-    missed: () => hint(),
-  });
-  void subscription.active.then((isActive) => isActive && hint());
-  return () => subscription.close();
 }
 
 function digestOf(text: string): string {

@@ -22,6 +22,11 @@ export interface PostgresBackend extends RecordsBackend {
   make(work: (client: PoolClient) => Promise<void>): Promise<void>;
   /** Change the caller's own rows, and records, in the shared transaction of this turn. */
   readonly change: GroupWriter["commit"];
+  /**
+   * Run `work` while no other process, and no other caller here, holds the lock of that name. `work` takes less than 5 s, and does
+   * not use the store: it holds a connection. Throws RecordsUnavailable, and the errors of `work`.
+   */
+  locked<T>(name: string, work: () => Promise<T>): Promise<T>;
   readonly recordRows: Part<CheckedWrite>;
   close(): Promise<void>;
 }
@@ -75,6 +80,18 @@ export async function openPostgresBackend(
     read,
     make: (work) => making(connections, locks, work),
     change: writer.commit,
+    async locked(name, work) {
+      const client = await connections.take(`BEGIN; ${locks.writers([name])}`);
+      try {
+        return await work();
+      } finally {
+        // A lost connection has released the lock, too.
+        await client.query("COMMIT").then(
+          () => client.release(),
+          () => client.release(true),
+        );
+      }
+    },
     open(shape) {
       if (closed) throw new ports.RecordsUnavailable("The records store is closed");
       shapes.set(shape.name, shape);

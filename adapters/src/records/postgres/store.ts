@@ -6,7 +6,7 @@ import type { PartChanges } from "./group-writer.ts";
  * The store behind the records, for adapters of this package that keep their own tables in the same schema, so that one commit
  * covers both. Their table names begin with `_`, which no collection name does.
  */
-export interface PostgresStore extends Pick<PostgresBackend, "schema" | "read" | "make" | "migrates" | "change"> {
+export interface PostgresStore extends Pick<PostgresBackend, "schema" | "read" | "make" | "migrates" | "change" | "locked"> {
   /** Writes of records as a part of a commit. Throws TypeError for writes that cannot be stored. */
   recordChanges(writes: readonly ports.Write[]): PartChanges;
 }
