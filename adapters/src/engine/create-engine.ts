@@ -69,6 +69,7 @@ export function createEngine(settings: EngineSettings): ports.Engine & { close()
 
 class JournalEngine implements ports.Engine {
   readonly process = randomUUID();
+  readonly isShared = false;
   readonly #journal: Journal;
   readonly #clock: ports.Clock;
   readonly #log: ports.Log;

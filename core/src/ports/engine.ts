@@ -18,6 +18,8 @@ import type { Write } from "./records.ts";
 export interface Engine {
   /** Identifies this process among those that share the work. It changes with every start. */
   readonly process: string;
+  /** Whether other processes may execute work at the same time. False for engines of a single process. */
+  readonly isShared: boolean;
   /**
    * Define the function of a kind of work. Call it once per kind, before `ready`; TypeError otherwise. Accepted work of an
    * undefined kind is kept.

@@ -4,13 +4,14 @@ import { workflowErrors } from "./errors.ts";
 import { type RunEvent, toRunEvent } from "./run-events.ts";
 import { readChunks } from "./runs/ledger.ts";
 import type { LiveRun, LiveRuns } from "./runs/live-runs.ts";
+import type { ReaderMark, RunHints } from "./runs/run-hints.ts";
 import type { RunRecord, RunRecords } from "./runs/run-records.ts";
 import { isTerminal } from "./runs/run-state.ts";
 
 type SayEvent = Say<(typeof workflowServiceContract)["events"]["success"]["events"]>;
 
 /**
- * The events of a run that this process accepted, from the first one. For an ended run, only its end (specification 6.1). A new reader
+ * The events of a run that a living process accepted or executes, from the first one. For an ended run, only its end (specification 6.1). A new reader
  * takes over: the earlier stream ends. A reader reads the log at its own pace, and does not block writers.
  */
 export async function* followRun(given: {
@@ -19,21 +20,26 @@ export async function* followRun(given: {
   readonly live: LiveRuns;
   readonly log: ports.EventLog;
   readonly say: SayEvent;
+  /** Where several processes share the runs. */
+  readonly shared?: { readonly hints: RunHints; readonly mark: ReaderMark } | undefined;
   readonly signal: AbortSignal;
 }): AsyncGenerator<RunEvent, void> {
-  const { run, runs, live: liveRuns, log, say } = given;
+  const { run, runs, live: liveRuns, log, say, shared } = given;
   const { runId, workflowId, name, nodeCount } = run;
   const live = liveRuns.enter(runId);
   const takenOver = new AbortController();
   const signal = AbortSignal.any([given.signal, takenOver.signal]);
+  const reader = shared?.hints.read(runId, shared.mark, () => takenOver.abort());
   try {
     live.unsubscribe?.();
     live.unsubscribe = () => takenOver.abort();
-    await live.ledger.recall();
+    if (liveRuns.knowsMore(live)) await live.ledger.recall();
+    else await live.ledger.refresh();
     // It may have ended since the record was read.
     const before = isTerminal(run.status) ? run : ((await runs.find(runId))?.value ?? run);
     let ended = before;
     if (!isTerminal(before.status)) {
+      void shared?.hints.watch(runId, signal, () => catchUp(given, live));
       yield say["workflow:started"]({ workflowId, runId, name, nodeCount });
       for await (const entry of live.ledger.read({ follow: true, signal })) {
         const event = toRunEvent(runId, entry);
@@ -62,6 +68,7 @@ export async function* followRun(given: {
       ? workflowErrors.store_unavailable(undefined, undefined, thrown)
       : thrown;
   } finally {
+    reader?.close();
     leave(liveRuns, live, takenOver);
   }
 }
@@ -70,6 +77,18 @@ export async function* followRun(given: {
 export async function readFinalOutputs(log: ports.EventLog, runId: string): Promise<unknown> {
   for await (const { finalOutputs } of readChunks(log, runId, { backwards: true, limit: 1 })) return finalOutputs;
   return undefined;
+}
+
+/** Reads what the process that executes the run has written. Throws what stores throw. */
+async function catchUp(
+  { runs, live: liveRuns }: { readonly runs: RunRecords; readonly live: LiveRuns },
+  live: LiveRun,
+): Promise<void> {
+  if (liveRuns.knowsMore(live)) return;
+  // The record and the end of the ledger are written in one commit: what is read after the record is complete.
+  const run = await runs.find(live.ledger.runId);
+  await live.ledger.refresh();
+  if (!run || isTerminal(run.value.status)) live.ledger.close();
 }
 
 function leave(liveRuns: LiveRuns, live: LiveRun, own: AbortController): void {

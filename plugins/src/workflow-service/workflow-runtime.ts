@@ -9,9 +9,11 @@ import { createRunWork, type RunInput } from "./runner/run-work.ts";
 import type { World } from "./runner/running.ts";
 import { createGates, type Gates } from "./runs/gates.ts";
 import { LiveRuns } from "./runs/live-runs.ts";
-import { createRunRecords, type RunRecords } from "./runs/run-records.ts";
+import { RunHints } from "./runs/run-hints.ts";
+import { createRunRecords, type RunRecord, type RunRecords } from "./runs/run-records.ts";
 import { createStoredDefinitions } from "./runs/stored-definitions.ts";
 import { SecretKeeper } from "./secrecy/secret-keeper.ts";
+import { createIsLive } from "./service/is-live.ts";
 import { createNodeTable } from "./service/node-table.ts";
 import { createStartChild } from "./service/start-child.ts";
 import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts";
@@ -22,6 +24,10 @@ import { createSweep } from "./service/sweep-runs.ts";
 export interface WorkflowRuntime {
   /** Changes with every start of the process. */
   readonly instance: string;
+  /** What processes that share the runs tell each other. Undefined in an instance of one process. */
+  readonly hints: RunHints | undefined;
+  /** Whether a living process accepted a run or executes it, so that its events can be followed. Throws EngineUnavailable. */
+  isLive(run: RunRecord): Promise<boolean>;
   readonly catalogue: Catalogue;
   readonly runs: RunRecords;
   readonly live: LiveRuns;
@@ -65,6 +71,9 @@ export const workflowServiceRuntime = defineAdapter({
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
+    // Where several processes share the runs.
+    bus: optional(ports.bus),
+    presence: optional(ports.presence),
   },
   async open(given, options: WorkflowRuntimeOptions, scope): Promise<WorkflowRuntime> {
     const { records, log, engine, clock, ids, telemetry, identity, turns, nodes } = given;
@@ -78,7 +87,10 @@ export const workflowServiceRuntime = defineAdapter({
     const load = readDefinitions(loading, { clock, log: telemetry.log }, scope);
     const catalogue = await openCatalogue({ documents, load, log: telemetry.log }, scope);
     const runs = createRunRecords(records);
-    const live = new LiveRuns(log);
+    const shared = sharedBy(given);
+    const hints = shared && new RunHints(shared.bus, clock);
+    const isLive = createIsLive({ engine, instance, presence: shared?.presence }, scope);
+    const live = new LiveRuns(log, hints);
     const keeper = new SecretKeeper(secrets, given.sealing);
     const gates = createGates(records, keeper);
     const usedGrants = createUsedGrants(records);
@@ -102,7 +114,7 @@ export const workflowServiceRuntime = defineAdapter({
       keeper,
       pathOf: (id) => catalogue.pathOf(id),
     });
-    const cancelRun = createCancelRun({ engine, runs, live, clock });
+    const cancelRun = createCancelRun({ engine, runs, live, clock, hints });
     const world: World = {
       ...{ clock, gates, log: telemetry.log, kinds: table.kinds, nodes: table.nodes, turns },
       owner: async (signal) => identity?.instanceOwner(signal),
@@ -118,13 +130,38 @@ export const workflowServiceRuntime = defineAdapter({
       keepMs: settings.keepRunsMs,
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
-      settleRuns({ engine, runs, live, clock, instance }, signal),
+      settleRuns({ engine, runs, live, clock, hints, instance }, signal),
     );
     engine.chore("sweep-workflow-runs", { everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
     scope.onReady(() => engine.ready());
-    return { instance, catalogue, runs, live, gates, usedGrants, bindings: settings.bindings, startRun, cancelRun, sweep };
+    return {
+      instance,
+      hints,
+      isLive,
+      catalogue,
+      runs,
+      live,
+      gates,
+      usedGrants,
+      bindings: settings.bindings,
+      startRun,
+      cancelRun,
+      sweep,
+    };
   },
 });
+
+/** What processes tell each other by, if several share the runs. Throws TypeError if it is missing. */
+function sharedBy(given: {
+  readonly engine: ports.Engine;
+  readonly bus?: ports.Bus | undefined;
+  readonly presence?: ports.Presence | undefined;
+}): { readonly bus: ports.Bus; readonly presence: ports.Presence } | undefined {
+  const { engine, bus, presence } = given;
+  if (!engine.isShared) return undefined;
+  if (!bus || !presence) throw new TypeError("Processes that share an engine need adapters for the ports bus and presence");
+  return { bus, presence };
+}
 
 function revealed(secrets: Readonly<Record<string, Secret>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]));

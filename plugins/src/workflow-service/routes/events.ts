@@ -6,13 +6,15 @@ import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts"
 
 /** Tells the events of a run: those so far, then the live ones. */
 export function followEvents(services: WorkflowServices): WorkflowHandlers["events"] {
-  const { log, closing, runtime } = services;
-  const { runs, live, instance } = runtime;
+  const { log, closing, runtime, clock, ids } = services;
+  const { runs, live, hints, isLive } = runtime;
   return async ({ query: { runId }, signal, say, fail }) => {
     if (typeof runId !== "string" || runId === "") throw fail.run_id_required();
     const run = (await runs.find(runId).catch(toStoreError))?.value;
-    // 6.1: of a run that another process accepted nothing is live here. 4.2: what may not be read is not there.
-    if (!run || run.instance !== instance || !isReadable(run, await readerOf(services, signal))) throw fail.run_not_found();
-    return followRun({ run, runs, live, log, say, signal: AbortSignal.any([signal, closing]) });
+    // 4.2: what may not be read is not there. 6.1: of a run of a dead process nothing is live.
+    if (!run || !isReadable(run, await readerOf(services, signal))) throw fail.run_not_found();
+    if (!(await isLive(run).catch(toStoreError))) throw fail.run_not_found();
+    const shared = hints && { hints, mark: { at: clock.now(), id: ids.uuid() } };
+    return followRun({ run, runs, live, log, say, shared, signal: AbortSignal.any([signal, closing]) });
   };
 }

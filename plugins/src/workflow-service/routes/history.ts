@@ -39,7 +39,8 @@ export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
     // Another workflow's run is missing here, and so is one that the caller may not read.
     if (!run || !isReadable(run, canRead)) throw fail.run_not_found();
     if (scoped && run.bindingId !== scoped.bindingId) throw fail.run_not_found();
-    const executing = live.find(runId);
+    const found = live.find(runId);
+    const executing = found && live.knowsMore(found) ? found : undefined;
     // Its execution may have begun just now.
     await executing?.ledger.recall().catch(toStoreError);
     const entries = executing ? executing.ledger.read({ follow: false, signal }) : readEntries(log, runId, signal);

@@ -83,7 +83,7 @@ export function createRunWork(given: RunWorkGiven) {
     live.secrecy = secrecy;
     let isOver = false;
     try {
-      live.completedNodeCount = 0;
+      liveRuns.begin(live, context.held);
       const held = await retryWhileStoreAway(storeRetry, () => definitions.hold(record.workflowId, record.definition));
       try {
         const { definition } = held;
@@ -104,11 +104,8 @@ export function createRunWork(given: RunWorkGiven) {
       await end(context, { record, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy });
       isOver = true;
     } finally {
-      // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back. Where it cannot be written
-      // it comes again when the run is resumed.
-      if (!isOver) await live.ledger.write().catch(() => {});
-      live.secrecy = undefined;
-      liveRuns.leave(live);
+      // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back.
+      await liveRuns.end(live, { isOver });
     }
 
     async function execute(definition: Definition): Promise<void> {

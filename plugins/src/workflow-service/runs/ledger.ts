@@ -2,6 +2,14 @@ import type { ports } from "@portico/core";
 import { LEDGER_BYTES, LEDGER_CHUNK_BYTES } from "../limits.ts";
 import { type LedgerChunk, type LedgerEntry, ledgerStream, type NodeStarted } from "./ledger-entry.ts";
 
+/** What is called when a ledger changes. */
+export interface LedgerListener {
+  /** An entry was added that is not written yet. */
+  added?(): void;
+  /** Entries were written, or nothing comes any more. */
+  written?(): void;
+}
+
 /**
  * The history of one run while this process works on it: what was written to the log, and behind it what was not yet. Readers go at their own
  * pace through both, and cost nothing. Whatever is lost with the process comes again when the run is resumed, so nothing here waits for the
@@ -10,8 +18,13 @@ import { type LedgerChunk, type LedgerEntry, ledgerStream, type NodeStarted } fr
 export class Ledger {
   readonly runId: string;
   readonly #log: ports.EventLog;
+  readonly #listener: LedgerListener;
+  /** What every write depends on, while an execution may lose the run to another process. */
+  #held: readonly ports.Write[] = [];
   /** How many entries the log has. */
   #written = 0;
+  /** The last sequence of the log that `recall` and `refresh` have read. */
+  #read = 0;
   #tail: { readonly entry: LedgerEntry; readonly bytes: number }[] = [];
   #tailBytes = 0;
   /** What reads or writes its state in the log: one behind the other. */
@@ -22,9 +35,38 @@ export class Ledger {
   #recalling: Promise<void> | undefined;
   readonly #waiting = new Set<() => void>();
 
-  constructor(log: ports.EventLog, runId: string) {
+  constructor(log: ports.EventLog, runId: string, listener: LedgerListener = {}) {
     this.#log = log;
     this.runId = runId;
+    this.#listener = listener;
+  }
+
+  /**
+   * An execution that other processes may follow begins to write: `held` is its condition (WorkContext.held). Another process may have written
+   * since the last recall, so `begin` or `recall` must follow.
+   */
+  take(held: ports.Write): void {
+    this.#held = [held];
+    this.#known = undefined;
+    this.#recalling = undefined;
+  }
+
+  /** The execution stops before the run has ended. Another process may continue it: the entries that were not written come again there. */
+  give(): void {
+    this.#tail = [];
+    this.#tailBytes = 0;
+  }
+
+  /** Learn what another process has written since. Only for runs that this process does not execute. Throws LogUnavailable. */
+  refresh(): Promise<void> {
+    return this.#inTurn(async () => {
+      const options = { from: this.#read + 1 };
+      for await (const { from, entries, sequence } of readChunks(this.#log, this.runId, options)) {
+        this.#read = sequence;
+        this.#written = Math.max(this.#written, from + entries.length);
+      }
+      this.#wake();
+    });
   }
 
   /** To be called before anything is added to the ledger of a run that is executed for the first time, and is not executed again by this process. */
@@ -57,6 +99,7 @@ export class Ledger {
     this.#tail.push(held);
     this.#tailBytes += held.bytes;
     this.#wake();
+    this.#listener.added?.();
   }
 
   /** Resolves when there is room for more: what is not written yet is bounded. Throws LogUnavailable. */
@@ -77,7 +120,7 @@ export class Ledger {
       while (this.#tailBytes > LEDGER_CHUNK_BYTES) await this.#writeChunk();
       const chunk = this.#chunk();
       const last: LedgerChunk = { ...chunk, ...(finalOutputs !== undefined && { finalOutputs }) };
-      await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: last }], { records });
+      await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: last }], { records: [...this.#held, ...records] });
       this.#forget(chunk.entries.length);
       this.close();
     });
@@ -87,6 +130,7 @@ export class Ledger {
   close(): void {
     this.#isEnded = true;
     this.#wake();
+    this.#listener.written?.();
   }
 
   /** All entries that there are, and then, with `follow`, those that come until the end. Throws LogUnavailable and the signal's reason. */
@@ -124,9 +168,10 @@ export class Ledger {
   async #recall(): Promise<void> {
     const known = new Map<string, string | undefined>();
     let written = 0;
-    for await (const { from, entries } of readChunks(this.#log, this.runId)) {
+    for await (const { from, entries, sequence } of readChunks(this.#log, this.runId)) {
       for (const entry of entries) known.set(keyOf(entry), startOf(entry));
       written = from + entries.length;
+      this.#read = sequence;
     }
     // Somebody may look at it while it is written: what is not in the log yet is known, too.
     for (const { entry } of this.#tail) known.set(keyOf(entry), startOf(entry));
@@ -136,8 +181,9 @@ export class Ledger {
 
   async #writeChunk(): Promise<void> {
     const chunk = this.#chunk();
-    await this.#log.append(ledgerStream(this.runId), chunk);
+    await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: chunk }], { records: this.#held });
     this.#forget(chunk.entries.length);
+    this.#listener.written?.();
   }
 
   /** As many of the entries that are held as go together: one at least, where there is one. */

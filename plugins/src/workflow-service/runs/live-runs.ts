@@ -1,10 +1,13 @@
 import type { ports } from "@portico/core";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { Ledger } from "./ledger.ts";
+import type { RunHints } from "./run-hints.ts";
 
 /** A run that this process executes, or whose events somebody here follows. */
 export interface LiveRun {
   readonly ledger: Ledger;
+  /** Whether this process executes it. Otherwise others may write its ledger. */
+  isExecuting: boolean;
   /** While it executes; nodes of the definition itself. */
   completedNodeCount: number;
   /** While it executes: what may not be stored as it is. */
@@ -18,19 +21,27 @@ export interface LiveRun {
 /** The runs of this process that somebody works on or watches; of all others there is nothing in memory. */
 export class LiveRuns {
   readonly #log: ports.EventLog;
+  readonly #hints: RunHints | undefined;
   readonly #runs = new Map<string, LiveRun>();
 
-  constructor(log: ports.EventLog) {
+  /** `hints`: where several processes share the runs. */
+  constructor(log: ports.EventLog, hints?: RunHints) {
     this.#log = log;
+    this.#hints = hints;
   }
 
   find(runId: string): LiveRun | undefined {
     return this.#runs.get(runId);
   }
 
+  /** Whether this process knows more of a run than the log does. */
+  knowsMore(live: LiveRun): boolean {
+    return live.isExecuting || this.#hints === undefined;
+  }
+
   /** To be given back with `leave`. */
   enter(runId: string): LiveRun {
-    const live = this.#runs.get(runId) ?? { ledger: new Ledger(this.#log, runId), completedNodeCount: 0, users: 0 };
+    const live = this.#runs.get(runId) ?? this.#open(runId);
     live.users++;
     this.#runs.set(runId, live);
     return live;
@@ -39,5 +50,30 @@ export class LiveRuns {
   leave(live: LiveRun): void {
     live.users--;
     if (live.users === 0) this.#runs.delete(live.ledger.runId);
+  }
+
+  /** An execution of a run begins in this process. */
+  begin(live: LiveRun, held: ports.Write): void {
+    live.isExecuting = true;
+    live.completedNodeCount = 0;
+    if (this.#hints) live.ledger.take(held);
+  }
+
+  /** The execution ends. Throws nothing: what cannot be written comes again when the run continues. */
+  async end(live: LiveRun, { isOver }: { readonly isOver: boolean }): Promise<void> {
+    if (!isOver) await live.ledger.write().catch(() => {});
+    if (!isOver && this.#hints) live.ledger.give();
+    live.isExecuting = false;
+    live.secrecy = undefined;
+    this.leave(live);
+  }
+
+  #open(runId: string): LiveRun {
+    const ledger = new Ledger(
+      this.#log,
+      runId,
+      this.#hints?.listener(runId, () => ledger.write()),
+    );
+    return { ledger, isExecuting: false, completedNodeCount: 0, users: 0 };
   }
 }

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import type { LiveRuns } from "../runs/live-runs.ts";
+import type { RunHints } from "../runs/run-hints.ts";
 import { tellParent } from "../runner/tell-parent.ts";
 import { endedRun, type RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
@@ -9,6 +10,8 @@ export interface Settling {
   readonly runs: RunRecords;
   readonly live: LiveRuns;
   readonly clock: ports.Clock;
+  /** Where several processes share the runs. */
+  readonly hints?: RunHints | undefined;
 }
 
 /** Cancels a run, durably. False where it has ended or never was. Throws what stores throw. */
@@ -26,7 +29,7 @@ export function createCancelRun(given: Settling) {
  * Ends the record of a run of which the engine will never tell: it was cancelled before it began, or the process died between the engine's end
  * and the record's. Answers whether there was anything to do.
  */
-export async function settleRun({ engine, runs, live, clock }: Settling, runId: string): Promise<boolean> {
+export async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: string): Promise<boolean> {
   const work = await engine.status(runId);
   if (work && (work.state === "waiting" || work.state === "executing")) return false;
   const stored = await runs.find(runId);
@@ -42,6 +45,7 @@ export async function settleRun({ engine, runs, live, clock }: Settling, runId: 
   await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
   // No other code notifies the followers.
   live.find(runId)?.ledger.close();
+  hints?.tell(runId);
   return true;
 }
 
