@@ -1,3 +1,4 @@
+import { deprecate } from "node:util";
 import type { Middleware } from "h3";
 import type { SurfaceOptions } from "../surface.ts";
 import { isOriginAllowed } from "./is-origin-allowed.ts";
@@ -18,6 +19,8 @@ export function originRule(
   { allowedOrigins, otherOrigins }: SurfaceOptions,
   refuse: (event: SurfaceEvent) => Promise<Response>,
 ): Middleware {
+  if (otherOrigins === "as ever") warnOfAsEver();
+  const isAnswered = otherOrigins === "answered" || otherOrigins === "as ever";
   const allowed = typeof allowedOrigins === "function" ? allowedOrigins : () => allowedOrigins;
   return (event, next) => {
     const { headers, method, url } = event.req;
@@ -27,7 +30,7 @@ export function originRule(
     // A cache in front of the service must not serve the answer for one origin to another.
     if (!isOriginAllowed({ origin, host }, allowed())) {
       stage(event, { vary: "origin" });
-      return otherOrigins === "answered" ? next() : refuse(event as SurfaceEvent);
+      return isAnswered ? next() : refuse(event as SurfaceEvent);
     }
     if (isOriginAllowed({ origin, host })) {
       stage(event, { vary: "origin" });
@@ -49,6 +52,8 @@ export function originRule(
     return next();
   };
 }
+
+const warnOfAsEver = deprecate(() => {}, 'otherOrigins: "as ever" is now "answered"', "PORTICO_OTHER_ORIGINS_AS_EVER");
 
 /** Sets headers on the answer, for any outcome. */
 function stage(event: Parameters<Middleware>[0], headers: Readonly<Record<string, string>>): void {

@@ -1,3 +1,4 @@
+import { deprecate } from "node:util";
 import { defineAdapter, definePort, type Port, ports } from "@portico/core";
 import * as v from "valibot";
 import { type AgentRuntimeOptions, agentRuntimeConfig } from "./config.ts";
@@ -35,6 +36,20 @@ export interface AgentRuntime {
 
 /** Filled by `agentRuntime`. */
 export const agentRuntimePort: Port<AgentRuntime> = definePort<AgentRuntime>("conversations-runs/runtime");
+
+const warnOfTurnRuntime = deprecate(() => {}, "turnRuntime is now agentRuntimePort", "PORTICO_TURN_RUNTIME");
+
+/** @deprecated `AgentRuntime`. Will be removed in the next minor version. */
+export type TurnRuntime = AgentRuntime;
+
+/** @deprecated `agentRuntimePort`. Warns when an app reads it, and will be removed in the next minor version. */
+export const turnRuntime: Port<AgentRuntime> = {
+  ...agentRuntimePort,
+  get id() {
+    warnOfTurnRuntime();
+    return agentRuntimePort.id;
+  },
+};
 
 const SWEEP_MS = 60_000;
 /** Turns that execute at once; most of their time they wait for a model. */

@@ -49,6 +49,8 @@ export const conversationsRunsConfig = v.pipe(
     background: v.optional(backgroundTurnsConfig, {}),
     /** What the handshake reports of the service; default: `0.0.0`. */
     version: v.optional(v.string(), "0.0.0"),
+    /** Retired: what the handshake reports of areas, in place of what they declare. Warns, and will be removed in the next minor version. */
+    capabilities: v.optional(v.record(v.string(), v.boolean())),
   }),
   v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
 );

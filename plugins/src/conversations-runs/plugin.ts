@@ -27,12 +27,15 @@ export const conversationsRuns = definePlugin({
   },
   contract: conversationsRunsContract,
   security: { instance: instanceScheme },
-  provides: ({ background, version: _version, ...runtime }) => [agentRuntime(runtime), backgroundTurns(background)],
+  provides: ({ background, version: _version, capabilities: _capabilities, ...runtime }) => [
+    agentRuntime(runtime),
+    backgroundTurns(background),
+  ],
   channels: { queries: queryChannel },
   capabilities: () => ["realtime"],
   guards: ({ identity }) => ({ instance: instanceGuard(identity) }),
-  setup: (services, { version }) => ({
-    handshake: handshake(services, version),
+  setup: (services, options) => ({
+    handshake: handshake(services, options),
     agents: listAgents(services),
     runs: listRuns(services),
     run: readRun(services),

@@ -1,12 +1,21 @@
+import { deprecate } from "node:util";
 import type { ports } from "@portico/core";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
-/** Tells a client what it talks to, who it is, and what it can do here. `version` is the instance's. */
+export interface HandshakeOptions {
+  /** Of the instance. */
+  readonly version: string;
+  /** In place of what areas declare: an option that goes. */
+  readonly capabilities?: Readonly<Record<string, boolean>> | undefined;
+}
+
+/** Tells a client what it talks to, who it is, and what it can do here. */
 export function handshake(
   { runtime: { serverInstanceId }, areas }: ConversationServices,
-  version: string,
+  { version, capabilities: written }: HandshakeOptions,
 ): ConversationHandlers["handshake"] {
-  const capabilities = capabilitiesOf(areas);
+  if (written) warnOfCapabilities();
+  const capabilities = { ...capabilitiesOf(areas), ...written };
   return ({ who }) => ({
     protocolVersion: 1,
     serverInstanceId,
@@ -21,3 +30,9 @@ function capabilitiesOf(areas: readonly ports.Area[]) {
   const none = { webhookManagement: false, media: false, attachments: false, realtime: false, safeTokens: false };
   return { ...none, ...Object.fromEntries(areas.flatMap(({ capabilities }) => capabilities.map((each) => [each, true]))) };
 }
+
+const warnOfCapabilities = deprecate(
+  () => {},
+  "conversationsRuns({ capabilities }): remove it. Each plugin declares its own capabilities.",
+  "PORTICO_CAPABILITIES_OPTION",
+);
