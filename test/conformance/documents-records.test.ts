@@ -47,7 +47,7 @@ function shared(makeRecords: () => Adapter<typeof ports.records>, onOpen: (other
       }),
     spoil: (name: string, bytes: Uint8Array) =>
       inOther(records, (port: ports.Records) =>
-        port.collection({ name: "document-texts" }).put(`agents/${name}`, { text: [...bytes] }),
+        port.collection({ name: "instance-document-texts" }).put(`agents/${name}`, { text: [...bytes] }),
       ),
   };
 }

@@ -34,7 +34,7 @@ describe("secrets/records", () => {
   const sharedRecords = async () => {
     const store = sqlite();
     const opened = await openAdapter(store);
-    return { store, kept: opened.port.collection<{ sealed: string }>({ name: "secrets" }), close: opened.close };
+    return { store, kept: opened.port.collection<{ sealed: string }>({ name: "instance-secrets" }), close: opened.close };
   };
   const open = async (store: Adapter, key: Secret): Promise<OpenAdapter<ports.Secrets>> =>
     openAdapter(recordSecrets({ key }), [store]);

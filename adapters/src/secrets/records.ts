@@ -20,7 +20,7 @@ export const recordSecrets = defineAdapter({
   needs: { records: ports.records },
   async open({ records }, { key }: RecordSecretsOptions) {
     const sealKey = toSealKey(checkInstanceKey(key), DERIVATION);
-    const kept = records.collection<KeptRecord>({ name: "secrets" });
+    const kept = records.collection<KeptRecord>({ name: "instance-secrets" });
     await checkProbe(kept, sealKey);
     return createRecordSecrets(kept, sealKey);
   },

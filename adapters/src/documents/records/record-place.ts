@@ -22,8 +22,8 @@ const PAGE = 1000;
  * of all sources are in the same two collections.
  */
 export function recordPlace(source: string, records: ports.Records, bus: ports.Bus | undefined): DocumentPlace {
-  const heads = records.collection<Head>({ name: "documents", indexes: { bySource: ["source", "name"] } });
-  const texts = records.collection<Text>({ name: "document-texts" });
+  const heads = records.collection<Head>({ name: "instance-documents", indexes: { bySource: ["source", "name"] } });
+  const texts = records.collection<Text>({ name: "instance-document-texts" });
   const topic = `documents/${source}`;
   const idOf = (name: string): string => `${source}/${name}`;
 
