@@ -8,13 +8,13 @@ import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import { testing } from "portico/testing";
 import { notebook } from "./notebook.ts";
 
-/** What the embedding stories mount: an app with three surfaces, and a credential for each. */
+/** The app that the embedding stories mount. It has three surfaces, with a credential for each. */
 export interface Desk {
   readonly app: App;
   readonly tokens: { readonly proxy: string; readonly notebook: string; readonly agent: string };
 }
 
-/** The model proxy with the offline model, the notebook, and an agent that says back what it is told; everything in memory. */
+/** The model proxy with the offline model, the notebook, and an agent that repeats its prompt. Everything is in memory. */
 export async function openDesk(realtime: Adapter = socketIoRealtime({})): Promise<Desk> {
   const tokens = { notebook: "a-token-for-this-story", agent: "owner-token" };
   const app = await createApp({

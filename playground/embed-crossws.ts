@@ -1,4 +1,4 @@
-// Surfaces behind a fetch function, with the realtime channel as plain WebSockets: on Node.js, Deno and Bun alike.
+// Surfaces behind a fetch function, with the realtime channel as plain WebSockets. It works on Node.js, Deno and Bun.
 import { webSocketRealtime } from "@portico/adapters/realtime/websocket";
 import { serve } from "crossws/server";
 import { H3 } from "h3";
@@ -9,7 +9,7 @@ export async function start(): Promise<EmbeddingStory> {
   const { app, tokens } = await openDesk(webSocketRealtime({}));
   const host = new H3().get("/", () => "a page of the host's own");
   for (const name of app.surfaces) host.mount(`/${name}`, { fetch: app.surface(name).fetch });
-  // It asks `fetch` what becomes of a request for a WebSocket, and finds the channel's hooks on the answer.
+  // crossws calls `fetch` for each WebSocket request, and reads the channel's hooks from the answer.
   const server = serve({ fetch: (request) => host.fetch(request), websocket: {}, hostname: "127.0.0.1", port: 0, silent: true });
   await server.ready();
   const url = server.url!.replace(/\/$/, "");

@@ -7,7 +7,7 @@ import { type EmbeddingStory, listening, tell } from "./embedding-story.ts";
 export async function start(): Promise<EmbeddingStory> {
   const { app, tokens } = await openDesk();
   const host = express().get("/", (_request, response) => void response.send("a page of the host's own"));
-  // Before any body parser: a surface reads its bodies itself.
+  // Mount surfaces before any body parser, because a surface reads the body itself.
   for (const name of app.surfaces) host.use(`/${name}`, toNodeHandler(app.surface(name)));
   const server = host.listen(0, "127.0.0.1");
   const attached = attach(server, app.surface("agent"), { under: "/agent" });

@@ -1,4 +1,4 @@
-// Surfaces inside a Fastify application: as middleware, which comes before Fastify's own body parsers.
+// Surfaces inside a Fastify application: as middleware, which runs before Fastify's own body parsers.
 import middie from "@fastify/middie";
 import { attach, toNodeHandler } from "@portico/core/node";
 import fastify from "fastify";

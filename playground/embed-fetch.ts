@@ -1,4 +1,4 @@
-// Surfaces behind a plain fetch function, as runtimes and test tools take it.
+// Surfaces behind a plain fetch function, for runtimes and test tools that call one.
 import type { Fetch } from "@portico/core";
 import { openDesk } from "./desk.ts";
 import { type EmbeddingStory, tell } from "./embedding-story.ts";
@@ -9,7 +9,7 @@ export async function start(): Promise<EmbeddingStory> {
     const url = new URL(request.url);
     const [, name = ""] = url.pathname.split("/");
     if (!app.surfaces.includes(name)) return new Response("a page of the host's own");
-    // A surface knows its own paths only: what it is mounted under is cut off.
+    // A surface knows only its own paths, so the path under which it is mounted is removed.
     url.pathname = url.pathname.slice(name.length + 1);
     return app.surface(name).fetch(new Request(url, request));
   };

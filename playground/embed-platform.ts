@@ -1,4 +1,4 @@
-// The whole platform inside an Express application: agents, workflows and the model proxy, kept in one folder.
+// The whole platform inside an Express application: agents, workflows and the model proxy, stored in one folder.
 import { mkdir, mkdtempDisposable, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import express from "express";
 import { local, readPlatformOptions } from "portico/local";
 import { ask, type Host, listening } from "./embedding-story.ts";
 
-/** The keys are those of a configuration file; environment variables win over them. */
+/** The keys are the same as in a configuration file. Environment variables override them. */
 export async function start(folder: string): Promise<Host & { readonly url: string }> {
   const options = await readPlatformOptions({
     dataDir: join(folder, "data"),

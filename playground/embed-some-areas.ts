@@ -1,11 +1,11 @@
-// Some areas of a platform: an agent service without webhooks, files and management of safe tokens.
+// Some areas of a platform: an agent service without webhooks, without files, and without management of safe tokens.
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type App, createApp } from "@portico/core";
 import { agent, readPlatformOptions } from "portico/agent";
 
-/** What the preset `agent` has, but for the areas that are named. */
+/** The preset `agent` without the areas that are listed in `without`. */
 export async function start(folder: string): Promise<App> {
   const options = await readPlatformOptions({
     dataDir: join(folder, "data"),

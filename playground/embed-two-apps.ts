@@ -6,7 +6,7 @@ import { type App, createApp, Secret } from "@portico/core";
 import { Hono } from "hono";
 import { notebook } from "./notebook.ts";
 
-/** The notebook of one person: the same adapters and plugins, opened once more. */
+/** The notebook of one person. Each call opens its own adapters and plugins. */
 const openNotebook = (name: string): Promise<App> =>
   createApp({
     name,

@@ -6,20 +6,20 @@ import type { App } from "@portico/core";
 import type { Attachment } from "@portico/core/node";
 import type { Desk } from "./desk.ts";
 
-/** An application that has mounted surfaces. Disposing closes it, then the app of the surfaces. */
+/** An application with mounted surfaces. Disposing closes the application first, then the app of the surfaces. */
 export interface Host extends AsyncDisposable {
-  /** Call it by a path. */
+  /** Send a request to a path of the application. */
   call(path: string, init?: RequestInit): Promise<Response>;
-  /** Where it listens; undefined where it does not. */
+  /** The address on which it listens; undefined if it does not listen. */
   readonly url?: string;
 }
 
-/** A host with every surface of the desk under its name, and with the realtime channel where it listens. */
+/** A host that mounts every surface of the desk under its name. If the host listens, it also serves the realtime channel. */
 export interface EmbeddingStory extends Host {
   readonly tokens: Desk["tokens"];
 }
 
-/** A host on Node, when it listens. It is stopped in order: nothing new comes, what would never end is ended, and the app goes last. */
+/** Waits until a host on Node listens. To stop, it refuses new connections, ends WebSockets and event streams, and closes the app last. */
 export async function listening(app: App, server: Server, attached: Attachment): Promise<Host & { readonly url: string }> {
   if (!server.listening) await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -30,7 +30,7 @@ export async function listening(app: App, server: Server, attached: Attachment):
       const closed = once(server, "close");
       server.close();
       attached.close();
-      // Clients keep connections for their next request: Node gives them some seconds. A service waits here for what is in flight.
+      // Clients keep idle connections, and Node waits some seconds for them. A production service would wait for running requests here.
       server.closeAllConnections();
       await closed;
       await app.close();
@@ -38,7 +38,7 @@ export async function listening(app: App, server: Server, attached: Attachment):
   };
 }
 
-/** Call every part of the host once, and print what it says. */
+/** Call every part of the host once, and print the answers. */
 export async function tell({ call, url, tokens }: EmbeddingStory, realtime?: AgentClientOptions["realtime"]): Promise<void> {
   console.log(`host: ${await (await call("/")).text()}`);
   const answer = await call("/proxy/v1/messages", {
@@ -53,7 +53,7 @@ export async function tell({ call, url, tokens }: EmbeddingStory, realtime?: Age
   if (url !== undefined) console.log(`agent: ${await ask(`${url}/agent`, { token: tokens.agent, agentId: "echo", realtime })}`);
 }
 
-/** What an agent answers over the realtime channel. */
+/** Asks an agent, and returns its answer from the realtime channel. */
 export async function ask(
   baseURL: string,
   {

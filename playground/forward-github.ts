@@ -12,7 +12,7 @@ export const githubConfig = v.strictObject({ secret: secretFromEnv("GITHUB_WEBHO
 
 const part = v.nullish(v.looseObject({}));
 
-/** What the mapping looks into; everything else of a notification passes. */
+/** The fields that the mapping reads. Other fields of a notification are allowed. */
 const githubNotification = v.looseObject({
   action: v.optional(v.string()),
   repository: part,
@@ -23,7 +23,7 @@ const githubNotification = v.looseObject({
   head_commit: part,
 });
 
-/** `github.push`, `github.pull_request.opened`, …: the name of the event and its action, with what prompts want. */
+/** `github.push`, `github.pull_request.opened`, …: the event and its action, with the fields that prompts use. */
 export function fromGithub(name: string, notification: v.InferOutput<typeof githubNotification>): AgentEvent {
   const { action, repository, sender, pull_request, issue, comment, head_commit, ref, compare } = notification;
   const subject = pull_request ?? issue;
@@ -42,22 +42,22 @@ export function fromGithub(name: string, notification: v.InferOutput<typeof gith
   };
 }
 
-/** An application with `POST /github`. Mount its `fetch` in your own, or listen. */
+/** An application with `POST /github`. Mount its `fetch` in your own application, or listen on a port. */
 export function forwardGithub({ secret, trigger }: v.InferOutput<typeof githubConfig>): H3 {
   const delivery = v.object({ name: v.string(), notification: v.pipe(v.string(), v.parseJson(), githubNotification) });
   return new H3().use(bodyLimit(TRIGGER_BYTES)).post("/github", async ({ req }) => {
-    // The signature covers exactly these bytes, so they must not be parsed before.
+    // The signature covers exactly these bytes, so verify it before parsing.
     const body = await req.text();
     const signature = req.headers.get("x-hub-signature-256");
     if (!body || !signature || !(await verify(secret.reveal(), body, signature)))
       throw new HTTPError({ status: 401, message: "The signature is missing or wrong" });
     const read = v.safeParse(delivery, { name: req.headers.get("x-github-event"), notification: body });
-    if (!read.success) throw new HTTPError({ status: 400, message: "This is no notification in application/json" });
+    if (!read.success) throw new HTTPError({ status: 400, message: "The body is not a notification in JSON" });
     return triggerAgent(trigger, fromGithub(read.output.name, read.output.notification), req.signal);
   });
 }
 
-/** The forwarder on a port of its own, configured by these environment variables. */
+/** Starts the forwarder on its own port, configured by these environment variables. */
 export function start(env: Readonly<Record<string, string | undefined>> = process.env): Promise<Listening> {
   return listen(toNodeHandler(forwardGithub(loadConfig(githubConfig, { env }).value)));
 }

@@ -10,14 +10,14 @@ import { type AgentEvent, TRIGGER_BYTES, triggerAgent, triggerConfig } from "./t
 
 export const stripeConfig = v.strictObject({ secret: secretFromEnv("STRIPE_WEBHOOK_SECRET"), trigger: triggerConfig });
 
-/** What the mapping looks into; everything else of a notification passes. */
+/** The fields that the mapping reads. Other fields of a notification are allowed. */
 const stripeNotification = v.looseObject({
   id: v.string(),
   type: v.string(),
   data: v.looseObject({ object: v.looseObject({}) }),
 });
 
-/** `stripe.invoice.paid`, `stripe.charge.refunded`, …: Stripe's own type, with what prompts want. Amounts stay as Stripe counts them. */
+/** `stripe.invoice.paid`, `stripe.charge.refunded`, …: Stripe's type, with the fields that prompts use. Amounts keep Stripe's unit. */
 export function fromStripe(notification: v.InferOutput<typeof stripeNotification>): AgentEvent {
   const { object } = notification.data;
   return {
@@ -38,10 +38,10 @@ export function fromStripe(notification: v.InferOutput<typeof stripeNotification
   };
 }
 
-/** An application with `POST /stripe`. Mount its `fetch` in your own, or listen. */
+/** An application with `POST /stripe`. Mount its `fetch` in your own application, or listen on a port. */
 export function forwardStripe({ secret, trigger }: v.InferOutput<typeof stripeConfig>): H3 {
   return new H3().use(bodyLimit(TRIGGER_BYTES)).post("/stripe", async ({ req }) => {
-    // The signature covers exactly these bytes, so they must not be parsed before.
+    // The signature covers exactly these bytes, so verify it before parsing.
     const body = await req.text();
     const signature = req.headers.get("stripe-signature") ?? "";
     const read = v.safeParse(stripeNotification, await verified(body, signature, secret.reveal()));
@@ -50,7 +50,7 @@ export function forwardStripe({ secret, trigger }: v.InferOutput<typeof stripeCo
   });
 }
 
-/** The forwarder on a port of its own, configured by these environment variables. */
+/** Starts the forwarder on its own port, configured by these environment variables. */
 export function start(env: Readonly<Record<string, string | undefined>> = process.env): Promise<Listening> {
   return listen(toNodeHandler(forwardStripe(loadConfig(stripeConfig, { env }).value)));
 }
@@ -62,7 +62,7 @@ async function verified(body: string, signature: string, secret: string): Promis
   try {
     return await Stripe.webhooks.constructEventAsync(body, signature, secret, undefined, webCrypto);
   } catch (cause) {
-    // The library's error holds the body: it ends here.
+    // The library's error contains the body, so it must not be passed on.
     if (!(cause instanceof Stripe.errors.StripeSignatureVerificationError))
       throw new HTTPError({ status: 400, message: NO_NOTIFICATION });
     throw new HTTPError({ status: 401, message: "The signature is missing, wrong or too old" });

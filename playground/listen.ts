@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { attach } from "@portico/core/node";
 
-/** A listener on this machine alone. Disposing ends it, with every connection. */
+/** A listener that only this machine can reach. Disposing closes it and all its connections. */
 export interface Listening extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Listen on a port that the system chooses; with a surface, for its realtime connections, too. */
+/** Listen on a port that the system chooses. With a surface, also accept its realtime connections. */
 export async function listen(
   listener: (request: IncomingMessage, response: ServerResponse) => unknown,
   surface?: Parameters<typeof attach>[1],

@@ -1,4 +1,4 @@
-// Tools of MCP servers: one that the app starts as a program, and one that listens elsewhere.
+// Tools of MCP servers. The app starts the first server as a program, and calls the second one over HTTP.
 import { createMcpHandler } from "@modelcontextprotocol/server";
 import { systemClock } from "@portico/adapters/clock/system";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
@@ -11,7 +11,7 @@ import { createShop } from "./shop-server.ts";
 
 const program = `${import.meta.dirname}/shop-server.ts`;
 
-/** An app with nothing but the tools of two servers. */
+/** An app that has only the tools of two servers. */
 export function start(url: string): Promise<App> {
   const token = "a-token-for-this-story";
   return createApp({
@@ -25,7 +25,7 @@ export function start(url: string): Promise<App> {
   });
 }
 
-/** The server that listens elsewhere. */
+/** The server that is called over HTTP. */
 export async function openMarket(): Promise<Listening> {
   const market = createMcpHandler(createShop);
   const host = new H3().all("/mcp", ({ req }) => {

@@ -1,4 +1,4 @@
-// A third party's plugin: contract, errors, configuration, guard, handlers and events.
+// A third-party plugin: contract, errors, configuration, guard, handlers and events.
 import { EventEmitter, on } from "node:events";
 import { bearerToken, defineContract, defineErrors, definePlugin, fromEnv, ports, reply, secretFromEnv } from "@portico/core";
 import * as v from "valibot";
@@ -15,7 +15,7 @@ type Note = v.InferOutput<typeof note>;
 
 const title = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100));
 
-/** What the outside may call. Data alone: clients and documents are derived from it. */
+/** The routes that callers may use. The contract is only data: clients and documents are derived from it. */
 export const notebookContract = defineContract(
   { surface: "notebook", auth: "reader", envelope: (error) => ({ error: error.code, message: error.message }) },
   {
@@ -53,13 +53,13 @@ export const notebookContract = defineContract(
   },
 );
 
-/** The plugin's options, and the environment variables that give them. */
+/** The plugin's options, and the environment variables that set them. */
 export const notebookConfig = v.strictObject({
   token: secretFromEnv("NOTEBOOK_TOKEN"),
   pageSize: v.optional(fromEnv("NOTEBOOK_PAGE_SIZE", v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000))), 50),
 });
 
-/** A notebook behind one token. */
+/** A notebook that one token protects. */
 export const notebook = definePlugin({
   name: "notebook",
   config: notebookConfig,
@@ -102,7 +102,7 @@ export const notebook = definePlugin({
         if (!(await notes.remove(params.title))) throw fail.note_unknown();
       },
       watch({ say, signal }) {
-        // Listens from here on, before the head of the answer goes out: a caller who has the head misses nothing.
+        // Listens before the head of the answer is sent, so a caller that has received the head misses no note.
         const written = on(news, "written", { signal });
         return (async function* () {
           for await (const [each] of written as AsyncIterable<[Note]>) yield say.written(each);

@@ -1,4 +1,4 @@
-// An agent engine of one's own: a clerk that needs no model. It runs the tool that it is told to, and is spoken to like any other agent.
+// A custom agent engine: a clerk that needs no model. It runs the tool that the prompt names. Clients use it like any other agent.
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
@@ -10,11 +10,11 @@ import { testing } from "portico/testing";
 import { listen } from "./listen.ts";
 
 export interface ClerkOptions {
-  /** What it says where it is not told to run a tool; default: what it can do. */
+  /** The answer to prompts that name no known tool; default: "Tell me to run a tool." */
   readonly greeting?: string;
 }
 
-/** Plays agents whose `agent.json` says `"engine": "clerk"`: `run TOOL {"some":"arguments"}` runs a tool. */
+/** Runs agents whose `agent.json` says `"engine": "clerk"`. The prompt `run TOOL {"some":"arguments"}` runs a tool. */
 export const clerk = defineAdapter({
   name: "agent-engines/clerk",
   port: ports.agentEngines,
@@ -30,7 +30,7 @@ export const clerk = defineAdapter({
       if (!call) return answer(await step("greet", async () => greeting));
 
       await say({ type: "tool_call", ...call });
-      // In a step of its own: what a tool did is not done again.
+      // The call is a separate step, so a tool that has run is not run again after a crash.
       const result = await step("tool", (stepSignal) => callTool(call, stepSignal));
       await say({ type: "tool_result", callId: call.callId, toolId: call.toolId, result });
       return answer(
@@ -84,7 +84,7 @@ const tally = functionTools({
   ],
 });
 
-/** An agent service in memory with one agent, which the clerk plays. */
+/** An agent service in memory. The clerk runs its only agent. */
 export const office = definePreset(() => ({
   name: "office",
   extends: testing({ agents: new Map([["office", { name: "Office", engine: "clerk", tools: ["add"] }]]) }),

@@ -1,4 +1,4 @@
-// The agent service inside an application of one's own: agents of a folder, with everything that they keep in another.
+// The agent service inside your own application: its agents are in one folder, its data is in another.
 import { mkdir, mkdtempDisposable, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { ask, listening } from "./embedding-story.ts";
 
 const TOKEN = "the-token-of-ada";
 
-/** Surface `agent`. `demo` is the offline model; a real one takes its place, and the transport of the realtime channel is a choice, too. */
+/** Surface `agent`. Replace the offline model `demo` with a real one. The transport of the realtime channel can be replaced, too. */
 export function openAgents(folder: string): Promise<App> {
   return createApp({
     name: "agents",
@@ -30,7 +30,7 @@ export function openAgents(folder: string): Promise<App> {
   });
 }
 
-/** The surface on a server of `node:http`. */
+/** Serves the surface with `node:http`. */
 export async function start(folder: string) {
   const app = await openAgents(folder);
   const server = createServer(toNodeHandler(app.surface("agent"))).listen(0, "127.0.0.1");

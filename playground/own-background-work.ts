@@ -56,7 +56,7 @@ export const summaries = definePlugin({
           const answer = await step("ask", (aborted) => ask(provider, question, aborted), { repeatable: true });
           await step("keep", () => kept.put(id, { id, state: "done", summary: answer.text }), { repeatable: true });
         } catch (error) {
-          // The engine stops or parks the work: it runs again later, so its state stays.
+          // If the engine stops or parks the work, the work runs again later. Its state must not change then.
           signal.throwIfAborted();
           await step("fail", () => kept.put(id, { id, state: "failed" }), { repeatable: true });
           throw error;
@@ -64,12 +64,12 @@ export const summaries = definePlugin({
       },
       { onInterrupted: "resume", concurrency: 4 },
     );
-    // After the setup of all plugins: every kind of work is defined then.
+    // The engine is ready after the setup of all plugins, because all kinds of work are defined then.
     scope.onReady(() => engine.ready());
 
     return {
       async submit({ body: { id, text } }) {
-        // One commit: the work is accepted, and its record is visible.
+        // One commit accepts the work and makes its record visible.
         const waiting = [kept.write.put(id, { id, state: "waiting" }, "absent")];
         const { duplicate } = await engine.start("summarize", id, { text }, { records: waiting });
         return { id, duplicate };

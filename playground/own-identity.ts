@@ -1,4 +1,4 @@
-// Users of one's own: whom the application's identity provider signed in may call the agent service, with the token from there.
+// Your own users: users that your identity provider signed in call the agent service with the provider's token.
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
 import { type App, createApp, defineAdapter, orAborted, ports } from "@portico/core";
@@ -14,7 +14,7 @@ export interface JwtIdentityOptions {
   readonly audience: string;
 }
 
-/** What a token must say of its holder, beside what `jwtVerify` looks at. */
+/** The claims that a token must have, in addition to those that `jwtVerify` checks. */
 const claims = v.variant("role", [
   v.object({ role: v.picklist(["owner", "member"]), sub: v.pipe(v.string(), v.nonEmpty()) }),
   v.object({ role: v.literal("service"), sub: v.optional(v.undefined()) }),
@@ -28,14 +28,14 @@ export const jwtIdentity = defineAdapter({
   open: (_given, { keys, issuer, audience }: JwtIdentityOptions): ports.Identity => ({
     async resolve(token, signal) {
       signal?.throwIfAborted();
-      // Readers of base64 are lenient: two spellings of one token would be two tokens.
+      // Base64 decoders are lenient. Without this check, one token could be written in several ways.
       if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return undefined;
       try {
         const { payload } = await orAborted(jwtVerify(token, keys, { issuer, audience, requiredClaims: ["exp"] }), signal);
         const { success, output } = v.safeParse(claims, payload);
         return success ? { userId: output.sub, role: output.role } : undefined;
       } catch (error) {
-        // A provider that cannot be asked for its keys says nothing about this token.
+        // If the provider's keys cannot be fetched, the token is neither valid nor invalid: the call fails.
         if (error instanceof errors.JOSEError && !UNREACHABLE.has(error.code)) return undefined;
         throw error;
       }

@@ -1,10 +1,10 @@
-// Middleware and a route of the host's own on a surface.
+// The host adds its own middleware and its own route to a surface.
 import { type App, createApp, Secret } from "@portico/core";
 import { HTTPError } from "h3";
 import { testing } from "portico/testing";
 import { notebook } from "./notebook.ts";
 
-/** A notebook that is read only while its host says so, and that tells who runs it. */
+/** A notebook that the host can make read-only. Every answer names its operator, and an added route describes it. */
 export async function start(isReadOnly: () => boolean): Promise<App> {
   const app = await createApp({
     name: "shared-notebook",

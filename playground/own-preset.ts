@@ -1,4 +1,4 @@
-// A preset of one's own: the proxy with another plugin beside it, settings for both, and everything that `portico start` does around it.
+// A custom preset: the proxy, a second plugin, and settings for both. It starts as `portico start` does.
 import { definePreset } from "@portico/core";
 import { probes } from "@portico/plugins/probes";
 import { type PlatformOptions, proxy, proxySchema } from "portico/proxy";
@@ -6,7 +6,7 @@ import { listenSchema, startPreset } from "portico/start";
 import * as v from "valibot";
 import { notebook, notebookConfig } from "./notebook.ts";
 
-/** All keys of a platform, and the notebook's own. */
+/** All settings of a platform, and the settings of the notebook. */
 export const teamSchema = v.strictObject({
   ...proxySchema.entries,
   notebook: v.strictObject({ ...notebookConfig.entries, listen: listenSchema("NOTEBOOK") }),

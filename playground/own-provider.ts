@@ -1,4 +1,4 @@
-// A model provider of one's own: a gateway that takes no key, but tokens for which one signs in, and which expire.
+// A custom model provider: a gateway that takes no key. It takes tokens that come from a sign-in and expire.
 import { systemClock } from "@portico/adapters/clock/system";
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { Readable } from "node:stream";
@@ -9,7 +9,7 @@ import { listen } from "./listen.ts";
 
 export interface GatewayOptions extends Omit<Parameters<typeof chatHttp>[0], "credential" | "models"> {
   readonly models: readonly string[];
-  /** A new token, and how long it is good for. Callers at the same time share one. */
+  /** Returns a new token and its lifetime. Calls that wait at the same time share one token. */
   signIn(signal: AbortSignal): Promise<{ readonly token: Secret; readonly expiresInMs: number }>;
 }
 
@@ -22,7 +22,7 @@ export const gateway = defineAdapter({
     const inner = await chatHttp(options).spec.open(given, options, scope);
     const closing = new AbortController();
     scope.onClose(() => closing.abort());
-    /** The last two: an answer to a call with the former may still come. */
+    /** The last two tokens. Answers to calls with the older token may still arrive, and must be redacted, too. */
     let tokens: readonly { readonly secret: Secret; readonly until: number }[] = [];
     let signingIn: Promise<Secret> | undefined;
 
@@ -41,7 +41,7 @@ export const gateway = defineAdapter({
       signal.throwIfAborted();
       const [latest] = tokens;
       if (latest && given.clock.now() < latest.until) return latest.secret;
-      // One caller who leaves does not end what others wait for.
+      // If one caller aborts, the sign-in continues for the other callers.
       return orAborted((signingIn ??= renew()), signal);
     };
 
@@ -53,7 +53,7 @@ export const gateway = defineAdapter({
           const headers = { ...call.headers, authorization: `Bearer ${token.reveal()}` };
           return await inner.send({ ...call, headers }, signal);
         } catch (error) {
-          // Whatever happens, the caller's stream is let go of.
+          // The caller's stream is closed after every failure.
           if (call.body instanceof Readable) call.body.destroy();
           throw error;
         }
@@ -63,10 +63,10 @@ export const gateway = defineAdapter({
   },
 });
 
-/** A token is renewed a little before it expires: a call takes its time. */
+/** A token is renewed shortly before it expires, because it must stay valid during the call. */
 const EARLY_MS = 10_000;
 
-/** An app with nothing but this provider. */
+/** An app that has only this provider. */
 export function start(options: GatewayOptions): Promise<App> {
   return createApp({ name: "through-a-gateway", adapters: [systemClock(), gateway(options)] });
 }

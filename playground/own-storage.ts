@@ -1,4 +1,4 @@
-// A storage adapter of one's own: records in a table of the application's own SQLite database, beside the application's own tables.
+// A custom storage adapter: records in a table of the application's SQLite database, next to the application's own tables.
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "@portico/adapters/clock/system";
 import { createRecords, type RecordsBackend, type Row } from "@portico/adapters/records/create-records";
@@ -7,11 +7,11 @@ import { type App, createApp, defineAdapter, ports, Secret } from "@portico/core
 import { notebook } from "./notebook.ts";
 
 export interface AppRecordsOptions {
-  /** The application's: it opened it, and closes it after the app. */
+  /** The application's database. The application opens it, and closes it after the app. */
   readonly database: DatabaseSync;
 }
 
-/** Records in the table `portico_records`. Ids, values, queries and cursors are checked by `createRecords` before they come here. */
+/** Records in the table `portico_records`. `createRecords` checks ids, values, queries and cursors before it calls this code. */
 export const appRecords = defineAdapter({
   name: "records/app-database",
   port: ports.records,
@@ -26,7 +26,7 @@ export const appRecords = defineAdapter({
           return work();
         } catch (cause) {
           if (cause instanceof ports.RecordConflict) throw cause;
-          // What SQLite says may quote a value.
+          // SQLite's messages may contain stored values, so they are not passed on.
           throw new ports.RecordsUnavailable("The application's database does not answer", { cause });
         }
       }),
@@ -85,7 +85,7 @@ function createBackend(database: DatabaseSync, safely: <T>(work: () => T) => T):
 
 const fieldSql = (field: string): string => `json_extract(value, '$.${field}')`;
 
-/** SQLite orders as the port does: nothing, then numbers, then texts by their bytes. Values are given as JSON, which it reads as it reads records. */
+/** SQLite sorts in the order of the port: NULL, then numbers, then texts by their bytes. Values are passed as JSON, like stored records. */
 function pageSql(collection: string, { where, by, after, descending, limit }: Parameters<RecordsBackend["page"]>[1]) {
   const filters = [`collection = '${collection}'`];
   const values: string[] = [];
@@ -97,7 +97,7 @@ function pageSql(collection: string, { where, by, after, descending, limit }: Pa
   const [beyond, direction] = descending ? ["<", "DESC"] : [">", "ASC"];
   if (after) {
     const isNull = after.value === null;
-    // What lies behind the cursor: the rest of its ties, and what its field puts further on.
+    // The records after the cursor: those with the same field value and a later id, and those with a later field value.
     filters.push(
       isNull
         ? `(${key} IS NULL AND id ${beyond} ?${descending ? "" : ` OR ${key} IS NOT NULL`})`

@@ -1,4 +1,4 @@
-// A tool source of one's own, built on the records port.
+// A custom tool source that uses the port `records`.
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { type App, createApp, defineAdapter, ports } from "@portico/core";
 import * as v from "valibot";
@@ -12,7 +12,7 @@ interface Fact {
   readonly text: string;
 }
 
-/** Two tools with which an agent keeps facts about its user: `remember` and `recall`. */
+/** Two tools with which an agent stores and reads facts about its user: `remember` and `recall`. */
 export const memoryTools = defineAdapter({
   name: "tools/memory",
   port: ports.tools,
@@ -47,9 +47,9 @@ export const memoryTools = defineAdapter({
         try {
           return await run(toolId, args, caller.userId ?? "nobody");
         } catch (cause) {
-          // The port below has its own errors; callers of this one know only the tools port's.
+          // The port `records` has its own errors. Callers of the port `tools` know only the errors of `tools`.
           if (cause instanceof ports.RecordsUnavailable)
-            throw new ports.ToolsUnavailable("The memory is not there now", { cause });
+            throw new ports.ToolsUnavailable("The memory is not available now", { cause });
           throw cause;
         }
       },
@@ -61,11 +61,11 @@ const TOPIC = { type: "string", pattern: "^[a-z0-9-]{1,64}$" };
 
 function definition(id: string, description: string, properties: Readonly<Record<string, object>>): ports.ToolDefinition {
   const inputSchema = { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
-  // Keeping the same text again leaves it as it is.
+  // Idempotent: storing the same text again changes nothing.
   return { id, name: id, description, inputSchema, riskLevel: "low", requiresConfirmation: false, idempotent: true };
 }
 
-/** Arguments come from a model: the error names the paths that do not fit and repeats no value. */
+/** Arguments come from a model. The error names the invalid paths, and contains no values. */
 function parsed<const S extends v.GenericSchema>(schema: S, args: unknown): v.InferOutput<S> {
   const result = v.safeParse(schema, args);
   if (result.success) return result.output;
@@ -77,7 +77,7 @@ function told(text: string): ports.ToolResult {
   return { content: [{ type: "text", text }], isError: false };
 }
 
-/** An app with nothing but these tools and a store for them. */
+/** An app that has only these tools and a store for them. */
 export function start(): Promise<App> {
   return createApp({ name: "memory-tools", adapters: [memoryTools({}), memoryRecords()] });
 }

@@ -1,16 +1,16 @@
-// A kind of workflow node of one's own: `counter` counts under a name, for ticket numbers and the like.
+// A custom kind of workflow node: `counter` counts under a name, for example ticket numbers.
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { type App, createApp, defineWorkflowNode, ports } from "@portico/core";
 import * as v from "valibot";
 
 const input = v.strictObject({
-  /** What is counted. */
+  /** The name of the counter. */
   name: v.pipe(v.string(), v.regex(/^[a-z0-9-]{1,64}$/)),
   by: v.optional(v.pipe(v.number(), v.integer()), 1),
 });
 
 export interface CounterOptions {
-  /** A counter goes no further; default 1,000,000. */
+  /** The highest count of a counter; default 1,000,000. */
   readonly most?: number;
 }
 
@@ -21,7 +21,7 @@ export const counterNode = defineWorkflowNode({
   rules: () => ({
     type: "counter",
     input,
-    // A step is written down together with its count: the same one, done again, counts once.
+    // One commit stores the step with its count. So a step that is executed again counts once.
     repeatable: true,
   }),
   open({ records }, { most = 1_000_000 }: CounterOptions) {
@@ -36,7 +36,8 @@ export const counterNode = defineWorkflowNode({
           if (done) return done.value;
           const found = await counters.get(name);
           const count = (found?.value.count ?? 0) + by;
-          if (count > most) throw new ports.NodeFailed("counter_full", "The counter is at its end", { retryable: false });
+          if (count > most)
+            throw new ports.NodeFailed("counter_full", "The counter has reached its highest count", { retryable: false });
           try {
             await records.batch([
               counters.write.put(name, { count }, found?.version ?? "absent"),
@@ -44,7 +45,7 @@ export const counterNode = defineWorkflowNode({
             ]);
             return { count };
           } catch (error) {
-            // Somebody counted meanwhile: again, from there.
+            // Another run changed the counter in the meantime: try again with the new count.
             if (!(error instanceof ports.RecordConflict)) throw error;
           }
         }
@@ -53,7 +54,7 @@ export const counterNode = defineWorkflowNode({
   },
 });
 
-/** An app with nothing but this node and a store for it. */
+/** An app that has only this node and a store for it. */
 export function start(): Promise<App> {
   return createApp({ name: "counting", adapters: [counterNode({}), memoryRecords()] });
 }

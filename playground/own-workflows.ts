@@ -1,4 +1,4 @@
-// A workflow service inside an application of one's own, with a kind of node of its own. Everything is in memory.
+// A workflow service inside your own application, with a custom kind of node. Everything is in memory.
 import { memoryDocuments } from "@portico/adapters/documents/memory";
 import { memoryStore } from "@portico/adapters/stores/memory";
 import { type App, createApp, defineWorkflowNode, ports, Secret } from "@portico/core";
@@ -15,7 +15,7 @@ outputs:
   greeting: "\${{ nodes.shout.output.text }}"
 `;
 
-/** Nodes of type `shout`: `{ text }` in, `{ text }` out. */
+/** Nodes of type `shout`. Input and output are `{ text }`. */
 export const shoutNode = defineWorkflowNode({
   name: "workflow-nodes/shout",
   needs: {},
@@ -28,7 +28,7 @@ export const shoutNode = defineWorkflowNode({
   }),
 });
 
-/** Surface `workflow`. A service whose runs must survive its process takes `sqliteStore({ dir })` in place of the store in memory. */
+/** Surface `workflow`. To keep runs after the process ends, use `sqliteStore({ dir })` instead of the store in memory. */
 export function openWorkflows(): Promise<App> {
   return createApp({
     name: "workflows",
@@ -37,7 +37,7 @@ export function openWorkflows(): Promise<App> {
   });
 }
 
-/** A call with the service token; answers JSON, or the text of a stream. */
+/** Sends a request with the service token, and returns the JSON of the answer, or the text of a stream. */
 export async function call(app: App, path: string, body?: object): Promise<any> {
   const answer = await app.surface("workflow").fetch(
     new Request(`http://workflows.local${path}`, {

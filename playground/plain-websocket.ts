@@ -1,4 +1,4 @@
-// A query without any library, as in a language that has none: a WebSocket, JSON and one call.
+// A query without any library: a WebSocket, JSON and one HTTP call. Other languages can do the same.
 import { hash, randomUUID } from "node:crypto";
 import { webSocketRealtime } from "@portico/adapters/realtime/websocket";
 import { toNodeHandler } from "@portico/core/node";
@@ -14,7 +14,7 @@ const { url } = service;
 const query = { prompt: "Hello", options: { agentId: "echo" }, clientRequestId: randomUUID(), userMessageId: randomUUID() };
 const requestDigest = `qrd1:${hash("sha256", canonicalize(query)!)}`;
 const hello = { token: tokens.agent, clientInstanceId: `example:${randomUUID()}` };
-let last: string | undefined; // the latest place, for a client that comes back
+let last: string | undefined; // the latest position, which a reconnecting client sends
 
 const socket = new WebSocket(`${url.replace("http", "ws")}/socket.io/`);
 const send = (frame: object) => socket.send(JSON.stringify(frame));

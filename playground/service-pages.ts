@@ -1,4 +1,4 @@
-// The service pages in an application of one's own: metrics, API documents, probes, and the web console.
+// The service pages in your own application: metrics, API documents, probes, and the web console.
 import { createServer } from "node:http";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";
 import { memoryAgents } from "@portico/adapters/agents/memory";
@@ -18,7 +18,7 @@ import { metrics } from "@portico/plugins/metrics";
 import { probes } from "@portico/plugins/probes";
 import { listening } from "./embedding-story.ts";
 
-/** Surface `agent`, and surface `metrics` for a scraper that is on the same network. */
+/** Surface `agent`, and surface `metrics` for a scraper on the same network. */
 export async function start() {
   const measured = createPrometheusMetrics();
   const urls: Record<string, string> = {};

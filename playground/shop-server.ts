@@ -1,4 +1,4 @@
-// An MCP server that the story of MCP tools uses: as a program, and behind an address.
+// The MCP server of `mcp-tools.ts`. It runs as a program, or is called over HTTP.
 import { McpServer } from "@modelcontextprotocol/server";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 

@@ -3,12 +3,12 @@ import { toNodeHandler } from "h3/node";
 import { type Listening, listen } from "./listen.ts";
 import type { AgentEvent } from "./trigger-agent.ts";
 
-/** A listener in the place of an agent service, with what forwarders have to know of it. */
+/** A listener that replaces an agent service in this story, with the environment variables that forwarders need. */
 export interface StandInTrigger extends Listening {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Accepts whatever it is sent, and prints the event with the fields that were mapped. */
+/** Accepts every event, and prints its name with the mapped fields. */
 export async function openStandInTrigger(): Promise<StandInTrigger> {
   const service = new H3().post("/api/webhook/:agentId", async ({ req, context }) => {
     const { event, payload } = (await req.json()) as AgentEvent;

@@ -1,4 +1,4 @@
-// A third party's plugin as an app of its own, called with the client that comes from its contract.
+// A third-party plugin as a separate app. The client that calls it is derived from the plugin's contract.
 import { systemClock } from "@portico/adapters/clock/system";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
@@ -6,7 +6,7 @@ import { type App, createApp, loadConfig, Secret } from "@portico/core";
 import { createClient } from "@portico/core/client";
 import { notebook, notebookConfig, notebookContract } from "./notebook.ts";
 
-/** The notebook as an app of its own, configured by these environment variables. */
+/** The notebook as a separate app, configured by these environment variables. */
 export async function start(env: Readonly<Record<string, string | undefined>> = process.env): Promise<App> {
   const { value } = loadConfig(notebookConfig, { env });
   return createApp({ name: "notebook", adapters: [systemClock(), memoryRecords(), memorySecrets()], plugins: [notebook(value)] });

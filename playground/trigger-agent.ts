@@ -1,44 +1,46 @@
 import { fromEnv, secretFromEnv } from "@portico/core";
 import * as v from "valibot";
 
-/** One event for an agent. Prompts name top-level fields of the payload alone (4.4), so that a mapping makes it flat. */
+/** One event for an agent. Prompts can name only top-level fields of the payload (4.4), so a mapping makes the payload flat. */
 export interface AgentEvent {
   readonly event: string;
   readonly payload: {
-    /** All that the third party sent. */
+    /** The complete notification of the third party. */
     readonly notification: object;
     readonly [field: string]: unknown;
   };
 }
 
-/** Bytes that the trigger takes (4.4). Forwarders take no more than that from third parties. */
+/** Maximum body of the trigger in bytes (4.4). Forwarders accept at most as much from third parties. */
 export const TRIGGER_BYTES = 1024 * 1024;
 
-/** Where an agent is triggered, and with what. */
+/** The address of an agent's trigger, its secret, and the agent's events. */
 export const triggerConfig = v.strictObject({
   /** The agent service's `/api/webhook/AGENT_ID`. */
   url: fromEnv("AGENT_TRIGGER_URL", v.pipe(v.string(), v.url("an address"))),
   secret: secretFromEnv("AGENT_WEBHOOK_SECRET"),
-  /** Events that the agent has. Third parties send others, too, and the trigger refuses what it does not know. */
+  /** The agent's events. Other events of the third party are not sent, because the trigger refuses unknown events. */
   events: fromEnv(
     "AGENT_EVENTS",
     v.array(v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, "the name of an event"))),
   ),
-  /** GitHub hangs up after ten seconds. */
+  /** Less than ten seconds, because GitHub disconnects then. */
   answerWithinMs: v.optional(fromEnv("AGENT_ANSWER_WITHIN_MS", v.pipe(v.number(), v.integer(), v.minValue(1))), 8000),
 });
 
 /**
- * Send one event to its agent. Gives what the third party is to be told:
- * - 200: accepted, and durable before the trigger said so;
- * - 204: not one of `events`, not sent;
- * - 502: refused; somebody has to mend the configuration here or there;
- * - 503: not now (5xx, 429, no answer). Stripe then delivers it again by itself, GitHub when somebody asks it to.
+ * Send one event to its agent. Returns the answer for the third party:
+ * - 200: accepted and durable;
+ * - 204: not one of `events`, so it was not sent;
+ * - 502: refused; the configuration of the forwarder or of the agent is wrong;
+ * - 503: not possible now (5xx, 429, no answer). Stripe delivers the event again automatically, GitHub only on request.
  *
- * The trigger does not recognise duplicates (4.4), and neither does this: after 503 without an answer the event may have been
- * accepted all the same, and runs twice when it is delivered again. Tools of such agents have to bear that.
+ * The trigger does not recognise duplicates (4.4), and the forwarder does not either. If the trigger gave no answer, it may have accepted the
+ * event. An event that is delivered again then runs twice. The tools of such agents must tolerate that.
  *
- * @param signal ends the wait, as `answerWithinMs` does. Never throws; nothing of the secret or the event is in the answer.
+ * Never throws. The answer contains neither the secret nor the event.
+ *
+ * @param signal ends the wait, as `answerWithinMs` does.
  */
 export async function triggerAgent(
   { url, secret, events, answerWithinMs }: v.InferOutput<typeof triggerConfig>,
@@ -51,7 +53,7 @@ export async function triggerAgent(
       method: "POST",
       headers: { authorization: `Bearer ${secret.reveal()}`, "content-type": "application/json" },
       body: bodyOf({ event, payload }),
-      // An agent service does not move its callers elsewhere, and the secret is for this address alone.
+      // An agent service never redirects. The secret must not be sent to any other address.
       redirect: "manual",
       signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
     });
@@ -64,10 +66,10 @@ export async function triggerAgent(
   }
 }
 
-/** Whatever else listens at a wrong address may answer 200, too. */
+/** The body must be checked, too: another server at a wrong address may also answer 200. */
 const acceptance = v.pipe(v.string(), v.parseJson(), v.object({ accepted: v.literal(true) }));
 
-/** Without the whole notification where it would not fit: a mapping's own fields are what prompts are made of. */
+/** Leaves out the whole notification if it does not fit. Prompts use only the mapped fields. */
 function bodyOf({ event, payload }: AgentEvent): string {
   const body = JSON.stringify({ event, payload });
   if (Buffer.byteLength(body) <= TRIGGER_BYTES) return body;

@@ -1,7 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 
-// No address and no key: both libraries look into the environment.
+// The code has no address and no key: both libraries read them from environment variables.
 const [messages, chat] = [new Anthropic(), new OpenAI()];
 
 const question = { model: "demo", messages: [{ role: "user" as const, content: "Hello" }] };

@@ -1,7 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 
-const { PROXY, PORTICO_TOKEN } = process.env; // http://127.0.0.1:49152, without /v1; and the safe token
+const { PROXY, PORTICO_TOKEN } = process.env; // the address, such as http://127.0.0.1:49152, without /v1; the safe token
 const messages = new Anthropic({ baseURL: PROXY, apiKey: PORTICO_TOKEN });
 const chat = new OpenAI({ baseURL: `${PROXY}/v1`, apiKey: PORTICO_TOKEN });
 

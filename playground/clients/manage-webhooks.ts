@@ -1,4 +1,4 @@
-// Saves an event of the agent `helper`, and shows what the agent delivered.
+// Saves an event of the agent `helper`, and prints the results that the agent delivered.
 import { createClient } from "@portico/core/client";
 import { agentWebhookContract } from "@portico/plugins/agent-webhook/contract";
 

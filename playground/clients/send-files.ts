@@ -16,5 +16,5 @@ const query = client.submit({ agentId: "helper", prompt: "Compare them", mediaRe
 console.log((await query.ended).status);
 
 const { items, missing } = await client.mediaLinks([photo.mediaId]);
-for (const { url } of items) console.log(url); // goes into <img src> as it is
+for (const { url } of items) console.log(url); // usable as <img src> without changes
 console.log(`${missing.length} missing`);

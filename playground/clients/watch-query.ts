@@ -1,10 +1,10 @@
-// A query without the client of this repository, as in a language that has none: a Socket.IO connection and one call.
+// A query without `@portico/client`: a Socket.IO connection and one HTTP call. Other languages can do the same.
 import { hash, randomUUID } from "node:crypto";
 import canonicalize from "canonicalize";
 import { io } from "socket.io-client";
 
 const { AGENT = "", AGENT_TOKEN: token = "" } = process.env;
-const clientInstanceId = `example:${randomUUID()}`; // 16-128 of letters, digits, . _ : -
+const clientInstanceId = `example:${randomUUID()}`; // 16-128 characters: letters, digits, . _ : -
 
 const socket = io(AGENT, { auth: { token, clientInstanceId } });
 socket.on("connect_error", (error: Error & { data?: { code: string } }) => console.error(error.data?.code, error.message));

@@ -1,4 +1,4 @@
-// A host application that uses tsyringe: its own classes get the app's ports injected.
+// A host application that uses tsyringe: the app's ports are injected into its own classes.
 import "reflect-metadata";
 import { systemClock } from "@portico/adapters/clock/system";
 import { memoryRecords } from "@portico/adapters/records/memory";
@@ -12,7 +12,7 @@ interface Order {
   readonly at: number;
 }
 
-/** Keeps its records beside the notebook's, in the store that the app has. */
+/** Stores its records in the app's store, where the notebook stores its records, too. */
 @singleton()
 class Orders {
   readonly #orders: ports.Collection<Order>;
@@ -28,7 +28,7 @@ class Orders {
   }
 }
 
-/** Gets the other class injected, as anywhere in tsyringe. */
+/** Gets the first class injected, as usual in tsyringe. */
 @singleton()
 class Shop {
   readonly #orders: Orders;

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { defineConfig } from "rolldown";
 
 /**
- * Node.js strips types and nothing else: decorators, as tsyringe has them, need a compiler. This one reads `experimentalDecorators` of
- * `tsconfig.json`. Packages stay as they are.
+ * Node.js only strips types. The decorators of tsyringe need a compiler. Rolldown compiles them, because `tsconfig.json` sets
+ * `experimentalDecorators`. It does not bundle packages.
  */
 export default defineConfig({
   input: join(import.meta.dirname, "main.ts"),

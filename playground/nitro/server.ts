@@ -7,7 +7,7 @@ import { app } from "./desk.ts";
 const host = new H3().get("/", () => "a page of the host's own");
 for (const name of app.surfaces) host.mount(`/${name}`, { fetch: app.surface(name).fetch });
 
-// Nitro keeps its server to itself, so that nothing can be attached to it: the realtime channel gets a route.
+// Nitro does not expose its server, so `attach` cannot be used. A route serves the realtime channel.
 const agent = app.surface("agent");
 const below = (url = "/") => url.slice("/agent".length);
 const upgrade = defineWebSocketHandler(

@@ -115,7 +115,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     const rows = page.getByRole("table", { name: "Workflows" }).getByRole("row");
     await rows.nth(3).waitFor();
     expect(await rows.nth(2).locator("th, td").allTextContents()).toEqual([
-      ...["Summarize documents A summary of each document, and one of them all.", "never run", "", "", "2"],
+      ...["Summarize documents Writes a summary of each document, and one of all documents.", "never run", "", "", "2"],
       ...["summarize.yaml", "Research"],
     ]);
     const broken = panel("Unusable files").getByRole("row").nth(1);
