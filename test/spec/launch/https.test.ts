@@ -8,7 +8,7 @@ import { io } from "socket.io-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../harness/ports.ts";
 import { hasOpenssl, makeCertificate } from "../../harness/own-certificate.ts";
-import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { type PorticoProcess, runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { clientKinds, connected } from "../../harness/socket-host.ts";
 
 /** Appends to a file what the process loads of listhen and the h3 that listhen brings along. */
@@ -19,6 +19,19 @@ const watchLoading = `
     if (/node_modules.(listhen|get-port-please|node-forge)/.test(url)) appendFileSync("loaded.txt", url + "\\n");
     return next(url, context);
   } });`;
+
+/** Another program takes the first port on which a server with TLS is about to listen. */
+const takePort = `
+  import https from "node:https";
+  import net from "node:net";
+  const { listen } = net.Server.prototype;
+  let other;
+  net.Server.prototype.listen = function (port, host, ...more) {
+    if (other || !(this instanceof https.Server)) return listen.call(this, port, host, ...more);
+    other = net.createServer();
+    listen.call(other, port, host, () => listen.call(this, port, host, ...more)).unref();
+    return this;
+  };`;
 
 /** A call that trusts one certificate and no authority. Rejects as the TLS handshake does. */
 function call(url: string, ca: string | undefined, path: string): Promise<{ status: number | undefined; text: string }> {
@@ -132,6 +145,14 @@ describe("a fixed port of an HTTPS listener", () => {
     );
   });
 
+  it("is an error, too, where another program takes it at the last moment", async () => {
+    const port = await freePort();
+    const env = { PORTICO_AGENT_PORT: String(port) };
+    const result = await runPortico(["start", "agent", "--json", "--https"], { env, before: takePort });
+    expect(result).toMatchObject({ code: 69, stdout: "" });
+    expect(result.stderr).toContain(`agent.listen: port ${port} on 127.0.0.1 is already in use`);
+  });
+
   it("is refused where browsers refuse it", async () => {
     const result = await runCommand(["start", "--json", "--https"], { env: { PORTICO_AGENT_PORT: "6000" } });
     expect(result).toMatchObject({ code: 78, stdout: "" });
@@ -181,5 +202,15 @@ describe.skipIf(!hasOpenssl())("a given certificate", () => {
     const env = { PORTICO_HTTPS_CERT: certificateFile, PORTICO_HTTPS_KEY: keyFile };
     const { stdout } = await runCommand(["doctor"], { env });
     expect(stdout).toMatch(/the certificate in \S+ is valid until .* GMT/);
+  });
+});
+
+describe("a port of the system's choice of an HTTPS listener", () => {
+  it("is another one where another program takes it at the last moment", async () => {
+    await using service = await startPortico({ args: ["--https"], before: takePort });
+    const certificate = service.read("https-certificate.pem");
+    for (const surface of ["workflow", "agent"]) {
+      expect(await call(service.url(surface), certificate, "/healthz")).toMatchObject({ status: 200 });
+    }
   });
 });
