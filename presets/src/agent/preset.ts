@@ -13,7 +13,7 @@ export { type AgentConfig, agentSchema } from "./config.ts";
 /** Only the agent service: surface `agent`. */
 export const agent = definePreset((options: PlatformOptions) => {
   const prometheus = createPrometheusMetrics();
-  const agents = agentService(options, prometheus, options.settings.agent.console ?? false);
+  const agents = agentService(options, prometheus, { hasConsole: options.settings.agent.console ?? false });
   return {
     name: "agent",
     adapters: [...serviceAdapters(options, prometheus), ...agents.adapters],

@@ -39,12 +39,16 @@ const BASE_PATHS: Readonly<Record<string, string>> = { proxy: "/v1" };
 /** The surface that drains last. */
 const PROBES = "probes";
 
-/** Open one listener per surface, over TLS if `https` is given. Throws CommandFailed (69) if a port is in use; never uses another port instead. */
-export async function openListeners(
-  app: App,
-  addresses: Readonly<Record<string, ListenAddress>>,
-  https?: Https,
-): Promise<Listeners> {
+export interface OpenListeners {
+  readonly addresses: Readonly<Record<string, ListenAddress>>;
+  /** Listen with TLS. */
+  readonly https?: Https | undefined;
+  /** Default: all surfaces of the app. */
+  readonly surfaces?: readonly string[] | undefined;
+}
+
+/** Open one listener per surface. Throws CommandFailed (69) if a port is in use; never uses another port instead. */
+export async function openListeners(app: App, { addresses, https, surfaces }: OpenListeners): Promise<Listeners> {
   const open: Listener[] = [];
   let secured = https;
   const onCertificate = (certificate: Certificate) => {
@@ -61,7 +65,7 @@ export async function openListeners(
     return cut.reduce((sum, each) => sum + each, 0);
   };
   try {
-    for (const surface of app.surfaces) {
+    for (const surface of app.surfaces.filter((each) => surfaces?.includes(each) ?? true)) {
       open.push(await openListener(app, surface, addresses[surface] ?? THIS_MACHINE, secured, onCertificate));
     }
   } catch (error) {

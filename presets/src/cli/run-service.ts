@@ -1,6 +1,6 @@
 import { VERSION } from "../platform/version.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
-import type { StartablePreset } from "./preset-table.ts";
+import type { StartablePreset } from "./startable-preset.ts";
 import { serve } from "./serve.ts";
 import { welcome } from "./welcome.ts";
 

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type App, createApp, findShortage, findStoreTooNew, isStoreAway, ports, type Secret } from "@portico/core";
 import { type DataDirectory, dataDirectory } from "./data-directory.ts";
 import type { TokenOf } from "../platform/own-token.ts";
@@ -11,7 +14,7 @@ import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readHttps } from "./https/certificate.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
-import type { StartablePreset } from "./preset-table.ts";
+import type { StartablePreset } from "./startable-preset.ts";
 import { refuseOwnAddress, refuseOwnKeys } from "./loops/refuse-loops.ts";
 import { listenForStop, type StopRequest } from "./stop-request.ts";
 import { tellLosses } from "./tell-losses.ts";
@@ -22,6 +25,8 @@ const CLOSE_MS = 5_000;
 export interface Service {
   readonly preset: string;
   readonly directory: DataDirectory;
+  /** Whether the directory keeps the instance's data. */
+  readonly hasData: boolean;
   readonly providers: readonly ServedProvider[];
   /** Surface name to URL. */
   readonly urls: Readonly<Record<string, string>>;
@@ -50,7 +55,8 @@ export async function serve<T extends PlatformSettings>(
   const stop = listenForStop();
   const undo: (() => unknown)[] = [];
   try {
-    const service = await start(preset, (await read()).settings, stop, undo);
+    const { settings } = await read();
+    const service = await start(preset, preset.prepare?.(settings) ?? settings, stop, undo);
     announce(service);
     return await stop.requested;
   } catch (error) {
@@ -76,15 +82,13 @@ async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
 
 async function start<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  settings: T,
+  given: T,
   stop: StopRequest,
   undo: (() => unknown)[],
 ): Promise<Service> {
   const { signal } = stop;
-  const directory = dataDirectory(settings.dataDir);
-  makeDataDirectory(directory);
-  undo.push(lockDataDirectory(directory));
-  settleDirectoryFormat(directory);
+  const directory = preset.hasNoData ? openScratchDirectory(undo) : openDataDirectory(given.dataDir, undo);
+  const settings = { ...given, dataDir: directory.path };
 
   const providers = await chooseProviders(settings, { env: process.env, signal });
   signal.throwIfAborted();
@@ -111,7 +115,7 @@ async function start<T extends PlatformSettings>(
 
   const addresses = preset.addresses(settings);
   const https = readHttps(settings, directory, Object.values(addresses));
-  const listeners = await openListeners(app, addresses, https);
+  const listeners = await openListeners(app, { addresses, https, surfaces: preset.serves?.(settings) });
   urls = listeners.urls;
   undo.push(() => drain(app, listeners, settings.shutdownGraceMs, log));
   // A port that the system chose is known only now.
@@ -128,7 +132,23 @@ async function start<T extends PlatformSettings>(
   if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
   const console = WEB_CONSOLE in app.contracts && urls["agent"] !== undefined ? `${urls["agent"]}/` : undefined;
   const certificate = https?.isSelfSigned ? https.file : undefined;
-  return { preset: preset.name, directory, providers, urls, console, certificate, madeTokens };
+  return { preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls, console, certificate, madeTokens };
+}
+
+/** The data directory of this process alone. */
+function openDataDirectory(path: string, undo: (() => unknown)[]): DataDirectory {
+  const directory = dataDirectory(path);
+  makeDataDirectory(directory);
+  undo.push(lockDataDirectory(directory));
+  settleDirectoryFormat(directory);
+  return directory;
+}
+
+/** For what a process without data needs only while it runs: large uploads on their way, a self-signed certificate. */
+function openScratchDirectory(undo: (() => unknown)[]): DataDirectory {
+  const path = mkdtempSync(join(tmpdir(), "portico-"));
+  undo.push(() => rmSync(path, { recursive: true, force: true }));
+  return dataDirectory(path);
 }
 
 /** Errors of a start are sentences for a person. Their causes only help to find defects. */

@@ -1,7 +1,8 @@
 import { defineCommand } from "citty";
 import type { GenericSchema } from "valibot";
 import type { PlatformSettings } from "../settings/platform.ts";
-import { platformAddresses, type StartablePreset } from "./preset-table.ts";
+import { platformAddresses } from "./preset-table.ts";
+import type { StartablePreset } from "./startable-preset.ts";
 import { readSettings } from "./read-settings.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { runService } from "./run-service.ts";

@@ -1,11 +1,14 @@
 import { existsSync } from "node:fs";
 import { sqliteStore } from "@portico/adapters/stores/sqlite";
-import { type App, createApp, findStoreTooNew, ports } from "@portico/core";
+import { type Adapter, type App, createApp, findStoreTooNew, ports } from "@portico/core";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import { createSafeTokens, type SafeToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import * as v from "valibot";
-import { type DataDirectory, dataDirectory } from "./data-directory.ts";
+import { clusterProblems } from "../platform/cluster-problems.ts";
+import { namesCluster } from "../platform/names-cluster.ts";
 import { chooseProviders } from "../platform/provider-choice.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { dataDirectory } from "./data-directory.ts";
 import { makeDataDirectory } from "./data-lock.ts";
 import { checkDirectoryFormat, NEWER_STORE_HELP } from "./directory-format.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
@@ -26,15 +29,14 @@ export async function issueToken(
     const known = providers.map(({ id }) => id).join(", ") || "none";
     throw new CommandFailed(`No enabled provider has the id "${wanted.providerId}". Enabled providers: ${known}`, EXIT.usage);
   }
-  const directory = dataDirectory(settings.dataDir);
-  makeDataDirectory(directory);
-  return withTokens(directory, async (tokens) => (await tokens.issue(wanted)).token.reveal());
+  if (!namesCluster(settings)) makeDataDirectory(dataDirectory(settings.dataDir));
+  return withTokens(settings, async (tokens) => (await tokens.issue(wanted)).token.reveal());
 }
 
 /** All safe tokens, oldest first. Does not create a missing data directory. */
 export async function listTokens(flags: SettingsFlags): Promise<readonly SafeToken[]> {
-  const directory = dataDirectory((await readSettings(flags)).settings.dataDir);
-  return existsSync(directory.records) ? withTokens(directory, (tokens) => tokens.list()) : [];
+  const { settings } = await readSettings(flags);
+  return hasStore(settings) ? withTokens(settings, (tokens) => tokens.list()) : [];
 }
 
 /** Revoke one token or all. Returns the number of revoked tokens. Throws CommandFailed: 64 unless either an id or `--all` is given, 1 for an unknown id. */
@@ -45,23 +47,38 @@ export async function revokeTokens(
   const { tokenId, all } = wanted;
   if (all === (tokenId !== undefined))
     throw new CommandFailed("Give either a token's id or --all (see portico token revoke --help)", EXIT.usage);
-  const directory = dataDirectory((await readSettings(flags)).settings.dataDir);
-  const isThere = existsSync(directory.records);
-  if (tokenId === undefined) return isThere ? withTokens(directory, (tokens) => tokens.revokeAll()) : 0;
-  const isRevoked = isThere && (await withTokens(directory, (tokens) => tokens.revoke(tokenId)));
+  const { settings } = await readSettings(flags);
+  const isThere = hasStore(settings);
+  if (tokenId === undefined) return isThere ? withTokens(settings, (tokens) => tokens.revokeAll()) : 0;
+  const isRevoked = isThere && (await withTokens(settings, (tokens) => tokens.revoke(tokenId)));
   if (!isRevoked) throw new CommandFailed("No safe token has this id", EXIT.failed);
   return 1;
 }
 
+function hasStore(settings: PlatformSettings): boolean {
+  return namesCluster(settings) || existsSync(dataDirectory(settings.dataDir).records);
+}
+
+/** The store of the tokens: in the data directory, or in the database of a cluster. Throws CommandFailed (78). */
+async function storeOf(settings: PlatformSettings): Promise<readonly Adapter[]> {
+  const needed = [ports.records, ports.secrets];
+  if (!namesCluster(settings)) {
+    const directory = dataDirectory(settings.dataDir);
+    checkDirectoryFormat(directory);
+    return sqliteStore({ dir: directory.path, ports: needed });
+  }
+  const problems = clusterProblems(settings);
+  if (problems.length > 0) throw new CommandFailed(problems.join("\n"), EXIT.config);
+  // Only here, because other commands need no drivers of servers.
+  return (await import("../platform/cluster-store.ts")).clusterStore(settings, needed);
+}
+
 /** Opens the store itself. Works with and without a running service: both see each other's writes immediately. */
-async function withTokens<T>(directory: DataDirectory, use: (tokens: SafeTokens) => Promise<T>): Promise<T> {
-  checkDirectoryFormat(directory);
+async function withTokens<T>(settings: PlatformSettings, use: (tokens: SafeTokens) => Promise<T>): Promise<T> {
+  const adapters = await storeOf(settings);
   let app: App | undefined;
   try {
-    app = await createApp({
-      name: "token",
-      adapters: sqliteStore({ dir: directory.path, ports: [ports.records, ports.secrets] }),
-    });
+    app = await createApp({ name: "token", adapters });
     const tokens = createSafeTokens({
       records: app.port(ports.records),
       secrets: app.port(ports.secrets),
@@ -72,7 +89,8 @@ async function withTokens<T>(directory: DataDirectory, use: (tokens: SafeTokens)
   } catch (error) {
     const tooNew = findStoreTooNew(error);
     if (tooNew) throw new CommandFailed(`${tooNew.message}. ${NEWER_STORE_HELP}`, EXIT.config, error);
-    if (error instanceof ports.RecordsUnavailable) throw new CommandFailed(error.message, EXIT.unavailable, error);
+    if (error instanceof ports.RecordsUnavailable || error instanceof ports.SecretsUnavailable)
+      throw new CommandFailed(error.message, EXIT.unavailable, error);
     throw error;
   } finally {
     await app?.close();

@@ -15,7 +15,7 @@ const ASKING = ["proxy", "agent", "workflow"];
 
 /** The text after a start: the addresses of the listeners, the available models, and a call to try. */
 export function welcome(service: Service, version: string): string {
-  const { preset, urls, console, certificate, providers, directory } = service;
+  const { preset, urls, console, certificate, providers, directory, hasData } = service;
   const width = Math.max(...Object.keys(urls).map((name) => name.length));
   const surfaces = Object.entries(urls).map(
     ([name, url]) => `  ${name.padEnd(width)}  ${url}${PURPOSES[name] ? `  (${PURPOSES[name]})` : ""}`,
@@ -30,7 +30,7 @@ export function welcome(service: Service, version: string): string {
     "",
     ...providersLines(service),
     ...(first && urls["proxy"] ? [...tryLines(first, service, urls["proxy"]), ""] : []),
-    `Data directory: ${directory.path}. Stop with Ctrl-C.`,
+    `${hasData ? `Data directory: ${directory.path}. ` : ""}Stop with Ctrl-C.`,
     "",
   ].join("\n");
 }

@@ -1,7 +1,7 @@
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import { agentDocuments } from "@portico/adapters/stores/agent-documents";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { instanceAccess, isOriginAllowed, type Preset, type Secret } from "@portico/core";
+import { type Adapter, instanceAccess, isOriginAllowed, type Preset, type Secret } from "@portico/core";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { webConsole } from "@portico/plugins/console";
@@ -17,19 +17,19 @@ import { VERSION } from "./version.ts";
 
 /**
  * The parts of the agent service, in addition to `serviceAdapters`: everything of surface `agent`. `hasConsole` is from the settings, or the preset's
- * default.
+ * default. `documents` are the adapters of the agents and their turns; default: as the settings of the area say.
  */
 export function agentService(
   options: PlatformOptions,
   measured: PrometheusMetrics,
-  hasConsole: boolean,
+  { hasConsole, documents }: { readonly hasConsole: boolean; readonly documents?: readonly Adapter[] },
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers, listeners: urls = () => ({}) } = options;
   const { management, ...background } = settings.agent.webhooks;
   const allowedOrigins = pagesOf(settings.agent);
   return {
     adapters: [
-      ...agentDocuments(agentsAt(settings.agent)),
+      ...(documents ?? agentDocuments(agentsAt(settings.agent))),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [

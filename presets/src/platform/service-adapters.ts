@@ -6,12 +6,19 @@ import type { PlatformSettings } from "../settings/platform.ts";
 import { instance } from "./instance.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 
-/** The adapters of every service that accepts work, for all areas: telemetry, its store and users, providers, and tools of MCP servers. */
-export function serviceAdapters(options: PlatformOptions, prometheus: PrometheusMetrics): readonly Adapter[] {
+/**
+ * The adapters of every service that accepts work, for all areas: telemetry, its store and users, providers, and tools of MCP servers. Default of
+ * `store`: the data directory.
+ */
+export function serviceAdapters(
+  options: PlatformOptions,
+  prometheus: PrometheusMetrics,
+  store: readonly Adapter[] = instance(options),
+): readonly Adapter[] {
   const { settings, providers } = options;
   return [
     telemetry(settings, prometheus),
-    ...instance(options),
+    ...store,
     ...providers.map((provider) => provider.adapter),
     ...mcpToolSources(settings),
   ];

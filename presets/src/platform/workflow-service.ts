@@ -16,15 +16,19 @@ import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { servicePages } from "./service-pages.ts";
 
-/** The parts of the workflow service, in addition to `serviceAdapters` and agents: everything of surface `workflow`. */
+/**
+ * The parts of the workflow service, in addition to `serviceAdapters` and agents: everything of surface `workflow`. `documents` are the adapters of
+ * the definitions; default: as the settings of the area say.
+ */
 export function workflowService(
   options: PlatformOptions,
   measured: PrometheusMetrics,
+  documents?: readonly Adapter[],
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, onTokenMade } = options;
   const { token, secrets, bindings, keepRuns } = settings.workflow;
   return {
-    adapters: [...workflowDocuments(definitionsAt(settings.workflow)), ...workflowNodes(settings)],
+    adapters: [...(documents ?? workflowDocuments(definitionsAt(settings.workflow))), ...workflowNodes(settings)],
     plugins: [
       workflowServiceArea({
         token: token ?? ((kept) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow"))),

@@ -2,6 +2,7 @@ import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
 import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
 import { agentSchema } from "./agent.ts";
+import { clusterSchema } from "./cluster.ts";
 import { httpsSchema } from "./https.ts";
 import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts";
 import { mcpServersSchema } from "./mcp-servers.ts";
@@ -101,6 +102,7 @@ export const platformSchema = v.strictObject({
   // Without `listen`, the listener of the probes does not exist.
   probes: v.optional(v.strictObject({ listen: optionalListenSchema("PROBES") })),
   mcpServers: mcpServersSchema,
+  cluster: clusterSchema,
 });
 
 /** A platform's configuration, after parsing. */

@@ -79,7 +79,7 @@ describe("an upload that takes its time", () => {
 });
 
 async function listenerOfPreset(): Promise<string> {
-  const { urls, drain } = await openListeners(service.app, { agent: { host: "127.0.0.1", port: 0 } });
+  const { urls, drain } = await openListeners(service.app, { addresses: { agent: { host: "127.0.0.1", port: 0 } } });
   ends.push(() => drain(0));
   return urls["agent"]!;
 }

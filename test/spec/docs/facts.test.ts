@@ -114,10 +114,15 @@ describe("docs/ports", () => {
 
   it("names every adapter of a port on the port's page", async () => {
     const missing: string[] = [];
+    const names = await portNames();
     for (const file of await repositoryFiles()) {
       const [, port, technology] = /^adapters\/src\/([\w-]+)\/([\w-]+)\.ts$/.exec(file) ?? [];
       if (!port || !/= defineAdapter\(/.test(await readText(file))) continue;
-      if (!textOf(`docs/ports/${port}.md`).includes(`@portico/adapters/${port}/${technology}`)) missing.push(file);
+      // Servers that adapters of several ports share have no page of their own.
+      const texts = names.includes(port)
+        ? [textOf(`docs/ports/${port}.md`)]
+        : names.map((name) => textOf(`docs/ports/${name}.md`));
+      if (!texts.some((text) => text.includes(`@portico/adapters/${port}/${technology}`))) missing.push(file);
     }
     expect(missing).toEqual([]);
   });

@@ -41,7 +41,6 @@ describe("the portico command line", () => {
     [["start", "--config"], "Option --config needs a value (see portico start --help)"],
     [["start", "local", "proxy"], 'Unexpected argument "proxy" (see portico start --help)'],
     [["start", "locl"], 'There is no preset "locl"; did you mean "local"?'],
-    [["start", "cluster"], 'The preset "cluster" is not built yet. Available presets: local, proxy, workflow, agent'],
     [["grant", "issue"], "Option --workflow is required (see portico grant issue --help)"],
     [["workflow", "approve"], "Missing argument RUN (see portico workflow approve --help)"],
     [["workflow", "cancel", "x", "y"], 'Unexpected argument "y" (see portico workflow cancel --help)'],

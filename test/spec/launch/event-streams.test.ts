@@ -45,7 +45,7 @@ async function start() {
   });
   const app = await createApp({ name: "news", adapters: [systemClock()], plugins: [plugin({})] });
   close = () => app.close();
-  const listeners: Listeners = await openListeners(app, { agent: { host: "127.0.0.1", port: 0 } });
+  const listeners: Listeners = await openListeners(app, { addresses: { agent: { host: "127.0.0.1", port: 0 } } });
   const reader = (await fetch(`${listeners.urls["agent"]}/news`)).body!.getReader();
   const next = async () => new TextDecoder().decode((await reader.read()).value);
   expect(await next()).toContain('{"n":0}');

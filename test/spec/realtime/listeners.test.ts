@@ -99,7 +99,7 @@ async function start() {
     plugins: [plugin({})],
   });
   const service = serveNamed(opened.realtime!);
-  const listeners: Listeners = await openListeners(app, { agent: { host: "127.0.0.1", port: 0 } });
+  const listeners: Listeners = await openListeners(app, { addresses: { agent: { host: "127.0.0.1", port: 0 } } });
   return {
     service,
     listeners,

@@ -4,7 +4,7 @@ import { startFlags } from "../settings-flags.ts";
 export const startCommand = defineCommand({
   meta: { name: "start", description: "Start a preset and run it until SIGTERM or SIGINT" },
   args: {
-    preset: { type: "positional", required: false, description: "local (default), proxy, workflow or agent" },
+    preset: { type: "positional", required: false, description: "local (default), proxy, workflow, agent or cluster" },
     ...startFlags,
   },
   async run({ args }) {

@@ -2,6 +2,7 @@ import type { EventOf } from "@portico/core";
 import { CallFailed, type CallResult, createClient } from "@portico/core/client";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import { dataDirectory } from "../data-directory.ts";
+import { namesCluster } from "../../platform/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { isDataDirectoryLocked } from "../data-lock.ts";
 import { readEndpoints } from "../endpoints-file.ts";
@@ -128,7 +129,12 @@ function wordsOf({ status, body }: CallFailed): string {
   return `The workflow service refused: ${words}${details === undefined ? "" : ` ${JSON.stringify(details)}`}`;
 }
 
-function runningAt({ dataDir }: PlatformSettings): string {
+function runningAt(settings: PlatformSettings): string {
+  const { dataDir, workflow } = settings;
+  if (namesCluster(settings)) {
+    if (workflow.publicUrl !== undefined) return workflow.publicUrl.replace(/\/+$/, "");
+    throw new CommandFailed("The configuration has no workflow.publicUrl: give the address with --url", EXIT.unavailable);
+  }
   const directory = dataDirectory(dataDir);
   const url = isDataDirectoryLocked(directory) ? readEndpoints(directory)?.listeners["workflow"]?.url : undefined;
   if (url !== undefined) return url;

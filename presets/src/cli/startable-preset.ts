@@ -1,0 +1,18 @@
+import type { Preset } from "@portico/core";
+import type { PlatformOptions } from "../platform/platform-options.ts";
+import type { ListenAddress } from "../settings/listen.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+
+/** A preset that can be run as a service. */
+export interface StartablePreset<T extends PlatformSettings = PlatformSettings> {
+  readonly name: string;
+  readonly build: (options: PlatformOptions<T>) => Preset;
+  /** Where its surfaces listen. A surface without an entry listens only on this machine, on a port that the system chooses. */
+  readonly addresses: (settings: T) => Readonly<Record<string, ListenAddress>>;
+  /** Completes the settings before anything is opened. Throws CommandFailed. */
+  readonly prepare?: (settings: T) => T;
+  /** The surfaces to listen on. Default: all. */
+  readonly serves?: (settings: T) => readonly string[];
+  /** Whether all data is on servers. The process then has only a temporary folder, which it removes at its end. */
+  readonly hasNoData?: boolean;
+}

@@ -1,0 +1,29 @@
+import type { PlatformSettings } from "../settings/platform.ts";
+
+/** What keeps a process of a cluster from starting with these settings, one line each, in the form of other mistakes of a configuration. */
+export function clusterProblems(settings: PlatformSettings): readonly string[] {
+  const { cluster, instance, agent, workflow } = settings;
+  const { postgres, redis, blobs } = cluster;
+  const problems: string[] = [];
+  const need = (isThere: boolean, key: string, what: string) => {
+    if (!isThere) problems.push(`${key}: the preset cluster needs ${what}`);
+  };
+  need(postgres.url !== undefined, "cluster.postgres.url", "PostgreSQL (PORTICO_POSTGRES_URL)");
+  need(redis.url !== undefined, "cluster.redis.url", "Redis (PORTICO_REDIS_URL)");
+  need(
+    (blobs.s3 === undefined) !== (blobs.directory === undefined),
+    "cluster.blobs",
+    "either s3 or directory, for attachments and media",
+  );
+  need(instance.key !== undefined, "instance.key", "the same key in every process (PORTICO_INSTANCE_KEY)");
+  need(
+    agent.tokens.some(({ role }) => role === "owner"),
+    "agent.tokens",
+    "an owner's token, because a cluster creates no tokens",
+  );
+  need(workflow.token !== undefined, "workflow.token", "a token (WORKFLOW_SERVICE_TOKEN), because a cluster creates no tokens");
+  for (const [area, { driver }] of [["agent", agent.documents] as const, ["workflow", workflow.documents] as const]) {
+    if (driver !== "fs") problems.push(`${area}.documents: in a cluster, cluster.documents says where documents are`);
+  }
+  return problems;
+}

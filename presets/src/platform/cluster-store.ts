@@ -1,0 +1,64 @@
+import { fileBlobs } from "@portico/adapters/blobs/files";
+import { s3Blobs } from "@portico/adapters/blobs/s3";
+import { redisBus } from "@portico/adapters/bus/redis";
+import { postgresLog } from "@portico/adapters/log/postgres";
+import { redisPresence } from "@portico/adapters/presence/redis";
+import { postgresRecords } from "@portico/adapters/records/postgres";
+import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
+import { recordSecrets } from "@portico/adapters/secrets/records";
+import { hmacSigning } from "@portico/adapters/signing/hmac";
+import type { Adapter, Port, Secret } from "@portico/core";
+import type { ClusterSettings } from "../settings/cluster.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { instanceIdentity, instanceKey } from "./instance.ts";
+
+/** The stores and users of a cluster: PostgreSQL, Redis, and S3 or a shared folder. The settings must have no `clusterProblems`. */
+export function clusterStore(settings: PlatformSettings, ports?: readonly Port<any>[]): readonly Adapter[] {
+  const { cluster, instance, agent } = settings;
+  const tokens = { tokens: agent.tokens };
+  const key = needed(instance.key);
+  const all: readonly Adapter[] = [
+    instanceIdentity(tokens),
+    postgresRecords(postgresOptions(cluster)),
+    postgresLog({}),
+    ioredisServer(redisOptions(cluster)),
+    redisBus(),
+    redisPresence({}),
+    blobs(cluster),
+    recordSecrets({ key }),
+    hmacSigning({ key: instanceKey(tokens) }),
+    aesGcmSealing({ key }),
+  ];
+  return ports ? all.filter(({ spec }) => ports.some(({ id }) => id === spec.port.id)) : all;
+}
+
+/** How a process connects to PostgreSQL. It refuses a schema that `portico migrate` has not made. */
+export function postgresOptions({ postgres, tls }: ClusterSettings) {
+  const { url, schema, poolSize } = postgres;
+  return { url: needed(url), schema, poolSize, migrate: false, ...(hasTls(tls) && { tls: revealed(tls) }) };
+}
+
+/** How a process connects to Redis. */
+export function redisOptions({ redis, tls }: ClusterSettings) {
+  const { url, prefix } = redis;
+  return { url: needed(url), prefix, ...(hasTls(tls) && { tls: revealed(tls) }) };
+}
+
+function blobs({ blobs: { s3, directory } }: ClusterSettings): Adapter {
+  return s3 ? s3Blobs(s3) : fileBlobs({ dir: needed(directory) });
+}
+
+function hasTls({ ca, cert, key }: ClusterSettings["tls"]): boolean {
+  return [ca, cert, key].some((each) => each !== undefined);
+}
+
+function revealed({ ca, cert, key }: ClusterSettings["tls"]) {
+  return { ca: ca?.reveal(), cert: cert?.reveal(), key };
+}
+
+/** `clusterProblems` has refused settings without it. */
+function needed<T extends string | Secret>(value: T | undefined): T {
+  if (value === undefined) throw new TypeError("The settings of the cluster are not complete");
+  return value;
+}

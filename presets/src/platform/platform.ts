@@ -1,0 +1,54 @@
+import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import type { Adapter, Preset } from "@portico/core";
+import { executionGrants } from "@portico/plugins/workflow-service/execution-grants";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { agentService } from "./agent-service.ts";
+import { pagesOf, withConsoleOrigin } from "./allowed-origins.ts";
+import type { Listeners, PlatformOptions } from "./platform-options.ts";
+import { proxyService } from "./proxy-service.ts";
+import { serviceAdapters } from "./service-adapters.ts";
+import { probesService } from "./service-pages.ts";
+import { workflowService } from "./workflow-service.ts";
+
+/** What a platform stands on. */
+export interface PlatformStores {
+  /** The ports of the stores, `identity` among them. */
+  readonly store: readonly Adapter[];
+  /** The documents of agents, and what executes their turns. */
+  readonly agents: readonly Adapter[];
+  /** The documents of workflow definitions. */
+  readonly workflows: readonly Adapter[];
+}
+
+/** All areas in one process: surfaces `proxy`, `workflow` and `agent`. */
+export function platform(options: PlatformOptions, stores: PlatformStores): Omit<Preset, "name"> {
+  const prometheus = createPrometheusMetrics();
+  const { settings, listeners } = options;
+  const hasConsole = settings.agent.console ?? true;
+  const workflows = workflowService(options, prometheus, stores.workflows);
+  const agents = agentService(options, prometheus, { hasConsole, documents: stores.agents });
+  return {
+    adapters: [...serviceAdapters(options, prometheus, stores.store), ...workflows.adapters, ...agents.adapters],
+    plugins: [
+      proxyService(options),
+      ...workflows.plugins,
+      ...agents.plugins,
+      executionGrants({}),
+      ...probesService(options, prometheus),
+    ],
+    surfaces: {
+      ...workflows.surfaces,
+      ...agents.surfaces,
+      ...(hasConsole && listeners && consoleSurfaces(settings, listeners)),
+    },
+  };
+}
+
+/** The console's page calls the other surfaces from the agent service's address, which browsers treat as another origin. */
+function consoleSurfaces({ workflow, agent }: PlatformSettings, listeners: Listeners): Required<Preset>["surfaces"] {
+  const outside = pagesOf({ publicUrl: agent.publicUrl });
+  return {
+    proxy: { allowedOrigins: withConsoleOrigin(outside, listeners), otherOrigins: "answered" },
+    workflow: { allowedOrigins: withConsoleOrigin([...pagesOf(workflow), ...outside], listeners) },
+  };
+}
