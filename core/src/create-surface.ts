@@ -12,6 +12,7 @@ import { originRule } from "./http/origin-rule.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
 import { refuseUpgrade } from "./http/refuse-upgrade.ts";
 import { SurfaceEvent } from "./http/surface-event.ts";
+import { onResponseOver, tellHostAnswer } from "./http/tell-host-answer.ts";
 import { withHeaders } from "./http/web-headers.ts";
 import type { NodePath } from "./ports/node-paths.ts";
 import type { WebSocketPath } from "./ports/websocket-paths.ts";
@@ -43,6 +44,7 @@ export function createSurface(
    */
   const respond = (routes: PathRoutes, event: SurfaceEvent, refusal?: Refusal): Promise<Response> => {
     const { response, context } = event;
+    event.isTaken = true;
     if (response) {
       const answered = answer(routes, new NodeDoor(event, response, context.params), services, refusal);
       return answered.then(() => new FastResponse(null, { status: response.statusCode }));
@@ -64,7 +66,10 @@ export function createSurface(
   if (options) h3.use(originRule(options, (event) => respond(unmatched, event, { code: "origin_not_allowed" })));
   const run = (event: SurfaceEvent, refusal?: Refusal): unknown => {
     const webSocket = webSocketPaths.size > 0 && !refusal ? webSocketPaths.get(event.target.pathname) : undefined;
-    if (webSocket) return answerWebSocket(webSocket, event.req);
+    if (webSocket) {
+      event.isTaken = true;
+      return answerWebSocket(webSocket, event.req);
+    }
     try {
       return refusal ? respond(unmatched, event, refusal) : h3.handler(event);
     } catch (error) {
@@ -83,6 +88,7 @@ export function createSurface(
   const sendOnNode = async (event: SurfaceEvent, response: ServerResponse, handled: unknown): Promise<void> => {
     try {
       const made = await toResponse(handled, event, h3.config);
+      if (!event.isTaken) onResponseOver(response, (status) => tellHostAnswer(name, event, status, services));
       // The surface's own routes have sent their answer already. Answers of the host's middleware and routes are sent here.
       if (!response.headersSent && !response.destroyed) await sendNodeResponse(response, made);
     } catch (error) {
@@ -93,7 +99,9 @@ export function createSurface(
   const doors: Doors = {
     async fetch(request, refusal) {
       const event = new SurfaceEvent(request, h3);
-      return toResponse(run(event, refusal), event, h3.config);
+      const response = await toResponse(run(event, refusal), event, h3.config);
+      if (!event.isTaken) tellHostAnswer(name, event, response.status, services);
+      return response;
     },
     node(request, response, refusal) {
       const served = nodePaths.get(pathOf(request.url));

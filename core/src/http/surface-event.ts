@@ -8,6 +8,10 @@ export class SurfaceEvent extends H3Event {
   readonly response: ServerResponse | undefined;
   /** Middleware has accessed `res`, on which it sets headers of the answer. */
   isStaged = false;
+  /** `answer` has taken it, or a WebSocket: telemetry is told of it there. */
+  isTaken = false;
+  /** Of the same clock as `performance.now()`. */
+  readonly arrivedAt: number = performance.now();
 
   constructor(request: Request, app: H3, response?: ServerResponse) {
     super(request as never, ownContext(request as ServerRequest), app);

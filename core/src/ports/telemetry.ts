@@ -29,12 +29,14 @@ export interface RequestBegin {
   readonly id: string;
   /** The plugin that answers, or the surface where no plugin matched. */
   readonly area: string;
-  /** Contract key, for example `model-proxy.messages`; `unmatched` without a route. */
+  /** Contract key, for example `model-proxy.messages`; `unmatched` without a route; `host` if the host's own middleware or route answers. */
   readonly route: string;
   readonly method: string;
   /** The route's path as declared, for example `/api/hello/:name`; `""` without a route. Never the path of the request. */
   readonly path: string;
   readonly scheme: "http" | "https";
+  /** Milliseconds since the request arrived, if its beginning is told late; default 0. */
+  readonly beganMsAgo?: number;
   /** Reads a request header by its lowercase name, for the caller's trace context. */
   header(name: string): string | undefined;
 }

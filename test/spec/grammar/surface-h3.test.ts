@@ -1,5 +1,5 @@
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, defineContract, defineErrors, definePlugin, reply } from "@portico/core";
+import { createApp, defineContract, defineErrors, definePlugin, type ports, reply } from "@portico/core";
 import { HTTPError, onResponse } from "h3";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
@@ -128,6 +128,38 @@ describe.each(hostKinds)("the h3 app of a surface, on a %s host", (kind) => {
     expect(await shown("/teapot")).toMatchObject([418, { message: "Short and stout" }]);
   });
 
+  it("tells of answers of the host's middleware and routes as of all others: who answered, how, and how long it took", async () => {
+    await using service = await open(kind);
+    service.h3.use("/hello/**", (event) => (event.req.headers.has("x-stop") ? { stopped: true } : undefined));
+    service.h3.use(async (_event, next) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return next();
+    });
+    service.h3.post("/own/:what", async (event) => ({ got: await event.req.text() }));
+    service.h3.get("/teapot", async () => {
+      throw new HTTPError({ status: 418, message: "Short and stout" });
+    });
+    const ask = async (path: string, more?: Parameters<typeof service.call>[1]) => (await service.call(path, more)).text();
+    await ask("/own/secret-name?token=hunter2", { method: "POST", body: "hunter2" });
+    await ask("/teapot");
+    await ask("/hello/ada", { headers: { "x-stop": "1" } });
+    await ask("/hello/ada");
+    await ask("/nowhere");
+    const { requests } = service.telemetry;
+    await expect.poll(() => requests).toHaveLength(5);
+    const id = expect.stringMatching(/^req_/);
+    const host = { id, area: "desk", route: "host", error: undefined };
+    expect(requests).toEqual([
+      { ...host, method: "POST", status: 200 },
+      { ...host, method: "GET", status: 418 },
+      { ...host, method: "GET", status: 200 },
+      { id, area: "desk", route: "desk.hello", method: "GET", status: 200, error: undefined },
+      { id, area: "desk", route: "unmatched", method: "GET", status: 404, error: "not_found" },
+    ]);
+    expect(service.begun.map(({ path }) => path)).toEqual(["/own/:what", "/teapot", "/hello/:name", "/hello/:name", ""]);
+    expect(service.begun.slice(0, 2).every(({ beganMsAgo = 0 }) => beganMsAgo >= 19)).toBe(true);
+  });
+
   it("is refused by the rules of hosts and origins before any middleware of the host", async () => {
     await using service = await open(kind, { allowedOrigins: [] });
     let isSeen = false;
@@ -139,6 +171,9 @@ describe.each(hostKinds)("the h3 app of a surface, on a %s host", (kind) => {
 
 async function open(kind: HostKind, options?: { readonly allowedOrigins: readonly string[] }) {
   const telemetry = createMemoryTelemetry();
+  const begun: ports.RequestBegin[] = [];
+  const { begin } = telemetry;
+  Object.assign(telemetry, { begin: (request: ports.RequestBegin) => (begun.push(request), begin(request)) });
   const app = await createApp({
     name: "desk",
     adapters: [memoryTelemetry({ telemetry })],
@@ -148,6 +183,7 @@ async function open(kind: HostKind, options?: { readonly allowedOrigins: readonl
   const host = await openHost(kind, app);
   return {
     telemetry,
+    begun,
     h3: app.surface("desk").h3,
     call: host.call,
     async [Symbol.asyncDispose]() {

@@ -28,6 +28,11 @@ describe("json lines", () => {
     expect(ms).toBeTypeOf("number");
   });
 
+  it("count the time from the request, also if its beginning was told late", async () => {
+    const [line] = await lines({}, (telemetry) => telemetry.begin({ ...REQUEST, beganMsAgo: 60_000 }).end({ status: 200 }));
+    expect(JSON.parse(line!).ms).toBeGreaterThanOrEqual(60_000);
+  });
+
   it.each([
     [{ status: 200 }, "info"],
     [{ status: 304 }, "info"],

@@ -23,11 +23,12 @@ export class RequestRecord implements ports.RequestTrace {
   readonly #request: ports.RequestBegin;
   readonly #ended: (request: EndedRequest) => void;
   // Durations use a monotonic clock: a clock that is set back would give negative ones.
-  readonly #beganAt = performance.now();
+  readonly #beganAt: number;
   readonly #facts: Noted = noted();
   #isOver = false;
 
   constructor(request: ports.RequestBegin, ended: (request: EndedRequest) => void) {
+    this.#beganAt = performance.now() - (request.beganMsAgo ?? 0);
     this.#request = request;
     this.#ended = ended;
   }

@@ -44,7 +44,7 @@ export function createRequestSpans(): RequestSpans {
     begin(request) {
       const parent = parentOf(request);
       // The wall clock gives the beginning, the monotonic clock the duration: both spans have the same beginning and end.
-      const beganAt = Date.now();
+      const beganAt = Date.now() - (request.beganMsAgo ?? 0);
       const method = httpMethod(request.method);
       const name = method === "_OTHER" ? "HTTP" : method;
       const span = tracer.startSpan(
