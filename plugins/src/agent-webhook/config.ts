@@ -3,11 +3,11 @@ import * as v from "valibot";
 /** Options of agent webhooks. */
 export const agentWebhookConfig = v.strictObject({
   /**
-   * Whether only this machine's user reaches the instance. On a local one an agent without a webhook secret is triggered with the instance
-   * access token; on a remote one it is not triggered (specification 5, rule 4). Default: `local`.
+   * Whether only this machine's user can reach the instance. If an agent has no webhook secret, the instance access token triggers it on a
+   * local instance, and no credential triggers it on a remote instance (specification 5, rule 4). Default: `local`.
    */
   mode: v.optional(v.picklist(["local", "remote"]), "local"),
-  /** Whether the owner can manage webhooks here; without, existing configurations still trigger. Default: true. */
+  /** Whether the owner can manage webhooks over this service. With `false`, existing webhooks still work. Default: true. */
   management: v.optional(v.boolean(), true),
 });
 

@@ -8,7 +8,7 @@ import { eventBody } from "./webhook-configuration.ts";
 const text = v.string();
 const byId = v.strictObject({ id: text });
 const byEvent = v.strictObject({ id: text, event: text });
-/** One parameter as it came; twice is a list, and for the paging to refuse. */
+/** A query parameter as received. A repeated parameter is a list, which the paging refuses. */
 const parameter = v.optional(v.union([text, v.array(text)]));
 
 /** Specification 2.5. */
@@ -40,7 +40,7 @@ const scheduleMessage = v.object({
   text: v.optional(text),
 });
 
-/** An object of JSON: `__proto__` and `constructor` are names like any other. */
+/** A JSON object. `__proto__` and `constructor` are ordinary names in it. */
 const jsonObject = v.custom<Readonly<Record<string, unknown>>>(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   "an object",
@@ -70,7 +70,7 @@ const faults = {
   origin_not_allowed,
 };
 
-/** Events, secret and deliveries for the owner, and the trigger for everybody else (specification 4.3 and 4.4). */
+/** Management of events, secret and deliveries for the owner, and the trigger for external senders (specification 4.3 and 4.4). */
 export const agentWebhookContract = defineContract(
   { surface: "agent", auth: "owner", envelope: managementEnvelope, faults },
   {
@@ -129,7 +129,7 @@ export const agentWebhookContract = defineContract(
       path: "/api/agents/:id/webhooks/secret/rotate",
       summary: "Replace the secret; only this response contains the new one",
       params: byId,
-      // 7.3: a body is a mistake, whatever its type.
+      // 7.3: any body is an error, also one of another media type.
       body: v.optional(v.undefined()),
       faults: {
         ...faults,
@@ -165,7 +165,7 @@ export const agentWebhookContract = defineContract(
       },
       params: v.strictObject({ agent_id: text }),
       body: v.strictObject({ event: text, payload: v.optional(jsonObject) }),
-      // The secret is asked for between size and JSON (open points 5).
+      // The secret is checked after the size and before the JSON (open points 5).
       bodyAs: "text",
       bodyLimit: TRIGGER_BYTES,
       success: reply.json(v.object({ accepted: v.literal(true), agentId: text, event: text })),

@@ -2,7 +2,7 @@ import { JsonPieces, type ports } from "@portico/core";
 
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** The answer with a page of deliveries (specification 2.6), piece by piece: two hundred of the longest are more than should be held. */
+/** Streams a page of deliveries (specification 2.6), because two hundred long deliveries are too large for one string in memory. */
 export function deliveryPage(
   items: AsyncIterable<ports.Delivery>,
   page: { readonly total: number; readonly limit: number; readonly offset: number },

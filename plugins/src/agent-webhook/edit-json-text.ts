@@ -1,6 +1,6 @@
 import { type Node, parseTree } from "jsonc-parser";
 
-/** How members stand in lines: what breaks a line, how far they are from its begin, and by how much more those of the next object. */
+/** The layout of members: the line break, their indentation, and the additional indentation per level. */
 interface Lines {
   readonly eol: string;
   readonly margin: string;
@@ -10,12 +10,12 @@ interface Lines {
 const LINE_START = /(\r\n|\n|\r)([ \t]*)$/;
 
 /**
- * Set one member of a JSON text, whose path leads through objects, or remove it with `undefined`; objects that are missing on the way are
- * made. Every other character stays as it is, and what is new is laid out like what stands beside it. (`modify` of jsonc-parser lays out
- * whole lines anew: all of a text that is one line.)
+ * Set one member of a JSON text, or remove it with `undefined`. Missing objects on the path are created. All other characters stay
+ * unchanged. New members get the layout of their neighbours. (`modify` of jsonc-parser formats whole lines again; if the text is one line,
+ * that is the whole text.)
  *
- * If a name occurs twice, the first one is edited, unlike in `JSON.parse`. Callers that cannot exclude that must check the result. Throws
- * TypeError where the path leads through what is no object, and RangeError for a text that nests too deep.
+ * If a name occurs twice, the first member is edited, but `JSON.parse` reads the last one. Callers that cannot exclude this must check the
+ * result. Throws TypeError if a value on the path is not an object, and RangeError if the text nests too deeply.
  */
 export function editJsonText(text: string, path: readonly string[], value: unknown): string {
   let object = parseTree(text);
@@ -57,7 +57,7 @@ function replace(text: string, member: Node, value: unknown): string {
   return splice(text, old.offset, endOf(old), written);
 }
 
-/** With its comma, and with the room that it took. */
+/** Removes the member, its comma, and the white space around it. */
 function remove(text: string, member: Node): string {
   const { previous, next } = besides(member);
   if (previous) return splice(text, endOf(previous), endOf(member), "");
@@ -74,21 +74,21 @@ function memberText(text: string, beside: Node | undefined, key: string, value: 
 function valueText(value: unknown, lines: Lines | undefined): string {
   if (!lines) return JSON.stringify(value);
   const { eol, margin, unit } = lines;
-  // No tab or line break of a string is in its JSON: each is one of the layout.
+  // JSON escapes tabs and line breaks inside strings, so each one in this text belongs to the layout.
   return JSON.stringify(value, undefined, "\t").replaceAll(
     /\n(\t*)/g,
     (_, { length }: string) => eol + margin + unit.repeat(length),
   );
 }
 
-/** Undefined for a member that begins no line. */
+/** Undefined if the member does not begin a line. */
 function linesOf(text: string, member: Node): Lines | undefined {
   const [, eol, margin] = LINE_START.exec(gapBefore(text, member)) ?? [];
   if (eol === undefined || margin === undefined) return undefined;
   return { eol, margin, unit: unitOf(text, member) };
 }
 
-/** The margin of the outermost members: they are one level deep. */
+/** The indentation of the outermost members, which is one level. */
 function unitOf(text: string, node: Node): string {
   let root = node;
   while (root.parent) root = root.parent;

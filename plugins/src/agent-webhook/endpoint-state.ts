@@ -1,12 +1,12 @@
-/** Whether an agent's webhook takes triggers (specification 3.1). One that was never configured is paused, without events. */
+/** Whether an agent's webhook accepts triggers (specification 3.1). Without a configuration, it is paused and has no events. */
 export interface EndpointState {
   readonly status: "paused" | "enabled";
-  /** How many are configured; at least one where the endpoint is enabled. */
+  /** Number of configured events; at least one if the endpoint is enabled. */
   readonly events: number;
   readonly hasSecret: boolean;
 }
 
-/** What the owner asks for. `event-saved` says whether the event is new, `event-deleted` is of one that there is. */
+/** An action of the owner. `event-saved` says whether the event is new. `event-deleted` is only for existing events. */
 export type EndpointEvent =
   | { readonly type: "event-saved"; readonly isNew: boolean }
   | { readonly type: "event-deleted" }
@@ -14,12 +14,12 @@ export type EndpointEvent =
   | { readonly type: "pause" }
   | { readonly type: "secret-rotated" };
 
-/** The state after an event, and whether a secret is to be made for it; or by which error it is refused, and everything stays. */
+/** The state after an action, and whether it needs a new secret; or the error that refuses the action, which then changes nothing. */
 export type EndpointStep =
   | { readonly state: EndpointState; readonly makesSecret: boolean }
   | { readonly refused: "webhook_events_required" };
 
-/** What stands in the places where it is kept. People edit `agent.json`: one that is enabled there and has no events is paused. */
+/** The state that is stored. People edit `agent.json`: an endpoint that is enabled there but has no events counts as paused. */
 export function endpointState(facts: {
   readonly enabled: boolean;
   readonly events: number;
@@ -29,7 +29,7 @@ export function endpointState(facts: {
   return { status: enabled && events > 0 ? "enabled" : "paused", events, hasSecret };
 }
 
-/** All transitions (specification 3.1). Throws RangeError for what cannot happen: replacing or deleting where there is no event. */
+/** All transitions (specification 3.1). Throws RangeError for impossible actions: replacing or deleting an event if the endpoint has no events. */
 export function advanceEndpoint(state: EndpointState, event: EndpointEvent): EndpointStep {
   switch (event.type) {
     case "event-saved": {
@@ -43,7 +43,7 @@ export function advanceEndpoint(state: EndpointState, event: EndpointEvent): End
       return keepSecret({ ...state, status: events > 0 ? state.status : "paused", events });
     }
     case "enable":
-      // 7.3: also one that is enabled already, which a local instance may be without a secret.
+      // 7.3: this also refuses an endpoint that is already enabled without a secret, which a local instance allows.
       if (state.events === 0 || !state.hasSecret) return { refused: "webhook_events_required" };
       return keepSecret({ ...state, status: "enabled" });
     case "pause":

@@ -9,7 +9,7 @@ export const managementErrors = defineErrors({
   invalid_agent_id: { status: 400 },
   unauthorized: { status: 401 },
   webhook_owner_required: { status: 403 },
-  // 9.5: the handshake's capability says so before.
+  // 9.5: the capability in the handshake announces this.
   webhook_management_unavailable: { status: 403 },
   origin_not_allowed: { status: 403 },
   agent_not_found: { status: 404 },
@@ -20,7 +20,7 @@ export const managementErrors = defineErrors({
   webhook_management_failed: { status: 500 },
 });
 
-/** Errors of triggers (specification 7.4): the message is what the sender reads. */
+/** Errors of triggers (specification 7.4). The sender receives the message. */
 export const triggerErrors = defineErrors({
   invalid_request: { status: 400, message: "Invalid request body" },
   invalid_json: { status: 400, message: "Invalid JSON" },
@@ -34,6 +34,6 @@ export const triggerErrors = defineErrors({
   body_too_large: { status: 413, message: "Request body too large" },
   unsupported_media_type: { status: 415, message: "Unsupported media type" },
   agent_json_broken: { status: 500, message: "Failed to parse agent.json" },
-  // The event was not accepted, or that is unknown: the sender tries again.
+  // The event was not accepted, or it is unknown whether it was accepted. The sender should retry.
   not_accepted: { status: 503, message: "The event could not be accepted: send it again later" },
 });

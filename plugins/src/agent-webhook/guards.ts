@@ -2,7 +2,7 @@ import { callerOf, type Guard, type ports } from "@portico/core";
 import type { AgentWebhookSettings } from "./config.ts";
 import { managementErrors, triggerErrors } from "./errors.ts";
 
-/** The instance's owner, where webhooks can be managed (specification 4.3). */
+/** Admits the instance's owner, if webhooks can be managed (specification 4.3). */
 export function ownerGuard(
   identity: ports.Identity,
   { management }: AgentWebhookSettings,
@@ -17,7 +17,7 @@ export function ownerGuard(
   };
 }
 
-/** A trigger begins with its agent; the credential comes when the body is there (open points 5: the order of the checks). */
+/** A trigger checks the agent first. It checks the credential after it has received the body (open points 5: the order of the checks). */
 export function agentGuard(agents: ports.Agents): Guard<Promise<ports.Agent>> {
   return async ({ params }) => {
     const agent = await agents.find(params["agent_id"] ?? "");

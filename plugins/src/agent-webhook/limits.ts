@@ -7,7 +7,7 @@ export const PROMPT_TEMPLATE_LENGTH = 32_768;
 /** Tools of one event (specification 4.3). */
 export const TOOL_IDS = 512;
 
-/** Model calls of a run where the event asks for no number, and at most (specification 4.3). */
+/** Model calls of a run: the default if the event sets no number, and the maximum (specification 4.3). */
 export const MAX_TURNS = 5;
 /** Most model calls that an event can ask for. */
 export const MAX_TURNS_MAXIMUM = 100;
@@ -16,11 +16,11 @@ export const MAX_TURNS_MAXIMUM = 100;
 export const EVENT_SAVE_BYTES = 128 * 1024;
 export const TRIGGER_BYTES = 1024 * 1024;
 
-/** Deliveries of a page where no limit is asked for, and at most (specification 8). */
+/** Deliveries of a page: the default if the request sets no limit, and the maximum (specification 8). */
 export const DELIVERIES_LIMIT = 50;
 export const DELIVERIES_LIMIT_MAXIMUM = 200;
 
-/** Characters of a prompt with its fields filled in: a template can name one long field many times. */
+/** Characters of a rendered prompt. A template can name one long field many times. */
 export const PROMPT_CHARACTERS = 4 * 1024 * 1024;
 
 /** Characters of an event's name that an error repeats. */

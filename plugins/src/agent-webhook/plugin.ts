@@ -29,7 +29,7 @@ export const agentWebhook = definePlugin({
   },
   contract: agentWebhookContract,
   security: { owner: ownerScheme },
-  // 4.3: without it, what is configured still triggers.
+  // 4.3: without the management, configured webhooks still work.
   capabilities: ({ management }) => (management ? ["webhookManagement"] : []),
   guards: ({ identity, agents }, settings) => ({ owner: ownerGuard(identity, settings), agent: agentGuard(agents) }),
   setup(given, { mode }) {

@@ -1,4 +1,4 @@
-/** Thrown when a rendered prompt would pass the characters that it may have. */
+/** Thrown when a rendered prompt would be longer than allowed. */
 export class PromptTooLong extends Error {
   override readonly name = "PromptTooLong";
   readonly most: number;
@@ -12,15 +12,16 @@ export class PromptTooLong extends Error {
 const PLACEHOLDER = /\{\{([^{}]+)\}\}/g;
 
 /**
- * The prompt of an event (specification 4.4): each `{{key}}` of the template becomes the payload's own top-level field of that very name.
- * Texts, numbers and booleans become text, objects and arrays JSON; where the field is missing or null, the placeholder stays. What was put
- * in is not looked at again. Lone surrogates become U+FFFD, so that every store and every provider takes the result.
+ * The prompt of an event (specification 4.4): each `{{key}}` of the template is replaced by the payload's own top-level field of exactly
+ * this name. Texts, numbers and booleans become text; objects and arrays become JSON. If the field is missing or null, the placeholder
+ * stays. Placeholders inside inserted values are not replaced. Lone surrogates become U+FFFD, so that every store and provider accepts the
+ * result.
  *
- * Throws PromptTooLong once the result passes `most` characters, before it is put together.
+ * Throws PromptTooLong if the result would have more than `most` characters, before it builds the result.
  */
 export function renderTemplate(template: string, payload: Readonly<Record<string, unknown>>, most: number): string {
-  // 32,768 characters hold 6,500 placeholders: an object that all of them name is written once, and a long field is not copied to find out
-  // that the result is too long.
+  // A template of 32,768 characters can have 6,500 placeholders. An object that all of them name is serialized once. A long field is not
+  // copied only to find that the result is too long.
   const texts = new Map<string, string | undefined>();
   const pieces: string[] = [];
   let length = 0;
@@ -41,12 +42,12 @@ export function renderTemplate(template: string, payload: Readonly<Record<string
   return pieces.join("").toWellFormed();
 }
 
-/** The fields that a template names, in the order in which they first stand there: what `renderTemplate` looks for in a payload. */
+/** The fields that a template names, in the order of their first occurrence. `renderTemplate` reads exactly these from a payload. */
 export function templateFields(template: string): readonly string[] {
   return [...new Set([...template.matchAll(PLACEHOLDER)].map(([, key = ""]) => key))];
 }
 
-/** Undefined for a field that is missing or null. What an object inherits is no field. */
+/** Undefined if the field is missing or null. Inherited properties are not fields. */
 function fieldText(payload: Readonly<Record<string, unknown>>, key: string): string | undefined {
   const value = Object.hasOwn(payload, key) ? payload[key] : undefined;
   if (value === undefined || value === null) return undefined;

@@ -1,10 +1,10 @@
 import * as v from "valibot";
 import { EVENT_NAME_LENGTH, MAX_TURNS, MAX_TURNS_MAXIMUM, PROMPT_TEMPLATE_LENGTH, TOOL_IDS } from "./limits.ts";
 
-/** The `webhooks` part of an `agent.json`, as far as we know it (open points 5). */
+/** The known keys of `webhooks` in an `agent.json` (open points 5). */
 export interface WebhookConfiguration {
   readonly enabled: boolean;
-  /** By name. A map, so that inherited names such as `constructor` are not found. */
+  /** Events by name. It is a map, so that inherited names such as `constructor` are not found. */
   readonly events: ReadonlyMap<string, WebhookEvent>;
 }
 
@@ -12,7 +12,7 @@ export interface WebhookEvent {
   readonly promptTemplate: string;
   readonly toolIds: readonly string[];
   readonly maxTurns: number;
-  /** Whose files its runs may read: recorded at each save; an event that people wrote may have none. */
+  /** The user whose files the event's runs may read. Each save records it. An event that people wrote into the file may have no user. */
   readonly fileScope?: { readonly userId: string } | undefined;
 }
 
@@ -34,12 +34,12 @@ const eventFields = {
   maxTurns: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TURNS_MAXIMUM)), MAX_TURNS),
 };
 
-/** The body with which an event is saved (specification 4.3): these fields and no others. */
+/** The body with which an event is saved (specification 4.3). Other fields are refused. */
 export const eventBody = v.strictObject(eventFields);
 
 export type EventBody = v.InferOutput<typeof eventBody>;
 
-// It stands in an index of the runs: with what no store takes there, an accepted event could never have a run.
+// The id is in an index of the runs. If stores refused it there, an accepted event could never have a run.
 const userId = v.pipe(
   v.string(),
   v.nonEmpty(),
@@ -49,7 +49,7 @@ const userId = v.pipe(
 // People and other programs may keep further keys in the file, on every level, so unknown keys are allowed. Names of events are read by hand, because
 // `v.record` leaves out those that objects inherit instead of refusing them.
 const webhooks = v.object({
-  // None is 1. What a later version writes in another way carries a higher one, and is refused here instead of being misread.
+  // A missing version means 1. Later versions write a higher number for a new form, which is refused here instead of being misread.
   format: v.optional(v.literal(1)),
   enabled: v.optional(v.boolean(), false),
   events: v.optional(
@@ -69,9 +69,9 @@ const NEVER_CONFIGURED: WebhookConfiguration = { enabled: false, events: new Map
 const known = new WeakMap<object, { readonly configuration: WebhookConfiguration | undefined }>();
 
 /**
- * What the `webhooks` of an agent's definition say: without them, an agent that was never configured; undefined for what breaks the schema,
- * also in one of many events. Remembered as long as the object lives, which for an agent's definition is until its file changes: asking at
- * each trigger costs nothing.
+ * Reads the `webhooks` of an agent's definition. Missing webhooks count as never configured. Returns undefined if any part, even one event,
+ * does not match the schema. The result is cached as long as the object lives. The object of an agent's definition lives until its file
+ * changes, so that triggers need not parse again.
  */
 export function readWebhooks(value: unknown): WebhookConfiguration | undefined {
   if (value === undefined) return NEVER_CONFIGURED;

@@ -3,18 +3,20 @@ import { ports } from "@portico/core";
 import { editJsonText } from "./edit-json-text.ts";
 import { type EventBody, readWebhooks, type WebhookConfiguration, type WebhookEvent } from "./webhook-configuration.ts";
 
-/** The `webhooks` part of each agent's `agent.json`, which people edit at the same time (open points 5). */
+/** The `webhooks` part of each agent's `agent.json`. People may edit the file at the same time (open points 5). */
 export interface WebhookDocument {
-  /** What the webhooks of an agent are now, after the changes that were begun before. Throws WebhookConfigurationInvalid as `change` does. */
+  /** The webhooks of an agent, after all earlier calls of `change` have ended. Throws WebhookConfigurationInvalid as `change` does. */
   read(agentId: string): Promise<WebhookConfiguration>;
   /**
-   * Change the webhooks of an agent: `decide` is told what they are and answers what to set, and the agent's file is written if that says
-   * something new. Of the file nothing else changes, not even its layout. Resolves to what the webhooks are then, durably.
+   * Change the webhooks of an agent. `decide` receives the present webhooks and returns the change. The agent's file is written only if the
+   * change differs from its content. The rest of the file stays unchanged, including its layout. Resolves to the new webhooks when they are
+   * stored durably.
    *
-   * Changes of one agent wait for each other, so that those made here do not conflict; `decide` must not wait for one of the same agent.
-   * What it throws is thrown, and nothing is written. Throws WebhookConfigurationInvalid for a file that is missing, that is not a JSON
-   * object, whose webhooks break their schema, or that cannot be edited safely because names stand twice in it: it stays as it is. Throws
-   * WebhookConfigurationChanged if somebody else changed the file meanwhile, and what `documents` throws.
+   * Changes of one agent run one after another, so changes of this process do not conflict. `decide` must not wait for another change of
+   * the same agent. If `decide` throws, the error is passed on and nothing is written. Throws WebhookConfigurationInvalid, and leaves the
+   * file unchanged, if the file is missing, is not a JSON object, has webhooks that do not match their schema, or cannot be edited safely
+   * because a name occurs twice. Throws WebhookConfigurationChanged if the file was changed by another program in the meantime. Errors of
+   * `documents` are passed on.
    */
   change(
     agentId: string,
@@ -22,12 +24,12 @@ export interface WebhookDocument {
   ): Promise<WebhookConfiguration>;
 }
 
-/** What to set; the rest stays. */
+/** The changes; other parts stay unchanged. */
 export interface WebhookChange {
   readonly enabled?: boolean | undefined;
-  /** Created, or replaced except for what we do not know of it. */
+  /** An event to create or replace. Unknown keys of a replaced event stay. */
   readonly save?: SavedEvent | undefined;
-  /** The name of an event; taken away before one is saved. */
+  /** The name of an event to remove. It is removed before `save` is applied. */
   readonly remove?: string | undefined;
 }
 
@@ -36,7 +38,7 @@ export interface SavedEvent extends EventBody {
   readonly fileScope: NonNullable<WebhookEvent["fileScope"]>;
 }
 
-/** Thrown for an `agent.json` whose webhooks cannot be read, or not be changed without harm. No message repeats what it holds. */
+/** Thrown if the webhooks of an `agent.json` cannot be read or safely changed. The message contains nothing from the file. */
 export class WebhookConfigurationInvalid extends Error {
   override readonly name = "WebhookConfigurationInvalid";
 }
@@ -89,7 +91,7 @@ function readDefinition(text: string): JsonObject {
   try {
     definition = JSON.parse(text);
   } catch {
-    // Without its cause, which quotes the text.
+    // The cause is left out, because it quotes the text.
     throw new WebhookConfigurationInvalid("agent.json is not JSON");
   }
   if (typeof definition === "object" && definition !== null && !Array.isArray(definition)) return definition as JsonObject;
@@ -102,7 +104,7 @@ function configurationOf(definition: JsonObject): WebhookConfiguration {
   return configuration;
 }
 
-/** Only what says something new, so that what a person left out stays left out. */
+/** Only values that differ, so that keys which a person left out stay left out. */
 function toEdits({ enabled, events }: WebhookConfiguration, { enabled: wanted = enabled, remove, save }: WebhookChange): Edit[] {
   const edits: Edit[] = [];
   if (wanted !== enabled) edits.push([["webhooks", "enabled"], wanted]);
@@ -125,7 +127,7 @@ function toSaveEdits(
   return edits;
 }
 
-/** The text after the edits, which says what the definition says after them, and nothing else. */
+/** Applies the edits to the text. Checks that the new text parses to the definition with the same edits. */
 function edited(text: string, edits: readonly Edit[], definition: JsonObject): string {
   let cause: unknown;
   try {
@@ -135,7 +137,7 @@ function edited(text: string, edits: readonly Edit[], definition: JsonObject): s
   } catch (error) {
     cause = error;
   }
-  // Names that stand twice, of which the editor takes the first and JSON the last; or more levels than fit the stack.
+  // A name occurs twice (the editor changes the first, JSON.parse reads the last), or the text nests too deeply for the stack.
   throw new WebhookConfigurationInvalid("agent.json cannot be edited safely", { cause });
 }
 

@@ -2,7 +2,7 @@ import { ports, type Secret } from "@portico/core";
 
 export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
 
-/** What is kept of an agent's secret: enough to know it again. */
+/** The stored form of an agent's secret. It is enough to verify the secret. */
 interface StoredSecret {
   /** SHA-256, as the port `secrets` makes it. */
   readonly digest: string;
@@ -10,7 +10,7 @@ interface StoredSecret {
 
 const PREFIX = "whs_";
 
-/** The webhook secrets of agents, one for all events of an agent (open points 5). Their values leave this place once. */
+/** The webhook secrets of agents. All events of an agent share one secret (open points 5). Its value is returned only once. */
 export function createWebhookSecrets({ records, secrets }: { readonly records: ports.Records; readonly secrets: ports.Secrets }) {
   const stored = records.collection<StoredSecret>({ name: "webhook-secrets" });
   const make = () => {
@@ -18,7 +18,7 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
     return { secret, record: { digest: secrets.digest(secret.reveal()) } };
   };
 
-  /** Under load many triggers of one agent arrive in one turn of the event loop: they share one look. Nothing is kept beyond the turn. */
+  /** Under load many triggers of one agent arrive in one turn of the event loop. They share one read of the store. The cache ends with the turn. */
   const ofThisTurn = new Map<string, Promise<ports.Stored<StoredSecret> | undefined>>();
   const find = (agentId: string) => {
     const looking = ofThisTurn.get(agentId) ?? stored.get(agentId);
@@ -29,12 +29,12 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
 
   return {
     has: async (agentId: string): Promise<boolean> => (await stored.get(agentId)) !== undefined,
-    /** Whether this is the agent's secret; undefined where it has none. Compares in constant time. */
+    /** Whether this is the agent's secret; undefined if the agent has no secret. Compares in constant time. */
     async check(agentId: string, presented: string): Promise<boolean | undefined> {
       const found = await find(agentId);
       return found && secrets.matches(presented, found.value.digest);
     },
-    /** A first secret; undefined where there is one already. Of several that ask at once, one gets it. */
+    /** Creates the first secret; undefined if there is one already. Of several simultaneous calls, only one receives the secret. */
     async makeFirst(agentId: string): Promise<Secret | undefined> {
       const { secret, record } = make();
       try {

@@ -1,7 +1,7 @@
 import type { Access } from "@portico/core";
 import * as v from "valibot";
 
-/** What the documents of a surface say that no contract knows. */
+/** Facts about a surface that its contracts do not contain. */
 export const describedSurface = {
   /** The surface that is described. */
   surface: v.string(),
@@ -9,11 +9,11 @@ export const describedSurface = {
   title: v.optional(v.string()),
   /** Version of the service; default: `0.0.0`. */
   version: v.optional(v.string(), "0.0.0"),
-  /** How a client speaks on realtime channels, for a reader; the realtime adapter decides it. */
+  /** How clients use realtime channels, as text for readers. It depends on the realtime adapter. */
   transport: v.optional(v.string()),
 };
 
-/** Options of the pages of API documents. The surface answers with its own documents. */
+/** Options of the pages of API documents. Each surface serves its own documents. */
 export const apiDocsConfig = v.strictObject({
   ...describedSurface,
   /** Who may read them. */
@@ -22,5 +22,5 @@ export const apiDocsConfig = v.strictObject({
 
 /** Options of `apiDocs`. */
 export type ApiDocsOptions = v.InferInput<typeof apiDocsConfig>;
-/** Which surface is described, and what its documents say of it. */
+/** The surface that is described, and the facts about it. */
 export type DescribedSurface = Omit<ApiDocsOptions, "access">;

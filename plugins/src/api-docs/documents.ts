@@ -11,7 +11,7 @@ export function openAPIOf(areas: readonly ports.Area[], described: DescribedSurf
     surface: described.surface,
     security: securityOf(areas, described.surface),
     summaries: Object.fromEntries(areas.map(({ name, summary }) => [name, summary])),
-    // Relative to the address that the document came from: listeners have the ports that the system gives them.
+    // Relative to the address of the document, because the system may assign the listeners' ports.
     servers: [{ url: "/", description: "The surface's own listener" }],
   });
 }
@@ -23,7 +23,7 @@ export function asyncAPIOf(areas: readonly ports.Area[], described: DescribedSur
   return toAsyncAPI(infoOf(described), areas, { surface, security, ...(transport !== undefined && { transport }) });
 }
 
-/** What the areas on a surface declare: other surfaces may use the same names for other credentials. */
+/** The security schemes of the areas on one surface. Other surfaces may use the same names for other credentials. */
 function securityOf(areas: readonly ports.Area[], surface: string): Security {
   const there = areas.filter(({ contract }) => Object.values(contract).some((route) => route.surface === surface));
   return Object.assign({}, ...there.map(({ security }) => security)) as Security;

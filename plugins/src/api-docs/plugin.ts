@@ -5,13 +5,13 @@ import { apiDocsContract } from "./contract.ts";
 export type { ApiDocsOptions } from "./config.ts";
 
 /**
- * `GET /openapi.json` and `GET /asyncapi.json` of a surface: all that the app's plugins have there, those of third parties too. Install it once per
- * surface. The documents tell what is installed, so choose an `access` that lets in those who may call the service.
+ * `GET /openapi.json` and `GET /asyncapi.json` of a surface. They describe all plugins on the surface, including third-party plugins. Install
+ * it once per surface. The documents show what is installed, so choose an `access` that admits only callers of the service.
  */
 export function apiDocs(options: ApiDocsOptions): Plugin {
   const { surface, access } = options;
   const plugin = definePlugin({
-    // One name per surface: plugins of one name replace each other.
+    // The name contains the surface, because plugins with the same name replace each other.
     name: `api-${surface}`,
     summary: "Documents of the calls and events of this service.",
     config: apiDocsConfig,
@@ -21,7 +21,7 @@ export function apiDocs(options: ApiDocsOptions): Plugin {
     guards: (given) => ({ [access.auth]: access.guard(given) }),
     setup(given, { access: _access, ...described }) {
       const { areas } = given as Given<{ readonly areas: typeof ports.areas }>;
-      // Made when first asked for, so that no start waits for what makes them; they never change.
+      // Created at the first request, so that it does not delay the start. The documents never change.
       let documents: ReturnType<typeof describe> | undefined;
       const shown = () => (documents ??= describe(areas, described));
       return {

@@ -2,7 +2,7 @@ import { contentDisposition, type Exchange, type ports, type RequestHead, sendSt
 import { attachmentKey, type Attachment } from "./attachments.ts";
 import { fileErrors } from "./errors.ts";
 
-/** Sends an attachment, whole (specification 4.5). Throws `attachment_not_found` where its bytes are gone or damaged, and BlobsUnavailable. */
+/** Sends a whole attachment (specification 4.5). Throws `attachment_not_found` if its bytes are missing or damaged, and BlobsUnavailable. */
 export async function answerAttachment(given: {
   readonly exchange: Exchange;
   readonly head: RequestHead;
@@ -13,7 +13,7 @@ export async function answerAttachment(given: {
 }): Promise<void> {
   const { head, attachment, blobs, signal } = given;
   const key = attachmentKey(attachment.attachmentId);
-  // What is sent is looked for where it is opened.
+  // If the bytes are sent, `open` checks that they exist.
   if (head.method === "HEAD" && (await blobs.stat(key))?.size !== attachment.size) throw fileErrors.attachment_not_found();
   const headers = {
     "content-type": "application/octet-stream",
@@ -29,7 +29,7 @@ export async function answerAttachment(given: {
     async open() {
       const opened = await blobs.open(key, { signal });
       if (opened?.size === attachment.size) return opened.stream;
-      // Of another length it is damaged: what is announced and what is sent would differ.
+      // A different length means that the file is damaged. The announced and the sent length would differ.
       opened?.stream.destroy();
       throw fileErrors.attachment_not_found();
     },

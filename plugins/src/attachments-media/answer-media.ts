@@ -15,14 +15,14 @@ import { fileErrors } from "./errors.ts";
 import { type Media, mediaKey } from "./media.ts";
 
 /**
- * Sends media, or the range of it that is asked for (specification 4.5, rules 8 and 9). Throws `media_not_found` where the bytes are gone,
+ * Sends media, or the requested range of it (specification 4.5, rules 8 and 9). Throws `media_not_found` if the bytes are missing,
  * `range_not_satisfiable`, and BlobsUnavailable.
  */
 export async function answerMedia(given: {
   readonly exchange: Exchange;
   readonly head: RequestHead;
   readonly media: Media;
-  /** When the link ends, in milliseconds since 1970. */
+  /** When the link expires, in milliseconds since 1970. */
   readonly expiresAt: number;
   readonly blobs: ports.Blobs;
   readonly clock: ports.Clock;
@@ -32,13 +32,13 @@ export async function answerMedia(given: {
   const key = mediaKey(media.mediaId);
   const { size } = media;
   const { validators, always, described } = aboutMedia(media);
-  // Down to the second, and counted when the head leaves: not longer than the link is good (rule 9).
+  // Rounded down, and computed when the head is sent, so that caches do not keep the answer longer than the link is valid (rule 9).
   const unchanging = () => {
     const secondsLeft = Math.max(0, Math.floor((expiresAt - clock.now()) / 1000));
     return { ...always, "cache-control": `private, max-age=${secondsLeft}` };
   };
   const outcome = checkConditions(head, validators);
-  // What is sent is looked for where it is opened; only an answer without it has to ask.
+  // If the bytes are sent, `open` checks that they exist. Answers without bytes must check it here.
   const isUnopened = head.method === "HEAD" || outcome !== "proceed";
   if (isUnopened) expectSize(await blobs.stat(key), size);
   if (outcome === "not_modified") return void exchange.respond(304, unchanging()).end();
@@ -71,13 +71,13 @@ export async function answerMedia(given: {
   });
 }
 
-/** A length that is not the file's would leave the reader waiting, or take the rest of it for the next answer. */
+/** With a wrong length, the client would wait for missing bytes, or read the remaining bytes as the next answer. */
 function expectSize<T extends { readonly size: number }>(found: T | undefined, size: number): asserts found is T {
   if (!found) throw fileErrors.media_not_found();
   if (found.size !== size) throw new Error("The file is not as long as it was when it was stored");
 }
 
-/** What is the same in every answer with one media. */
+/** The parts that all answers with the same media share. */
 interface AboutMedia {
   readonly validators: Validators;
   readonly always: Readonly<Record<string, string>>;
@@ -85,21 +85,21 @@ interface AboutMedia {
   readonly described: Readonly<Record<string, string>>;
 }
 
-/** For as long as the media's record is held: making it takes longer than most of what a range costs here. */
+/** Cached as long as the media's record is in memory, because computing it is a large part of the cost of a range. */
 const known = new WeakMap<Media, AboutMedia>();
 
 function aboutMedia(media: Media): AboutMedia {
   const before = known.get(media);
   if (before) return before;
   const lastModified = Date.parse(media.createdAt);
-  // Without a digest the time stands in: the bytes under an ID never change.
+  // Without a digest, size and time identify the bytes, because the bytes under an ID never change.
   const etag = `"${media.sha256 ?? `${media.size.toString(16)}-${lastModified.toString(16)}`}"`;
   const about: AboutMedia = {
     validators: { etag, lastModified },
     always: {
       "accept-ranges": "bytes",
       "x-content-type-options": "nosniff",
-      // What `<img>` has left in a browser's cache, without a word of origins, is no answer to a script of an allowed one (RFC 9110, 12.5.5).
+      // An `<img>` caches an answer without CORS headers. Scripts of an allowed origin must not be served from that entry (RFC 9110, 12.5.5).
       vary: "origin",
       etag,
       "last-modified": httpDate(lastModified),

@@ -2,17 +2,17 @@ const NAME_CHARACTERS = 240;
 const MIME_TYPE_CHARACTERS = 128;
 
 /**
- * What an uploaded file is called from now on (specification 2.7), whatever its sender called it: without path separators (`/` and `\`),
- * without control characters, ends of lines, and the marks that change the direction of writing, which let a program pass for an image;
- * 1-240 characters of UTF-16, cut at the end and never within one. Joiners stay: scripts and emoji are written with them. Where nothing is
- * left that can be seen, or dots alone, it is `attachment`. A clean name stays as it is.
+ * The name under which an uploaded file is stored (specification 2.7). Path separators (`/` and `\`), control characters, line breaks and
+ * marks of writing direction are removed; such marks can make a program look like an image. The name has 1-240 UTF-16 units. Longer names
+ * are cut at the end, and never within a character. Joiners stay, because some scripts and emoji need them. If only invisible characters or
+ * dots remain, the name is `attachment`. A valid name stays unchanged.
  */
 export function cleanName(name: string): string {
   const clean = name
     .toWellFormed()
     .replaceAll(/[/\\\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "")
     .slice(0, NAME_CHARACTERS)
-    // The half that is left of a character that did not fit.
+    // The first half of a surrogate pair that was cut.
     .replace(/[\ud800-\udbff]$/, "");
   return /^[.\p{Z}\p{Cf}]*$/u.test(clean) ? "attachment" : clean;
 }

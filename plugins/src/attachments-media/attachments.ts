@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { type ports, writeAgain } from "@portico/core";
 import { ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER } from "./limits.ts";
 
-/** What is kept of an attachment beside its bytes. */
+/** The record of an attachment. Its bytes are stored separately. */
 export interface Attachment {
   readonly attachmentId: string;
   readonly userId: string;
@@ -14,32 +14,32 @@ export interface Attachment {
   readonly sha256: string;
 }
 
-/** What one user has stored. Changed in the commit that changes what is stored, so that it is exact whatever happens. */
+/** What one user has stored. It changes in the same commit as the attachments, so that it is exact even after a crash. */
 interface Usage {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** Which of a user's limits is reached. */
+/** The limit of a user that is reached. */
 type LimitReached = "attachment_limit" | "attachment_storage_limit";
 
 const ATTACHMENT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const FOLDER = "/attachments/";
 
-/** Under which key a user's attachment stands among the blobs. */
+/** The key of an attachment's bytes in the port `blobs`. */
 export const attachmentKey = (attachmentId: string): string => `attachments/${attachmentId}`;
 
-/** What queries are given for an attachment: a path on this service, which is no URL (specification 2.7). */
+/** The reference to an attachment in queries: a path on this service, not a URL (specification 2.7). */
 export const toFileReference = (attachmentId: string): string => FOLDER + attachmentId;
 
-/** The attachments of users, each with its place in the user's quota. */
+/** The attachments of users. Each counts toward the user's quota. */
 export function createAttachments(records: ports.Records) {
   const attachments = records.collection<Attachment>({ name: "attachments" });
   const usages = records.collection<Usage>({ name: "attachment-usage" });
   const usageOf = (userId: string) => usages.get(usageKey(userId));
   const adding = new Map<string, Promise<unknown>>();
 
-  /** A user's own uploads would otherwise conflict with each other until some of them give up; only other processes are left to do so. */
+  /** Runs the uploads of one user one after another. Otherwise they would conflict and some would give up. Only other processes can conflict. */
   const inTurn = async <T>(userId: string, work: () => Promise<T>): Promise<T> => {
     const before = adding.get(userId) ?? Promise.resolve();
     const turn = before.catch(() => {}).then(work);
@@ -59,17 +59,17 @@ export function createAttachments(records: ports.Records) {
   return {
     /** Undefined for an unknown reference and for another user's file: callers cannot distinguish the two. */
     find,
-    /** The same by what queries are given. */
+    /** Like `find`, with the reference that queries contain. */
     async findReference(userId: string, fileReference: string): Promise<Attachment | undefined> {
       return fileReference.startsWith(FOLDER) ? find(userId, fileReference.slice(FOLDER.length)) : undefined;
     },
-    /** Which limit lets this user store nothing more, of however few bytes. */
+    /** The limit that prevents this user from storing even one more byte; undefined if there is room. */
     async reached(userId: string): Promise<LimitReached | undefined> {
       return reachedWith((await usageOf(userId))?.value ?? NOTHING, 1);
     },
     /**
-     * Add what is stored, with `writes` in the same commit; or answer which limit it would pass, and then nothing was written. Two that
-     * together pass a limit are not both added.
+     * Add an attachment, with `writes` in the same commit. If it would exceed a limit, returns that limit and writes nothing. Of two
+     * simultaneous attachments that together exceed a limit, only one is added.
      */
     add: (attachment: Attachment, writes: readonly ports.Write[]): Promise<LimitReached | undefined> =>
       inTurn(attachment.userId, () =>
@@ -97,7 +97,7 @@ function reachedWith({ count, bytes }: Usage, more: number): LimitReached | unde
   return bytes + more > ATTACHMENT_BYTES_PER_USER ? "attachment_storage_limit" : undefined;
 }
 
-/** Any text can be a user's id. */
+/** Encoded, because a user's id can be any text. */
 function usageKey(userId: string): string {
   return `user_${hash("sha256", userId)}`;
 }

@@ -1,6 +1,6 @@
 import type { Envelope } from "@portico/core/contract";
 
-/** The code in `error` (specification 7.5); what a caller can mend stands in `details`. */
+/** The code is in `error` (specification 7.5). `details` contains what a caller can correct. */
 export const fileEnvelope: Envelope = ({ code, details }) => ({
   error: code,
   ...(Object.keys(details).length > 0 && { details }),

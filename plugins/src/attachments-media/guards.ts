@@ -10,7 +10,7 @@ export function instanceGuard(identity: ports.Identity): Guard<Promise<ports.Cal
   };
 }
 
-/** A signed link is its own credential, for reading alone: every other method asks for the token (specification 4.5, rule 9). */
+/** A signed link is a credential for reading only. All other methods need the token (specification 4.5, rule 9). */
 export function signedReadGuard(identity: ports.Identity): Guard<Promise<undefined>> {
   const asksForToken = instanceGuard(identity);
   return async (head, signal) => {

@@ -10,17 +10,17 @@ export const ATTACHMENT_BYTES_PER_USER = 512 * MEBIBYTE;
 /** Bytes of one media file (specification 4.5). */
 export const MEDIA_BYTES = 2048 * MEBIBYTE;
 
-/** What a multipart body has beside its file: boundaries, and the head of the part. */
+/** Bytes of a multipart body in addition to its file: boundaries, and the headers of the part. */
 export const UPLOAD_ENVELOPE_BYTES = 64 * 1024;
 
 /** Media of one request for links (specification 4.5). */
 export const LINKED_MEDIA = 100;
 
-/** Records of media that are held in memory, which is less than a megabyte of them. */
+/** Records of media that are kept in memory. They take less than a megabyte. */
 export const HELD_MEDIA = 1000;
 
 /** How long a signed link is valid (specification 4.5). */
 export const LINK_SECONDS = 5 * 60;
 
-/** After so long what an upload of a process that died left behind is taken away. */
+/** Age at which an unfinished upload counts as abandoned. Its bytes are then removed. */
 export const ABANDONED_MS = 24 * 60 * 60_000;

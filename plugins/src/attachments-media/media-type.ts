@@ -2,18 +2,18 @@
 export interface MediaType {
   readonly mimeType: string;
   readonly kind: "image" | "audio" | "video";
-  /** The usual one, without a dot: that of a `mediaId`. */
+  /** The usual extension, without a dot. A `mediaId` ends with it. */
   readonly extension: string;
 }
 
 interface KnownMediaType extends MediaType {
-  /** What its bytes may be recognised as, in file-type's names. */
+  /** The names of file-type for bytes of this type. */
   readonly formats: readonly string[];
-  /** Its streams may begin anywhere, so that nothing can be asked of the first bytes but that they are nothing else. */
+  /** Streams of this type can begin with any bytes. So the first bytes are only checked not to be of another type. */
   readonly unsigned?: true;
-  /** An ID3 tag may stand before it. */
+  /** An ID3 tag may precede the content. */
   readonly tagged?: true;
-  /** Another extension that media of it were given, before there were owners. */
+  /** Another extension of this type that old media without owners can have. */
   readonly formerly?: string;
 }
 
@@ -34,14 +34,14 @@ const known: readonly KnownMediaType[] = [
   { mimeType: "image/webp", kind: "image", extension: "webp", formats: ["webp"] },
   { mimeType: "audio/mpeg", ...MPEG_AUDIO },
   { mimeType: "audio/mp3", ...MPEG_AUDIO },
-  // Opus has no file format of its own: in files it stands in Ogg (RFC 7845).
+  // Opus has no own file format. Opus files are Ogg files (RFC 7845).
   { mimeType: "audio/opus", kind: "audio", extension: "opus", formats: ["opus"] },
   { mimeType: "audio/aac", kind: "audio", extension: "aac", formats: ["aac"], unsigned: true, tagged: true },
   { mimeType: "audio/flac", kind: "audio", extension: "flac", formats: ["flac"], tagged: true },
   { mimeType: "audio/wav", kind: "audio", extension: "wav", formats: ["wav"] },
-  // Every codec but those of films; `ogx` is one that file-type doesn't know.
+  // All codecs except those of video. file-type returns `ogx` for codecs that it does not know.
   { mimeType: "audio/ogg", kind: "audio", extension: "ogg", formerly: "oga", formats: ["ogg", "oga", "opus", "spx", "ogx"] },
-  // MP4 that holds sound alone is MP4, whatever its brand. QuickTime, 3GPP and HEIF are built alike, and others.
+  // MP4 with only audio is accepted with any brand. QuickTime, 3GPP and HEIF have the same structure, but are different formats.
   {
     mimeType: "video/mp4",
     kind: "video",
@@ -51,10 +51,10 @@ const known: readonly KnownMediaType[] = [
   { mimeType: "video/webm", kind: "video", extension: "webm", formats: ["webm"] },
 ];
 
-/** All of them (specification 4.5, rule 4); of two with one extension the usual one comes first. */
+/** All media types (specification 4.5, rule 4). Of two types with the same extension, the usual one comes first. */
 export const MEDIA_TYPES: readonly MediaType[] = known.map(toMediaType);
 
-/** The type that a Content-Type declares, whatever its case and its parameters; undefined where it is no type of media. */
+/** The media type of a Content-Type. Case and parameters are ignored. Undefined if it is not an accepted media type. */
 export function mediaTypeOf(declared: string): MediaType | undefined {
   const mimeType = declared.split(";", 1)[0]?.trim().toLowerCase();
   return MEDIA_TYPES.find((type) => type.mimeType === mimeType);
@@ -67,13 +67,13 @@ export function mediaTypeOfExtension(extension: string): MediaType | undefined {
   return found && toMediaType(found);
 }
 
-/** As many of a file's first bytes as `fitsSignature` looks at. */
+/** The number of first bytes that `fitsSignature` reads. */
 export const SIGNATURE_BYTES = 4100;
 
 /**
- * Whether a file that is declared as `type` can be one by its first bytes (open points 6): `SIGNATURE_BYTES` of them, or the whole file
- * where it is shorter. A format with a signature must have it. MPEG audio and AAC have none: they pass, unless their bytes are another
- * format's or a text's. Markup passes as nothing. Never throws.
+ * Whether a file that is declared as `type` can be of this type (open points 6). `head` has its first `SIGNATURE_BYTES`, or the whole file if
+ * it is shorter. A format with a signature must have it. MPEG audio and AAC have no signature. They are accepted unless the bytes belong to
+ * another format or are text. HTML and XML never match any media type. Never throws.
  */
 export async function fitsSignature(type: MediaType, head: Uint8Array): Promise<boolean> {
   const rules = known.find(({ mimeType }) => mimeType === type.mimeType);
@@ -93,34 +93,34 @@ function toMediaType({ mimeType, kind, extension }: KnownMediaType): MediaType {
 }
 
 async function formatOf(bytes: Uint8Array): Promise<string | undefined> {
-  // Large, and needed by uploads only: a start does not wait for it.
+  // The library is large and only uploads need it, so it is not loaded at the start.
   const { fileTypeFromBuffer } = await import("file-type");
   try {
     return (await fileTypeFromBuffer(bytes))?.ext;
   } catch {
-    // Nothing is known that makes it throw, and what does is no media.
+    // No input is known that makes file-type throw. A file that does is not media.
     return "unreadable";
   }
 }
 
-/** Length of the ID3 tag that a file begins with, header included; 0 where it begins with none. */
+/** Length of the ID3 tag at the beginning of a file, including its header; 0 if there is no tag. */
 function id3TagBytes(bytes: Uint8Array): number {
   const [i, d, three, , , , ...size] = bytes.subarray(0, 10);
   if (i !== 0x49 || d !== 0x44 || three !== 0x33) return 0;
   return 10 + size.reduce((sum, byte) => sum * 128 + (byte & 0x7f), 0);
 }
 
-/** file-type is content with the first three letters, which texts can begin with. */
+/** file-type checks only the first three letters, and texts can begin with these. */
 function isGif(bytes: Uint8Array): boolean {
   return /^GIF8[79]a/.test(latin1(bytes.subarray(0, 6)));
 }
 
-/** Begins with `<`, or with the mark of a text: HTML, SVG and XML in UTF-8 or UTF-16. */
+/** Begins with `<` or a byte order mark: HTML, SVG and XML in UTF-8 or UTF-16. */
 function isMarkup(bytes: Uint8Array): boolean {
   return /^(?:\xef\xbb\xbf|\xfe\xff|\xff\xfe|(?:\0?[\t\n\f\r ])*\0?<)/.test(latin1(bytes));
 }
 
-/** Holds no byte that texts don't have, as browsers decide it. */
+/** Contains no byte that browsers take for binary data. */
 function isText(bytes: Uint8Array): boolean {
   return !/[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/.test(latin1(bytes));
 }

@@ -3,10 +3,10 @@ import { LRUCache } from "lru-cache";
 import { HELD_MEDIA } from "./limits.ts";
 import { mediaTypeOfExtension } from "./media-type.ts";
 
-/** What is kept of a media file beside its bytes. */
+/** The record of a media file. Its bytes are stored separately. */
 export interface Media {
   readonly mediaId: string;
-  /** Whose it is. Media of earlier versions of the platform have no owner, and every user of the instance may read them. */
+  /** The owner. Media of earlier versions of the platform have no owner, and every user of the instance may read them. */
   readonly userId?: string | undefined;
   readonly type: "image" | "audio" | "video";
   readonly name: string;
@@ -20,15 +20,15 @@ export interface Media {
   readonly createdAt: string;
 }
 
-/** Media as users may read it: `forbidden` is another user's. */
+/** Media for a user; `forbidden` if it belongs to another user. */
 type MediaFound = { readonly media: Media } | "forbidden" | "missing";
 
 const MEDIA_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[a-z0-9]{2,5}$/;
 
-/** Under which key media stands among the blobs. */
+/** The key of a media file's bytes in the port `blobs`. */
 export const mediaKey = (mediaId: string): string => `media/${mediaId}`;
 
-/** Whether a text can be a media's id: `<uuid>.<extension>`, of an extension that media have (specification 2.8). */
+/** Whether a text can be a media's id: `<uuid>.<extension>`, with an extension of a media type (specification 2.8). */
 export function isMediaId(text: string): boolean {
   return MEDIA_ID.test(text) && mediaTypeOfExtension(text.slice(text.indexOf(".") + 1)) !== undefined;
 }
@@ -47,7 +47,7 @@ export function createMedia({ records, blobs }: { readonly records: ports.Record
       held.set(mediaId, stored);
       return stored;
     }
-    // Open points 6: a file without a record of its owner is from before there were any.
+    // Open points 6: a file without a record is from an earlier version, which had no owners.
     const legacy = await blobs.stat(mediaKey(mediaId));
     const type = mediaTypeOfExtension(mediaId.slice(mediaId.indexOf(".") + 1));
     if (!legacy || !type) return undefined;
@@ -61,11 +61,11 @@ export function createMedia({ records, blobs }: { readonly records: ports.Record
     find,
     async findFor(userId: string, mediaId: string): Promise<MediaFound> {
       const media = await find(mediaId);
-      // A record without its file no longer counts as media (specification 4.5, rule 6). Without an owner the file itself was found.
+      // A record whose file is missing no longer counts as media (specification 4.5, rule 6). For media without an owner, the file was found.
       if (!media || (media.userId !== undefined && !(await blobs.stat(mediaKey(mediaId))))) return "missing";
       return media.userId === undefined || media.userId === userId ? { media } : "forbidden";
     },
-    /** Add what is stored, with `writes` in the same commit. */
+    /** Add the record of a media file, with `writes` in the same commit. */
     add: (media: Media, writes: readonly ports.Write[]): Promise<void> =>
       records.batch([owned.write.put(media.mediaId, media, "absent"), ...writes]),
   };

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 
-/** The first bytes of a stream, at most `most` of them or a chunk more, and all of its bytes with these once more. */
+/** Returns the first bytes of a stream (about `most`, up to one chunk more), and a stream of all bytes, including these. */
 export async function peek(
   stream: Readable,
   most: number,

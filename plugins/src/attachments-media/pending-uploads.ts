@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import { ABANDONED_MS } from "./limits.ts";
 
-/** An upload that has started, but was not confirmed to the caller yet. */
+/** An upload that has started, but is not confirmed to the caller yet. */
 interface PendingUpload {
   readonly key: string;
   readonly pending: true;
@@ -13,8 +13,8 @@ const SWEEP_MS = 60 * 60_000;
 const PAGE = 200;
 
 /**
- * Remembers which bytes are being stored. They and what is known of them cannot be written in one commit: what a process that died in
- * between has stored is found here, and taken away.
+ * Records which bytes are being stored. Bytes and their record cannot be written in one commit. If a process dies in between, these entries
+ * lead to the orphaned bytes, and a later sweep removes them.
  */
 export function createPendingUploads(given: {
   readonly records: ports.Records;
@@ -37,27 +37,27 @@ export function createPendingUploads(given: {
       await pending.remove(id, version);
     }
   };
-  // At once too: a process that never lives for an hour leaves nothing behind either.
+  // The chore also runs at the start, so that abandoned bytes are removed even if no process runs for an hour.
   engine.chore("sweep-pending-uploads", { everyMs: SWEEP_MS }, sweep);
 
   return {
     /**
-     * Store bytes and then what is known of them: `keep` gets the write that ends the upload, for its own commit, and answers what this
-     * answers. Where either fails, nothing stays. Rejects with what either rejects with.
+     * Store bytes (`put`) and then their record (`keep`). `keep` receives the write that ends the pending upload, and must include it in its
+     * commit. Its result is returned. If either fails, the bytes are removed and its error is passed on.
      */
     async store<T, R>(key: string, put: () => Promise<T>, keep: (stored: T, ends: ports.Write) => Promise<R>): Promise<R> {
       await pending.put(idOf(key), { key, pending: true, begunAt: clock.now() });
       try {
         return await keep(await put(), pending.write.remove(idOf(key)));
       } catch (error) {
-        // Whether a commit took effect can be unknown: what it wrote then says so, and the bytes stay.
+        // A failed commit can still have taken effect. If its record exists, the bytes must stay.
         if (!(await isKept(key))) await undo(key);
         throw error;
       }
     },
   };
 
-  /** The record of the pending upload goes in the commit that keeps it. Unreadable stores leave everything to the sweep. */
+  /** The commit of `keep` removes the entry of the pending upload. If the store cannot be read, the sweep decides later. */
   async function isKept(key: string): Promise<boolean> {
     return pending.get(idOf(key)).then(
       (found) => found === undefined,

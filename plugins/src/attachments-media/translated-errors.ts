@@ -9,7 +9,7 @@ export function toAttachmentError(error: unknown): unknown {
   return error;
 }
 
-/** The same for media. */
+/** Translates errors of media into the area's errors. Other errors are returned unchanged. */
 export function toMediaError(error: unknown): unknown {
   if (error instanceof UploadInvalid) return fileErrors.media_file_required(undefined, { reason: error.reason }, error);
   if (isTooLarge(error)) return fileErrors.media_too_large(undefined, {}, error);

@@ -2,7 +2,7 @@ import { defineAdapter, ports } from "@portico/core";
 import { attachmentKey, createAttachments } from "./attachments.ts";
 import { createMedia, isMediaId, mediaKey } from "./media.ts";
 
-/** What this area keeps, for the areas that use it: to their owners alone, and media without an owner to everybody (open points 6). */
+/** Users' files, for other areas. Only owners can read their files. Every user can read media without an owner (open points 6). */
 export const userFiles = defineAdapter({
   name: "user-files/attachments-media",
   port: ports.userFiles,

@@ -6,14 +6,14 @@ export function contentSecurityPolicy(urls: readonly string[]): string {
     "script-src 'self'",
     "style-src 'self'",
     "font-src 'self'",
-    // Pictures that are about to be sent are shown from memory.
+    // Images that a user is about to send are shown from memory.
     "img-src 'self' blob:",
     "media-src 'self' blob:",
     ["connect-src 'self'", ...origins].join(" "),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
-    // Markup is made by what was compiled, and by nothing else.
+    // Only compiled templates create markup.
     "require-trusted-types-for 'script'",
     "trusted-types svelte-trusted-html",
   ].join("; ");

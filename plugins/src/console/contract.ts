@@ -3,7 +3,7 @@ import * as v from "valibot";
 
 const errors = defineErrors({ console_file_not_found: { status: 404 } });
 
-/** The web console's own files. They hold nothing of an instance, so that they are open. */
+/** The files of the web console. They contain no data of an instance, so they need no credential. */
 export const webConsoleContract = defineContract(
   { surface: "agent", auth: "open", envelope: (error) => ({ error: error.message, code: error.code }) },
   {

@@ -8,7 +8,7 @@ import { BUILT, readBuilt } from "./read-built.ts";
 
 export type { WebConsoleOptions } from "./config.ts";
 
-/** Everything that a build has beside its page, and nothing else can be asked for. */
+/** The paths of the files that a build has in addition to its page. Other paths are not served. */
 const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
   css: "text/css; charset=utf-8",
@@ -20,8 +20,8 @@ const TYPES: Readonly<Record<string, string>> = {
 export const WEB_CONSOLE = "web-console";
 
 /**
- * The web console at `/` of surface `agent`. Everybody may load the page; it can do nothing until a user has signed in. It calls the areas of surface
- * `agent`, and wants the plugin `listeners` beside it.
+ * The web console at `/` of surface `agent`. The page loads without a credential, but can do nothing until a user has signed in. It calls the
+ * areas of surface `agent`, and needs the plugin `listeners` on the same surface.
  */
 export const webConsole = definePlugin({
   name: WEB_CONSOLE,
@@ -34,7 +34,7 @@ export const webConsole = definePlugin({
       const page = await readBuilt(new URL("index.html", built));
       if (!page) return notBuilt();
       const policy = contentSecurityPolicy(Object.values(urls()));
-      // The policy changes with the listeners' ports: a page that is kept must not keep an old one.
+      // The policy changes with the listeners' ports, so a cached page must not keep an old policy.
       const digest = createHash("sha256").update(policy).update(page).digest("base64url");
       return answer(head, page, {
         "content-type": "text/html; charset=utf-8",
@@ -55,7 +55,7 @@ export const webConsole = definePlugin({
       if (!file) throw fail.console_file_not_found();
       return answer(head, file, {
         "content-type": type,
-        // Its name has a digest of what is in it.
+        // The file's name contains a digest of its content.
         "cache-control": "public, max-age=31536000, immutable",
         etag: packed ? `"${params.file}.gz"` : `"${params.file}"`,
         vary: "accept-encoding",

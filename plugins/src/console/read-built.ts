@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 
-/** Where `npm run console` builds it to: a folder of this package, whose modules may be moved together when it is built. */
+/** The folder of this package into which `npm run console` builds. Found from package.json, because a build of the package may move modules. */
 export const BUILT: URL = new URL("console/", import.meta.resolve("#package.json"));
 
-/** Read at every request: a few hundred kilobytes that the system keeps, and a build shows as soon as it is done. */
+/** Reads the file at every request, so that a new build is served immediately. The system caches these few hundred kilobytes. */
 export async function readBuilt(file: URL): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
     return await readFile(file);

@@ -1,7 +1,7 @@
 import { accessErrors, defineContract, reply } from "@portico/core/contract";
 import * as v from "valibot";
 
-/** Where the surfaces of an app are reached. Callers need a token of the agent service. */
+/** The URLs of an app's surfaces. Callers need a token of the agent service. */
 export const listenersContract = defineContract(
   { surface: "agent", auth: "instance", envelope: (error) => ({ error: error.message, code: error.code }) },
   {

@@ -4,7 +4,7 @@ import { listenersContract } from "./contract.ts";
 
 export type { Listeners } from "./config.ts";
 
-/** `GET /api/listeners` on surface `agent`: the host that listens for the app says where. The web console asks for it. */
+/** `GET /api/listeners` on surface `agent`: the addresses on which the host listens. The web console uses it. */
 export const listeners = definePlugin({
   name: "listeners",
   summary: "The addresses of this process's listeners.",

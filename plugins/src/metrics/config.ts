@@ -1,9 +1,9 @@
 import type { Access } from "@portico/core";
 import * as v from "valibot";
 
-/** What was measured, as text for a scraper: `createPrometheusMetrics()` of `@portico/adapters/telemetry/prometheus` is one. */
+/** The measurements as text for a scraper. `createPrometheusMetrics()` of `@portico/adapters/telemetry/prometheus` creates one. */
 export interface Measured {
-  /** Of the text. */
+  /** Media type of the text. */
   readonly contentType: string;
   text(): Promise<string>;
 }

@@ -4,11 +4,11 @@ import { metricsContract } from "./contract.ts";
 
 export type { Measured, MetricsOptions } from "./config.ts";
 
-/** `GET /metrics` of a surface, in the text format of what measures. Install it once per surface. */
+/** `GET /metrics` of a surface, in the text format of the option `measured`. Install it once per surface. */
 export function metrics(options: MetricsOptions): Plugin {
   const { surface, access } = options;
   const plugin = definePlugin({
-    // One name per surface: plugins of one name replace each other.
+    // The name contains the surface, because plugins with the same name replace each other.
     name: `metrics-${surface}`,
     summary: "Metrics for scrapers.",
     config: metricsConfig,

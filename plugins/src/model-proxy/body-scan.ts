@@ -24,7 +24,7 @@ import {
 } from "./json-grammar.ts";
 import { TextCapture } from "./text-capture.ts";
 
-/** The members that the proxy reads of a body whose other bytes it only passes on (specification 4.1). */
+/** The members that the proxy reads from a body. It forwards the other bytes unread (specification 4.1). */
 export type WatchedMember = "model" | "stream";
 
 export interface BodyFacts {
@@ -42,10 +42,10 @@ export const NESTING_LEVELS = 512;
 /** Length of a `model` between its quotes, in bytes as the body spells it. */
 export const MODEL_BYTES = 4096;
 
-/** The body cannot be taken as JSON. The message says where and what was expected, and holds nothing of the body's text. */
+/** The body is not valid JSON. The message gives the position and what was expected. It contains nothing from the body. */
 export class BodyInvalid extends Error {
   override readonly name = "BodyInvalid";
-  /** Index of the offending byte in the whole body; the body's length when it stopped short. */
+  /** Index of the invalid byte in the whole body; the body's length if the body is incomplete. */
   readonly offset: number;
 
   constructor(offset: number, reason: string) {
@@ -55,7 +55,7 @@ export class BodyInvalid extends Error {
 }
 
 /**
- * Reads the facts of a whole body that is at hand and small: it does not come back before the last byte.
+ * Reads the facts of a whole body in memory. Use it only for small bodies, because it runs to the last byte without a pause.
  * Throws `BodyInvalid`.
  */
 export function scanBody(bytes: Uint8Array): BodyFacts {
@@ -68,11 +68,11 @@ export function scanBody(bytes: Uint8Array): BodyFacts {
  * Validates a JSON body while it streams past, and reads its top-level `model` and `stream`. Memory is constant, no chunk is
  * kept, and how the body is cut into chunks changes neither the facts nor the error.
  *
- * It takes what `JSON.parse` takes, with an object at top level and in valid UTF-8, less: more than NESTING_LEVELS containers
- * in each other, a `model` over MODEL_BYTES, and a second `model` or `stream` at top level, since an upstream could read the
- * one that the proxy did not check. A byte order mark is refused, as `JSON.parse` does.
+ * It accepts the same texts as `JSON.parse`, if they are an object at top level and valid UTF-8. It also refuses: more than NESTING_LEVELS
+ * nested containers, a `model` longer than MODEL_BYTES, and a second `model` or `stream` at top level, because an upstream could
+ * read the one that the proxy did not check. Like `JSON.parse`, it refuses a byte order mark.
  *
- * The facts may be read at any time, and tell what is known so far.
+ * The facts can be read at any time. They contain what is known so far.
  */
 export class BodyScan implements BodyFacts {
   #state = START;
@@ -86,7 +86,7 @@ export class BodyScan implements BodyFacts {
   #inObject = false;
   #afterString = AFTER_VALUE;
 
-  /** Open in a top-level key and in the model. */
+  /** Captures top-level keys and the model. */
   readonly #capture = new TextCapture();
   /** The watched member whose value is being read; undefined elsewhere, in keys too. */
   #member: WatchedMember | undefined;
@@ -110,9 +110,9 @@ export class BodyScan implements BodyFacts {
   }
 
   /**
-   * Takes the next bytes, which may be reused afterwards. It does not come back before the last of them, so hand over what a
-   * socket gives (64 KiB take up to half a millisecond), not a whole body of many megabytes.
-   * Throws `BodyInvalid` at the first byte that no valid body could have, and again at each later call.
+   * Takes the next bytes; the caller may reuse the buffer afterwards. It runs to the last byte without a pause, so pass the chunks of a
+   * socket (64 KiB take up to half a millisecond), not a whole body of many megabytes.
+   * Throws `BodyInvalid` at the first invalid byte, and again at each later call.
    */
   push(chunk: Uint8Array): void {
     if (this.#failure !== undefined) throw this.#failure;
@@ -133,14 +133,14 @@ export class BodyScan implements BodyFacts {
     this.#offset += length;
   }
 
-  /** The body is complete: gives its facts. Throws `BodyInvalid` when it is cut short, or was refused before. */
+  /** Ends the body and returns its facts. Throws `BodyInvalid` if the body is incomplete, or was refused before. */
   end(): BodyFacts {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#state !== END) throw this.#refuse(0, this.#offset === 0 ? "the body is empty" : "the body is cut short");
     return { model: this.#model, stream: this.#stream, mistyped: this.#mistyped };
   }
 
-  /** Does what the table cannot, and gives the next state. */
+  /** Executes a step that the table cannot express, and returns the next state. */
   #step(step: number, state: number, chunk: Uint8Array, at: number): number {
     switch (step) {
       case OPEN_KEY:
@@ -188,7 +188,7 @@ export class BodyScan implements BodyFacts {
     return AFTER_VALUE;
   }
 
-  /** The first byte of a watched value tells its type; from there on it reads as any other value. */
+  /** The first byte of a watched value shows its type. The rest is read like any other value. */
   #openWatched(chunk: Uint8Array, at: number): number {
     const byte = chunk[at] as number;
     const member = this.#member;
@@ -231,19 +231,19 @@ export class BodyScan implements BodyFacts {
     return this.#capture.spells("stream", chunk, at) ? "stream" : undefined;
   }
 
-  /** The chunk ends inside of a top-level key or of the model: what is kept of either is bounded. */
+  /** The chunk ends inside a top-level key or the model. Only a bounded part of either is kept. */
   #carryCapture(chunk: Uint8Array): void {
     if (this.#modelExcess(chunk.length) > 0) throw this.#refuse(chunk.length, MODEL_TOO_LONG);
     if (this.#member === undefined && this.#capture.length(chunk.length) > LONGEST_KEY) this.#capture.close();
     else this.#capture.carry(chunk);
   }
 
-  /** Bytes of the model before `at` that exceed its limit. */
+  /** Number of bytes by which the model, up to `at`, exceeds its limit. */
   #modelExcess(at: number): number {
     return this.#member !== undefined && this.#capture.isOpen ? Math.max(0, this.#capture.length(at) - MODEL_BYTES) : 0;
   }
 
-  /** Of two faults the earlier counts, wherever chunks end: a model over its limit comes before a fault further on in it. */
+  /** The earlier of two faults is reported, independent of chunk borders: a model that exceeds its limit comes before a later fault in it. */
   #refuse(at: number, reason: string): BodyInvalid {
     const excess = this.#modelExcess(at);
     this.#failure = new BodyInvalid(this.#offset + at - excess, excess > 0 ? MODEL_TOO_LONG : reason);
@@ -256,12 +256,12 @@ const LETTER_F = 0x66;
 const LETTER_N = 0x6e;
 const LETTER_T = 0x74;
 
-/** A key that can be a watched one, in bytes: `stream` with each letter written as an escape of six bytes. */
+/** Maximum bytes of a watched key: `stream` with each letter written as an escape of six bytes. */
 const LONGEST_KEY = 36;
 
 const MODEL_TOO_LONG = `a "model" of more than ${MODEL_BYTES} bytes`;
 
-/** A run of this many plain bytes is likely to go on: three times as fast in words, once the view of them is made. */
+/** A run of this many plain bytes is likely to continue. Reading words is then three times as fast, including the creation of the view. */
 const LONG_RUN = 256;
 
 /** The index of the first byte from `from` on that is not plain text: a quote, a backslash, a control character or non-ASCII. */

@@ -6,16 +6,16 @@ export type ReadOwnTokens = (secrets: ports.Secrets) => Promise<readonly Secret[
 
 /** Options of the model proxy. */
 export const modelProxyConfig = v.strictObject({
-  /** Folder for the parts of large uploads that do not stay in memory; default: the system's temporary folder. */
+  /** Folder for parts of large uploads that do not fit into memory; default: the system's temporary folder. */
   spoolDir: v.optional(v.string()),
   /**
-   * Reads this instance's other tokens, once, at the start. A header or query parameter of a caller that contains one of them is not sent
-   * to a provider. Default: no other tokens.
+   * Reads the other tokens of this instance, once, at the start. Callers' headers and query parameters that contain such a token are not
+   * sent to a provider. Default: no other tokens.
    */
   ownTokens: v.optional(v.custom<ReadOwnTokens>((value) => typeof value === "function", "a function that reads tokens")),
   /**
-   * Ids of providers that are Portico instances themselves. Calls to them carry a trail of the instances that they passed, so that one that
-   * comes back is refused. Default: none.
+   * Ids of providers that are also Portico instances. Calls to them have a header that lists the instances they passed, so that an instance
+   * can refuse a call that comes back. Default: no ids.
    */
   instances: v.optional(v.array(v.string()), []),
 });

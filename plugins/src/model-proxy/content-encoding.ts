@@ -1,7 +1,7 @@
 import type { Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 
-/** A decoder for one Content-Encoding; undefined where there is nothing to decode. Throws EncodingUnknown. */
+/** A decoder for one Content-Encoding; undefined if the body is not encoded. Throws EncodingUnknown. */
 export function createDecoder(encoding: string | readonly string[] | undefined): Transform | undefined {
   const name = (typeof encoding === "string" ? encoding : (encoding?.join(",") ?? "")).trim().toLowerCase();
   switch (name) {

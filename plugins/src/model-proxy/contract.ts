@@ -18,7 +18,7 @@ const modelList = v.object({
   ),
 });
 
-/** Only what the proxy itself reads of a body is described: everything else is the protocol's, and passes. */
+/** The schema describes only the members that the proxy reads. Other members belong to the protocol and are forwarded. */
 const modelCall = v.looseObject({
   model: v.string(),
   messages: v.array(v.unknown()),
@@ -33,7 +33,7 @@ const call = {
   errors: proxyErrors,
 } as const;
 
-/** The model proxy's three paths (specification 4.1); any other is unregistered. */
+/** The model proxy's three paths (specification 4.1). It has no other paths. */
 export const modelProxyContract = defineContract(
   {
     surface: "proxy",

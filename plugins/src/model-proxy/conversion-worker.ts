@@ -4,7 +4,7 @@ import { convertRequest } from "./convert/convert-request.ts";
 import { handedOver } from "./handed-over.ts";
 import type { ConversionJob, ConversionResult } from "./request-converter.ts";
 
-// Runs beside the event loop, for bodies whose parsing alone would hold every other caller up.
+// Runs in a worker thread, for large bodies: parsing them on the event loop would delay all other callers.
 parentPort?.on("message", ({ id, from, bytes, dialect }: ConversionJob) => {
   const result = convert(id, from, bytes, dialect);
   parentPort?.postMessage(result, "request" in result ? handedOver(result.request.body) : []);

@@ -6,7 +6,7 @@ type IsReady = () => boolean | string;
 export const probesConfig = v.strictObject({
   /** The surface that answers. */
   surface: v.string(),
-  /** Whether requests should come in now; a text says why not. Default: always. A host that stops says no first, and then drains. */
+  /** Whether the app is ready for requests; a text is the reason why it is not. Default: always ready. A stopping host is not ready while it drains. */
   isReady: v.optional(v.custom<IsReady>((value) => typeof value === "function", "a function")),
 });
 

@@ -8,7 +8,7 @@ export type { ProbesOptions } from "./config.ts";
 export function probes(options: ProbesOptions): Plugin {
   const { surface } = options;
   const plugin = definePlugin({
-    // One name per surface: plugins of one name replace each other.
+    // The name contains the surface, because plugins with the same name replace each other.
     name: `probes-${surface}`,
     summary: "Liveness and readiness of the process.",
     config: probesConfig,

@@ -3,7 +3,7 @@ import { toConfigurationError } from "./configuration-error.ts";
 import { managedAgent } from "./managed-agent.ts";
 import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
 
-/** What is configured for an agent, and which tools its events can be given. */
+/** Returns an agent's webhook configuration, and the tools that its events can use. */
 export function readConfiguration({ agents, document, secrets, turns }: WebhookServices): WebhookHandlers["configuration"] {
   return async ({ params: { id }, signal }) => {
     await managedAgent(agents, id);

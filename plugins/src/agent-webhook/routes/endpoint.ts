@@ -11,7 +11,7 @@ export function setEnabled(services: WebhookServices): WebhookHandlers["setEnabl
   };
 }
 
-/** Makes a new secret of an endpoint; the old one ends. */
+/** Creates a new secret of an endpoint. The old secret becomes invalid. */
 export function rotateSecret({ agents, secrets }: WebhookServices): WebhookHandlers["rotateSecret"] {
   return async ({ params: { id } }) => {
     await managedAgent(agents, id);

@@ -4,7 +4,7 @@ import { managedAgent } from "./managed-agent.ts";
 import { stepEndpoint } from "./step-endpoint.ts";
 import type { WebhookHandlers, WebhookServices } from "./webhook-services.ts";
 
-/** Saves an event; the first save of an endpoint makes its secret. */
+/** Saves an event. The first save of an endpoint creates its secret. */
 export function saveEvent(services: WebhookServices): WebhookHandlers["saveEvent"] {
   const { agents, secrets } = services;
   return async ({ params: { id, event: name }, body, who, signal, fail }) => {
@@ -13,10 +13,10 @@ export function saveEvent(services: WebhookServices): WebhookHandlers["saveEvent
     await assertTools(services, body.toolIds, signal);
     const { makesSecret } = await stepEndpoint(services, id, ({ events }) => ({
       event: { type: "event-saved", isNew: !events.has(name) },
-      // 4.3, rule 1: its runs may read the files of the user who saved it; callers send no permissions.
+      // 4.3, rule 1: the event's runs may read the files of the user who saved it. Callers cannot choose the permissions.
       change: { save: { ...body, name, fileScope: { userId: who.userId } } },
     }));
-    // After the configuration: a kill in between leaves an endpoint without a secret, and the next save makes it.
+    // The secret is created after the configuration is stored. After a kill in between, the next save creates it.
     const secret = makesSecret ? await secrets.makeFirst(id) : undefined;
     return { success: true, enabled: true, event: name, ...(secret && { secret: secret.reveal() }) };
   };

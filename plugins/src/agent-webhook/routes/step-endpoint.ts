@@ -5,14 +5,14 @@ import type { WebhookChange } from "../webhook-document.ts";
 import { toConfigurationError } from "./configuration-error.ts";
 import type { WebhookServices } from "./webhook-services.ts";
 
-/** What is asked of an endpoint, and what changes in its configuration with it. */
+/** An action on an endpoint, and the change of its configuration. */
 export interface EndpointStep {
   readonly event: EndpointEvent;
   readonly change?: WebhookChange;
 }
 
 /**
- * One step of the endpoint (specification 3.1): writes down what it is then. `asks` says what is asked for, seeing the configuration. Throws the
+ * One step of the endpoint (specification 3.1): stores its new state. `asks` returns the action for the present configuration. Throws the
  * errors of the management.
  */
 export async function stepEndpoint(

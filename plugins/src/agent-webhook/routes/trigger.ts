@@ -14,7 +14,7 @@ export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
   return async ({ who: agent, body: text, head, signal, fail }) => {
     await authenticate(services, agent.id, head, signal);
     const { definition, metadataError } = agent;
-    // Also where only another part is wrong: its turns could do nothing, and the sender of the event tries again.
+    // The trigger also fails if another part of the definition is invalid: turns could not run. The sender of the event retries.
     const isBroken = metadataError !== undefined && metadataError !== "missing";
     const configuration = isBroken ? undefined : readWebhooks(definition.webhooks);
     if (!configuration) throw fail.agent_json_broken();
@@ -24,7 +24,7 @@ export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
     const event = events.get(name);
     if (!event) throw fail.unknown_event(`Unknown event type: ${shortened(name)}`);
     const userId = event.fileScope?.userId ?? (await identity.instanceOwner(signal));
-    // An instance without an owner has no user on whose behalf agents could work.
+    // An instance without an owner has no user for whom the agent could work.
     if (userId === undefined) throw fail.webhook_not_enabled();
     const prompt = promptOf(event.promptTemplate, payload);
     const { toolIds, maxTurns } = event;
@@ -40,7 +40,7 @@ export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
   };
 }
 
-/** A sender that may not trigger is refused by its credential, before anything is said of the body (specification 5, rule 4). */
+/** Checks the credential before the body is parsed, so that unauthorized senders learn nothing about the body (specification 5, rule 4). */
 async function authenticate(
   { secrets, identity, mode }: WebhookServices,
   agentId: string,
@@ -55,13 +55,13 @@ async function authenticate(
   if (!(await identity.isInstanceToken(presented, signal))) throw triggerErrors.invalid_embedded_token();
 }
 
-/** A store that is away may be back when the sender tries again. */
+/** Unavailable stores are reported as such, because the sender's retry may succeed. */
 function toTriggerError(error: unknown): unknown {
   const away = [ports.EngineFenced, ports.EngineUnavailable, ports.RecordsUnavailable];
   return away.some((each) => error instanceof each) ? triggerErrors.not_accepted(undefined, {}, error) : error;
 }
 
-/** Throws as what the sender can do about it. */
+/** Renders the prompt. If it is too long, the payload is too large, and the sender gets `body_too_large`. */
 function promptOf(template: string, payload: Readonly<Record<string, unknown>>): string {
   try {
     return renderTemplate(template, payload, PROMPT_CHARACTERS);

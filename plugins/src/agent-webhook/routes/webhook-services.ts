@@ -5,7 +5,7 @@ import type { agentGuard, ownerGuard } from "../guards.ts";
 import type { WebhookDocument } from "../webhook-document.ts";
 import type { WebhookSecrets } from "../webhook-secrets.ts";
 
-/** What the routes of this area stand on. */
+/** The services that the routes of this area use. */
 export interface WebhookServices {
   readonly agents: ports.Agents;
   readonly identity: ports.Identity;

@@ -2,7 +2,7 @@ import { answerAttachment } from "../answer-attachment.ts";
 import { toAttachmentError } from "../translated-errors.ts";
 import type { FileHandlers, FileServices } from "./file-services.ts";
 
-/** Answers a user's own file. */
+/** Sends a file to the user who owns it. */
 export function downloadAttachment({ attachments, blobs, clock }: FileServices): FileHandlers["downloadAttachment"] {
   return async ({ params, who: { userId }, head, exchange, signal, fail }) => {
     if (userId === undefined) throw fail.attachment_identity_required();

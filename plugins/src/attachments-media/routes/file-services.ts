@@ -6,7 +6,7 @@ import type { createMedia } from "../media.ts";
 import type { createPendingUploads } from "../pending-uploads.ts";
 import type { createSignedLinks } from "../signed-links.ts";
 
-/** What the routes of this area stand on. */
+/** The services that the routes of this area use. */
 export interface FileServices {
   readonly blobs: ports.Blobs;
   readonly clock: ports.Clock;

@@ -3,7 +3,7 @@ import { isMediaId } from "../media.ts";
 import { toMediaError } from "../translated-errors.ts";
 import type { FileHandlers, FileServices } from "./file-services.ts";
 
-/** Answers the media that a signed link names. */
+/** Sends the media that a signed link names. */
 export function readMedia({ blobs, clock, links, media }: FileServices): FileHandlers["readMedia"] {
   return async ({ params: { filename }, query: { expires, signature }, head, exchange, signal, fail }) => {
     try {

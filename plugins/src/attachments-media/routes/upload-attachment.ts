@@ -5,12 +5,12 @@ import { ATTACHMENT_BYTES } from "../limits.ts";
 import { toAttachmentError } from "../translated-errors.ts";
 import type { FileHandlers, FileServices } from "./file-services.ts";
 
-/** Takes a file of a user in. */
+/** Stores a file of a user. */
 export function uploadAttachment({ attachments, blobs, clock, ids, pending }: FileServices): FileHandlers["uploadAttachment"] {
   return async ({ body, who: { userId }, signal, fail }) => {
     if (userId === undefined) throw fail.attachment_identity_required();
     try {
-      // A user without room is told before the bytes have come, and not behind them.
+      // A user whose quota is used up is refused before the bytes arrive.
       const reached = await attachments.reached(userId);
       if (reached) throw fail[reached]();
       const upload = await openUpload(body, { field: "file", maxBytes: ATTACHMENT_BYTES, signal });

@@ -8,7 +8,7 @@ import { peek } from "../peek.ts";
 import { toMediaError } from "../translated-errors.ts";
 import type { FileHandlers, FileServices } from "./file-services.ts";
 
-/** Takes a picture, sound or video of a user in, if its bytes are what its type says. */
+/** Stores an image, audio or video file of a user, if its bytes match its type. */
 export function uploadMedia({ blobs, clock, ids, media, pending }: FileServices): FileHandlers["uploadMedia"] {
   return async ({ body, who: { userId }, signal, fail }) => {
     if (userId === undefined) throw fail.media_identity_required();

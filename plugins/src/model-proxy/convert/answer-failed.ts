@@ -1,6 +1,6 @@
 import type { ModelError } from "./model-events.ts";
 
-/** An answer that cannot be given to the caller as a whole: it broke, or it holds what the caller's protocol cannot say. */
+/** A whole answer that cannot be written: it broke, or the caller's protocol cannot express its content. */
 export class AnswerFailed extends Error {
   override readonly name = "AnswerFailed";
   readonly error: ModelError;

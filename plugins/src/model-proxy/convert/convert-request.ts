@@ -5,21 +5,21 @@ import { isJsonObject, type JsonObject } from "./json.ts";
 import { requestToChat } from "./request-to-chat.ts";
 import { requestToMessages } from "./request-to-messages.ts";
 
-/** A converted request as it goes out, with what the answer's writer has to know of it. */
+/** A converted request that is ready to be sent, with the facts that the answer's writer needs. */
 export interface RequestBytes {
-  /** Bytes and not text: they pass between threads without a copy. */
+  /** Bytes instead of text, because bytes can be moved between threads without a copy. */
   readonly body: Uint8Array;
   readonly dropped: readonly string[];
   readonly isStream: boolean;
-  /** A Chat Completions caller asked for usage in its stream. */
+  /** Whether a Chat Completions caller asked for usage in its stream. */
   readonly includeUsage: boolean;
-  /** A Chat Completions caller declared `functions` and no `tools`: its answer says `function_call`. */
+  /** Whether a Chat Completions caller declared `functions` and no `tools`. Its answer then uses `function_call`. */
   readonly isLegacy: boolean;
 }
 
 /**
- * From the bytes of a request to those of the same request in the other protocol. `dialect` is what a provider of Chat Completions takes.
- * Throws ConversionRefused; the bytes are valid JSON.
+ * Converts the bytes of a request, which must be valid JSON, to the other protocol. `dialect` describes what a provider of Chat Completions
+ * supports. Throws ConversionRefused.
  */
 export function convertRequest(from: Protocol, bytes: Uint8Array, dialect: ports.ChatDialect): RequestBytes {
   const body: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));

@@ -1,4 +1,4 @@
-/** What a caller may name in a response header; anything else could break the header or flood it. */
+/** The names that may appear in the response header. Other names could break the header or make it too long. */
 const NAMEABLE = /^[a-zA-Z0-9_.$-]{1,128}$/;
 const NAMES = 64;
 const UNNAMED = "(other)";
@@ -8,7 +8,7 @@ export class Dropped {
   readonly #fields = new Set<string>();
 
   /**
-   * Unknown fields are named by the caller, so a name that no header should carry, and any beyond 64, is counted as
+   * Callers choose the names of unknown fields. So names that are unsafe in a header, and names beyond the 64th, are reported as
    * `(other)`.
    */
   add(field: string): void {

@@ -4,7 +4,7 @@ import type { ModelError, ModelErrorKind, ModelEvent } from "./model-events.ts";
 
 interface ChatError {
   readonly type: string;
-  /** Written where the provider gave no code of its own. */
+  /** The code if the provider gave no code. */
   readonly code: string | null;
 }
 
@@ -50,13 +50,13 @@ const STATUS: Readonly<Record<ModelErrorKind, number>> = {
   timeout: 504,
 };
 
-/** An error event for an answer that the provider broke. */
+/** An error event for an invalid or incomplete answer of the provider. */
 export function upstreamFailure(message: string): ModelEvent {
   return { type: "error", error: { kind: "upstream", message } };
 }
 
 /**
- * The status for an error that came without one, such as an error inside an answer of status 200. Messages has its own for
+ * The status for an error without a status, such as an error inside an answer of status 200. Messages has a special status for
  * overload.
  */
 export function errorStatus(protocol: Protocol, kind: ModelErrorKind): number {

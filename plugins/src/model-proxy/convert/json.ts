@@ -5,7 +5,7 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** A JSON object that is still being put together. */
+/** A JSON object that is still being built. */
 export type JsonObjectDraft = { [key: string]: Json | undefined };
 
 /** Whether a parsed value is an object (and neither an array nor null). */

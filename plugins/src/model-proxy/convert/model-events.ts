@@ -1,9 +1,9 @@
 import type { JsonObject } from "./json.ts";
 
 /**
- * What a model's answer consists of, said once for both protocols: readers turn an upstream answer (whole or streamed) into these
- * events, writers turn them into the caller's protocol. Readers keep this order: `start`, then blocks one after another or
- * interleaved, then `usage` if any was reported, then exactly one of `finish` and `error`. Writers put up with any order.
+ * The events of a model's answer, independent of the protocol. Readers turn an upstream answer (whole or streamed) into these events.
+ * Writers turn the events into the caller's protocol. Readers keep this order: `start`, then blocks one after another or interleaved,
+ * then `usage` if it was reported, then exactly one of `finish` and `error`. Writers accept any order.
  */
 export type ModelEvent =
   | { readonly type: "start"; readonly model?: string | undefined; readonly usage?: Usage | undefined }
@@ -14,7 +14,7 @@ export type ModelEvent =
   | { readonly type: "thinking-signature"; readonly signature: string }
   | { readonly type: "redacted-thinking"; readonly data: string }
   /**
-   * `call` numbers the tool calls of one answer from 0, whatever the upstream's own indexes are. `id` is "" where it gave none.
+   * `call` numbers the tool calls of one answer from 0, independent of the upstream's indexes. `id` is "" if the upstream gave no id.
    */
   | { readonly type: "tool-start"; readonly call: number; readonly id: string; readonly name: string }
   /** A piece of the arguments' JSON text. */
@@ -23,15 +23,15 @@ export type ModelEvent =
   | { readonly type: "tool-end"; readonly call: number }
   | { readonly type: "usage"; readonly usage: Usage }
   | { readonly type: "finish"; readonly reason: FinishReason; readonly stopSequence?: string | undefined }
-  /** The answer broke: nothing follows, and no normal end may be written. */
+  /** The answer broke. No event follows, and writers must not write a normal end. */
   | { readonly type: "error"; readonly error: ModelError };
 
-/** Why the model stopped, in words that neither protocol owns. */
+/** Why the model stopped, in neutral terms. */
 export type FinishReason = "end" | "length" | "tool" | "stop-sequence" | "refusal" | "context-window" | "pause";
 
 /**
- * Token counts. A field is absent where the upstream reported nothing: missing usage is not zero consumption (specification 4.1).
- * `input` is what was neither read from nor written to a cache, so that the three input counts add up to the prompt.
+ * Token counts. A field is absent if the upstream did not report it: missing usage is not zero consumption (specification 4.1).
+ * `input` excludes tokens that were read from or written to a cache. So the three input counts add up to the prompt.
  */
 export interface Usage {
   readonly input?: number | undefined;
@@ -42,14 +42,14 @@ export interface Usage {
   readonly reasoning?: number | undefined;
 }
 
-/** An error in neutral words; `errors.ts` renders it in either protocol. `message` never holds a credential or an address. */
+/** An error in neutral terms. `errors.ts` writes it in either protocol. `message` never contains a credential or an address. */
 export interface ModelError {
   readonly kind: ModelErrorKind;
   readonly message: string;
   /** The provider's own machine-readable code or parameter name, if it gave one. */
   readonly code?: string | undefined;
   readonly param?: string | undefined;
-  /** Messages only: what a client library reads to find another way by itself. */
+  /** Messages only: a code with which a client library retries in another form. */
   readonly details?: JsonObject | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { JsonObject } from "./json.ts";
 import type { ModelEvent } from "./model-events.ts";
 
 /**
- * Reads the whole answer of an upstream that speaks Chat Completions; one that holds no message, or an error, ends with an
+ * Reads the whole answer of an upstream that speaks Chat Completions. An error, or an answer without a message, ends with an
  * `error` event.
  */
 export function readChatCompletion(body: JsonObject): readonly ModelEvent[] {
@@ -15,7 +15,7 @@ export function readChatCompletion(body: JsonObject): readonly ModelEvent[] {
 }
 
 /**
- * Reads the whole answer of an upstream that speaks Messages; one that holds no content, or an error, ends with an `error` event.
+ * Reads the whole answer of an upstream that speaks Messages. An error, or an answer without content, ends with an `error` event.
  */
 export function readMessage(body: JsonObject): readonly ModelEvent[] {
   const gathered = gatherEvents();

@@ -4,7 +4,7 @@ import type { ModelError, ModelErrorKind } from "./model-events.ts";
 import { errorIn, faultPathIn, parseJson, plainSentence, sentenceIn } from "./upstream-sentence.ts";
 
 /**
- * Codes and types that name the kind by themselves, whatever the status says; both protocols' and their vendors', in lower case.
+ * Codes and types that decide the kind without the status: those of both protocols and of their vendors, in lower case.
  */
 const NAMED: ReadonlyMap<string, ModelErrorKind> = new Map<string, ModelErrorKind>([
   ["authentication_error", "authentication"],
@@ -34,14 +34,14 @@ const NAMED: ReadonlyMap<string, ModelErrorKind> = new Map<string, ModelErrorKin
   ["unavailable", "overloaded"],
 ]);
 
-/** Names that many kinds share: they decide only where no status does. */
+/** Names that many kinds share. They decide only if there is no status. */
 const VAGUE: ReadonlyMap<string, ModelErrorKind> = new Map<string, ModelErrorKind>([
   ["invalid_request_error", "invalid-request"],
   ["invalid_argument", "invalid-request"],
   ["context_length_exceeded", "invalid-request"],
 ]);
 
-/** Statuses with a meaning of their own; the rest of their hundred follows `kindOfStatus`. */
+/** Statuses with a specific kind. `kindOfStatus` decides the other statuses by their class (4xx, 5xx). */
 const STATUSES: ReadonlyMap<number, ModelErrorKind> = new Map<number, ModelErrorKind>([
   [401, "authentication"],
   [402, "billing"],
@@ -56,9 +56,9 @@ const STATUSES: ReadonlyMap<number, ModelErrorKind> = new Map<number, ModelError
 ]);
 
 /**
- * Understands the error response of an upstream of `protocol`: that protocol's shape first, then whatever else it may have sent.
- * The upstream's sentence is kept, cut to `ERROR_MESSAGE_CHARACTERS`; pages of HTML are not. The caller removes
- * credentials and addresses from the message.
+ * Reads the error response of an upstream of `protocol`. It tries the shape of that protocol first, then other known shapes. The upstream's
+ * message is kept up to `ERROR_MESSAGE_CHARACTERS`. HTML pages are not kept. The caller must remove credentials and addresses from the
+ * message.
  */
 export function readUpstreamError(protocol: Protocol, status: number, body: string | undefined): ModelError {
   const text = body?.trim() ?? "";
@@ -71,12 +71,12 @@ export function readUpstreamError(protocol: Protocol, status: number, body: stri
   };
 }
 
-/** Understands an error object from inside an answer or a stream, or, with `status`, from an error response. */
+/** Reads an error object from an answer or a stream, or, with `status`, from an error response. */
 export function readErrorValue(protocol: Protocol, value: Json, status?: number): ModelError {
   const error = errorIn(value);
   const type = name(error.type);
   const code = name(error.code) ?? detailCode(error) ?? name(error.status);
-  // A status inside the body says more than the 200 of the stream around it.
+  // A status inside the body is more precise than the 200 of the stream.
   const kind = kindOf([type, code], status ?? statusIn(error));
   const message =
     sentenceIn(error) ??
@@ -107,13 +107,13 @@ function detailCode(error: JsonObject): string | undefined {
   return isJsonObject(error.details) ? name(error.details.error_code) : undefined;
 }
 
-/** Vendors put the HTTP status into `code` or `status`, as a number or as its digits. */
+/** Vendors send the HTTP status in `code` or `status`, as a number or as a string of digits. */
 function statusIn(error: JsonObject): number | undefined {
   const status = Number(error.code ?? error.status);
   return Number.isInteger(status) && status >= 400 && status < 600 ? status : undefined;
 }
 
-/** A machine-readable name: short and one word, so that no text of the answer slips into a code. */
+/** A machine-readable name. It must be one short word, so that no text of the answer becomes a code. */
 function name(value: Json | undefined): string | undefined {
   return typeof value === "string" && /^[\w.[\]:-]{1,128}$/.test(value) ? value : undefined;
 }

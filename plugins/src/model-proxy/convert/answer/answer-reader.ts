@@ -2,28 +2,28 @@ import { upstreamFailure } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
 import type { ModelEvent } from "../model-events.ts";
 
-/** What one protocol makes of the JSON events of a stream; `stream-reader.ts` feeds it, whatever the transport. */
+/** Reads the JSON events of one protocol's stream. `stream-reader.ts` calls it. */
 export interface AnswerReader {
   /** Takes one event of the stream, in order. */
   read(event: JsonObject, name: string | undefined): void;
   /**
-   * Ends the stream. Emits `usage` and `finish`, or the `error` of an incomplete answer. `marked`: an end marker was seen.
+   * Ends the stream. Emits `usage` and `finish`, or an `error` if the answer is incomplete. `marked`: the stream had an end marker.
    */
   close(marked: boolean): void;
-  /** Whether an event of this name belongs to the protocol, so that data which is not JSON breaks the answer. */
+  /** Whether an event of this name belongs to the protocol. Only in such events, invalid JSON is an error of the answer. */
   knows(name: string): boolean;
 }
 
 /** Takes the next event of an answer. What comes after a `finish` or an `error` is ignored. */
 export type Emit = (event: ModelEvent) => void;
 
-/** Where a reader's events gather until they are handed on. */
+/** Collects a reader's events until the caller takes them. */
 export interface Gathering {
   readonly emit: Emit;
   readonly over: boolean;
   /** The events since the last call. */
   drain(): readonly ModelEvent[];
-  /** Runs a step of the reading; an answer nested deeper than the stack becomes an `error` instead of an exception. */
+  /** Runs one step of reading. A stack overflow from a deeply nested answer becomes an `error` event instead of an exception. */
   attempt(step: () => void): void;
 }
 
@@ -55,7 +55,7 @@ export function gatherEvents(): Gathering {
       try {
         step();
       } catch (error) {
-        // JSON.parse takes any depth, JSON.stringify runs out of stack.
+        // JSON.parse accepts any depth, but JSON.stringify can overflow the stack.
         if (!(error instanceof RangeError)) throw error;
         emit(upstreamFailure("The provider's answer is nested too deeply."));
       }

@@ -1,6 +1,6 @@
 /**
- * The ids of an answer's tool calls where the upstream gave none or one twice: made from the answer's own id, so that no two
- * calls of a conversation share one, and the same answer always gets the same.
+ * Creates ids for tool calls if the upstream gave no id, or gave one id twice. They are derived from the answer's id. So they are unique in
+ * a conversation, and the same answer always gets the same ids.
  */
 export class AnswerToolIds {
   readonly #answerId: string;
@@ -10,7 +10,7 @@ export class AnswerToolIds {
     this.#answerId = answerId;
   }
 
-  /** The id of the next call, whose number is `call` and whose upstream said `id`, possibly "". */
+  /** The id of the next call. `call` is its number; `id` is the upstream's id, or "". */
   next(call: number, id: string): string {
     const unique = id === "" || this.#given.has(id) ? `call_${this.#answerId}_${call}` : id;
     this.#given.add(unique);

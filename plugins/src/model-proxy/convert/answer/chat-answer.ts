@@ -38,7 +38,7 @@ export class ChatAnswer implements AnswerReader {
     }
     if (!this.#started) this.#start(chunk);
     const choice = firstChoice(chunk.choices);
-    // Cumulative where a vendor sends it in every chunk, and in the choice with some: what came last holds.
+    // Some vendors send the usage in every chunk, with cumulative counts, and some inside the choice. The last counts are valid.
     this.#usage = mergeUsage(this.#usage, readChatUsage(chunk.usage ?? choice?.usage));
     if (choice === undefined) return;
     if (isJsonObject(choice.error)) {
@@ -73,7 +73,7 @@ export class ChatAnswer implements AnswerReader {
 
   close(marked: boolean): void {
     const cut = this.#finish === undefined && !marked;
-    // Half a call must not look like a complete one, so a cut answer closes none.
+    // If the answer was cut, its tool calls stay unclosed, so that an incomplete call does not look complete.
     const named = cut || this.#tools.close();
     if (this.#usage !== undefined) this.#emit({ type: "usage", usage: this.#usage });
     if (cut) {
@@ -126,7 +126,7 @@ export class ChatAnswer implements AnswerReader {
     this.#emit({ type: "refusal", text });
   }
 
-  /** The reason is kept until the end: usage follows it, and some vendors send one with every chunk. */
+  /** The reason is emitted at the end, because usage comes after it and some vendors send a reason with every chunk. */
   #finishReason(reason: Json | undefined): void {
     if (typeof reason !== "string" || reason === "") return;
     if (isBrokenFinish(reason)) {
@@ -141,7 +141,7 @@ export class ChatAnswer implements AnswerReader {
   }
 }
 
-/** Errors inside a stream come under `error`, as an object of type error, or under that event name. */
+/** Errors inside a stream have a member `error`, or `"object": "error"`, or the event name `error`. */
 function isError(body: JsonObject, name: string | undefined): boolean {
   return (
     name === "error" ||

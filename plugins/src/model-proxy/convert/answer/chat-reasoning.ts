@@ -2,16 +2,16 @@ import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 import type { Emit } from "./answer-reader.ts";
 
 /**
- * Reads reasoning out of Chat Completions, which has no published place for it. Vendors send the text as `reasoning_content` or
- * `reasoning`, the text again with signatures and encrypted data as `reasoning_details`, or as parts of the content.
+ * Reads reasoning from Chat Completions. The protocol does not specify fields for it. Vendors send the text as `reasoning_content` or
+ * `reasoning`, or as parts of the content. `reasoning_details` repeat the text with signatures and encrypted data.
  */
 export class ChatReasoning {
   readonly #emit: Emit;
-  /** Where this answer's text comes from. The same text may stand in several places, so the first one holds. */
+  /** The field from which this answer's text is read. Several fields may contain the same text, so only the first one is used. */
   #source: "strings" | "details" | undefined;
-  /** In a whole message each detail is a block of its own; in a stream it may be a piece of one. */
+  /** In a whole message each detail is a separate block. In a stream it may be a part of a block. */
   #isWhole = false;
-  /** Whether text was told on that no signature closed yet. */
+  /** Whether text was emitted that has no signature yet. */
   #unsigned = false;
 
   constructor(emit: Emit) {
@@ -28,7 +28,7 @@ export class ChatReasoning {
     if (Array.isArray(delta.reasoning_details)) this.#details(delta.reasoning_details as readonly Json[]);
   }
 
-  /** Takes a whole message, where the details are preferred because each signature stands beside its own text. */
+  /** Takes a whole message. It prefers the details, because they contain each signature together with its text. */
   readWhole(message: JsonObject): void {
     this.#isWhole = true;
     const details = message.reasoning_details;
@@ -41,7 +41,7 @@ export class ChatReasoning {
     this.read(message);
   }
 
-  /** Takes a part of the content that holds thinking: a string, or parts of text again. */
+  /** Takes a part of the content with thinking: a string, or a list of text parts. */
   readPart(part: JsonObject): void {
     const pieces: readonly Json[] = Array.isArray(part.thinking) ? (part.thinking as readonly Json[]) : [part.thinking ?? ""];
     for (const piece of pieces) {
@@ -57,7 +57,7 @@ export class ChatReasoning {
       const isSigned = typeof signature === "string" && signature !== "";
       if (text !== "") this.#source ??= "details";
       if (text !== "" && this.#source === "details") {
-        // A signature holds for the text of its own block alone.
+        // A signature is valid only for the text of its own block.
         if (this.#isWhole && this.#unsigned) this.#sign("");
         this.#text(text);
       }

@@ -7,10 +7,10 @@ import { JsonProgress } from "./json-progress.ts";
 const OPEN_CALLS = 1_024;
 
 interface Call {
-  /** Unknown until the upstream gives it; some give it late, some never. */
+  /** Unknown until the upstream sends it. Some vendors send it late, some never. */
   id: string | undefined;
   name: string;
-  /** Its number among the events, once it was announced. */
+  /** Its number in the events; undefined until the call is announced. */
   number: number | undefined;
   /** Arguments that came before the call could be announced. */
   held: string;
@@ -19,13 +19,13 @@ interface Call {
 }
 
 /**
- * Puts the tool calls of a Chat Completions answer together from their deltas, in every way that vendors are known to cut them:
- * interleaved, two on one index, ids late, repeated, changing or missing, arguments as an object.
+ * Assembles the tool calls of a Chat Completions answer from their deltas. It supports the known deviations of vendors: interleaved calls,
+ * two calls on one index, late, repeated, changing or missing ids, and arguments as an object.
  */
 export class ChatToolCalls {
   readonly #emit: Emit;
   readonly #current = new Map<number, Call>();
-  /** The calls that aren't ended, in the order of their first delta. */
+  /** The calls that have not ended, in the order of their first delta. */
   #open: Call[] = [];
   #count = 0;
   #nameless = false;
@@ -44,7 +44,7 @@ export class ChatToolCalls {
     if (!Array.isArray(deltas)) return;
     for (const [position, delta] of (deltas as readonly Json[]).entries()) {
       if (!isJsonObject(delta)) continue;
-      // Some vendors leave the index out; the position stands in for it.
+      // Some vendors leave out the index. The position in the list is used instead.
       this.#take(typeof delta.index === "number" ? delta.index : position, delta.id, delta.function);
     }
   }
@@ -54,7 +54,7 @@ export class ChatToolCalls {
     if (isJsonObject(delta)) this.#take(-1, undefined, delta);
   }
 
-  /** Other content begins: announces what waits for an id, and ends the calls whose arguments are complete. */
+  /** Called when other content begins. Announces the calls that wait for an id, and ends the calls whose arguments are complete. */
   settle(except?: Call): void {
     if (this.#open.length === 0) return;
     for (const call of this.#open) {
@@ -98,7 +98,7 @@ export class ChatToolCalls {
   }
 
   #begin(index: number, before: Call | undefined): Call {
-    // Nothing more can come for the call that had this index.
+    // The earlier call on this index cannot receive further deltas.
     if (before !== undefined && !before.ended) {
       this.#announce(before);
       this.#end(before);
@@ -127,10 +127,10 @@ export class ChatToolCalls {
   }
 }
 
-/** Whether a delta on the index of `call` is the beginning of another call. */
+/** Whether a delta on the index of `call` begins another call. */
 function beginsAnother(call: Call, id: string | undefined, name: string, piece: string): boolean {
   if (id !== undefined && id === call.id) return false;
-  // Some vendors make up a new id for every delta: only a name, or complete arguments before it, tell a new call from those.
+  // Some vendors send a new id with every delta. So a different id begins a new call only with a name, or after complete arguments.
   if (id !== undefined && call.id !== undefined) return name !== "" || call.progress.complete;
   return name !== "" && piece !== "" && call.progress.complete;
 }

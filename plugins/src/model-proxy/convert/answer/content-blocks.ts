@@ -6,9 +6,9 @@ export interface ContentBlock {
   /** Text, arguments or redacted data so far. Code that has forwarded it may empty it. */
   text: string;
   signature: string;
-  /** Nothing more can come for it. Text and thinking also end where another block begins. */
+  /** The block receives no further content. Text and thinking also end when another block begins. */
   ended: boolean;
-  /** Of a tool call: its number, the upstream's id ("" where it gave none) and its name. */
+  /** For tool calls: the number, the upstream's id ("" if it gave no id) and the name. */
   readonly call: number;
   readonly id: string;
   readonly name: string;
@@ -16,13 +16,13 @@ export interface ContentBlock {
 
 const NO_CALL = { call: -1, id: "", name: "" } as const;
 
-/** Folds events into content blocks; deltas of interleaved tool calls find their own. */
+/** Collects events into content blocks. Each delta of interleaved tool calls is added to the block of its call. */
 export class ContentBlocks {
   readonly list: ContentBlock[] = [];
   readonly #calls = new Map<number, ContentBlock>();
 
   /**
-   * Takes one event and gives the block that it changed, or nothing for an event that is not content or belongs to no block.
+   * Takes one event and returns the block that it changed. Returns undefined if the event is not content or belongs to no block.
    */
   add(event: ModelEvent): ContentBlock | undefined {
     switch (event.type) {
@@ -62,7 +62,7 @@ export class ContentBlocks {
     return block;
   }
 
-  /** A signature without thinking before it is a block of its own: its text may have been left out on purpose. */
+  /** A signature without preceding thinking becomes its own block, because the upstream may omit the text on purpose. */
   #sign(signature: string): ContentBlock {
     const last = this.list.at(-1);
     const open = last?.kind === "thinking" && !last.ended;

@@ -6,7 +6,7 @@ const CHAT: Readonly<Record<FinishReason, string>> = {
   tool: "tool_calls",
   "stop-sequence": "stop",
   refusal: "content_filter",
-  // Chat Completions has one word for every answer that ran out of room.
+  // Chat Completions has one reason for all answers that reached a limit.
   "context-window": "length",
   pause: "stop",
 };
@@ -21,7 +21,7 @@ const MESSAGES: Readonly<Record<FinishReason, string>> = {
   pause: "pause_turn",
 };
 
-/** Both protocols' published reasons and those that vendors of either are known to send, in lower case. */
+/** The published reasons of both protocols, and other known reasons of vendors, in lower case. */
 const KNOWN: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["stop", "end"],
   ["end_turn", "end"],
@@ -48,7 +48,7 @@ const KNOWN: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["pause_turn", "pause"],
 ]);
 
-/** Reasons by which vendors say that the answer broke off: an error, never an end. */
+/** Reasons with which vendors report that the answer broke off. They are errors. */
 const BROKEN: ReadonlySet<string> = new Set([
   "error",
   "network_error",
@@ -56,19 +56,19 @@ const BROKEN: ReadonlySet<string> = new Set([
   "malformed_function_call",
 ]);
 
-/** Whether an upstream's reason says that the answer failed and is not to be taken for finished. */
+/** Whether an upstream's reason means that the answer failed. */
 export function isBrokenFinish(reason: string): boolean {
   return BROKEN.has(reason.toLowerCase());
 }
 
-/** What an upstream's own word for the end of its answer means, in either protocol; an unknown word is an ordinary end. */
+/** Translates an upstream's reason, of either protocol. An unknown reason counts as a normal end. */
 export function readFinishReason(reason: string): FinishReason {
   return KNOWN.get(reason.toLowerCase()) ?? "end";
 }
 
 /**
- * Makes the reason agree with the content: vendors say "stop" after tool calls or a refusal, and "tool_calls" where there are
- * none; a caller's loop would then stop short, or wait for a result of nothing.
+ * Makes the reason agree with the content. Some vendors send "stop" after tool calls or a refusal, and "tool_calls" without tool
+ * calls. A caller's loop would then stop too early, or wait for the result of a missing call.
  */
 export function settleFinishReason(reason: FinishReason, content: { toolCalls: boolean; refused: boolean }): FinishReason {
   if (reason === "end" && content.toolCalls) return "tool";
@@ -78,8 +78,8 @@ export function settleFinishReason(reason: FinishReason, content: { toolCalls: b
 }
 
 /**
- * `finish_reason` of Chat Completions. `refused`: the answer has refusal text, and so needs no filter to explain it. `isLegacy`: the
- * caller knows functions and not tools.
+ * `finish_reason` of Chat Completions. `refused`: the answer has refusal text, so the reason need not be a content filter. `isLegacy`: the
+ * caller uses functions instead of tools.
  */
 export function chatFinishReason(reason: FinishReason, refused: boolean, isLegacy = false): string {
   if (reason === "tool" && isLegacy) return "function_call";

@@ -6,8 +6,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 /**
- * Follows the text of one JSON object or array that arrives in pieces, to know when it is closed. Chat Completions never says
- * that a tool call is complete; its arguments do. The text isn't checked: what is not JSON may count as complete or as never
+ * Follows the text of one JSON object or array that arrives in pieces, to know when it is complete. Chat Completions has no event for
+ * the end of a tool call, so the arguments must show it. The text is not validated: invalid JSON may count as complete, or as never
  * complete.
  */
 export class JsonProgress {

@@ -8,9 +8,9 @@ import { mergeUsage, readMessagesUsage } from "./usage.ts";
 
 interface Block {
   readonly kind: "text" | "thinking" | "tool" | "ignored";
-  /** The number of its call among the events, where it is one. */
+  /** The number of the call in the events, if the block is a tool call. */
   readonly call: number;
-  /** The input that came with the block's start; deltas, where there are any, replace it. */
+  /** The input in the block's start. Deltas replace it. */
   readonly input: JsonObject | undefined;
   signature: string;
   hasDeltas: boolean;
@@ -68,7 +68,7 @@ export class MessagesAnswer implements AnswerReader {
         this.#fail(event);
         return;
     }
-    // `ping` and what the protocol may add later say nothing that could be told on; an error of another protocol does.
+    // `ping` and unknown events have no counterpart and are ignored. An error in another protocol's form is reported.
     if (isJsonObject(event.error)) this.#fail(event);
   }
 
@@ -124,7 +124,7 @@ export class MessagesAnswer implements AnswerReader {
 
   #delta(index: Json | undefined, delta: JsonObject): void {
     const block = this.#blocks.get(index);
-    // A delta whose block never began keeps its text; of a server's own tools nothing is told on.
+    // A delta without a started block keeps its text. Blocks of the server's own tools are left out.
     if (block?.kind === "ignored") return;
     switch (delta.type) {
       case "text_delta":

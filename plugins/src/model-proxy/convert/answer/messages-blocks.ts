@@ -3,13 +3,13 @@ import { toolIdForMessages } from "../tool-ids.ts";
 import { AnswerToolIds } from "./answer-tool-ids.ts";
 import { type ContentBlock, ContentBlocks } from "./content-blocks.ts";
 
-/** Where the pieces of a block go: the rest of its delta, up to the JSON string. */
+/** The beginning of a delta per kind of block, up to the JSON string. */
 const DELTAS: Readonly<Record<ContentBlock["kind"], string>> = {
   text: '"delta":{"type":"text_delta","text":',
   refusal: '"delta":{"type":"text_delta","text":',
   thinking: '"delta":{"type":"thinking_delta","thinking":',
   tool: '"delta":{"type":"input_json_delta","partial_json":',
-  // Never written: its data stands in the start of the block.
+  // Never written, because the start of the block contains the data.
   "redacted-thinking": "",
 };
 
@@ -18,11 +18,11 @@ export function messagesEvent(type: string, fields: string): string {
   return `event: ${type}\ndata: {"type":"${type}"${fields === "" ? "" : `,${fields}`}}\n\n`;
 }
 
-/** Writes the content of a Messages stream: one block open at a time, an unfinished tool call before all that began after it. */
+/** Writes the content of a Messages stream, one block at a time. Blocks that begin during an unfinished tool call wait for its end. */
 export class MessagesBlocks {
   readonly #ids: AnswerToolIds;
   readonly #blocks = new ContentBlocks();
-  /** The place, in the list and on the wire, of the block that is open or next. */
+  /** The index of the open or next block, in the list and in the stream. */
   #index = 0;
   #isOpen = false;
   /** The beginning of a delta of the open block. */
@@ -32,12 +32,12 @@ export class MessagesBlocks {
     this.#ids = new AnswerToolIds(answerId);
   }
 
-  /** Takes one event of the content and gives the text that can be written by now. */
+  /** Takes one event of the content and returns the text that can be written now. */
   write(event: ModelEvent): string {
     return this.#blocks.add(event) === undefined ? "" : this.#flush();
   }
 
-  /** Ends every block and gives the text of those that waited. */
+  /** Ends every block and returns the text of the waiting blocks. */
   close(): string {
     for (let at = this.#index; at < this.#blocks.list.length; at += 1) (this.#blocks.list[at] as ContentBlock).ended = true;
     return this.#flush();

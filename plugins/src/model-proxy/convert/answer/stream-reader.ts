@@ -4,12 +4,12 @@ import { isJsonObject } from "../json.ts";
 import type { StreamReader } from "../stream.ts";
 import { type AnswerReader, type Emit, gatherEvents } from "./answer-reader.ts";
 
-/** No line and no event of a stream may be longer, in characters: an upstream must not fill the memory. */
+/** Maximum characters of a line and of an event of a stream, so that an upstream cannot fill the memory. */
 export const STREAM_EVENT_CHARACTERS = 16 * 1024 * 1024;
 
 /**
- * The part of reading a stream that both protocols share: bytes to text, text to server-sent events, data to JSON, and the end.
- * `createAnswer` gets the function that takes the answer's events and gives the reader of its protocol.
+ * Reads a stream. Both protocols share this part: bytes to text, text to server-sent events, data to JSON, and the end.
+ * `createAnswer` receives the function that takes the answer's events, and returns the reader of its protocol.
  */
 export function createStreamReader(createAnswer: (emit: Emit) => AnswerReader): StreamReader {
   const decoder = new TextDecoder();
@@ -25,7 +25,7 @@ export function createStreamReader(createAnswer: (emit: Emit) => AnswerReader): 
       if (data.startsWith("[DONE]")) return answer.close(true);
       const value = parseJson(data);
       if (isJsonObject(value)) return answer.read(value, name);
-      // A broken last line is how a cut stream ends: `close` judges that by whether the answer was finished.
+      // A cut stream ends with an incomplete line. `close` decides whether the answer is an error, by whether it had finished.
       if (value !== undefined || ended || (name !== undefined && !answer.knows(name))) return;
       gathered.emit(upstreamFailure("The provider's stream contains an event that is not valid JSON."));
     },
@@ -45,7 +45,7 @@ export function createStreamReader(createAnswer: (emit: Emit) => AnswerReader): 
     end() {
       if (gathered.over || ended) return [];
       ended = true;
-      // The last event counts even where the upstream forgot the blank line after it.
+      // The last event counts even if the blank line after it is missing.
       gathered.attempt(() => parser.feed(`${decoder.decode()}\n\n`));
       if (!gathered.over) answer.close(false);
       return gathered.drain();

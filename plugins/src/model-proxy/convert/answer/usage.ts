@@ -2,9 +2,9 @@ import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 import type { Usage } from "../model-events.ts";
 
 /**
- * The usage of a Chat Completions answer, whose `prompt_tokens` include what a cache gave or took. Undefined where it reports
- * nothing; counts that are no whole numbers from 0 up count as not reported, and parts larger than their whole are cut down to
- * it.
+ * The usage of a Chat Completions answer. Its `prompt_tokens` include tokens that were read from or written to a cache. Undefined if
+ * it reports nothing. Counts that are not whole numbers from 0 up count as not reported. A part that is larger than its total is reduced
+ * to the total.
  */
 export function readChatUsage(value: Json | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined;
@@ -28,7 +28,7 @@ export function readChatUsage(value: Json | undefined): Usage | undefined {
   });
 }
 
-/** The usage of a Messages answer or of one of its stream's events, whose `input_tokens` are what no cache gave or took. */
+/** The usage of a Messages answer or of an event of its stream. Its `input_tokens` exclude tokens that were read from or written to a cache. */
 export function readMessagesUsage(value: Json | undefined): Usage | undefined {
   if (!isJsonObject(value)) return undefined;
   return orNothing({
@@ -40,7 +40,7 @@ export function readMessagesUsage(value: Json | undefined): Usage | undefined {
   });
 }
 
-/** `usage` of Chat Completions: only what is known, and nothing at all where nothing is. */
+/** `usage` of Chat Completions with the known counts; undefined if no count is known. */
 export function chatUsage(usage: Usage | undefined): JsonObject | undefined {
   if (usage === undefined) return undefined;
   const { input, cacheRead, cacheWrite, output, reasoning } = usage;
@@ -60,14 +60,14 @@ export function chatUsage(usage: Usage | undefined): JsonObject | undefined {
 }
 
 /**
- * `usage` of Messages. Its type requires both counts, so an unknown one is written as 0; a real answer never has 0 of both,
- * and every other count stays away until it was reported (4.1: missing usage is not zero consumption).
+ * `usage` of Messages. Its type requires both counts, so an unknown count is written as 0. In real answers the two are never both 0.
+ * Other counts are left out until they are reported (4.1: missing usage is not zero consumption).
  */
 export function messagesUsage(usage: Usage | undefined): JsonObject {
   return { input_tokens: usage?.input ?? 0, ...messagesDeltaUsage(usage) };
 }
 
-/** `usage` of a Messages stream's last event: the totals, of which the type requires the output alone. */
+/** `usage` of a Messages stream's last event: the totals. The type requires only the output count. */
 export function messagesDeltaUsage(usage: Usage | undefined): JsonObject {
   return {
     ...(usage?.input !== undefined && { input_tokens: usage.input }),
@@ -78,7 +78,7 @@ export function messagesDeltaUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Counts of one answer are cumulative in both protocols: what was reported last holds, field by field. */
+/** Counts of one answer are cumulative in both protocols, so the last reported value of each field is used. */
 export function mergeUsage(earlier: Usage | undefined, later: Usage | undefined): Usage | undefined {
   if (earlier === undefined || later === undefined) return later ?? earlier;
   return {
@@ -90,7 +90,7 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage | undefined)
   };
 }
 
-/** Some vendors leave reasoning out of `completion_tokens` and count it in the total alone; everybody else includes it. */
+/** Some vendors exclude reasoning from `completion_tokens` and include it only in the total. Other vendors include it in both. */
 function inclusiveOutput(prompt?: number, completion?: number, reasoning?: number, total?: number): number | undefined {
   if (completion === undefined) return difference(total, prompt);
   const separate = prompt !== undefined && reasoning !== undefined && total === prompt + completion + reasoning;

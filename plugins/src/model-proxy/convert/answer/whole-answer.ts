@@ -3,7 +3,7 @@ import type { FinishReason, ModelEvent, Usage } from "../model-events.ts";
 import { type ContentBlock, ContentBlocks } from "./content-blocks.ts";
 import { mergeUsage } from "./usage.ts";
 
-/** All that an answer's events say, for the writers of whole answers. */
+/** The content of all events of an answer, for the writers of whole answers. */
 export interface WholeAnswer {
   readonly blocks: readonly ContentBlock[];
   readonly usage: Usage | undefined;
@@ -12,9 +12,9 @@ export interface WholeAnswer {
 }
 
 /**
- * Puts a whole answer's events together.
+ * Collects the events of a whole answer.
  *
- * @throws AnswerFailed with the error of an answer that broke, or that has no end.
+ * @throws AnswerFailed if the answer broke or has no end.
  */
 export function gatherAnswer(events: readonly ModelEvent[]): WholeAnswer {
   const blocks = new ContentBlocks();
