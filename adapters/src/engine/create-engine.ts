@@ -316,7 +316,7 @@ class JournalEngine implements ports.Engine {
 
   async #perform(kind: Kind, begun: OpenWork, notes: readonly Note[], running: Running, seat: Seat): Promise<void> {
     const { work, reason } = begun;
-    // Cancelled by a process that died before it could end the work.
+    // Cancelled before it could begin or continue here: while it was parked or accepted, or in a process that died.
     if (reason !== undefined) running.stop.abort(new ports.WorkCancelled(reason));
     const execution = new Execution(begun, {
       clock: this.#clock,

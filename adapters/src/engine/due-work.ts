@@ -19,7 +19,7 @@ export interface DueWorkOptions {
 /** Brings parked work back into its queue when it is due. One timer, for the earliest, serves any amount of work. */
 export class DueWork {
   readonly #options: DueWorkOptions;
-  /** Time of the next check. Work that is due earlier is handled by it. */
+  /** Time of the next check. It also finds work that is due later, and sets the time of the check after it. */
   #at = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
 
@@ -27,7 +27,7 @@ export class DueWork {
     this.#options = options;
   }
 
-  /** Handle the due work of the journal. Never rejects. */
+  /** Ask the journal when work is due next, and handle it then. Never rejects. */
   async look(): Promise<void> {
     const { journal, insist, onFailed } = this.#options;
     try {

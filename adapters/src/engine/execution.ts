@@ -17,15 +17,18 @@ export interface ExecutionOptions {
   readonly signal: AbortSignal;
   /** The stored results of the work. */
   readonly notes: readonly Note[];
-  /** Absent if the function must not run twice. */
+  /** Absent if the function must not run twice, or work is never parked. */
   readonly parking: Parking | undefined;
   /** The condition that this execution has the work. `isLost` says what is known without asking the journal. */
   held(isLost: () => boolean): ports.Write;
-  /** Record that a step begins. Waits while the journal is unavailable. Throws the signal's reason when it aborts. */
+  /**
+   * Record that a step, a sleep, or a wait with a time limit begins. Waits while the journal is unavailable. Throws the signal's
+   * reason when it aborts.
+   */
   announce(note: Note): Promise<void>;
   /**
-   * Record a finished step. Waits while the journal is unavailable, also after the signal has aborted, so that the result is not
-   * lost.
+   * Record a finished step, or a wait whose time limit has passed. Waits while the journal is unavailable, also after the signal
+   * has aborted, so that the result is not lost.
    */
   insist(note: Note): Promise<void>;
 }
@@ -42,14 +45,14 @@ export interface Parking {
 interface Asked extends Answerable {
   readonly name: string;
   readonly number: number;
-  /** Its stored result. */
+  /** Its stored result, or the mark that it had begun. */
   readonly note: Note | undefined;
-  /** Set only if the answers must keep an order. */
+  /** What answers it. Read only if the answers must keep an order. */
   signal?: number | undefined;
   until?: number | undefined;
 }
 
-/** A wait of one of its branches. */
+/** A wait or a sleep of one of its branches. */
 interface Wait {
   readonly key: string;
   readonly until: number;
@@ -225,7 +228,10 @@ export class Execution implements ports.WorkContext {
     }
   }
 
-  /** Wait until a time, or for a signal. Meanwhile, the seat is free. Rejects with the signal's reason when it aborts. */
+  /**
+   * Wait until a time, or for a signal. Meanwhile, the seat is free, unless a step runs. Rejects with the reason of the work's own
+   * signal when it aborts.
+   */
   async #waitUntil(key: string, until: number, signal?: string, told?: SignalWait): Promise<void> {
     const { clock, wakeUps, seat } = this.#options;
     this.signal.throwIfAborted();
@@ -263,7 +269,7 @@ export class Execution implements ports.WorkContext {
     this.signal.throwIfAborted();
   }
 
-  /** Work with several branches releases its seat only when every known branch waits. */
+  /** Work with several branches releases its seat when one of them waits and none runs a step. */
   #leaveIdleSeat(): void {
     if (this.#steps === 0 && this.#waits.size > 0) this.#options.seat.leave();
   }
@@ -273,7 +279,7 @@ export class Execution implements ports.WorkContext {
     if (this.#waits.size > 0 && this.#waits.size === this.#asked && !this.#over) this.#idle?.idle(until);
   }
 
-  /** Store what it waits for, before its waits reject, and free its memory. */
+  /** Note what it waits for, before its waits reject, and end the execution, which frees its memory. */
   #park(parking: Parking): void {
     if (this.signal.aborted || this.#over) return;
     const waits = [...this.#waits];

@@ -20,27 +20,28 @@ export interface Journal {
   takeUp(kinds: readonly KindRule[]): Promise<readonly OpenWork[]>;
   /** Rejects with RecordConflict, and then nothing is written. */
   accept(work: NewWork, records: readonly ports.Write[]): Promise<Acceptance>;
-  /** Undefined if the work is not queued any more. */
+  /** Undefined if the work is not `lined` any more. */
   begin(work: number): Promise<OpenWork | undefined>;
   note(work: number, note: Note): Promise<void>;
   /**
-   * Release executing work until its wait ends. Then it is queued again, after other returned work and before all work that has
-   * not begun. If it was cancelled, or a signal arrived that its execution did not know, it is queued at once: the answer has its
-   * place.
+   * Release executing work until its wait ends. Then it is lined up again, after other returned work and before all work that
+   * has not begun. If it was cancelled, or an awaited signal has arrived that its execution has not seen, it is lined up at once: the
+   * answer has its place.
    */
   park(work: number, rest: Rest): Promise<readonly Place[]>;
-  /** Queue parked work that is due at `now`, the earliest first, up to `limit`. */
+  /** Line up parked work that is due at `now`, the earliest first, up to `limit`. */
   bringBack(now: number, limit: number): Promise<readonly Place[]>;
-  /** Store a signal, and queue the parked work that waits for it. Undefined for unknown or ended work. */
+  /** Store a signal, and line up the parked work that waits for it. Undefined for unknown or ended work. */
   signal(id: string, name: string, payload: string): Promise<Signal | undefined>;
-  /** Mark open work as cancelled. Work that never began ends, and parked work is queued. */
+  /** Mark open work as cancelled. Work that never began ends, and parked work is lined up. */
   cancel(id: string, reason: string, now: number): Promise<Cancellation>;
   /**
-   * Deletes the stored results of the work, and returns the next work of its key. Cancelled work ends as cancelled, whatever its
-   * result.
+   * Records the end of the work, and returns the next work of its key. Deletes its stored results. Cancelled work ends as
+   * cancelled, whatever its result. An `unclosed` end stays `unclosed` and keeps the stored results: the next start reads the input,
+   * and ends the work again.
    */
   end(work: number, ending: Ending): Promise<readonly Place[]>;
-  /** Delete up to `limit` works that ended before `before`. Returns their number. */
+  /** Delete up to `limit` works that ended before `before`, except `unclosed` ones. Returns their number. */
   prune(before: number, limit: number): Promise<number>;
   find(id: string): WorkRecord | undefined;
   /** When the earliest parked work is due. Undefined without such work. */
@@ -70,7 +71,7 @@ export type Claim = { readonly owned: true } | { readonly owned: false; readonly
 export interface KindRule {
   readonly kind: string;
   readonly onInterrupted: "resume" | "close";
-  /** Maximum queued or executing works of one key. */
+  /** Maximum works of one key that are lined up, executing or parked. Later works of the key are `queued` behind them. */
   readonly keyLimit: number;
 }
 
@@ -119,14 +120,14 @@ export interface Place {
   readonly place: number;
 }
 
-/** Executing work. */
+/** Work that executes, or whose interrupted execution must be closed. */
 export interface OpenWork {
   /** The journal's own number. Later work has a higher one. */
   readonly work: number;
   readonly id: string;
   readonly kind: string;
   readonly attempt: number;
-  /** The reason of its cancellation. */
+  /** The reason of its cancellation. Undefined if it was not cancelled. */
   readonly reason: string | undefined;
 }
 
@@ -148,15 +149,18 @@ export type NoteKind = "input" | "step" | "sleep" | "wait" | "signal" | "order";
 export interface Note {
   readonly kind: NoteKind;
   readonly name: string;
-  /** Distinguishes waits with the same name. It grows with each signal of a work, whatever its name; 0 for all others. */
+  /** Waits with the same name are counted from 0. Signals have growing numbers, whatever their names. 0 for all others. */
   readonly number: number;
-  /** `begun`: a step that runs, or a wait that has not ended. `threw`: only for steps. */
+  /**
+   * `begun`: a step that has begun, a wait with a time limit, or a sleep, which keeps this state. Waits and sleeps store their end
+   * as the value. `threw`: only for steps.
+   */
   readonly state: "begun" | "done" | "threw";
   /** JSON. Undefined without a value. */
   readonly value: string | undefined;
 }
 
-/** A stored signal, and the work that it puts into the queue. */
+/** A stored signal, and the work that it lines up. */
 export interface Signal {
   readonly work: number;
   readonly note: Note;

@@ -1,6 +1,6 @@
 import type { Place } from "./journal.ts";
 
-/** Maximum places in memory. The others stay in the journal until these have begun. */
+/** Places that are loaded at once. The others stay in the journal until these have begun. Returned work may double them. */
 const WINDOW = 256;
 
 /** The dependencies of the queue of one kind. */

@@ -6,7 +6,7 @@ interface WakeUp {
   wake: (() => void) | undefined;
 }
 
-/** Fewer cancelled entries than this are not removed. */
+/** This many cancelled entries are never removed early. */
 const FEW = 64;
 
 /** Any number of wake-up times with one timer of the clock, for the earliest. */

@@ -55,7 +55,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   const firstOfKey = (kind: string, key: string, limit: number) =>
     sql.firstOfKey.all(kind, key, limit) as unknown as readonly { readonly work: number; readonly state: WorkState }[];
 
-  /** Moves the first works of a key into the queue, up to the key's limit of queued or executing works. */
+  /** Lines up the first works of a key, up to the key's limit of open works that have their turn. */
   const advance = (kind: string, key: string): readonly Place[] => {
     const queued = firstOfKey(kind, key, keyLimits.get(kind) ?? 1).filter((found) => found.state === "queued");
     return queued.map(({ work }) => {
@@ -72,7 +72,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   const end = (work: number, { endedAt, state, output, error }: Ending): readonly Place[] => {
     const ended = sql.end.get(endedAt, state, output ?? null, error ?? null, work);
     if (!ended) return [];
-    // Closing reads the input once more.
+    // The next start closes it, and reads its input.
     if (state !== "unclosed") sql.forgetNotes.run(work);
     return advance(String(ended.kind), String(ended.key));
   };

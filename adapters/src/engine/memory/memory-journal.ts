@@ -20,7 +20,7 @@ interface Work {
 export function createMemoryJournal(): Omit<Journal, "held"> {
   const byNumber = new Map<number, Work>();
   const byId = new Map<string, Work>();
-  /** Queued work of each kind, in the order of places. Returned work comes first. */
+  /** Work of each kind that is lined up, in the order of places. Returned work comes first. */
   const lines = new Map<string, Map<number, Work>>();
   const returned = new Map<string, Map<number, Work>>();
   const parked = new Set<Work>();
@@ -45,7 +45,7 @@ export function createMemoryJournal(): Omit<Journal, "held"> {
     return found;
   };
 
-  /** Moves the first works of a key into the queue, up to the key's limit of queued or executing works. */
+  /** Lines up the first works of a key, up to the key's limit of open works that have their turn. */
   const advance = (of: { readonly kind: string; readonly key: string }): readonly Place[] => {
     const works = openOf(of);
     if (works.size === 0) open.delete(JSON.stringify([of.kind, of.key]));
@@ -109,7 +109,7 @@ export function createMemoryJournal(): Omit<Journal, "held"> {
       byId.set(id, work);
       openOf(work).add(work);
       const places = advance(work);
-      // No work of its key waited before it, so it is the one that was queued.
+      // It has its turn, so that no earlier work of its key waited: it is the only one that was lined up.
       if (!atOnce || work.place === undefined) return { duplicate: false, places };
       return { duplicate: false, places: [], begun: begin(work) };
     },

@@ -52,8 +52,9 @@ interface Task {
 type Outcome = { readonly results: readonly number[] } | { readonly error: unknown };
 
 /**
- * Collects the writes of one event-loop turn, and those that arrive during a running transaction, into one transaction with one
- * statement for all rows of a table: a commit costs far more than a row. All writers are answered after the commit.
+ * Collects the writes of one event-loop turn, and those that arrive during a running transaction, into one transaction, with one
+ * statement for all deleted and one for all written rows of a table: a commit costs far more than a row. All writers are answered
+ * after the commit.
  */
 export function createGroupWriter(connections: Connections, locks: Locks): GroupWriter {
   const waiting: Task[] = [];

@@ -48,7 +48,7 @@ function createLoaded(client: PoolClient, tables: ReadonlyMap<string, Rows>, ver
   };
 }
 
-/** Records of one collection: the existing ones, and the new ones. */
+/** The records of one collection that the writes affect: which of them existed, and as they are now. */
 interface Rows {
   readonly table: string;
   readonly before: readonly string[];

@@ -5,8 +5,8 @@ import { type DiskSync, takeOverSync } from "./disk-sync.ts";
 import { isBusy, toUnavailable } from "./unavailable.ts";
 
 /**
- * Perform one write inside the running transaction. Returns `version`, or 0 if there was no record to remove. Throws
- * RecordConflict.
+ * Perform one write inside the running transaction. Returns `version`, or 0 if it changed nothing: there was no record to remove,
+ * or it is only a condition. Throws RecordConflict.
  */
 export type Apply = (write: CheckedWrite, version: number) => number;
 
@@ -53,7 +53,10 @@ interface Task {
 /** The result of a task, reported only after the group's commit. */
 type Outcome = Done | { readonly error: unknown };
 
-/** Runs a task inside the transaction; `nextVersion` counts. Throws if the transaction is gone. */
+/**
+ * Runs a task inside the transaction; `nextVersion` counts. Undefined if a part of it took effect and cannot be undone alone. Throws
+ * if the transaction is gone.
+ */
 type Attempt = (task: Task, nextVersion: () => number) => Outcome | undefined;
 
 /**
@@ -147,7 +150,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
   /** Undefined if the partial effect of a task cannot be undone separately. */
   const tryGroup = (group: readonly Task[], attempt: Attempt) => {
     const count = group.reduce((sum, task) => sum + task.writes.length, 0);
-    // Read from the store itself, under the lock, because other processes continue from here. A task without records also counts:
+    // Read from the store itself, under the lock, because other processes continue from here. A group without records counts as one:
     // the mark next to the file then shows that it exists.
     const last = Number(reserve.get(Math.max(1, count))?.version);
     let version = last - count;
@@ -157,7 +160,7 @@ export function createGroupWriter(database: DatabaseSync, apply: Apply, attempts
       if (!outcome) return undefined;
       outcomes.push(outcome);
     }
-    // A group without changes needs no sync.
+    // A group without changes is rolled back, so that it needs no sync.
     const isCommitted = outcomes.some((outcome) => "changed" in outcome && outcome.changed);
     (isCommitted ? commit : rollback).run();
     if (isCommitted) committed = last;
