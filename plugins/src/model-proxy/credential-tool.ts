@@ -4,7 +4,7 @@ import { createSafeTokens } from "./safe-tokens.ts";
 
 /** Options of `credentialTool`. */
 export interface CredentialToolOptions {
-  /** Lets `raw: true` hand out a provider's real key (open points 2). Default: it is refused. */
+  /** Whether `raw: true` returns a provider's real key (open points 2). Default: it is refused. */
   readonly allowRawCredentials?: boolean;
   /** The real keys by provider configuration id; needed for `raw` only. */
   readonly credentials?: Readonly<Record<string, Secret>>;
@@ -12,7 +12,7 @@ export interface CredentialToolOptions {
 
 const TOOL_ID = "ComputeCredential";
 
-/** What models are told of the tool. */
+/** The description of the tool for models. */
 export const credentialDefinition: ports.ToolDefinition = {
   id: TOOL_ID,
   name: TOOL_ID,
@@ -38,7 +38,7 @@ const credentialArguments = v.strictObject({
   raw: v.optional(v.boolean(), false),
 });
 
-/** The tool through which an agent gets a safe token (specification 2.1): every call issues a new one, bound to one provider. */
+/** The tool with which an agent gets a safe token (specification 2.1). Every call issues a new token for one provider. */
 export const credentialTool = defineAdapter({
   name: "tools/compute-credential",
   port: ports.tools,

@@ -5,21 +5,21 @@ import type { ModelErrorKind } from "./convert/model-events.ts";
 import type { Protocol } from "./protocol.ts";
 
 /**
- * Errors in the caller's protocol, told by the path, so that each protocol's own client library raises its own typed error. The body of
+ * Errors in the caller's protocol, which the path determines, so that each protocol's client library raises its typed error. The body of
  * an authentication error is the same on every endpoint (specification 7.1).
  */
 export const proxyEnvelope: Envelope = (error, at) => {
   const protocol = error.code === "authentication_error" ? "messages" : protocolOf(at.path);
   const field = typeof error.details["field"] === "string" ? error.details["field"] : undefined;
   const details = isJsonObject(error.details["details"]) ? error.details["details"] : undefined;
-  // A misdirected request has no kind in either protocol; where there is room for a code, it tells.
+  // Neither protocol has a kind for a misdirected request. Where the form has a code, the code shows it.
   const code = error.status === MISDIRECTED ? error.code : undefined;
   return errorBody(protocol, { kind: kindOf(error), message: error.message, param: field, details, code });
 };
 
 const MISDIRECTED = 421;
 
-/** The management calls stand on the agent service and speak its way: a code, and details where there are any. */
+/** The management calls belong to the agent service and use its form of errors: a code, and optional details. */
 export const managementEnvelope: Envelope = (error) => {
   const hasDetails = Object.keys(error.details).length > 0;
   return { error: error.code, message: error.message, ...(hasDetails && { details: error.details }) };

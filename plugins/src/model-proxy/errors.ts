@@ -1,6 +1,6 @@
 import { defineErrors } from "@portico/core/contract";
 
-/** Every error of the proxy's own (specification 7.1, open points 2). Upstream errors are relayed, not thrown. */
+/** All errors of the proxy itself (specification 7.1, open points 2). Upstream errors are relayed, not thrown. */
 export const proxyErrors = defineErrors({
   authentication_error: { status: 401, message: "A valid safe token is required, as a bearer token or in x-api-key" },
   missing_model: { status: 400, message: "Missing required field: model" },

@@ -2,7 +2,7 @@ import { bearerToken, callerOf, type Guard, type ports } from "@portico/core";
 import { managementErrors, proxyErrors } from "./errors.ts";
 import type { SafeToken, SafeTokens } from "./safe-tokens.ts";
 
-/** Who calls through the proxy: nothing in the request but the token decides (specification 2.1, 5). */
+/** Identifies callers of the proxy, only by their token (specification 2.1, 5). */
 export function safeTokenGuard(tokens: SafeTokens): Guard<Promise<SafeToken>> {
   return async (head) => {
     // 5: when both are sent, a nonempty x-api-key wins.
@@ -13,7 +13,7 @@ export function safeTokenGuard(tokens: SafeTokens): Guard<Promise<SafeToken>> {
   };
 }
 
-/** The instance's owner, by the agent service's token. */
+/** Admits the instance's owner, by a token of the agent service. */
 export function ownerGuard(identity: ports.Identity): Guard<Promise<ports.Caller>> {
   return async (head, signal) => {
     const caller = await callerOf(head, identity, signal);

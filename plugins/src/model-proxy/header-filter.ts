@@ -16,7 +16,7 @@ const HOP_BY_HOP = new Set([
   "upgrade",
 ]);
 
-/** The caller's own credentials, cookies and whereabouts, and what the upstream call says anew. */
+/** The caller's credentials, cookies and addresses, and headers that the upstream call sets itself. */
 const NEVER_SENT = new Set([
   ...HOP_BY_HOP,
   "host",
@@ -38,7 +38,7 @@ const NEVER_SENT = new Set([
   "x-service-provider-id",
 ]);
 
-/** The upstream's own connection, cookies, credentials and whereabouts. */
+/** The upstream's connection, cookies, credentials and addresses. */
 const NEVER_RETURNED = new Set([
   ...HOP_BY_HOP,
   "set-cookie",
@@ -53,7 +53,7 @@ const NEVER_RETURNED = new Set([
   "x-portico-dropped",
 ]);
 
-/** What describes a body that the proxy replaces by its own. */
+/** Headers that describe a body. They are removed if the proxy replaces the body. */
 const OF_THE_BODY = new Set([
   "content-length",
   "content-encoding",
@@ -66,12 +66,12 @@ const OF_THE_BODY = new Set([
   "accept-ranges",
 ]);
 
-/** In a converted call only these say the same to an upstream of the other protocol. */
+/** In a converted call, only these headers have the same meaning for an upstream of the other protocol. */
 const ALWAYS_MEANT = new Set(["traceparent", "tracestate", "baggage", "user-agent"]);
 
 const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** The caller's headers that go to an upstream of the same protocol: all but those above, and those that contain a credential of Portico's. */
+/** The caller's headers for an upstream of the same protocol: all except those above, and those that contain a credential of Portico. */
 export function requestHeaders(headers: Headers, own: OwnCredentials): Record<string, string> {
   const named = namedByConnection(headers);
   const kept: Record<string, string> = {};
@@ -84,7 +84,7 @@ export function requestHeaders(headers: Headers, own: OwnCredentials): Record<st
   return kept;
 }
 
-/** The headers of a converted call: its body is ours, and the caller's protocol headers would mean nothing. */
+/** The headers of a converted call. The proxy writes the body, and the caller's protocol headers have no meaning for the upstream. */
 export function convertedRequestHeaders(headers: Headers, own: OwnCredentials, isStream: boolean): Record<string, string> {
   const all = requestHeaders(headers, own);
   const kept = Object.fromEntries(Object.entries(all).filter(([name]) => ALWAYS_MEANT.has(name)));
@@ -96,7 +96,7 @@ export function convertedRequestHeaders(headers: Headers, own: OwnCredentials, i
   };
 }
 
-/** The query that goes upstream: the caller's, as it is written, without parameters that contain a credential of Portico's. */
+/** The query for the upstream: the caller's unchanged query, without parameters that contain a credential of Portico. */
 export function requestQuery(search: string, own: OwnCredentials): string {
   if (search === "") return "";
   const parameters = search.slice(1).split("&");
@@ -105,14 +105,14 @@ export function requestQuery(search: string, own: OwnCredentials): string {
   return kept.length > 0 ? `?${kept.join("&")}` : "";
 }
 
-/** Upstreams decode what they read: an escaped credential is one all the same. */
+/** Decodes the value, because upstreams decode it, too: an escaped credential must also be found. */
 function isCredentialIn(parameter: string, own: OwnCredentials): boolean {
   if (own.isIn(parameter)) return true;
   for (const [name, value] of new URLSearchParams(parameter)) if (own.isIn(name) || own.isIn(value)) return true;
   return false;
 }
 
-/** The upstream's headers that reach the caller with a body that passes unchanged. Values that hold its address or credential do not. */
+/** The upstream's headers for the caller if the body is forwarded unchanged. Values with the upstream's address or credential are left out. */
 export function answerHeaders(
   answer: Headers,
   provider: Pick<ports.ModelProvider, "redact">,
@@ -129,7 +129,7 @@ export function answerHeaders(
   return kept;
 }
 
-/** The upstream's headers that reach the caller with a body of the proxy's own: request ids, rate limits, when to try again. */
+/** The upstream's headers for the caller if the proxy writes the body: request ids, rate limits, the time to retry. */
 export function convertedAnswerHeaders(
   answer: Headers,
   provider: Pick<ports.ModelProvider, "redact">,
@@ -138,7 +138,7 @@ export function convertedAnswerHeaders(
   return Object.fromEntries(Object.entries(all).filter(([name]) => isKeptWithOwnBody(name)));
 }
 
-/** A value that tells nothing of the provider and that a header can carry (RFC 9110, 5.5). */
+/** Whether a value does not reveal the provider and is valid in a header (RFC 9110, 5.5). */
 function isShown(value: string, provider: Pick<ports.ModelProvider, "redact">): boolean {
   return provider.redact(value) === value && !UNSENDABLE.test(value);
 }
@@ -148,7 +148,7 @@ function isKeptWithOwnBody(name: string): boolean {
   return name.includes("ratelimit") || name.startsWith("retry-after") || name.endsWith("request-id") || name === "x-should-retry";
 }
 
-/** Headers that Connection names, but for those that say what the body is: no hop may take them away (RFC 9110, 7.6.1). */
+/** Headers that Connection names, except those that describe the body, which no hop may remove (RFC 9110, 7.6.1). */
 function namedByConnection(headers: Headers): Set<string> | undefined {
   const value = headers["connection"];
   if (value === undefined || value === "keep-alive" || value === "close") return undefined;

@@ -1,13 +1,13 @@
 /**
  * The grammar of JSON (RFC 8259) written in UTF-8 (RFC 3629) as one table: a state and the next byte give the next state.
- * What a table cannot know (which bracket is open, which member this is) it names as a step, and the reader of the table does it.
- * One entry per state and byte, rather than per class of bytes, saves a look-up for each byte of a body.
+ * A table cannot know which bracket is open, or which member is being read. For these cases it names a step, which the reader of the table
+ * executes. One entry per state and byte, instead of per class of bytes, saves a look-up for each byte of a body.
  */
 export const GRAMMAR = new Uint8Array(64 << 8);
 
 const REASONS: string[] = [];
 
-/** Every number from here on is a step, every one below a state. */
+/** Numbers from here on are steps. Smaller numbers are states. */
 export const FIRST_STEP = 64;
 export const REFUSE = 64;
 export const OPEN_OBJECT = 65;
@@ -20,7 +20,7 @@ export const OPEN_TEXT = 71;
 export const CLOSE_STRING = 72;
 export const WATCHED = 73;
 
-/** Before the top-level object: the only value that a request body may be. */
+/** Before the top-level object. A request body must be an object. */
 export const START = state("expected a JSON object");
 export const END = state("expected nothing after the object");
 export const FIRST_KEY = state("expected a member name or the end of the object");
@@ -28,7 +28,7 @@ export const KEY = state("expected a member name");
 export const COLON = state("expected a colon");
 export const VALUE = state("expected a value");
 export const FIRST_VALUE = state("expected a value or the end of the array");
-/** The same as COLON and VALUE, but the first byte of the value is reported as the step WATCHED. */
+/** Like COLON and VALUE, but the first byte of the value is reported as the step WATCHED. */
 export const WATCHED_COLON = state("expected a colon");
 export const WATCHED_VALUE = state("expected a value");
 export const AFTER_VALUE = state("expected a comma or the matching bracket");
@@ -80,7 +80,7 @@ for (const from of [VALUE, FIRST_VALUE]) {
   for (const literal of ["true", "false", "null"]) spell(from, literal);
 }
 
-// A number ends at the byte after it, so its last states take what may follow any value.
+// A number ends at the byte after it, so its last states accept the bytes that may follow any value.
 for (const from of [AFTER_VALUE, ZERO, INTEGER, FRACTION, EXPONENT_DIGITS]) {
   on(from, WHITE_SPACE, AFTER_VALUE);
   on(from, ",", COMMA);
@@ -121,7 +121,7 @@ onBytes(TAIL_3, 0x80, 0xbf, TAIL_2);
 onBytes(TAIL_2, 0x80, 0xbf, TAIL_1);
 onBytes(TAIL_1, 0x80, 0xbf, STRING);
 
-/** Why a text cannot go on from a state with a byte: speaks of the grammar alone, and never shows the text. */
+/** Why a byte is invalid in a state. The message contains only the grammar, never the text. */
 export function reasonFor(state: number, byte: number): string {
   if (state === START && byte === 0xef) return "a byte order mark is not part of JSON";
   if (state === STRING && byte >= 0x80) return "invalid UTF-8";
@@ -140,7 +140,7 @@ function onBytes(from: number, first: number, last: number, to: number): void {
   GRAMMAR.fill(to, (from << 8) | first, ((from << 8) | last) + 1);
 }
 
-/** The letters of a literal, one state for each letter that is still to come. */
+/** The letters of a literal, with one state for each remaining letter. */
 function spell(from: number, literal: string): void {
   let at = from;
   for (const [index, letter] of [...literal].entries()) {

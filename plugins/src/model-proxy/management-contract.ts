@@ -15,7 +15,7 @@ const provider = v.object({
   id: v.string(),
   type: v.string(),
   protocol: v.picklist(["messages", "chat-completions"]),
-  /** Absent where its upstream does not tell them now. */
+  /** Absent if the upstream cannot list them now. */
   models: v.optional(v.array(v.string())),
 });
 

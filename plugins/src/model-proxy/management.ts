@@ -10,7 +10,7 @@ export const safeTokenManagement = definePlugin({
   name: "safe-tokens",
   summary: "Safe tokens for the model proxy, and the providers that they can be bound to.",
   config: v.strictObject({
-    /** Lets the tool `ComputeCredential` hand out a provider's real key where `raw: true` asks for it (open points 2). Default: it is refused. */
+    /** Whether the tool `ComputeCredential` returns a provider's real key for `raw: true` (open points 2). Default: it is refused. */
     allowRawCredentials: v.optional(v.boolean(), false),
     /** The real keys by provider configuration ID; needed for `raw` only. */
     credentials: v.optional(v.record(v.string(), v.instance(Secret)), {}),
@@ -49,7 +49,7 @@ export const safeTokenManagement = definePlugin({
   },
 });
 
-/** One that cannot be asked for its models is there all the same. */
+/** A provider that cannot list its models is still listed. */
 async function described(provider: ports.ModelProvider, signal: AbortSignal) {
   const { id, type, protocol } = provider;
   const models = await provider.listModels(signal).catch(() => undefined);

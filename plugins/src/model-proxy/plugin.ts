@@ -13,7 +13,7 @@ import { translate } from "./translate.ts";
 import { gatherBody, modelOf, receiveBody } from "./receive-body.ts";
 import { callFailure } from "./upstream-error.ts";
 
-/** What both call routes hand over. */
+/** The parts of a call that both routes pass on. */
 interface CallInput {
   readonly exchange: Exchange;
   readonly head: RequestHead;

@@ -6,13 +6,13 @@ export interface ListedModel {
   readonly ownedBy: string;
 }
 
-/** The enabled providers, by what the proxy asks of them. */
+/** Finds the enabled providers and their models. */
 export interface ProviderDirectory {
   /** The provider that a token is bound to. Throws provider_unavailable. */
   bound(providerId: string): ports.ModelProvider;
-  /** Throws model_not_served: another provider is never tried (specification 5, rule 2). Throws the port's errors where it must ask. */
+  /** Throws model_not_served; no other provider is tried (specification 5, rule 2). If it must ask the provider, throws the port's errors. */
   assertServes(provider: ports.ModelProvider, model: string, signal: AbortSignal): Promise<void>;
-  /** Models of every provider; one that does not tell its list now is left out and named in the log. */
+  /** The models of all providers. A provider that cannot list its models now is left out, and the log names it. */
   list(signal: AbortSignal): Promise<readonly ListedModel[]>;
 }
 

@@ -9,26 +9,26 @@ import { openSpool, type Spool } from "./spool.ts";
 export interface ReceiveBodyOptions {
   readonly clock: ports.Clock;
   readonly spoolDir?: string | undefined;
-  /** Whether the bound provider serves the model; throws the error to answer with. Asked once, as soon as the model is known. */
+  /** Checks that the bound provider serves the model; throws the error for the caller. Called once, as soon as the model is known. */
   readonly admit: (model: string) => void | Promise<void>;
 }
 
-/** A request body that may go upstream. */
+/** A request body that may be sent to the upstream. */
 export interface ReceivedBody {
   readonly facts: BodyFacts;
   readonly body: Uint8Array | Readable;
   /** Bytes of `body`, where they are known. */
   readonly length: number | undefined;
   /**
-   * Set while the body still arrives. Rejects when the rest is not JSON, too long or cut; `body` has then failed before its last chunk,
-   * so that no upstream ever holds a whole body that was not checked.
+   * Set if the body is still arriving. Rejects if the rest is not JSON, too long or incomplete. `body` then fails before its last chunk, so
+   * that no upstream receives a complete unchecked body.
    */
   readonly rest: Promise<void> | undefined;
 }
 
 /**
- * Take a request body in, checking it as it passes. A body that ends soon is handed over whole; a longer one begins to go out as soon as
- * its model is known and served; one whose model comes late waits in a temporary file. Throws the proxy's declared errors.
+ * Receive a request body and check it while it arrives. A short body is returned whole. A longer body is forwarded as soon as its model is
+ * known and served. If the model comes late, the body waits in a temporary file. Throws the proxy's declared errors.
  */
 export function receiveBody(exchange: Exchange, options: ReceiveBodyOptions): Promise<ReceivedBody> {
   return new Promise((resolve, reject) => {
@@ -40,7 +40,7 @@ export function receiveBody(exchange: Exchange, options: ReceiveBodyOptions): Pr
   });
 }
 
-/** A whole body in memory, decoded: for what has to be converted. */
+/** Receives a whole body into memory and decodes it, for requests that are converted. */
 export async function gatherBody(
   exchange: Exchange,
   clock: ports.Clock,
@@ -59,15 +59,15 @@ export async function gatherBody(
 }
 
 /**
- * Room for a big body of declared length, which is filled as it arrives: to join its chunks in the end would hold everybody else
- * up. It costs no memory before it is filled.
+ * A buffer for a large body of declared length. Chunks are copied into it as they arrive, because joining them at the end would block the
+ * event loop. Memory is used only as the buffer is filled.
  */
 function roomFor(exchange: Exchange): Buffer {
   const length = declaredLength(exchange) ?? 0;
   return Buffer.allocUnsafeSlow(length > CONVERTED_HERE_BYTES && length <= REQUEST_BYTES ? length : 0);
 }
 
-/** The model that a body names. Throws what the specification says of a missing one, and what we say of one that is no name. */
+/** The model that a body names. Throws the specified error if it is missing, and our own error if it is not a valid name. */
 export function modelOf(facts: BodyFacts): string {
   if (facts.mistyped)
     throw proxyErrors.invalid_field(`${facts.mistyped}: expected a ${facts.mistyped === "model" ? "string" : "boolean"}`, {
@@ -86,7 +86,7 @@ class Intake {
   #heldBytes = 0;
   #spool: Spool | undefined;
   #size = 0;
-  /** Set once the body goes out while it arrives; the newest chunk is then held back until the next one, or the end, proved it good. */
+  /** Set when the body is forwarded while it arrives. The newest chunk then waits until the next chunk or the end shows that the body is valid. */
   #out: PassThrough | undefined;
   #last: Buffer | undefined;
   #finish: (() => void) | undefined;
@@ -116,7 +116,7 @@ class Intake {
     void this.#spool?.discard();
   }
 
-  /** An encoded body is checked decoded and goes out as it came, once it is whole. */
+  /** The decoded form of an encoded body is checked. When the body is complete, it is forwarded as it was received. */
   async #runEncoded(): Promise<void> {
     await decoded(
       this.#exchange,
@@ -184,7 +184,7 @@ class Intake {
   }
 }
 
-/** The chunks of a body after its Content-Encoding; both sides stay under the limit, so that a small body cannot unfold without end. */
+/** Reads the decoded chunks of a body. The limit applies to the encoded and the decoded size, so that a small body cannot expand without limit. */
 async function decoded(
   exchange: Exchange,
   clock: ports.Clock,
@@ -262,7 +262,7 @@ async function guarded(work: Promise<void>): Promise<void> {
   }
 }
 
-/** Errors of taking a body in, in the proxy's words. */
+/** Translates errors of receiving a body into the proxy's errors. */
 function translated(error: unknown): unknown {
   if (error instanceof BodyInvalid) return proxyErrors.invalid_body(error.message, undefined, error);
   if (error instanceof BodyTooLarge) return proxyErrors.body_too_large(undefined, undefined, error);
@@ -271,7 +271,7 @@ function translated(error: unknown): unknown {
   return error;
 }
 
-/** Resolves when the decoder took the chunk, or broke: it never tells the writer of a chunk that it broke on. */
+/** Resolves when the decoder has taken the chunk or has failed, because a failing decoder does not call back for that chunk. */
 function written(decoder: Transform, chunk: Buffer): Promise<void> {
   if (decoder.destroyed) return Promise.resolve();
   return new Promise((resolve) => {

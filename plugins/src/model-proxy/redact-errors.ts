@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import type { ModelEvent } from "./convert/model-events.ts";
 
-/** Errors inside an answer are the upstream's words, too: they reach a caller without the provider's credential and address. */
+/** Removes the provider's credential and address from errors inside an answer, because the upstream wrote them. */
 export function redactErrors(
   events: readonly ModelEvent[],
   provider: Pick<ports.ModelProvider, "redact">,

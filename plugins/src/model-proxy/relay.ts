@@ -16,17 +16,17 @@ export interface RelayCall {
   readonly head: RequestHead;
   readonly received: ReceivedBody;
   readonly own: OwnCredentials;
-  /** Headers that say which instances the call has passed, for another instance. */
+  /** Headers that tell another instance which instances the call has passed. */
   readonly trail: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
-  /** Told when the upstream begins to answer. */
+  /** Called when the upstream begins to answer. */
   readonly answering: (streamed: boolean) => void;
 }
 
 /**
- * The same protocol on both sides: the bytes pass, in both directions, and nothing is held back (open points 2) but the last chunk of a compressed
- * whole answer, for the moment that unpacking a copy takes.
+ * Caller and provider use the same protocol: the bytes are forwarded in both directions without delay (open points 2). The one exception is the
+ * last chunk of a compressed whole answer, which waits while a copy is decompressed.
  */
 export async function relay(call: RelayCall): Promise<void> {
   const { protocol, provider, exchange, received, answering } = call;
@@ -38,12 +38,12 @@ export async function relay(call: RelayCall): Promise<void> {
   const out = exchange.respond(answer.status, headers);
   const ending = (error: Error) =>
     isPlainEventStream(headers) ? streamErrorEvent(protocol, brokenStream(error, provider)) : undefined;
-  // Already read to its end: no error that comes later is of any concern.
+  // The whole answer has arrived, so later errors of the stream do not matter.
   if (hasArrived(answer)) return passWhole(answer.body.on("error", () => {}).read() as Buffer, out, watched);
   await pass(answer.body, out, watched, ending);
 }
 
-/** How a stream that broke is told to its caller: nothing of the upstream but its provider's name. */
+/** The error of a broken stream for its caller. It reveals only the provider's name. */
 export function brokenStream(error: Error, provider: ports.ModelProvider): ModelError {
   const kind = error.name === ports.ModelTimeout.name ? "timeout" : "upstream";
   const message =
@@ -61,7 +61,7 @@ async function send({ provider, exchange, head, received, own, trail, signal }: 
     ...(received.length !== undefined && { length: received.length }),
   };
   if (!received.rest) return provider.send(call, signal).catch(callFailure);
-  // The rest of the body may still prove bad: then the call is cut, and what was wrong with the body is the answer.
+  // The rest of the body may still be invalid. Then the call is aborted, and the caller gets the error of the body.
   const cut = new AbortController();
   const either = AbortSignal.any([signal, cut.signal]);
   received.rest.catch((error: unknown) => cut.abort(error));
@@ -76,8 +76,8 @@ async function passWhole(bytes: Buffer, out: Writable, observer: AnswerObserver)
 }
 
 /**
- * Pass a body on as fast as the reader takes it. Resolves when it is out or the reader left. If it breaks, what `ending` says is the last
- * thing that is written, after a line end that closes a broken event; where it says nothing the connection is cut.
+ * Forward a body as fast as the reader takes it. Resolves when it is sent or the reader has left. If the body breaks, the text of `ending` is
+ * written last, after line ends that close an incomplete event. If `ending` returns undefined, the connection is closed.
  */
 function pass(
   body: Readable,
@@ -122,7 +122,7 @@ function pass(
   });
 }
 
-/** Most whole answers come together with their head: there are no pieces to wait for. */
+/** Most whole answers arrive together with their head, so they can be sent at once. */
 function hasArrived({ headers, body }: ports.ModelAnswer): boolean {
   return body.readableLength > 0 && headers["content-length"] === String(body.readableLength);
 }

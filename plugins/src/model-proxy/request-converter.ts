@@ -23,7 +23,7 @@ export type ConversionResult =
   | { readonly id: number; readonly refused: Refusal }
   | { readonly id: number; readonly failed: string };
 
-/** A ConversionRefused on its way from the worker. */
+/** A ConversionRefused as a message from the worker. */
 interface Refusal {
   readonly field: string;
   readonly message: string;
@@ -32,14 +32,14 @@ interface Refusal {
 
 export interface RequestConverter {
   /**
-   * Throws invalid_field where the request cannot be said in the other protocol. `dialect` is the provider's. Takes the bytes over:
-   * they must not be used after.
+   * Throws invalid_field if the request cannot be expressed in the other protocol. `dialect` is the provider's. The bytes may be moved to
+   * the worker: callers must not use them afterwards.
    */
   convert(from: Protocol, bytes: Buffer, dialect: ports.ChatDialect): RequestBytes | Promise<RequestBytes>;
   close(): Promise<void>;
 }
 
-/** Converts small requests at once and large ones in a worker thread, one after another, so that no body holds the event loop. */
+/** Converts small requests on the event loop. A worker thread converts large requests, one after another, so that they do not block the event loop. */
 export function createRequestConverter(clock: ports.Clock): RequestConverter {
   const waiting = new Map<number, { resolve: (request: RequestBytes) => void; reject: (error: unknown) => void }>();
   let worker: Worker | undefined;

@@ -1,10 +1,10 @@
 import type { ports, Secret } from "@portico/core";
 
-/** What is known of a token; the token itself is not. */
+/** The stored facts about a token. The token itself is not stored. */
 export interface SafeToken {
-  /** Names the token in lists and for revoking; no credential. */
+  /** Identifies the token in lists and for revocation. It is not a credential. */
   readonly tokenId: string;
-  /** The provider configuration it is bound to, for ever (specification 2.1). */
+  /** The provider configuration of the token. It never changes (specification 2.1). */
   readonly providerId: string;
   readonly label: string | undefined;
   /** ISO 8601. */
@@ -13,18 +13,18 @@ export interface SafeToken {
 
 /** Issues, lists and revokes tokens that stand in for a provider's credential. */
 export interface SafeTokens {
-  /** A new token; its value is given here and never again. Durable when it resolves. */
+  /** Creates a token. Only this call returns its value. The token is durable when the call resolves. */
   issue(at: {
     readonly providerId: string;
     readonly label?: string | undefined;
   }): Promise<SafeToken & { readonly token: Secret }>;
-  /** Who holds it; undefined for a wrong or revoked one. Sees at once what another process issued or revoked. */
+  /** The facts about a presented token; undefined if it is wrong or revoked. Changes by other processes are visible immediately. */
   find(presented: string): Promise<SafeToken | undefined>;
   /** All tokens, oldest first. */
   list(): Promise<readonly SafeToken[]>;
-  /** True if there was one. */
+  /** True if the token existed. */
   revoke(tokenId: string): Promise<boolean>;
-  /** How many there were. */
+  /** Returns the number of revoked tokens. */
   revokeAll(): Promise<number>;
 }
 
@@ -39,12 +39,12 @@ interface TokenRecord {
 }
 
 /**
- * Under load many requests with one token arrive in one turn of the event loop: they share one look at the store. Nothing is remembered
- * beyond the turn, and a revocation forgets it at once, in whatever part of this process it happens.
+ * Under load many requests with one token arrive in one turn of the event loop. They share one read of the store. The cache ends with the
+ * turn. A revocation anywhere in this process clears it immediately.
  */
 const looksOfThisTurn = new WeakMap<ports.Records, Map<string, Promise<SafeToken | undefined>>>();
 
-/** Safe tokens on the records port, kept under their SHA-256 and nothing else (open points 2). */
+/** Safe tokens in the port `records`. Only their SHA-256 is stored (open points 2). */
 export function createSafeTokens(given: {
   readonly records: ports.Records;
   readonly secrets: ports.Secrets;

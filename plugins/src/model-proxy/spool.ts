@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 
-/** Bytes on their way that do not fit into memory: a file that has no name any more, so that no crash leaves it behind. */
+/** A temporary file for bytes that do not fit into memory. The file is unlinked immediately, so that a crash leaves no file behind. */
 export interface Spool {
   append(chunk: Uint8Array): Promise<void>;
-  /** Everything that was appended, from the start. Closes the file when it was read or is given up. */
+  /** Reads all appended bytes from the start. Closes the file when the stream ends or is destroyed. */
   read(): Readable;
-  /** Give the bytes up. Safe to call at any time, more than once. */
+  /** Discards the bytes. Safe to call at any time and more than once. */
   discard(): Promise<void>;
 }
 

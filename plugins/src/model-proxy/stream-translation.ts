@@ -12,7 +12,7 @@ export interface StreamTranslation {
   readonly reader: StreamReader;
   readonly writer: StreamWriter;
   readonly note: (events: readonly ModelEvent[]) => void;
-  /** Told before the stream ends, where it does not end well. */
+  /** Called before the stream ends with an error. */
   readonly failed: (code: EndCode) => void;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly provider: ports.ModelProvider;
@@ -24,8 +24,8 @@ export interface StreamTranslation {
 const START: readonly ModelEvent[] = [{ type: "start" }];
 
 /**
- * Convert a stream while it passes. The head and the first event go out at once, since a reasoning model may stay silent for minutes;
- * then a keep-alive follows every 15 s of silence, only between events. Resolves when the stream is out or its reader left.
+ * Convert a stream while it arrives. The head and the first event are sent immediately, because a reasoning model may be silent for minutes.
+ * Then a keep-alive follows after every 15 s of silence, only between events. Resolves when the stream is sent or its reader has left.
  */
 export function streamTranslation(stream: StreamTranslation): Promise<void> {
   const { body, reader, writer, note, failed, provider, exchange, signal, clock } = stream;
@@ -36,7 +36,7 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
   });
   return new Promise((resolve) => {
     let isOver = false;
-    /** What this turn of the event loop has to say: chunks arrive many at a time, and each write has its price. */
+    /** The text of this turn of the event loop. Many chunks arrive in one turn, so they share one write. */
     let pending = "";
     const flush = () => {
       if (isOver) return;
@@ -45,7 +45,7 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
       pending = "";
     };
     const beat = () => {
-      // A reader that does not keep up needs no sign of life.
+      // A reader that does not keep up needs no keep-alive.
       if (!out.writableNeedDrain) out.write(writer.keepAlive);
       next = clock.after(KEEP_ALIVE_MS, beat);
     };
@@ -56,7 +56,7 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
       signal.removeEventListener("abort", onLeft);
       resolve();
     };
-    // Heard before the request is measured, which the closing of `out` is not.
+    // The signal aborts before the request is measured. `out` closes only afterwards.
     const onLeft = () => failed("caller_left");
     signal.addEventListener("abort", onLeft, { once: true });
     const write = (events: readonly ModelEvent[], code: EndCode = "upstream_error") => {
@@ -84,7 +84,7 @@ export function streamTranslation(stream: StreamTranslation): Promise<void> {
     body.on("data", (chunk: Buffer) => write(reader.push(chunk)));
     body.on("end", () => {
       write(reader.end(), "upstream_broken");
-      // A reader that gives no end would leave the caller waiting for ever.
+      // Without this, a stream reader that returns no end would let the caller wait forever.
       if (!isOver)
         write(
           [{ type: "error", error: { kind: "upstream", message: `Provider "${provider.id}" ended its answer early` } }],

@@ -4,8 +4,8 @@ const CLOSED = -1;
 const BACKSLASH = 0x5c;
 
 /**
- * The inside of one JSON string, which may begin in one chunk and end in another. Positions are indexes into the present chunk.
- * What is decoded must be known to be valid: the grammar is checked elsewhere.
+ * Captures the content of one JSON string, which may begin in one chunk and end in another. Positions are indexes into the present chunk.
+ * It does not validate: callers must check the grammar before decoding.
  */
 export class TextCapture {
   #from = CLOSED;
@@ -30,7 +30,7 @@ export class TextCapture {
     return (this.#earlier?.length ?? 0) + to - this.#from;
   }
 
-  /** The chunk ends and the string goes on: copies what the chunk holds of it, since the chunk may be reused. */
+  /** Called at the end of a chunk inside the string. Copies its part of the string, because the chunk may be reused. */
   carry(chunk: Uint8Array): void {
     const piece = chunk.subarray(this.#from);
     this.#earlier = Buffer.concat(this.#earlier === undefined ? [piece] : [this.#earlier, piece]);
@@ -44,11 +44,11 @@ export class TextCapture {
     return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
   }
 
-  /** Whether the string, which ends before `to`, is this ASCII word. Decodes, which is slow, only where it must. */
+  /** Whether the string, which ends before `to`, is this ASCII word. Decodes, which is slow, only if necessary. */
   spells(word: string, chunk: Uint8Array, to: number): boolean {
     if (this.#earlier !== undefined) return this.text(chunk, to) === word;
     if (to - this.#from < word.length) return false;
-    // A string of the word's own length has no room for an escape, and a longer one needs at least one.
+    // A string of the same length as the word cannot contain an escape. A longer string equals the word only if it contains one.
     if (to - this.#from > word.length) return this.#hasEscape(chunk, to) && this.text(chunk, to) === word;
     for (let index = 0; index < word.length; index += 1) {
       if (chunk[this.#from + index] !== word.charCodeAt(index)) return false;

@@ -1,20 +1,20 @@
 import type { ports } from "@portico/core";
 import { proxyErrors } from "./errors.ts";
 
-/** Names the instances that a call has passed. Only other instances are sent it. */
+/** The header with the instances that a call has passed. It is sent only to other Portico instances. */
 export const TRAIL_HEADER = "x-portico-trail";
 
-/** More instances than a call passes that does not turn in a circle, whichever of their processes it met. */
+/** More entries than a call without a loop can have, even if each instance has several processes. */
 const LONGEST_TRAIL = 8;
 
 export interface Trail {
-  /** The headers with which a call goes on to this provider. Throws provider_loop where the call was here before. */
+  /** The headers for the call to this provider. Throws provider_loop if the call has passed this app before. */
   extended(provider: Pick<ports.ModelProvider, "id">, came: string | undefined): Readonly<Record<string, string>>;
 }
 
 /**
- * A loop of providers is found by the call that runs through it. `mark` names this app; `instances` are the providers that are Portico
- * instances: any other never learns of a trail.
+ * Detects loops of providers: each call carries a trail of the instances that it passed. `mark` names this app. `instances` are the providers
+ * that are Portico instances; other providers never receive a trail.
  */
 export function createTrail(mark: string, instances: readonly string[]): Trail {
   const leadsOn = new Set(instances);

@@ -32,11 +32,11 @@ export interface TranslateCall {
   readonly bytes: Buffer;
   readonly model: string;
   readonly own: OwnCredentials;
-  /** Headers that say which instances the call has passed, for another instance. */
+  /** Headers that tell another instance which instances the call has passed. */
   readonly trail: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
-  /** Told when the upstream begins to answer. */
+  /** Called when the upstream begins to answer. */
   readonly answering: (streamed: boolean) => void;
 }
 
@@ -48,7 +48,7 @@ export interface TranslateServices {
 
 const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer is nested too deeply" };
 
-/** The caller speaks one protocol and the provider the other: request and answer are converted, whole or as they stream. */
+/** Caller and provider use different protocols: the request and the answer are converted. Streams are converted while they arrive. */
 export async function translate(call: TranslateCall, services: TranslateServices): Promise<void> {
   const { protocol, provider, exchange, model, own, trail, signal, trace } = call;
   const request = await services.converter.convert(protocol, call.bytes, provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT);
@@ -106,7 +106,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
     .end(text);
 }
 
-/** Reads the upstream's stream; an upstream that was asked for a stream and answered whole is read all the same. */
+/** Reads the upstream's stream. Also reads a whole answer of an upstream that was asked for a stream. */
 function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): StreamReader {
   if (isEventStream(answer)) return provider.protocol === "messages" ? readMessagesStream() : readChatStream();
   const chunks: Uint8Array[] = [];
@@ -138,7 +138,7 @@ async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswe
   } catch (error) {
     const isBroken = answer.body.errored !== null || ServiceError.is(error);
     answer.body.destroy();
-    // What arrived whole and could not be read was not encoded as it said.
+    // A complete answer that cannot be decoded does not have the encoding of its Content-Encoding header.
     return callFailure(isBroken ? error : proxyErrors.upstream_invalid(undefined, undefined, error));
   }
   return reader ? [...events, ...reader.end()] : parseWhole(provider, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
@@ -163,7 +163,7 @@ function writeWhole(
     const body = protocol === "messages" ? writeMessage(events, names) : writeChatCompletion(events, names);
     return { status: 200, text: JSON.stringify(body) };
   } catch (error) {
-    // A tool's arguments can be nested deeper than JSON.stringify can follow: no answer that anybody could use.
+    // A tool's arguments can be nested too deeply for JSON.stringify. Callers could not use such an answer.
     const failure = error instanceof RangeError ? new AnswerFailed(TOO_DEEP) : error;
     if (!(failure instanceof AnswerFailed)) throw failure;
     return { status: errorStatus(protocol, failure.error.kind), text: JSON.stringify(errorBody(protocol, failure.error)) };

@@ -10,8 +10,8 @@ import { ERROR_BYTES } from "./limits.ts";
 import type { Protocol } from "./protocol.ts";
 
 /**
- * Tell the caller of an upstream's error: its status, its request id, rate limits and time to retry, and its words in the caller's
- * protocol, without the provider's credential and address (open points 2). A redirect is no answer: 502.
+ * Send an upstream's error to the caller: its status, request id, rate limits and time to retry, and its message in the caller's
+ * protocol, without the provider's credential and address (open points 2). A redirect becomes 502.
  */
 export async function relayError(call: {
   readonly protocol: Protocol;
@@ -37,7 +37,7 @@ export async function relayError(call: {
   out.end(body);
 }
 
-/** The port's errors as the proxy's own; everything else passes through. */
+/** Translates the port's errors into the proxy's errors. Other errors are thrown unchanged. */
 export function callFailure(error: unknown): never {
   throw toProxyError(error);
 }
@@ -57,7 +57,7 @@ function sameProtocolBody(
   try {
     const body: unknown = JSON.parse(text);
     if (!isJsonObject(body) || !isJsonObject(body["error"])) return undefined;
-    // Messages says "error" at the top, Chat Completions says nothing there: some upstreams answer in the wrong one.
+    // Only Messages has `"type": "error"` at top level. Some upstreams send errors in the form of the wrong protocol.
     const isComplete = typeof body["error"]["message"] === "string" && (body["type"] === "error") === (protocol === "messages");
     return isComplete ? text : undefined;
   } catch {
@@ -65,7 +65,7 @@ function sameProtocolBody(
   }
 }
 
-/** As much of the body as can be read; a broken one is as good as none. */
+/** Reads the body up to a limit. A body that cannot be read counts as empty. */
 async function readErrorText(answer: ports.ModelAnswer): Promise<string> {
   try {
     const decoder = createDecoder(answer.headers["content-encoding"]);

@@ -34,9 +34,9 @@ const CONVERTED_FIELDS = new Set([
 ]);
 
 /**
- * Turns the body of a Messages request into that of a Chat Completions request with the same meaning, for a provider of this
+ * Converts the body of a Messages request to a Chat Completions request with the same meaning, for a provider of this
  * dialect. Strings, schemas and image data are shared with `body`, not copied.
- * @throws ConversionRefused naming the field that is malformed, or that has no counterpart and can't be left out.
+ * @throws ConversionRefused with the name of a field that is malformed, or that has no counterpart and cannot be left out.
  */
 export function requestToChat(body: JsonObject, dialect: ports.ChatDialect): ConvertedRequest {
   const dropped = new Dropped();

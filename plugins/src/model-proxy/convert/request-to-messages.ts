@@ -14,7 +14,7 @@ import { toolsToMessages } from "./request/tool-definitions.ts";
 import { refuseChatOnly } from "./request/without-counterpart.ts";
 import { turnsToMessages } from "./turns/turns-to-messages.ts";
 
-/** Fields that are converted, refused above unless they say nothing, or answered by the response (`stream_options`). */
+/** Known fields: fields that are converted, fields that are refused unless they have no effect, and `stream_options`, which the answer obeys. */
 const CONVERTED_FIELDS = new Set([
   "model",
   "messages",
@@ -46,9 +46,9 @@ const CONVERTED_FIELDS = new Set([
 ]);
 
 /**
- * Turns the body of a Chat Completions request into that of a Messages request with the same meaning. Strings, schemas and
+ * Converts the body of a Chat Completions request to a Messages request with the same meaning. Strings, schemas and
  * image data are shared with `body`, not copied.
- * @throws ConversionRefused naming the field that is malformed, or that has no counterpart and can't be left out.
+ * @throws ConversionRefused with the name of a field that is malformed, or that has no counterpart and cannot be left out.
  */
 export function requestToMessages(body: JsonObject): ConvertedRequest {
   const dropped = new Dropped();

@@ -1,20 +1,20 @@
 import type { ModelEvent } from "./model-events.ts";
 
-/** Reads an upstream's event stream as its bytes arrive. Never throws: what is wrong with the stream becomes an `error` event. */
+/** Reads an upstream's event stream as its bytes arrive. Never throws: faults of the stream become an `error` event. */
 export interface StreamReader {
   /**
-   * Takes the next bytes, cut anywhere, and gives the events that they complete. After a `finish` or an `error` it gives nothing
-   * more.
+   * Takes the next bytes, which may be cut anywhere, and returns the events that they complete. After a `finish` or an `error` it returns
+   * no further events.
    */
   push(chunk: Uint8Array): readonly ModelEvent[];
-  /** The upstream ended: gives what was still held back, and an `error` if the answer was cut short. */
+  /** Call it when the upstream has ended. Returns the remaining events, and an `error` if the answer is incomplete. */
   end(): readonly ModelEvent[];
 }
 
-/** Writes the caller's event stream. Whatever order the events come in, the text obeys the protocol's grammar. */
+/** Writes the caller's event stream. The text follows the protocol's grammar for any order of events. */
 export interface StreamWriter {
-  /** The text of these events, empty where they have none of their own or nothing may follow any more. */
+  /** The text of these events. Empty if the events produce no text, or if the stream has ended. */
   write(events: readonly ModelEvent[]): string;
-  /** A sign of life without meaning, allowed between two results of `write` until the stream's end. */
+  /** A keep-alive. It may be sent between two results of `write` until the stream's end. */
   readonly keepAlive: string;
 }

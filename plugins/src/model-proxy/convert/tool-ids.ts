@@ -1,21 +1,21 @@
 import { hash } from "node:crypto";
 
-/** What Messages accepts as the id of a tool call, and as many characters as the strictest vendors of Chat Completions take. */
+/** The characters that Messages accepts in the id of a tool call, and the maximum length of the strictest vendors of Chat Completions. */
 const SHARED_TOOL_ID = /^[a-zA-Z0-9_-]{1,40}$/;
 const SHARED_LENGTH = 40;
 
-/** No vendor's ids come near; a longer one that doesn't fit is not worth escaping character by character. */
+/** Maximum characters of an id that is escaped. Ids of known vendors are much shorter; longer ids are hashed. */
 const ESCAPABLE_LENGTH = 512;
 
-// These prefixes are reserved: an id that already begins with one is itself rewritten, so that no two ids ever meet.
+// These prefixes are reserved. An id that already begins with one is rewritten, so that two different ids never become equal.
 const ESCAPED = "esc-";
 const HASHED_FOR_MESSAGES = "big-";
 const HASHED_FOR_CHAT = "sha-";
 
 /**
- * The id under which Messages knows a tool call of Chat Completions. An id that fits both protocols stays as it is; any other
- * is escaped so that {@link toolIdForChat} gives back the very same id, with no state kept between the turns; one of more than
- * 512 characters is replaced by its hash. Two ids never become one.
+ * The id of a Chat Completions tool call in Messages. An id that is valid in both protocols stays unchanged. Other ids are escaped, so
+ * that {@link toolIdForChat} returns the original id without state between the turns. An id of more than 512 characters is replaced by
+ * its hash. Two different ids never become equal.
  */
 export function toolIdForMessages(id: string): string {
   if (fitsBoth(id)) return id;
@@ -23,9 +23,8 @@ export function toolIdForMessages(id: string): string {
 }
 
 /**
- * The id under which Chat Completions knows a tool call of Messages. What {@link toolIdForMessages} escaped comes back as its
- * upstream gave it; an id of Messages itself that is too long, or that Messages would refuse, is replaced by its hash. Two ids
- * never become one.
+ * The id of a Messages tool call in Chat Completions. An id that {@link toolIdForMessages} escaped is restored. Other ids that are too
+ * long, or that Messages would refuse, are replaced by their hash. Two different ids never become equal.
  */
 export function toolIdForChat(id: string): string {
   if (fitsBoth(id) && !id.startsWith(HASHED_FOR_CHAT)) return id;
@@ -33,8 +32,8 @@ export function toolIdForChat(id: string): string {
 }
 
 /**
- * An id for the `turn`-th legacy `function_call` of a request, which has none of its own. It begins like an escaped id
- * without being one, so that no id of a caller can meet it.
+ * An id for the `turn`-th legacy `function_call` of a request, because such calls have no id. It begins like an escaped id but is not a
+ * valid one, so that it never equals an id of a caller.
  */
 export function toolIdForFunctionCall(turn: number): string {
   return `${ESCAPED}-call${turn}`;
@@ -49,7 +48,7 @@ function escapeId(id: string): string {
   return ESCAPED + id.replace(/[^a-zA-Z0-9_]/g, (unit) => `-${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** What was escaped, if `id` is exactly what {@link toolIdForMessages} makes of it. */
+/** The original id, if `id` is exactly its escaped form from {@link toolIdForMessages}. */
 function originalOf(id: string): string | undefined {
   if (!id.startsWith(ESCAPED) || id.length > ESCAPED.length + 5 * ESCAPABLE_LENGTH) return undefined;
   const original = id

@@ -1,15 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 
-/** An upstream's own sentence is kept up to this length, in characters. */
+/** Maximum characters of an upstream's message that are kept. */
 export const ERROR_MESSAGE_CHARACTERS = 2_000;
 
-/** Validation faults that one sentence tells; a request with more has one cause. */
+/** Maximum validation faults in one message. More faults usually have one cause. */
 const FAULTS = 8;
-/** An error may quote the error of the provider behind it, and that one another. */
+/** Maximum depth of nested errors: an error may quote the error of a provider behind it, which may quote another. */
 const QUOTED_DEPTH = 3;
 
 /**
- * The object that describes an error: under `error` in both protocols, else the value itself; some vendors wrap it in an array.
+ * The object that describes an error. In both protocols it is the member `error`; otherwise it is the value itself. Some vendors wrap it in an array.
  */
 export function errorIn(value: Json): JsonObject {
   const outer = Array.isArray(value) ? (value[0] as Json | undefined) : value;
@@ -19,9 +19,9 @@ export function errorIn(value: Json): JsonObject {
 }
 
 /**
- * What an error object says to a person. Besides a plain sentence it may hold lists of validation faults, `{ loc, msg }`, under
- * `detail` or inside `message`, and what the provider behind a gateway answered, under `metadata.raw`. What was sent, which such
- * faults repeat in `input`, is left out.
+ * The readable message of an error object. In addition to a plain sentence, the object may have lists of validation faults
+ * (`{ loc, msg }`) in `detail` or in `message`, and the answer of the provider behind a gateway in `metadata.raw`. The `input` of such
+ * faults, which repeats the request, is left out.
  */
 export function sentenceIn(error: JsonObject, depth = QUOTED_DEPTH): string | undefined {
   const own =
@@ -34,7 +34,7 @@ export function sentenceIn(error: JsonObject, depth = QUOTED_DEPTH): string | un
   return plainSentence(`${own}: ${raw}`);
 }
 
-/** Where the first validation fault lies, for example `messages.0.content`. */
+/** The path of the first validation fault, for example `messages.0.content`. */
 export function faultPathIn(error: JsonObject): string | undefined {
   const faults = faultsIn(error.detail) ?? faultsIn(isJsonObject(error.message) ? error.message.detail : error.message);
   return faults?.map(pathOf).find((path) => path !== "");
@@ -70,7 +70,7 @@ function sentenceOfText(text: string, depth: number): string | undefined {
   return told ?? plainSentence(text);
 }
 
-/** A list of validation faults, each with its words; undefined for anything else. */
+/** The messages of a list of validation faults; undefined for any other value. */
 function faultsIn(value: Json | undefined): readonly JsonObject[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const faults = (value as readonly Json[]).filter(
@@ -84,7 +84,7 @@ function faultSentence(fault: JsonObject): string {
   return path === "" ? String(fault.msg).trim() : `${path}: ${String(fault.msg).trim()}`;
 }
 
-/** The caller knows no `body`, only its fields. */
+/** Removes `body` from the path, because callers know only the fields. */
 function pathOf({ loc }: JsonObject): string {
   const steps = Array.isArray(loc) ? (loc as readonly Json[]) : [];
   const fields = steps[0] === "body" ? steps.slice(1) : steps;

@@ -8,8 +8,8 @@ import type { ModelEvent } from "./model-events.ts";
 import { toolIdForChat } from "./tool-ids.ts";
 
 /**
- * Writes a whole answer as a Chat Completions completion; `created` in seconds. `usage` is there only if the upstream reported
- * any (4.1: missing usage is not zero consumption). A caller that declared `functions` gets `function_call`, as that time knew it.
+ * Writes a whole answer as a Chat Completions completion. `created` is in seconds. `usage` is written only if the upstream reported it
+ * (4.1: missing usage is not zero consumption). A caller that declared `functions` gets the older `function_call`.
  *
  * @throws AnswerFailed if the answer broke.
  */
@@ -60,7 +60,7 @@ function reasoningDetail(block: ContentBlock): JsonObject {
   return { type: "reasoning.text", text: block.text, ...(block.signature !== "" && { signature: block.signature }) };
 }
 
-/** `function_call` holds one call: its requests say that there may be no more. */
+/** `function_call` can contain only one call. The converted request switches parallel calls off. */
 function called(calls: readonly ToolCall[], isLegacy: boolean | undefined): JsonObject {
   return isLegacy ? { function_call: calls[0]?.function } : { tool_calls: calls };
 }

@@ -23,12 +23,12 @@ interface Call {
 }
 
 /**
- * Writes a Chat Completions event stream. Thinking goes into `reasoning_content`, signatures and redacted data into
- * `reasoning_details`, where the clients of several vendors look for them.
+ * Writes a Chat Completions event stream. Thinking is written to `reasoning_content`, and signatures and redacted data to
+ * `reasoning_details`, because clients of several vendors read these fields.
  *
- * @param options `created` in seconds; `includeUsage` as the caller asked with `stream_options`. The chunk with the usage is left
- *   out where the upstream reported none (4.1: missing usage is not zero consumption). `isLegacy`: the caller declared `functions`,
- *   and gets its one call as `function_call`.
+ * @param options `created` in seconds; `includeUsage` from the caller's `stream_options`. The chunk with the usage is left out if the
+ *   upstream reported no usage (4.1: missing usage is not zero consumption). `isLegacy`: the caller declared `functions`, and gets its
+ *   call as `function_call`.
  */
 export function writeChatStream(options: ChatStreamOptions): StreamWriter {
   const head = `data: {"id":${JSON.stringify(options.id)},"object":"chat.completion.chunk","created":${options.created},`;
@@ -83,7 +83,7 @@ export function writeChatStream(options: ChatStreamOptions): StreamWriter {
     }
   }
 
-  /** The provider checks a signature against its text: both stand together, so that a caller can hand them back as they are. */
+  /** The provider checks a signature against its text. Both are written together, so that a caller can return them unchanged. */
   function sign(signature: string): string {
     const text = thinking;
     thinking = "";
@@ -97,7 +97,7 @@ export function writeChatStream(options: ChatStreamOptions): StreamWriter {
   function begin(call: number, id: string, name: string): string {
     thinking = "";
     const index = calls.size;
-    // A second call has no place in `function_call`: it counts as ended before it began.
+    // `function_call` has no place for a second call, so it is ignored.
     calls.set(call, { index, hasArguments: false, ended: options.isLegacy === true && index > 0 });
     if (options.isLegacy) return index > 0 ? "" : `${delta}"function_call":${JSON.stringify({ name, arguments: "" })}${deltaEnd}`;
     const start = {
@@ -116,7 +116,7 @@ export function writeChatStream(options: ChatStreamOptions): StreamWriter {
     return `${delta}"tool_calls":[{"index":${call.index},"function":{"arguments":${JSON.stringify(json)}}}]${deltaEnd}`;
   }
 
-  /** Messages sends no arguments at all for an empty object; a caller of Chat Completions parses what it gets. */
+  /** Messages sends no arguments for an empty object. Callers of Chat Completions parse the arguments, so `{}` is written. */
   function end(call: Call | undefined): string {
     if (call === undefined || call.ended) return "";
     const text = call.hasArguments ? "" : piece(call, "{}");

@@ -11,9 +11,8 @@ import { toolIdForMessages } from "./tool-ids.ts";
 /**
  * Writes a whole answer as a Messages message.
  *
- * @throws AnswerFailed if the answer broke, or if the arguments of a tool call are not a JSON object, which `input` must be. An
- *   answer that
- *   ran out of room is the exception: its last call is cut, and gets an empty input beside the reason that says so.
+ * @throws AnswerFailed if the answer broke, or if the arguments of a tool call are not a JSON object, which `input` must be. Exception: if
+ *   the answer reached its token limit, its last call may be cut. That call gets an empty input, and the stop reason shows the limit.
  */
 export function writeMessage(events: readonly ModelEvent[], options: { id: string; model: string }): JsonObject {
   const answer = gatherAnswer(events);
@@ -47,7 +46,7 @@ function contentBlock(block: ContentBlock, answer: WholeAnswer, ids: AnswerToolI
 
 function toolInput(block: ContentBlock, answer: WholeAnswer): JsonObject {
   const text = block.text.trim();
-  // No arguments at all: some vendors send nothing, some null.
+  // Without arguments, some vendors send nothing, and some send null.
   if (text === "" || text === "null") return {};
   const input = parseJson(text);
   if (isJsonObject(input)) return input;

@@ -8,11 +8,11 @@ import type { StreamWriter } from "./stream.ts";
 const PING = 'event: ping\ndata: {"type": "ping"}\n\n';
 
 /**
- * Writes a Messages event stream. Its first text holds `message_start`, whose usage is what is known by then; the totals follow
- * in `message_delta`. Content blocks stand one after another, as the protocol demands: what interleaves with an unfinished tool
- * call is kept back until that call is complete.
+ * Writes a Messages event stream. The first text contains `message_start` with the usage that is known at that time. The totals follow in
+ * `message_delta`. The protocol requires content blocks one after another, so content that is interleaved with an unfinished tool call waits
+ * until the call is complete.
  *
- * @param options `id` and `model` of the message, which stay the same whatever the upstream calls them.
+ * @param options `id` and `model` of the message. They replace the upstream's values.
  */
 export function writeMessagesStream(options: { id: string; model: string }): StreamWriter {
   const blocks = new MessagesBlocks(options.id);

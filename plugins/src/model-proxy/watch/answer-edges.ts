@@ -1,17 +1,17 @@
-/** Where a Messages stream says what its request took: in its first event. */
+/** Bytes at the start that are kept: the first event of a Messages stream has the input counts. */
 const HEAD_BYTES = 4 * 1024;
-/** Where both protocols say how an answer ended and what it took: in the last events, or the last members. */
+/** Bytes at the end that are kept: in both protocols the last events, or the last members, have the end and the usage. */
 const TAIL_BYTES = 16 * 1024;
 
-/** The first and the last bytes of an answer; they overlap where it is short. */
+/** The first and the last bytes of an answer. They overlap if the answer is short. */
 export interface EdgeTexts {
   readonly head: string;
   readonly tail: string;
 }
 
 /**
- * Keeps the first and the last bytes of an answer that passes, without looking at them: nothing is searched, copied or decoded before somebody
- * asks. Callers must not reuse their chunks.
+ * Keeps the first and the last bytes of an answer while it is forwarded. It searches, copies and decodes nothing until they are requested.
+ * Callers must not reuse their chunks.
  */
 export class AnswerEdges {
   readonly #head: Buffer[] = [];
@@ -33,7 +33,7 @@ export class AnswerEdges {
     }
   }
 
-  /** As text of one character per byte: JSON stays JSON, and its numbers and names stay what they are. */
+  /** The edges as text with one character per byte. JSON stays valid, and its numbers and ASCII names do not change. */
   read(): EdgeTexts {
     const tail = text(this.#tail, Math.max(0, this.#tailBytes - TAIL_BYTES));
     return { head: this.#isCut ? text(this.#head, 0, HEAD_BYTES) : tail.slice(0, HEAD_BYTES), tail };

@@ -6,21 +6,21 @@ import type { Protocol } from "../protocol.ts";
 import { AnswerEdges } from "./answer-edges.ts";
 import { type AnswerEnding, readStreamEnding, readWholeEnding } from "./read-ending.ts";
 
-/** Reads from an answer that passes unchanged what it took and how it ended. Never holds the answer back, and never breaks it. */
+/** Reads the usage and the end of an answer that is forwarded unchanged. It never delays or breaks the answer. */
 export interface AnswerWatch {
   readonly isStream: boolean;
-  /** Whether it looks at a copy, which takes longer than the answer itself. */
+  /** Whether it reads a decompressed copy, which takes longer than the answer itself. */
   readonly isBehind: boolean;
   push(chunk: Buffer): void;
-  /** After the last chunk: resolves when everything was looked at; undefined where that is so already. */
+  /** Call it after the last chunk. Resolves when everything has been read; undefined if that is already the case. */
   settled(): Promise<void> | undefined;
-  /** As far as the answer has come; undefined where it could not be read. */
+  /** The state of the answer so far; undefined if it could not be read. */
   ending(): AnswerEnding | undefined;
-  /** Give back what it holds. Safe to call more than once. */
+  /** Releases its resources. Safe to call more than once. */
   close(): void;
 }
 
-/** Undefined for an answer of which nothing is known to be read: another media type, another encoding. */
+/** Undefined for answers that cannot be read: unknown media types and encodings. */
 export function watchAnswer(protocol: Protocol, headers: ports.ModelAnswer["headers"]): AnswerWatch | undefined {
   const type = headers["content-type"];
   const name = typeof type === "string" ? type.trim().toLowerCase() : "";
@@ -34,7 +34,7 @@ export function watchAnswer(protocol: Protocol, headers: ports.ModelAnswer["head
   return { isStream, isBehind: false, push: (chunk) => edges.push(chunk), settled: () => undefined, ending, close() {} };
 }
 
-/** A compressed answer passes as it is, and a copy is unpacked on the way, off the main thread. */
+/** A compressed answer is forwarded unchanged. A copy is decompressed outside the main thread. */
 function watchDecoded(
   decoder: Transform,
   edges: AnswerEdges,

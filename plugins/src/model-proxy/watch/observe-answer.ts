@@ -5,19 +5,19 @@ import { codeOfBreak, type EndCode } from "./end-code.ts";
 import type { AnswerEnding } from "./read-ending.ts";
 import { tokenCounts } from "./token-counts.ts";
 
-/** Told what passes, and how it ended before anybody else learns of it. */
+/** Receives the chunks of an answer, and its end before the caller sees it. */
 export interface AnswerObserver {
-  /** Bytes of an answer of which the last chunk has to wait for `ended`: who has all of them may leave. Infinity where none has to. */
+  /** Size of an answer whose last chunk must wait for `ended`, because a caller that has all bytes may disconnect. Infinity if no chunk must wait. */
   readonly waitsAt: number;
   pushed(chunk: Buffer): void;
-  /** All of it was pushed. What is awaited has to be looked at before its last byte counts as sent. */
+  /** Call it after the last chunk. If it returns a promise, send the last byte only after the promise has resolved. */
   ended(): Promise<void> | undefined;
   broke(error: Error): void;
-  /** The answer is out, or its reader left. Safe to call more than once. */
+  /** Call it when the answer is sent or its reader has left. Safe to call more than once. */
   closed(): void;
 }
 
-/** What a passing answer took and how it ended, for the log line and the metrics. */
+/** Observes the usage and the end of a forwarded answer, for the log line and the metrics. */
 export function observeAnswer(
   { protocol, trace, signal }: { readonly protocol: Protocol; readonly trace: RequestTrace; readonly signal: AbortSignal },
   answer: ports.ModelAnswer,
@@ -28,7 +28,7 @@ export function observeAnswer(
     const error = code(ending?.state);
     trace.note({ ...tokenCounts(ending?.usage), ...(error && { error }) });
   };
-  // Heard before the request is measured, which the closing of the answer is not. A caller may leave as soon as it has read the end.
+  // The signal aborts before the request is measured; the answer closes only afterwards. A caller may leave as soon as it has read the end.
   const onLeft = () => note((state) => (state === "whole" && watch?.isStream ? undefined : "caller_left"));
   signal.addEventListener("abort", onLeft, { once: true });
   const stop = () => signal.removeEventListener("abort", onLeft);

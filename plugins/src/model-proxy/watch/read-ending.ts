@@ -4,24 +4,24 @@ import type { Usage } from "../convert/model-events.ts";
 import type { Protocol } from "../protocol.ts";
 import type { EdgeTexts } from "./answer-edges.ts";
 
-/** What the last bytes of an answer say. */
+/** The end of an answer, as its last bytes show it. */
 export interface AnswerEnding {
   readonly usage: Usage | undefined;
-  /** `whole`: it ended as its protocol wants; `error`: with an error that the upstream told; `open`: with neither. */
+  /** `whole`: it ended as its protocol requires; `error`: it ended with an error from the upstream; `open`: it did not end. */
   readonly state: "whole" | "error" | "open";
 }
 
-/** How much is looked at for the end of a stream, from its end. */
+/** Number of last characters of a stream that are searched for its end. */
 const END_CHARACTERS = 4 * 1024;
 /** The end marker of Chat Completions, with the lines around it. */
 const DONE_CHARACTERS = 64;
-/** Places that are tried before usage counts as not reported. */
+/** Maximum places that are tried before usage counts as not reported. */
 const MOST_TRIES = 8;
 const USAGE = '"usage"';
 
 /**
- * Of a stream, as far as it has come. Quotes within strings are escaped in JSON, so that what is looked for with its quotes cannot be something
- * that the model said.
+ * Reads the end of a stream so far. The searched names include their quotes. JSON escapes quotes inside strings, so text of the model never
+ * matches.
  */
 export function readStreamEnding(protocol: Protocol, { head, tail }: EdgeTexts): AnswerEnding {
   if (protocol === "chat-completions")
@@ -29,22 +29,22 @@ export function readStreamEnding(protocol: Protocol, { head, tail }: EdgeTexts):
   const state = messagesState(tail);
   const last = lastUsage(tail, ({ type, usage }) => (type === "message_delta" ? readMessagesUsage(usage) : undefined));
   const first = firstUsage(head);
-  // The output count of the first event is a beginning: it stands for the whole only where the whole says nothing else.
+  // The first event has a preliminary output count. It is used only if a complete stream reports no other count.
   return { usage: mergeUsage(state === "whole" ? first : first && { ...first, output: undefined }, last), state };
 }
 
-/** Of a whole answer in JSON. */
+/** Reads the end of a whole answer in JSON. */
 export function readWholeEnding(protocol: Protocol, { tail }: EdgeTexts): AnswerEnding {
   const read = protocol === "messages" ? readMessagesUsage : readChatUsage;
   for (const at of placesFromEnd(tail)) {
-    // Only what follows a member of the outermost object closes exactly one brace: this is an object by itself.
+    // From a member of the outermost object on, the text closes exactly one brace, so with one opening brace it is a valid object.
     const rest = parsed(`{${tail.slice(at)}`);
     if (rest) return { usage: read(rest.usage), state: "whole" };
   }
   return { usage: undefined, state: "whole" };
 }
 
-/** Good ends are looked for first, from the end: whatever else there is takes longer and is rare. */
+/** Searches for a normal end first, because other ends are rare and take longer to find. */
 function messagesState(tail: string): AnswerEnding["state"] {
   if (tail.lastIndexOf('"message_stop"') >= 0) return "whole";
   const end = tail.slice(-END_CHARACTERS);
@@ -83,7 +83,7 @@ function* placesFromEnd(text: string): Generator<number> {
   }
 }
 
-/** The event whose line of data this place is in. */
+/** The event whose data line contains this place. */
 function eventAround(text: string, at: number): JsonObject | undefined {
   const from = text.lastIndexOf("\n", at) + 1;
   const to = text.indexOf("\n", at);

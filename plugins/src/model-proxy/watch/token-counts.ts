@@ -1,6 +1,6 @@
 import type { Usage } from "../convert/model-events.ts";
 
-/** Token counts as log lines and metrics have them: the input with what a cache gave or took. What was not reported is absent. */
+/** Token counts for log lines and metrics. The input includes tokens that were read from or written to a cache. Unreported counts are absent. */
 export function tokenCounts(usage: Usage | undefined): { readonly inputTokens?: number; readonly outputTokens?: number } {
   if (usage === undefined) return {};
   const { input, cacheRead, cacheWrite, output } = usage;

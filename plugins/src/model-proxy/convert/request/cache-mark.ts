@@ -5,8 +5,8 @@ import { dropUnknown, isAbsent, readObject, readOptional, readString } from "./r
 const MARK_FIELDS = new Set(["type", "ttl"]);
 
 /**
- * Chat Completions publishes no cache marks, but callers of gateways set `cache_control` on what Messages takes it on. Gives `marked`
- * without its mark, for readers that know no marks, and the mark.
+ * Chat Completions has no official cache marks, but callers of gateways set `cache_control` where Messages accepts it. Returns `marked`
+ * without its mark, for readers that do not know marks, and the mark.
  */
 export function takeCacheMark(
   marked: JsonObject,
@@ -18,7 +18,7 @@ export function takeCacheMark(
   return [rest, readCacheMark(cache_control, `${path}.cache_control`, dropped)];
 }
 
-/** @throws ConversionRefused where it is malformed; which types and times there are is the provider's to say. */
+/** @throws ConversionRefused if the mark is malformed. The provider checks its types and times. */
 export function readCacheMark(value: Json | undefined, path: string, dropped: Dropped): JsonObject {
   const given = readObject(value, path);
   dropUnknown(given, MARK_FIELDS, "cache_control.", dropped);
@@ -32,7 +32,7 @@ export function withCacheMark(block: JsonObject, mark: JsonObject | undefined): 
   return mark ? { ...block, cache_control: mark } : block;
 }
 
-/** A mark on a message holds for its last block; one of the block's own is stronger. Messages takes no mark on thinking. */
+/** A mark on a message is moved to its last block. A mark of that block has priority. Messages accepts no mark on thinking. */
 export function markLast(blocks: readonly JsonObject[], mark: JsonObject | undefined, dropped: Dropped): readonly JsonObject[] {
   if (!mark) return blocks;
   const last = blocks.at(-1);

@@ -4,12 +4,13 @@ import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 import { dropUnknown, quoteName, readCount, readObject, readOptional, readString } from "./read-field.ts";
 
-/** Effort that both protocols call by the same name. */
+/** Effort values with the same name in both protocols. */
 const SHARED_EFFORT: ReadonlySet<string> = new Set(["low", "medium", "high", "xhigh", "max"]);
-/** What Messages takes a missing effort for. */
+/** The default effort of Messages. */
 const MESSAGES_DEFAULT_EFFORT = "high";
 /**
- * Budgets below these many tokens are low and medium effort; the rest is high, the highest that every reasoning model knows.
+ * Budgets below these numbers of tokens become low and medium effort. Larger budgets become high effort, the highest value that all
+ * reasoning models support.
  */
 const MEDIUM_FROM = 4_096;
 const HIGH_FROM = 16_384;
@@ -19,9 +20,9 @@ const REASONING_FIELDS = new Set(["effort"]);
 const THINKING_FIELDS = new Set(["type", "budget_tokens"]);
 
 /**
- * `thinking` and `output_config.effort` become `reasoning_effort`. A stated effort wins over a budget; thinking that names
- * neither has the effort that Messages documents as its default. `disabled` sends no effort at all: few models know an effort
- * that means none, and the others refuse the request. A provider that takes no effort is sent none.
+ * `thinking` and `output_config.effort` become `reasoning_effort`. An explicit effort has priority over a budget. Thinking without
+ * either gets the documented default of Messages. `disabled` sends no effort: only few models support the effort `none`, and other
+ * models refuse the request. Providers that do not accept an effort get none.
  */
 export function effortToChat(body: JsonObject, chat: JsonObjectDraft, { reasoning }: ports.ChatDialect, dropped: Dropped): void {
   const config = readOptional(body.output_config, "output_config", readObject);
@@ -37,9 +38,9 @@ export function effortToChat(body: JsonObject, chat: JsonObjectDraft, { reasonin
   if (effort !== undefined) dropped.add("output_config.effort");
 }
 
-/** Undefined where the model is not to think. */
+/** Undefined if thinking is off. */
 function effortOfThinking(thinking: JsonObject, effort: string | undefined, dropped: Dropped): string | undefined {
-  // How thinking is shown (`display`) changes no thought.
+  // `display` changes only how thinking is shown, so it is ignored.
   dropUnknown(thinking, THINKING_FIELDS, "thinking.", dropped);
   const type = readString(thinking.type, "thinking.type");
   switch (type) {
@@ -61,10 +62,10 @@ function effortOfThinking(thinking: JsonObject, effort: string | undefined, drop
 }
 
 /**
- * `reasoning_effort`, or `reasoning.effort` as gateways spell it, becomes adaptive thinking with that effort: current models of Messages refuse budgets, adaptive thinking
- * goes together with any `tool_choice`, and it doesn't demand that earlier turns begin with a thinking block, which callers
- * of Chat Completions rarely keep. `none` switches thinking off; `minimal` is the nearest that Messages has, `low`.
- * @returns whether the model is to think.
+ * `reasoning_effort` (gateways also use `reasoning.effort`) becomes adaptive thinking with that effort. There are three reasons: current
+ * models of Messages refuse budgets; adaptive thinking works with any `tool_choice`; and it does not require that earlier turns begin with
+ * a thinking block, which callers of Chat Completions rarely keep. `none` switches thinking off. `minimal` becomes `low`, the nearest value.
+ * @returns whether thinking is on.
  */
 export function effortToMessages(
   body: JsonObject,
@@ -88,7 +89,7 @@ export function effortToMessages(
   return true;
 }
 
-/** `minimal` as the nearest that Messages has. */
+/** `minimal` becomes the nearest value of Messages. */
 function readChatEffort(value: Json | undefined, path: string): string {
   if (value === "none") return value;
   return value === "minimal" ? "low" : readSharedEffort(value, path);

@@ -2,12 +2,12 @@ import type { Dropped } from "../dropped.ts";
 import type { JsonObject, JsonObjectDraft } from "../json.ts";
 import { dropUnknown, readObject, readOptional, readString } from "./read-field.ts";
 
-/** Vendors of Chat Completions refuse a longer `user`; coding assistants send longer ones. */
+/** Vendors of Chat Completions refuse a longer `user`, and coding assistants send longer values. */
 const CHAT_USER_LENGTH = 64;
 const MESSAGES_USER_LENGTH = 256;
 const METADATA_FIELDS = new Set(["user_id"]);
 
-/** `metadata.user_id` becomes `user`. It only helps to detect abuse, so one that is too long is dropped. */
+/** `metadata.user_id` becomes `user`. It only helps to detect abuse, so a value that is too long is dropped. */
 export function identityToChat(body: JsonObject, chat: JsonObjectDraft, dropped: Dropped): void {
   const metadata = readOptional(body.metadata, "metadata", readObject);
   if (!metadata) return;
@@ -19,8 +19,8 @@ export function identityToChat(body: JsonObject, chat: JsonObjectDraft, dropped:
 }
 
 /**
- * `safety_identifier`, else the older `user`, becomes `metadata.user_id`; Chat's own `metadata` is a label on a stored
- * answer: dropped.
+ * `safety_identifier`, or else the older `user`, becomes `metadata.user_id`. The `metadata` of Chat Completions labels stored answers, and
+ * is dropped.
  */
 export function identityToMessages(body: JsonObject, messages: JsonObjectDraft, dropped: Dropped): void {
   const identifier = readOptional(body.safety_identifier, "safety_identifier", readString);

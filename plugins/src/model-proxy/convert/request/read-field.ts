@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../json.ts";
 /** Reads one field of an untrusted body, or throws {@link ConversionRefused} with the field's path. */
 export type FieldReader<T> = (value: Json | undefined, path: string) => T;
 
-/** Optional fields: null is as good as absent, everywhere and in both protocols. */
+/** Optional fields: null counts as absent, in both protocols. */
 export function readOptional<T>(value: Json | undefined, path: string, read: FieldReader<T>): T | undefined {
   return isAbsent(value) ? undefined : read(value, path);
 }
@@ -47,18 +47,18 @@ export const readCount: FieldReader<number> = (value, path) => {
   return value;
 };
 
-/** Names what an object has beyond the `known` fields. What says nothing (null, an empty list) is not worth a name. */
+/** Reports the fields of an object that are not `known`. Values without effect (null, an empty list) are not reported. */
 export function dropUnknown(object: JsonObject, known: ReadonlySet<string>, prefix: string, dropped: Dropped): void {
   for (const key in object) {
     if (known.has(key)) continue;
     const value = object[key];
     if (isAbsent(value) || (Array.isArray(value) && value.length === 0)) continue;
-    // A cache mark may stand on any block of a body: it is named once, wherever it stood.
+    // Any block can have a cache mark. It is reported once, without its path.
     dropped.add(key === "cache_control" ? key : prefix + key);
   }
 }
 
-/** A word of the caller that an error may repeat: the name of a tool or of a type, never text. */
+/** A word of the caller that an error may contain: the name of a tool or of a type, never other text. */
 export function quoteName(value: Json | undefined): string {
   return typeof value === "string" && /^[\w.:-]{1,64}$/.test(value) ? `"${value}"` : "this one";
 }

@@ -3,12 +3,12 @@ import type { Dropped } from "../dropped.ts";
 import type { JsonObject, JsonObjectDraft } from "../json.ts";
 import { readNumber, readOptional } from "./read-field.ts";
 
-/** Messages stops at 1 where Chat Completions goes on to 2. */
+/** The maximum in Messages is 1. In Chat Completions it is 2. */
 const MESSAGES_TEMPERATURE = 1;
-/** The only range of `top_p` that Messages takes beside thinking. */
+/** The range of `top_p` that Messages accepts together with thinking. */
 const THINKING_TOP_P = 0.95;
 
-/** `temperature` and `top_p` as they are; `top_k`, which Chat Completions lacks, only narrows the sampling and is dropped. */
+/** `temperature` and `top_p` are copied. `top_k`, which Chat Completions lacks, only narrows the sampling and is dropped. */
 export function samplingToChat(body: JsonObject, chat: JsonObjectDraft, dropped: Dropped): void {
   const temperature = readOptional(body.temperature, "temperature", readNumber);
   if (temperature !== undefined) chat.temperature = temperature;
@@ -18,9 +18,9 @@ export function samplingToChat(body: JsonObject, chat: JsonObjectDraft, dropped:
 }
 
 /**
- * `temperature` and `top_p`, unless the model is to think: Messages then takes neither, and the thinking is worth more.
- * Penalties have no counterpart; like `top_k` they only nudge the sampling, so they are dropped.
- * @throws ConversionRefused for a temperature that Messages can't express: a clamped one would be another request.
+ * `temperature` and `top_p` are copied if thinking is off. With thinking, Messages does not accept them, and thinking has priority.
+ * Penalties have no counterpart. Like `top_k`, they only adjust the sampling, so they are dropped.
+ * @throws ConversionRefused for a temperature that Messages cannot express, because a clamped value would change the request.
  */
 export function samplingToMessages(body: JsonObject, messages: JsonObjectDraft, thinking: boolean, dropped: Dropped): void {
   const temperature = readOptional(body.temperature, "temperature", readNumber);

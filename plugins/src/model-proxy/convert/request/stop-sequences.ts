@@ -2,17 +2,17 @@ import { ConversionRefused } from "../conversion-refused.ts";
 import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 import { isAbsent, readArray, readString } from "./read-field.ts";
 
-/** Chat Completions takes no more. */
+/** Maximum number in Chat Completions. */
 const CHAT_STOPS = 4;
 
-/** @throws ConversionRefused for more sequences than Chat Completions takes: without one of them the answer would run on. */
+/** @throws ConversionRefused for more sequences than Chat Completions accepts, because leaving one out could make the answer longer. */
 export function stopSequencesToChat(body: JsonObject, chat: JsonObjectDraft): void {
   const stops = readStops(body.stop_sequences, "stop_sequences");
   if (stops.length > CHAT_STOPS) throw new ConversionRefused("stop_sequences", `this provider takes at most ${CHAT_STOPS}`);
   if (stops.length > 0) chat.stop = stops;
 }
 
-/** @throws ConversionRefused for a sequence of whitespace alone, which Messages refuses. */
+/** @throws ConversionRefused for a sequence of only whitespace, which Messages refuses. */
 export function stopSequencesToMessages(body: JsonObject, messages: JsonObjectDraft): void {
   const stops = readStops(typeof body.stop === "string" ? [body.stop] : body.stop, "stop");
   if (stops.some((stop) => stop.trim() === "")) {
@@ -21,7 +21,7 @@ export function stopSequencesToMessages(body: JsonObject, messages: JsonObjectDr
   if (stops.length > 0) messages.stop_sequences = stops;
 }
 
-/** The empty string stops nothing anywhere: it is left out. */
+/** An empty string has no effect, so it is left out. */
 function readStops(value: Json | undefined, path: string): readonly string[] {
   if (isAbsent(value)) return [];
   return readArray(value, path)

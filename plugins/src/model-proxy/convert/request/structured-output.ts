@@ -4,18 +4,18 @@ import type { Json, JsonObject, JsonObjectDraft } from "../json.ts";
 import { textBlock } from "../turns/text-parts.ts";
 import { dropUnknown, isAbsent, quoteName, readBoolean, readObject, readOptional, readString } from "./read-field.ts";
 
-/** Messages knows no JSON without a schema: the model is told instead. */
+/** Messages has no JSON mode without a schema, so an instruction asks the model for JSON. */
 const JSON_OBJECT_INSTRUCTION =
   "Answer with one valid JSON object and nothing else: no text before or after it, and no code fence around it.";
 
-/** Chat Completions wants a name for a schema, Messages has none. */
+/** Chat Completions requires a name for a schema. Messages has no such name. */
 const SCHEMA_NAME = "response";
 const FORMAT_FIELDS = new Set(["type", "schema"]);
 const RESPONSE_FORMAT_FIELDS = new Set(["type", "json_schema"]);
 const JSON_SCHEMA_FIELDS = new Set(["schema", "strict"]);
 
 /**
- * `output_config.format`, or the older top-level `output_format`; Messages always holds to the schema, so `strict` is set.
+ * `output_config.format`, or the older top-level `output_format`. Messages always follows the schema, so `strict` is set.
  */
 export function structuredOutputToChat(body: JsonObject, chat: JsonObjectDraft, dropped: Dropped): void {
   const config = readOptional(body.output_config, "output_config", readObject);
@@ -30,9 +30,8 @@ export function structuredOutputToChat(body: JsonObject, chat: JsonObjectDraft, 
 }
 
 /**
- * A `json_schema` becomes `output_config.format`; its name and description are dropped. A schema that needn't be held to
- * strictly is held to all the same. `json_object` becomes an instruction at the end of `system`, where it leaves what is cached
- * before it as it is.
+ * A `json_schema` becomes `output_config.format`. Its name and description are dropped. A schema without `strict` becomes strict, too.
+ * `json_object` becomes an instruction at the end of `system`, so that a cached prefix stays valid.
  */
 export function structuredOutputToMessages(
   body: JsonObject,
@@ -59,7 +58,7 @@ export function structuredOutputToMessages(
   outputConfig.format = { type: "json_schema", schema };
 }
 
-/** `system` as it was converted: absent, a string, or blocks. */
+/** The converted `system`: absent, a string, or blocks. */
 function systemBlocks(system: Json | undefined): readonly Json[] {
   if (system === undefined) return [];
   return Array.isArray(system) ? (system as readonly Json[]) : [textBlock(String(system))];

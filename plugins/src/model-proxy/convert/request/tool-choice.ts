@@ -6,8 +6,8 @@ import { dropUnknown, isAbsent, quoteName, readArray, readBoolean, readObject, r
 const CHOICE_FIELDS = new Set(["type", "name", "disable_parallel_tool_use"]);
 
 /**
- * `tool_choice` with its switch for parallel calls becomes `tool_choice` and `parallel_tool_calls`. `tools` are converted
- * already.
+ * `tool_choice` with its switch for parallel calls becomes `tool_choice` and `parallel_tool_calls`. `tools` are already
+ * converted.
  */
 export function toolChoiceToChat(body: JsonObject, chat: JsonObjectDraft, tools: readonly JsonObject[], dropped: Dropped): void {
   const choice = readOptional(body.tool_choice, "tool_choice", readObject);
@@ -24,9 +24,9 @@ export function toolChoiceToChat(body: JsonObject, chat: JsonObjectDraft, tools:
 }
 
 /**
- * `tool_choice` (or the legacy `function_call`) and `parallel_tool_calls` become `tool_choice`; `allowed_tools` leaves the
- * other tools out of the request. Callers of legacy `functions` can take one call at a time, so parallel calls are switched
- * off for them.
+ * `tool_choice` (or the legacy `function_call`) and `parallel_tool_calls` become `tool_choice`. With `allowed_tools`, other tools are
+ * left out of the request. Callers of legacy `functions` accept only one call at a time, so parallel calls are switched off for
+ * them.
  */
 export function toolChoiceToMessages(body: JsonObject, messages: JsonObjectDraft, tools: readonly JsonObject[]): void {
   const field = isAbsent(body.tool_choice) && !isAbsent(body.function_call) ? "function_call" : "tool_choice";
@@ -100,7 +100,7 @@ function filterAllowed(tools: readonly JsonObject[], allowed: ReadonlySet<Json |
   return kept;
 }
 
-/** Without tools both protocols refuse a choice; one that leaves it to the model says nothing and is left out. */
+/** Without tools both protocols refuse a choice. A choice that leaves the decision to the model has no effect and is left out. */
 function refuseForced(field: string): never {
   throw new ConversionRefused(field, "demands a tool, but there are no tools");
 }

@@ -9,9 +9,9 @@ const CHAT_TOOL_FIELDS = new Set(["type", "function"]);
 const FUNCTION_FIELDS = new Set(["name", "description", "parameters", "strict"]);
 
 /**
- * Custom tools of Messages as function tools.
- * @throws ConversionRefused naming the tool, for one that its own provider runs (web search, code execution …) or whose
- * schema only its own models know (bash, text editor, computer …).
+ * Converts custom tools of Messages to function tools.
+ * @throws ConversionRefused with the name of a tool that the provider itself runs (web search, code execution …), or whose
+ * schema only the provider's models know (bash, text editor, computer …).
  */
 export function toolsToChat(body: JsonObject, dropped: Dropped): readonly JsonObject[] {
   const tools = readOptional(body.tools, "tools", readArray) ?? [];
@@ -19,8 +19,8 @@ export function toolsToChat(body: JsonObject, dropped: Dropped): readonly JsonOb
 }
 
 /**
- * Function tools, and legacy `functions` after them, as custom tools of Messages.
- * @throws ConversionRefused naming the tool, for any other type.
+ * Converts function tools, and then legacy `functions`, to custom tools of Messages.
+ * @throws ConversionRefused with the name of a tool of any other type.
  */
 export function toolsToMessages(body: JsonObject, dropped: Dropped): readonly JsonObject[] {
   const tools = (readOptional(body.tools, "tools", readArray) ?? []).map((value, index) => {
@@ -73,7 +73,7 @@ function functionToMessages(marked: JsonObject, path: string, prefix: string, dr
   return withCacheMark(converted, mark);
 }
 
-/** Messages insists on the type `object`; Chat Completions lets a function without parameters do without a schema. */
+/** Messages requires the type `object`. In Chat Completions, a function without parameters needs no schema. */
 function schemaForMessages(value: Json | undefined, path: string): JsonObject {
   const schema = readOptional(value, path, readObject);
   if (!schema) return { type: "object", properties: {} };

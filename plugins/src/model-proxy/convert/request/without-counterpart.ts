@@ -2,13 +2,13 @@ import { ConversionRefused } from "../conversion-refused.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { isAbsent, quoteName, readArray, readObject, readOptional } from "./read-field.ts";
 
-/** With it the vendor's client library sends its whole history instead, without asking anybody. */
+/** With this code, the vendor's client library automatically sends its whole history instead. */
 const THREADS_UNSUPPORTED: JsonObject = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
 
 /**
- * Fields of Messages that change the answer and that Chat Completions can't say. What only tunes cost, speed or bookkeeping
- * is dropped as unknown instead.
- * @throws ConversionRefused naming the field; for `mcp_servers`, the servers too.
+ * Refuses fields of Messages that change the answer and that Chat Completions cannot express. Fields that affect only cost, speed or
+ * bookkeeping are dropped like unknown fields.
+ * @throws ConversionRefused with the name of the field; for `mcp_servers`, also with the names of the servers.
  */
 export function refuseMessagesOnly(body: JsonObject): void {
   const servers = readOptional(body.mcp_servers, "mcp_servers", readArray) ?? [];
@@ -22,8 +22,8 @@ export function refuseMessagesOnly(body: JsonObject): void {
 }
 
 /**
- * The same for Chat Completions, towards Messages.
- * @throws ConversionRefused naming the field.
+ * Refuses fields of Chat Completions that change the answer and that Messages cannot express.
+ * @throws ConversionRefused with the name of the field.
  */
 export function refuseChatOnly(body: JsonObject): void {
   if (!isAbsent(body.n) && body.n !== 1) throw new ConversionRefused("n", "this provider gives one answer per request");

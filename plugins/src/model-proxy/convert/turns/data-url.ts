@@ -1,16 +1,16 @@
 import { ConversionRefused } from "../conversion-refused.ts";
 
-/** Longer than any header of a data URL in use, and short enough that a body of megabytes is never searched. */
+/** Longer than the header of any usual data URL. The limit prevents searching megabytes of data. */
 const HEADER_LENGTH = 256;
 
 export interface DataUrl {
   /** Lower case, without parameters. */
   readonly mediaType: string;
-  /** Base64, as it came: a slice, never decoded and not copied. */
+  /** The base64 text as a slice of the URL, neither decoded nor copied. */
   readonly data: string;
 }
 
-/** Reads a `data:` URL in base64. @throws ConversionRefused for any other URL; the error never repeats it. */
+/** Reads a `data:` URL in base64. @throws ConversionRefused for any other URL; the error does not contain the URL. */
 export function readDataUrl(url: string, path: string): DataUrl {
   const header = /^data:([^;,\s]+)(?:;[^;,]*)*;base64,/i.exec(url.slice(0, HEADER_LENGTH));
   if (!header?.[1]) throw new ConversionRefused(path, "must be an http, https or base64 data URL");

@@ -8,7 +8,7 @@ import { textBlock } from "./text-parts.ts";
 
 const PDF = "application/pdf";
 const TEXT = "text/plain";
-/** Chat Completions wants a name for a file, Messages can do without. */
+/** Chat Completions requires a name for a file. In Messages the name is optional. */
 const FILE_NAME = "document.pdf";
 
 const DOCUMENT_FIELDS = new Set(["type", "source", "title", "context"]);
@@ -17,9 +17,9 @@ const FILE_PART_FIELDS = new Set(["type", "file"]);
 const FILE_FIELDS = new Set(["file_data", "filename", "file_id"]);
 
 /**
- * A `document` block: a PDF becomes a `file` part, text becomes text between `<document>` tags with its title and context,
- * and mixed content the same with its images in place. Flags for citations are dropped.
- * @throws ConversionRefused for a source that Chat Completions can't fetch: a URL, a file in the provider's own storage.
+ * Converts a `document` block. A PDF becomes a `file` part. Text becomes text between `<document>` tags with its title and context.
+ * Mixed content becomes the same, and images keep their places. Flags for citations are dropped.
+ * @throws ConversionRefused for a source that Chat Completions cannot fetch: a URL, or a file in the provider's own storage.
  */
 export function documentToChat(block: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
   dropUnknown(block, DOCUMENT_FIELDS, "messages.content.", dropped);
@@ -49,7 +49,7 @@ export function documentToChat(block: JsonObject, path: string, dropped: Dropped
   return [textBlock(head), ...inner, textBlock("</document>")];
 }
 
-/** A `search_result` block as text between tags, with its title and source. */
+/** Converts a `search_result` block to text between tags, with its title and source. */
 export function searchResultToChat(block: JsonObject, path: string, dropped: Dropped): JsonObject {
   dropUnknown(block, SEARCH_RESULT_FIELDS, "messages.content.", dropped);
   const title = readString(block.title, `${path}.title`);
@@ -64,8 +64,8 @@ export function searchResultToChat(block: JsonObject, path: string, dropped: Dro
 }
 
 /**
- * A `file` part as a `document` block titled with its name: PDF, and plain text, which Messages wants decoded.
- * @throws ConversionRefused for a file in the provider's own storage, or of any other kind.
+ * Converts a `file` part to a `document` block with its name as the title. It accepts PDF, and plain text, which Messages requires decoded.
+ * @throws ConversionRefused for a file in the provider's own storage, or of any other type.
  */
 export function fileToMessages(part: JsonObject, path: string, dropped: Dropped): JsonObject {
   dropUnknown(part, FILE_PART_FIELDS, "messages.content.", dropped);
@@ -83,7 +83,7 @@ export function fileToMessages(part: JsonObject, path: string, dropped: Dropped)
 }
 
 function sourceOfFile(fileData: string, name: string | undefined, path: string): Json {
-  // The protocol's own words are "base64 encoded file data"; its examples are data URLs. Both are in use.
+  // The protocol says "base64 encoded file data", but its examples are data URLs. Clients send both.
   const bare = !/^data:/i.test(fileData.slice(0, 5)) && (name === undefined || /\.pdf$/i.test(name));
   const { mediaType, data } = bare ? { mediaType: PDF, data: fileData } : readDataUrl(fileData, path);
   if (mediaType === PDF) return { type: "base64", media_type: PDF, data };

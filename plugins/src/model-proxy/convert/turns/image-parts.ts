@@ -9,7 +9,7 @@ const IMAGE_URL_FIELDS = new Set(["type", "image_url"]);
 const URL_FIELDS = new Set(["url", "detail"]);
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
-/** An `image` block as an `image_url` part. A file in the provider's own storage is refused. */
+/** Converts an `image` block to an `image_url` part. A file in the provider's own storage is refused. */
 export function imageToChat(block: JsonObject, path: string, dropped: Dropped): JsonObject {
   dropUnknown(block, IMAGE_FIELDS, "messages.content.", dropped);
   const source = readObject(block.source, `${path}.source`);
@@ -17,7 +17,7 @@ export function imageToChat(block: JsonObject, path: string, dropped: Dropped): 
 }
 
 /**
- * An `image_url` part as an `image` block. `detail` chooses a resolution that Messages doesn't offer: dropped, unless it is
+ * Converts an `image_url` part to an `image` block. Messages cannot choose a resolution, so `detail` is reported as dropped, unless it is
  * `auto`.
  */
 export function imageToMessages(part: JsonObject, path: string, dropped: Dropped): JsonObject {
@@ -44,7 +44,7 @@ function sourceOfUrl(url: string, path: string): Json {
 }
 
 function readImageType(mediaType: string, path: string): string {
-  // Not a registered name, but a common one.
+  // This type is not registered, but common.
   const known = mediaType === "image/jpg" ? "image/jpeg" : mediaType;
   if (!IMAGE_TYPES.has(known)) throw new ConversionRefused(path, "must be a JPEG, PNG, GIF or WebP image");
   return known;

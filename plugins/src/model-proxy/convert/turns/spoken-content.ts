@@ -8,8 +8,8 @@ import { imageToMessages } from "./image-parts.ts";
 import { isBlank, readText, textBlock } from "./text-parts.ts";
 
 /**
- * What a user of Chat Completions said, as blocks of Messages; text of whitespace alone is left out.
- * @throws ConversionRefused for a part that Messages can't hold, such as audio.
+ * Converts the content of a Chat Completions user message to blocks of Messages. Text of only whitespace is left out.
+ * @throws ConversionRefused for a part that Messages does not support, such as audio.
  */
 export function userContentToMessages(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
   if (typeof content === "string") return isBlank(content) ? [] : [textBlock(content)];
@@ -30,8 +30,8 @@ export function userContentToMessages(content: Json | undefined, path: string, d
 }
 
 /**
- * What can only be text, such as an instruction, as text blocks; text of whitespace alone is left out. A mark on such a text has
- * nothing to stand on and is dropped.
+ * Converts content that can only be text, such as an instruction, to text blocks. Text of only whitespace is left out, and a mark on it is
+ * dropped.
  */
 export function textsToMessages(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
   if (typeof content === "string") return markedText(content, undefined, dropped);
@@ -42,7 +42,7 @@ export function textsToMessages(content: Json | undefined, path: string, dropped
   });
 }
 
-/** What the assistant said, as text blocks. A refusal is said too: Messages has no other place for it. */
+/** Converts the assistant's content to text blocks. A refusal becomes text, too, because Messages has no other place for it. */
 export function assistantTextsToMessages(message: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
   const refusal = readOptional(message.refusal, `${path}.refusal`, readString);
   const said = isAbsent(message.content) ? [] : readSaid(message.content, `${path}.content`, dropped);

@@ -3,10 +3,10 @@ import type { Json, JsonObject } from "../json.ts";
 import { isAbsent } from "../request/read-field.ts";
 import { BLOCK_SEPARATOR, readTexts } from "./text-parts.ts";
 
-/** A line that one coding tool puts first. Its vendor takes it off; elsewhere it differs per conversation and spoils every prefix cache. */
+/** A line that a coding tool puts first. Its vendor removes the line. For other providers it would break prefix caching, because it differs per conversation. */
 const BILLING_LINE = /^x-anthropic-billing-header:[^\n]*\n?/;
 
-/** `system` of Messages as the first message, or nothing where it is empty. A billing line at its head is left out. */
+/** `system` of Messages becomes the first message, or no message if it is empty. A billing line at its head is left out. */
 export function systemToChat(system: Json | undefined, dropped: Dropped): readonly JsonObject[] {
   if (isAbsent(system)) return [];
   const [first = "", ...others] = readTexts(system, "system", dropped);
@@ -16,15 +16,15 @@ export function systemToChat(system: Json | undefined, dropped: Dropped): readon
   return text === "" ? [] : [{ role: "system", content: text }];
 }
 
-/** The instructions at the head of a Chat conversation as `system`: one without a cache mark stays a string. */
+/** The instructions at the head of a Chat conversation become `system`. A single instruction without a cache mark stays a string. */
 export function systemToMessages(blocks: readonly JsonObject[]): Json | undefined {
   const [only, second] = blocks;
   return second === undefined && isAbsent(only?.cache_control) ? only?.text : blocks;
 }
 
 /**
- * An instruction in the midst of a Chat conversation. Messages takes a system message there with its newest models only, and
- * hoisting it would make it hold for turns that came before it; so it stays in its place as marked text of the user's turn.
+ * An instruction in the middle of a Chat conversation. Only the newest models of Messages accept a system message there. Moving it to the
+ * head would apply it to earlier turns, too. So it stays at its place, as marked text in the user's turn.
  */
 export function instructionInPlace(blocks: readonly JsonObject[]): JsonObject {
   const text = blocks.map((block) => block.text).join(BLOCK_SEPARATOR);

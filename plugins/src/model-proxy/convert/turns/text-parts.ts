@@ -3,18 +3,18 @@ import type { Dropped } from "../dropped.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { dropUnknown, quoteName, readArray, readObject, readString } from "../request/read-field.ts";
 
-/** What stands between the text blocks of one message where the other protocol gets a single text. */
+/** The separator between the text blocks of one message if they become a single text. */
 export const BLOCK_SEPARATOR = "\n\n";
 
 const TEXT_FIELDS = new Set(["type", "text"]);
 
-/** A `text` part or block; both protocols spell it alike. */
+/** A `text` part or block. Its form is the same in both protocols. */
 export function readText(part: JsonObject, path: string, dropped: Dropped): string {
   dropUnknown(part, TEXT_FIELDS, "messages.content.", dropped);
   return readString(part.text, `${path}.text`);
 }
 
-/** Content that can only be text: a string, or a list of text parts. */
+/** Content that may only be text: a string, or a list of text parts. */
 export function readTexts(content: Json | undefined, path: string, dropped: Dropped): readonly string[] {
   if (typeof content === "string") return [content];
   return readArray(content, path).map((value, index) => {
@@ -25,17 +25,17 @@ export function readTexts(content: Json | undefined, path: string, dropped: Drop
 }
 
 /**
- * Chat content of these parts: a plain string where all is text, since many servers of Chat Completions know no list of parts
- * for it.
+ * Chat content with these parts. If all parts are text, it is a plain string, because many servers of Chat Completions do not accept a list
+ * of text parts.
  */
 export function chatContent(parts: readonly JsonObject[]): Json {
   if (!parts.every((part) => part.type === "text")) return parts;
   return parts.map((part) => part.text).join(BLOCK_SEPARATOR);
 }
 
-/** Messages refuses text blocks of whitespace alone; they are left out. */
+/** Text blocks of only whitespace are left out, because Messages refuses them. */
 export function isBlank(text: string): boolean {
-  // Not trim(): that would copy a long text only to compare it.
+  // trim() would copy a long text only to compare it.
   return !/\S/.test(text);
 }
 

@@ -6,8 +6,8 @@ const THINKING_FIELDS = new Set(["type", "thinking", "signature"]);
 const REDACTED_FIELDS = new Set(["type", "data"]);
 
 /**
- * Thinking of earlier turns, for servers of Chat Completions that want it back within a tool loop: its text as
- * `reasoning_content`, and what was signed or redacted as `reasoning_details` in its order, so that a Messages provider
+ * Converts thinking of earlier turns, for servers of Chat Completions that need it within a tool loop. The text becomes
+ * `reasoning_content`. Signed or redacted thinking becomes `reasoning_details`, in its order, so that a Messages provider
  * behind such a server can check it.
  */
 export function thinkingToChat(blocks: readonly JsonObject[], paths: readonly string[], dropped: Dropped): JsonObject {
@@ -31,10 +31,10 @@ export function thinkingToChat(blocks: readonly JsonObject[], paths: readonly st
 }
 
 /**
- * The thinking that this proxy handed to a caller of Chat Completions, as the blocks that the Messages provider signed. A stream
- * gives the text apart from its signature: then the one is joined to the other again, if there is one of each. Reasoning without
- * a signature never came from such a provider, which would refuse it: dropped. An empty signature counts, for providers that
- * speak Messages and sign nothing.
+ * Converts the thinking that this proxy gave to a caller of Chat Completions back to the blocks that the Messages provider signed. A stream
+ * delivers text and signature separately. They are joined again if there is one of each. Reasoning without a signature does not come from
+ * a Messages provider, which would refuse it, so it is dropped. An empty signature counts, because some providers of Messages sign
+ * nothing.
  */
 export function thinkingToMessages(message: JsonObject, path: string, dropped: Dropped): readonly JsonObject[] {
   const content = readOptional(message.reasoning_content, `${path}.reasoning_content`, readString) ?? "";
@@ -49,7 +49,7 @@ export function thinkingToMessages(message: JsonObject, path: string, dropped: D
   });
   if (blocks.length < details.length) dropped.add("messages.reasoning_details");
   if (content !== "" && signed.length === 0) dropped.add("messages.reasoning_content");
-  // Which part of the text belongs to which signature can't be told, and thinking that was altered is refused: none is better.
+  // It is unknown which part of the text belongs to which signature. Providers refuse altered thinking, so it is left out.
   if (textless.length === 0 || signed.length === 1) return blocks;
   dropped.add("messages.reasoning_details");
   return [];

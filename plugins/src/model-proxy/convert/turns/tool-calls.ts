@@ -9,7 +9,7 @@ const TOOL_USE_FIELDS = new Set(["type", "id", "name", "input", "caller"]);
 const TOOL_CALL_FIELDS = new Set(["type", "id", "function", "index"]);
 const FUNCTION_FIELDS = new Set(["name", "arguments"]);
 
-/** A `tool_use` block as a tool call: its input becomes JSON text. */
+/** Converts a `tool_use` block to a tool call. Its input becomes JSON text. */
 export function toolUseToChat(block: JsonObject, path: string, dropped: Dropped): JsonObject {
   if (isJsonObject(block.caller) && block.caller.type !== "direct") {
     throw new ConversionRefused(`${path}.caller`, "only the model itself can call a tool here");
@@ -23,7 +23,7 @@ export function toolUseToChat(block: JsonObject, path: string, dropped: Dropped)
   };
 }
 
-/** A tool call as a `tool_use` block. @throws ConversionRefused where its arguments are not the JSON text of an object. */
+/** Converts a tool call to a `tool_use` block. @throws ConversionRefused if its arguments are not the JSON text of an object. */
 export function toolCallToMessages(value: Json, path: string, dropped: Dropped): JsonObject {
   const [call, mark] = takeCacheMark(readObject(value, path), path, dropped);
   if (!isAbsent(call.type) && call.type !== "function") {
@@ -34,7 +34,7 @@ export function toolCallToMessages(value: Json, path: string, dropped: Dropped):
   return withCacheMark(functionCallToMessages(call.function, id, `${path}.function`, dropped), mark);
 }
 
-/** What was called and with what, as a `tool_use` block with this id. */
+/** Converts a function name with arguments to a `tool_use` block with this id. */
 export function functionCallToMessages(value: Json | undefined, id: string, path: string, dropped: Dropped): JsonObject {
   const called = readObject(value, path);
   dropUnknown(called, FUNCTION_FIELDS, "messages.tool_calls.function.", dropped);
@@ -46,12 +46,12 @@ function writeArguments(input: JsonObject, path: string): string {
   try {
     return JSON.stringify(input);
   } catch {
-    // Parsing takes any depth, writing doesn't.
+    // JSON.parse accepts any depth, but JSON.stringify does not.
     throw new ConversionRefused(path, "is nested too deeply");
   }
 }
 
-/** Nothing at all stands for a call without arguments. */
+/** Empty or missing arguments mean a call without arguments. */
 function readArguments(value: Json | undefined, path: string): JsonObject {
   if (isAbsent(value)) return {};
   const text = readString(value, path);

@@ -17,7 +17,7 @@ import { documentToChat, searchResultToChat } from "./document-parts.ts";
 import { imageToChat, imageToMessages } from "./image-parts.ts";
 import { BLOCK_SEPARATOR, isBlank, readText } from "./text-parts.ts";
 
-/** Chat Completions has no flag for a failed tool: the model reads it at the head of the result. */
+/** Chat Completions has no flag for a failed tool, so this text at the head of the result tells the model. */
 export const TOOL_ERROR_MARK = "[tool error]";
 
 const TOOL_RESULT_FIELDS = new Set(["type", "tool_use_id", "content", "is_error"]);
@@ -25,13 +25,13 @@ const TOOL_RESULT_FIELDS = new Set(["type", "tool_use_id", "content", "is_error"
 export interface ChatToolResult {
   readonly message: JsonObject;
   /**
-   * What a tool message can't carry, each after a line that says whose result it belongs to: for the user message that
-   * follows.
+   * Parts that a tool message cannot contain, for the user message that follows. A line before each part names its
+   * result.
    */
   readonly attachments: readonly JsonObject[];
 }
 
-/** A `tool_result` block as a tool message; its images and files go into `attachments`. */
+/** Converts a `tool_result` block to a tool message. Its images and files go into `attachments`. */
 export function toolResultToChat(block: JsonObject, path: string, dropped: Dropped): ChatToolResult {
   dropUnknown(block, TOOL_RESULT_FIELDS, "messages.content.", dropped);
   const id = toolIdForChat(readString(block.tool_use_id, `${path}.tool_use_id`));
@@ -53,8 +53,8 @@ export function toolResultToChat(block: JsonObject, path: string, dropped: Dropp
 }
 
 /**
- * The content of a tool message as a `tool_result` block. The protocol lets it be text; images, which some servers take there
- * too, have their place in Messages. A cache mark on a part holds for the whole result.
+ * Converts the content of a tool message to a `tool_result` block. The protocol allows only text there. Some servers also accept images,
+ * which Messages supports. A cache mark on a part applies to the whole result.
  */
 export function toolResultToMessages(content: Json | undefined, id: string, path: string, dropped: Dropped): JsonObject {
   const result: JsonObjectDraft = { type: "tool_result", tool_use_id: id };
@@ -92,7 +92,7 @@ function resultParts(content: Json | undefined, path: string, dropped: Dropped):
       case "search_result":
         return [searchResultToChat(part, partPath, dropped)];
       case "tool_reference":
-        // All tools of the request are loaded from the start in Chat Completions: only the find remains to be told.
+        // In Chat Completions all tools are loaded from the start, so only the found names are written.
         return [{ type: "text", text: `[tool found: ${readString(part.tool_name, `${partPath}.tool_name`)}]` }];
       default:
         throw new ConversionRefused(partPath, `${quoteName(part.type)} can't stand in a tool result here`);

@@ -13,9 +13,9 @@ import { toolResultToChat } from "./tool-results.ts";
 const MESSAGE_FIELDS = new Set(["role", "content"]);
 
 /**
- * The `messages` of a Messages request as those of a Chat Completions request, in their order. A provider that takes no reasoning
- * back gets none; a turn that held nothing else is left out.
- * @throws ConversionRefused with the path of what Chat Completions can't hold.
+ * Converts the `messages` of a Messages request to those of a Chat Completions request, in their order. If the provider accepts no earlier
+ * reasoning, reasoning is left out, and so are turns that contain nothing else.
+ * @throws ConversionRefused with the path of content that Chat Completions does not support.
  */
 export function turnsToChat(value: Json | undefined, dialect: ports.ChatDialect, dropped: Dropped): readonly JsonObject[] {
   const turns = readArray(value, "messages");
@@ -37,7 +37,7 @@ export function turnsToChat(value: Json | undefined, dialect: ports.ChatDialect,
   });
 }
 
-/** Tool messages must follow their calls at once, so the results of a turn come first and what the user said after them. */
+/** Tool messages must directly follow their calls, so the results of a turn come before the user's other content. */
 function userToChat(content: Json | undefined, path: string, dropped: Dropped): readonly JsonObject[] {
   if (typeof content === "string") return [{ role: "user", content }];
   const results: JsonObject[] = [];
@@ -89,7 +89,7 @@ function assistantToChat(
     const blockPath = `${path}.${index}`;
     const block = readObject(value, blockPath);
     if (block.type === "text") {
-      // Neighbouring blocks are pieces of one text, cut where a citation began; others stand apart.
+      // Adjacent blocks are parts of one text that was split at citations. Other blocks are separate.
       const piece = readText(block, blockPath, dropped);
       text += text === "" || textFollows ? piece : BLOCK_SEPARATOR + piece;
     } else if (block.type === "tool_use") {

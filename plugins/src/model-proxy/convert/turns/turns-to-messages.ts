@@ -11,7 +11,7 @@ import { thinkingToMessages } from "./thinking-blocks.ts";
 import { functionCallToMessages, toolCallToMessages } from "./tool-calls.ts";
 import { toolResultToMessages } from "./tool-results.ts";
 
-/** Messages wants a user's turn first, and refuses one with nothing in it. */
+/** Messages requires a user's turn first, and refuses an empty turn. */
 export const START_PLACEHOLDER = "(start of conversation)";
 export const EMPTY_PLACEHOLDER = "(empty message)";
 
@@ -35,9 +35,9 @@ export interface ConvertedTurns {
 }
 
 /**
- * The `messages` of a Chat Completions request as `system` and `messages` of a Messages request. Neighbours of one role
- * become one turn, tool results at its head, so that turns alternate as every server of Messages accepts.
- * @throws ConversionRefused with the path of what Messages can't hold.
+ * Converts the `messages` of a Chat Completions request to `system` and `messages` of a Messages request. Adjacent messages of one role
+ * become one turn with tool results at its head. So the roles alternate, which every server of Messages accepts.
+ * @throws ConversionRefused with the path of content that Messages does not support.
  */
 export function turnsToMessages(value: Json | undefined, dropped: Dropped): ConvertedTurns {
   const messages = readArray(value, "messages");
@@ -57,7 +57,7 @@ class TurnWriter {
   readonly #dropped: Dropped;
   readonly #system: JsonObject[] = [];
   readonly #turns: Turn[] = [];
-  /** Legacy function calls that no function message has answered yet: their ids by name. */
+  /** Ids, by name, of legacy function calls that no function message has answered yet. */
   readonly #openCalls = new Map<string, string[]>();
   #functionCalls = 0;
 
@@ -122,7 +122,7 @@ class TurnWriter {
     for (const [index, call] of calls.entries())
       blocks.push(toolCallToMessages(call, `${path}.tool_calls.${index}`, this.#dropped));
     if (!isAbsent(message.function_call)) blocks.push(this.#functionCall(message.function_call, `${path}.function_call`));
-    // An assistant that said nothing has no turn: Messages refuses an empty one.
+    // An empty assistant message is left out, because Messages refuses an empty turn.
     if (blocks.length > 0) this.#say("assistant", blocks, mark);
   }
 
@@ -147,13 +147,13 @@ class TurnWriter {
     for (const marked of markLast([result], mark, this.#dropped)) this.#turn("user").results.push(marked);
   }
 
-  /** One by one: a list from outside may be longer than a call takes arguments. */
+  /** Adds one by one, because a long list would exceed the maximum number of arguments of `push`. */
   #say(role: Turn["role"], blocks: readonly JsonObject[], mark?: JsonObject): void {
     const { content } = this.#turn(role);
     for (const block of markLast(blocks, mark, this.#dropped)) content.push(block);
   }
 
-  /** The turn that goes on, or a new one where the other side spoke last. */
+  /** The last turn if it has this role, otherwise a new turn. */
   #turn(role: Turn["role"]): Turn {
     const last = this.#turns.at(-1);
     if (last?.role === role) return last;
@@ -171,7 +171,7 @@ function contentOf({ results, content }: Turn): Json {
   return isPlain ? readString(only.text, "messages") : content;
 }
 
-/** An assistant's turn at the end is one to be continued; Messages refuses whitespace at its end. */
+/** The model continues an assistant's turn at the end. Messages refuses whitespace at its end. */
 function trimPrefill(last: Turn | undefined): void {
   const block = last?.role === "assistant" ? last.content.at(-1) : undefined;
   if (last && block?.type === "text")
