@@ -1,7 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type App, createApp, findShortage, findStoreTooNew, isStoreAway, ports, type Secret } from "@portico/core";
+import {
+  type App,
+  createApp,
+  findShortage,
+  findStoreMismatch,
+  findStoreTooNew,
+  isStoreAway,
+  ports,
+  type Secret,
+} from "@portico/core";
 import { type DataDirectory, dataDirectory } from "./data-directory.ts";
 import type { TokenOf } from "../platform/own-token.ts";
 import { chooseProviders, isInstance, type ServedProvider } from "../platform/provider-choice.ts";
@@ -156,8 +165,10 @@ async function openApp(open: () => Promise<App>): Promise<App> {
   try {
     return await open();
   } catch (cause) {
-    const tooNew = findStoreTooNew(cause);
-    if (tooNew) throw new CommandFailed(`${tooNew.message}. ${NEWER_STORE_HELP}`, EXIT.config, cause);
+    const mismatch = findStoreMismatch(cause);
+    // What is not migrated says itself what to run.
+    const help = findStoreTooNew(cause) ? `. ${NEWER_STORE_HELP}` : "";
+    if (mismatch) throw new CommandFailed(`${mismatch.message}${help}`, EXIT.config, cause);
     const isOutside =
       isStoreAway(cause) ||
       cause instanceof ports.SecretsUnavailable ||

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { sqliteStore } from "@portico/adapters/stores/sqlite";
-import { type Adapter, type App, createApp, findStoreTooNew, ports } from "@portico/core";
+import { type Adapter, type App, createApp, findStoreMismatch, findStoreTooNew, ports } from "@portico/core";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import { createSafeTokens, type SafeToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import * as v from "valibot";
@@ -89,6 +89,8 @@ async function withTokens<T>(settings: PlatformSettings, use: (tokens: SafeToken
   } catch (error) {
     const tooNew = findStoreTooNew(error);
     if (tooNew) throw new CommandFailed(`${tooNew.message}. ${NEWER_STORE_HELP}`, EXIT.config, error);
+    const mismatch = findStoreMismatch(error);
+    if (mismatch) throw new CommandFailed(mismatch.message, EXIT.config, error);
     if (error instanceof ports.RecordsUnavailable || error instanceof ports.SecretsUnavailable)
       throw new CommandFailed(error.message, EXIT.unavailable, error);
     throw error;

@@ -18,6 +18,17 @@ const doors: readonly { readonly files: RegExp; readonly read: (path: string, te
 ];
 
 /** What a service says against a file of its folder; undefined where nothing is wrong. */
+/** The variables that the pages name as places of secrets. */
+const SECRETS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      ...["MAIN_KEY", "AGENT_SERVICE_TOKEN", "WORKFLOW_SERVICE_TOKEN", "PORTICO_POSTGRES_URL", "PORTICO_REDIS_URL"],
+      ...["PORTICO_S3_ACCESS_KEY_ID", "PORTICO_S3_SECRET_ACCESS_KEY"],
+    ].map((name) => [name, "a-secret"]),
+  ),
+  PORTICO_INSTANCE_KEY: Buffer.alloc(32).toString("base64url"),
+};
+
 export async function readAsService(path: string, text: string): Promise<string | undefined> {
   const door = doors.find(({ files }) => files.test(path));
   if (!door) return `no service reads a file ${path}`;
@@ -38,9 +49,10 @@ export async function readAsClient(route: string, text: string): Promise<string 
 
 async function readConfiguration(path: string, text: string): Promise<undefined> {
   const folder = temporaryFolder();
+  const env = Object.fromEntries(Object.entries(SECRETS).filter(([name]) => text.includes(name)));
   try {
     writeFileSync(join(folder.path, basename(path)), text);
-    loadConfig(platformSchema, { file: await readConfigFile(undefined, folder.path), env: { MAIN_KEY: "a-key" } });
+    loadConfig(platformSchema, { file: await readConfigFile(undefined, folder.path), env });
   } finally {
     folder.remove();
   }

@@ -1,0 +1,145 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { copyDocuments, type CopiedDocuments } from "@portico/adapters/documents/copy-documents";
+import { recordDocuments } from "@portico/adapters/documents/records";
+import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
+import { redis } from "@portico/adapters/redis/server";
+import { type Adapter, createApp, findStoreMismatch, ports } from "@portico/core";
+import * as v from "valibot";
+import { clusterStore } from "../../platform/cluster-store.ts";
+import type { PlatformSettings } from "../../settings/platform.ts";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
+import type { SettingsFlags } from "../settings-flags.ts";
+import { readClusterSettings } from "./cluster-settings.ts";
+
+/** The documents of each area: the names of those that it uses. */
+const SOURCES = {
+  agents: /^[^/]+\/agent\.json$/,
+  workflows: /^(?:[^/]+\/){0,3}[^/]+\.(?:json|ya?ml)$/,
+} as const;
+type Source = keyof typeof SOURCES;
+const NAMES = Object.keys(SOURCES) as readonly Source[];
+
+/** Says in a folder what was copied last, so that changes on both sides are noticed. */
+const MARK = ".portico-documents.json";
+const digestsSchema = v.record(v.string(), v.string());
+const markSchema = v.object({ agents: digestsSchema, workflows: digestsSchema });
+type Mark = v.InferOutput<typeof markSchema>;
+
+export interface CopyOptions {
+  /** Remove documents that the other side does not have. */
+  readonly prune: boolean;
+  /** Overwrite changes of the other side. */
+  readonly force: boolean;
+}
+
+/** What a copy did with the documents of both areas: `agents/helper/agent.json`. */
+export type Copied = Pick<CopiedDocuments, "written" | "removed" | "unchanged">;
+
+/** Copy a folder with the folders `agents` and `workflows` into the database. Throws CommandFailed: 1 for conflicts, 69, 78. */
+export function pushDocuments(flags: SettingsFlags, dir: string, options: CopyOptions): Promise<Copied> {
+  return copy(flags, dir, { ...options, direction: "push" });
+}
+
+/** Copy the documents of the database into such a folder. Throws as `pushDocuments` does. */
+export function pullDocuments(flags: SettingsFlags, dir: string, options: CopyOptions): Promise<Copied> {
+  return copy(flags, dir, { ...options, direction: "pull" });
+}
+
+/** Names of all documents in the database. Throws CommandFailed (69, 78). */
+export async function listDocuments(flags: SettingsFlags): Promise<readonly string[]> {
+  const settings = await readDatabaseSettings(flags);
+  return withSources(databaseAdapters(settings), async (database) => {
+    const lists = await Promise.all(NAMES.map(async (source) => inSource(source, await database(source).list())));
+    return lists.flat();
+  });
+}
+
+async function copy(
+  flags: SettingsFlags,
+  dir: string,
+  { prune, force, direction }: CopyOptions & { readonly direction: "push" | "pull" },
+): Promise<Copied> {
+  const settings = await readDatabaseSettings(flags);
+  const base = await readMark(dir);
+  const results = await withSources(databaseAdapters(settings), (database) =>
+    withSources(folderAdapters(dir), async (folder) => {
+      const [from, to] = direction === "push" ? [folder, database] : [database, folder];
+      const copies: [Source, CopiedDocuments][] = [];
+      for (const source of NAMES) {
+        const accepts = (name: string) => SOURCES[source].test(name);
+        const copied = await copyDocuments({ from: from(source), to: to(source), accepts, base: base[source], force, prune });
+        copies.push([source, copied]);
+        await writeMark(dir, { ...base, ...Object.fromEntries(copies.map(([name, { digests }]) => [name, digests])) });
+      }
+      return copies;
+    }),
+  );
+  const all = (of: "written" | "removed" | "unchanged" | "conflicts") =>
+    results.flatMap(([source, copied]) => inSource(source, copied[of]));
+  const conflicts = all("conflicts");
+  if (conflicts.length > 0) throw new CommandFailed(conflictWords(conflicts, direction), EXIT.failed);
+  return { written: all("written"), removed: all("removed"), unchanged: all("unchanged") };
+}
+
+async function readDatabaseSettings(flags: SettingsFlags): Promise<PlatformSettings> {
+  const settings = await readClusterSettings(flags);
+  if (settings.cluster.documents === "database") return settings;
+  throw new CommandFailed(
+    'cluster.documents is "directory": the documents are files in the folders of the configuration',
+    EXIT.config,
+  );
+}
+
+/** With the bus, so that running processes hear of changes at once. */
+function databaseAdapters(settings: PlatformSettings): readonly Adapter[] {
+  return [...clusterStore(settings, [ports.records, ports.bus, redis]), ...NAMES.map((id) => recordDocuments({ id }))];
+}
+
+function folderAdapters(dir: string): readonly Adapter[] {
+  return NAMES.map((id) => unstorageDocuments({ id, dir: join(dir, id) }));
+}
+
+async function withSources<T>(
+  adapters: readonly Adapter[],
+  use: (of: (source: Source) => ports.Documents) => Promise<T>,
+): Promise<T> {
+  try {
+    await using app = await createApp({ name: "documents", adapters });
+    const sources = app.port(ports.documents);
+    return await use((source) => sources.find(({ id }) => id === source)!);
+  } catch (error) {
+    const mismatch = findStoreMismatch(error);
+    if (mismatch) throw new CommandFailed(mismatch.message, EXIT.config, error);
+    if (error instanceof ports.RecordsUnavailable || error instanceof ports.DocumentsUnavailable)
+      throw new CommandFailed((error as Error).message, EXIT.unavailable, error);
+    if (error instanceof ports.DocumentConflict)
+      throw new CommandFailed("Another program changed a document meanwhile: run the command again", EXIT.failed, error);
+    throw error;
+  }
+}
+
+function inSource(source: Source, names: readonly string[]): readonly string[] {
+  return names.map((name) => `${source}/${name}`);
+}
+
+function conflictWords(names: readonly string[], direction: "push" | "pull"): string {
+  const [where, other] = direction === "push" ? ["in the database", "pull"] : ["in the folder", "push"];
+  return [
+    ...names.map((name) => `${name} was changed ${where}`),
+    `Nothing was copied of these documents. Merge them (portico documents ${other} into another folder shows the other side), or use --force`,
+  ].join("\n");
+}
+
+async function readMark(dir: string): Promise<Mark> {
+  try {
+    return v.parse(markSchema, JSON.parse(await readFile(join(dir, MARK), "utf8")));
+  } catch {
+    // Without it, every document that differs is a conflict, so nothing is lost.
+    return { agents: {}, workflows: {} };
+  }
+}
+
+async function writeMark(dir: string, mark: Mark): Promise<void> {
+  await writeFile(join(dir, MARK), `${JSON.stringify(mark, null, 2)}\n`);
+}

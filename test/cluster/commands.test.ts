@@ -1,0 +1,110 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
+
+const first = await clusterPlace();
+if (!first) console.warn("Tests of clusters are skipped: no PostgreSQL or no Redis server answers");
+await first?.remove();
+
+describe.skipIf(!first)("the command line in a cluster", () => {
+  let place: ClusterPlace;
+  beforeEach(async () => {
+    place = (await clusterPlace())!;
+  });
+  afterEach(() => place.remove());
+  const write = (name: string, content: object) => {
+    const path = join(place.folder, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, JSON.stringify(content));
+  };
+  const migrated = async () => expect((await place.run("migrate")).code).toBe(0);
+
+  it("migrate makes the schema, and may be run again", async () => {
+    const made = { code: 0, stdout: "The schema portico has the format of this version.\n", stderr: "" };
+    expect(await place.run("migrate")).toEqual(made);
+    expect(await place.run("migrate")).toEqual(made);
+  });
+
+  it("commands and starts refuse a schema that is not made, and say what to run", async () => {
+    for (const args of [
+      ["token", "list"],
+      ["documents", "list"],
+      ["start", "cluster", "--json"],
+    ]) {
+      const { code, stdout, stderr } = await place.run(...args);
+      expect([args, stdout]).toEqual([args, ""]);
+      expect(stderr).toMatch(/portico migrate/);
+      expect(code).toBe(78);
+    }
+  });
+
+  it("token issues, lists and revokes safe tokens of all processes", async () => {
+    await migrated();
+    const issued = await place.run("token", "issue", "--provider", "demo", "--label", "mine");
+    expect(issued).toMatchObject({ code: 0, stderr: "" });
+    expect(issued.stdout).toMatch(/^service_\S+\n$/);
+    const [token] = JSON.parse((await place.run("token", "list", "--json")).stdout) as { tokenId: string; label: string }[];
+    expect(token).toMatchObject({ providerId: "demo", label: "mine" });
+    expect((await place.run("token", "revoke", token!.tokenId)).stdout).toBe("Revoked 1 safe token.\n");
+    expect((await place.run("token", "list", "--json")).stdout).toBe("[]\n");
+  });
+
+  it("grant issues grants with the key that all processes have", async () => {
+    const { code, stdout } = await place.run("grant", "issue", "--workflow", "greet");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^grant_\S+\n$/);
+  });
+
+  it("documents push, list and pull copy agents and definitions, and never overwrite a change of the other side", async () => {
+    await migrated();
+    write("mine/agents/helper/agent.json", { name: "Helper" });
+    write("mine/workflows/support/greet.json", { nodes: { a: { type: "transform", with: { value: 1 } } } });
+    write("mine/agents/helper/notes.txt", {});
+    const names = ["agents/helper/agent.json", "workflows/support/greet.json"];
+    const pushed = await place.run("documents", "push", "mine", "--json");
+    expect(JSON.parse(pushed.stdout)).toEqual({ written: names, removed: [], unchanged: [] });
+    expect(JSON.parse((await place.run("documents", "push", "mine", "--json")).stdout)).toMatchObject({ unchanged: names });
+    expect((await place.run("documents", "list")).stdout).toBe(`${names.join("\n")}\n`);
+
+    expect((await place.run("documents", "pull", "theirs")).code).toBe(0);
+    write("theirs/agents/helper/agent.json", { name: "Changed there" });
+    expect((await place.run("documents", "push", "theirs")).code).toBe(0);
+    write("mine/agents/helper/agent.json", { name: "Changed here" });
+    const refused = await place.run("documents", "push", "mine");
+    expect([refused.code, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr).toContain("agents/helper/agent.json was changed in the database");
+    const pulled = await place.run("documents", "pull", "mine");
+    expect(pulled.stderr).toContain("agents/helper/agent.json was changed in the folder");
+    expect(JSON.parse(readFileSync(join(place.folder, "mine/agents/helper/agent.json"), "utf8"))).toEqual({
+      name: "Changed here",
+    });
+
+    expect((await place.run("documents", "push", "mine", "--force")).code).toBe(0);
+    write("empty/agents/other/agent.json", { name: "Other" });
+    const pruned = await place.run("documents", "push", "empty", "--prune", "--force", "--json");
+    expect(JSON.parse(pruned.stdout)).toEqual({ written: ["agents/other/agent.json"], removed: names, unchanged: [] });
+  });
+
+  it("documents of folders, and of no cluster, are refused with exit code 78", async () => {
+    const folders = await place.run("documents", "list", "--config", configOf({ cluster: { documents: "directory" } }));
+    expect([folders.code, folders.stderr]).toEqual([78, expect.stringContaining('cluster.documents is "directory"')]);
+  });
+
+  it("another instance key than the first one is refused with a line", async () => {
+    await migrated();
+    await place.run("token", "list");
+    const other = { ...place.env, PORTICO_INSTANCE_KEY: Buffer.alloc(32, 9).toString("base64url") };
+    const { runCommand } = await import("../harness/portico-process.ts");
+    const { code, stderr } = await runCommand(["token", "list"], { cwd: place.folder, env: other });
+    expect(code).toBe(69);
+    expect(stderr).toMatch(/key/);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  function configOf(config: object): string {
+    const path = join(place.folder, "other.config.json");
+    writeFileSync(path, JSON.stringify(config));
+    return path;
+  }
+});
