@@ -215,7 +215,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     expect(upstream.requests.length).toBe(1);
   });
 
-  it("fails where the answer breaks off after something was said: it is not said twice", async () => {
+  it("fails where the answer ends early after something was said: it is not said twice", async () => {
     const whole = script("one two three four five six");
     upstream.answerNext(events([...whole.slice(0, 5), CUT]));
     const { context, said } = rememberedContext(new Map());

@@ -269,7 +269,7 @@ describe("what a tool of an MCP server gives", () => {
     expect(await run(source, "shop/a")).toMatchObject({ isError: true, content: [{ type: "text" }] });
   });
 
-  it("is ToolsUnavailable when the answer breaks off", async () => {
+  it("is ToolsUnavailable when the server ends its answer early", async () => {
     const { source } = await open([tool("a")], (_params, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).end(": nothing more\n\n");
       return undefined;

@@ -50,7 +50,7 @@ describe.each(["node", "fetch"] as const)("what is told of answers (specificatio
         const told = await toldOf(async () => (text = await (await ask()).text()));
         expect(told).toMatchObject({ status: 200, error: "upstream_broken", model: "echo-large" });
         assertBrokenStream(text);
-        expect(text).toContain("broke its answer off");
+        expect(text).toContain("ended its answer early");
         expect(text).not.toContain("could not be reached");
       },
     );

@@ -85,7 +85,7 @@ describe("triggering an agent", () => {
 
   it.each<[string, Answer]>([
     ["hangs up", hangUp()],
-    ["breaks off in the middle of its answer", stream(['{"accepted":', CUT])],
+    ["ends its answer early", stream(['{"accepted":', CUT])],
   ])("a trigger that %s may have accepted: 503", async (_what, answer) => {
     expect((await told(answer)).status).toBe(503);
   });

@@ -5,7 +5,7 @@ import type { AnswerCut } from "./model-answer.ts";
 const MOST = 3;
 
 const GO_ON =
-  "Your last answer was cut off at its limit of tokens. Go on exactly where it broke off, and repeat nothing. " +
+  "Your last answer was cut off at its limit of tokens. Go on exactly where it ended, and repeat nothing. " +
   "A tool call that was cut off was not run: make it again, smaller if need be.";
 
 /** The pieces of an answer that was cut at its token limit, if the agent's `onMaxTokens` is `continue`. */

@@ -97,7 +97,7 @@ function watched(
   );
 }
 
-/** The libraries also finish an answer that broke off, and say so in the reason. */
+/** The libraries also finish an answer that the provider ended early, and say so in the reason. */
 function endingOf(finished: Finish | undefined): string | undefined {
   if (finished === undefined) return "upstream_broken";
   const { unified, raw } = finished.finishReason as { readonly unified: string; readonly raw: string | undefined };

@@ -74,7 +74,7 @@ export class AnswerInProgress {
   finish(): ModelAnswer {
     const end = this.#finished;
     if (!end || end.unified === "interrupted" || end.unified === "error" || end.raw === "error")
-      throw new AnswerBroken("The provider's answer broke off before its end");
+      throw new AnswerBroken("The provider ended its answer early");
     this.#endText();
     const cut = cutOf(end);
     // A tool call of a cut answer may be incomplete: empty arguments would be read as a call without arguments.

@@ -18,7 +18,7 @@ export function toStreamError(error: unknown, provider: ports.ModelProvider): Er
   if (told) return refusalInStream(told, provider);
   const known = toModelError(error, provider);
   if (known.name === "ModelUnreachable" || known.name === "ModelRefused")
-    return new AnswerBroken("The provider's answer broke off before its end", { cause: error });
+    return new AnswerBroken("The provider ended its answer early", { cause: error });
   return known;
 }
 
@@ -66,7 +66,7 @@ function refusalInStream({ message, type, code, statusCode }: ToldError, provide
   const words = provider.redact(typeof message === "string" ? message : "").slice(0, LONGEST_WORDS);
   const facts = { status, isPassing: isPassing(status) || /overloaded|rate_limit|server_error|timeout/.test(name ?? "") };
   const Refusal = status === OVERLOADED || isOverload(name) ? ModelOverloaded : ModelRefused;
-  return new Refusal(`The provider broke its answer off with ${name ?? status ?? "an error"}: ${words}`, facts);
+  return new Refusal(`The provider ended its answer early with ${name ?? status ?? "an error"}: ${words}`, facts);
 }
 
 function isPassing(status: number | undefined): boolean {

@@ -20,7 +20,7 @@ const RETRIES = 2;
 const RETRY_MS = 500;
 /** If the provider asks for a longer wait than this, the user gets the error instead. */
 const LONGEST_WAIT_MS = 30_000;
-const BROKEN_OFF: ReadonlySet<string> = new Set(["ModelUnreachable", "AnswerBroken"]);
+const ENDED_EARLY: ReadonlySet<string> = new Set(["ModelUnreachable", "AnswerBroken"]);
 
 /**
  * One model call. Its output is reported as it arrives. Temporary refusals, broken connections and broken answers are retried if
@@ -79,7 +79,7 @@ async function stream(
 /** Milliseconds to wait before a retry. Undefined: no retry. */
 function waitFor(error: Error, retry: number): number | undefined {
   if (retry >= RETRIES) return undefined;
-  const isPassing = error instanceof ModelRefused ? error.isPassing : BROKEN_OFF.has(error.name);
+  const isPassing = error instanceof ModelRefused ? error.isPassing : ENDED_EARLY.has(error.name);
   const wait = (error instanceof ModelRefused ? error.retryAfterMs : undefined) ?? RETRY_MS * 2 ** retry;
   return isPassing && wait <= LONGEST_WAIT_MS ? wait : undefined;
 }

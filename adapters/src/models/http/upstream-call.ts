@@ -137,7 +137,7 @@ export abstract class UpstreamCall {
     const code = codeOf(cause) ?? codeOf(cause.cause);
     if (code === "UND_ERR_CONNECT_TIMEOUT")
       return new ports.ModelTimeout(`Provider "${name}" could not be connected to in time`, { cause });
-    const failed = this.#answer ? "broke its answer off" : this.describeFailure();
+    const failed = this.#answer ? "ended its answer early" : this.describeFailure();
     return new ports.ModelUnreachable(`Provider "${name}" ${failed}${code ? ` (${code})` : ""}`, { cause });
   }
 }

@@ -6,7 +6,7 @@ const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
 /**
- * `fetch` with a limit: an answer breaks off at a message that exceeds the limit for programs. Otherwise the library would buffer
+ * `fetch` with a limit: an answer ends early at a message that exceeds the limit for programs. Otherwise the library would buffer
  * the whole message.
  */
 export const boundedFetch: FetchLike = async (url, init) => {

@@ -6,8 +6,8 @@ import type { McpPlace } from "./server-options.ts";
 /** Timeout for telling a server that its session has ended. */
 const GOODBYE_MS = 1_000;
 
-/** Marks the replacement for an answer that a server began and broke off. */
-export const BROKEN_OFF: Readonly<Record<string, unknown>> = Object.freeze({ brokenOff: true });
+/** Marks the replacement for an answer that a server began and ended early. */
+export const ENDED_EARLY: Readonly<Record<string, unknown>> = Object.freeze({ endedEarly: true });
 
 type Send = StreamableHTTPClientTransport["send"];
 
@@ -34,7 +34,11 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     const onRequestStreamEnd = (): void => {
       options?.onRequestStreamEnd?.();
       // An additional answer after the real one is dropped.
-      this.onmessage?.({ jsonrpc: "2.0", id, error: { code: -32_000, message: "The answer broke off", data: BROKEN_OFF } });
+      this.onmessage?.({
+        jsonrpc: "2.0",
+        id,
+        error: { code: -32_000, message: "The server ended its answer early", data: ENDED_EARLY },
+      });
     };
     return super.send(message, { ...options, onRequestStreamEnd });
   }

@@ -1,5 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
-import { BROKEN_OFF } from "./http-transport.ts";
+import { ENDED_EARLY } from "./http-transport.ts";
 
 /** The meaning of a server's failure for the caller. */
 export type ServerFault =
@@ -23,7 +23,7 @@ export function readFault(error: unknown): ServerFault {
   if (error instanceof SdkHttpError)
     return error.status === UNKNOWN_SESSION ? { kind: "lost", unheard: true } : { kind: "unavailable" };
   if (error instanceof ProtocolError) {
-    if (error.data === BROKEN_OFF) return { kind: "lost", unheard: false };
+    if (error.data === ENDED_EARLY) return { kind: "lost", unheard: false };
     return { kind: "refused", words: error.message.slice(0, LONGEST_WORDS).toWellFormed().trim() };
   }
   if (error instanceof SdkError) {

@@ -32,5 +32,7 @@ export function toFailure(error: unknown, origin: string): ports.NodeFailed {
   const word = typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code) ? ` (${code})` : "";
   if (LATE.has(String(code)))
     return new ports.NodeFailed("http_timeout", `${origin} did not answer in time${word}`, { cause: error });
-  return new ports.NodeFailed("http_unreachable", `${origin} could not be reached, or broke off${word}`, { cause: error });
+  return new ports.NodeFailed("http_unreachable", `${origin} could not be reached, or ended its answer early${word}`, {
+    cause: error,
+  });
 }

@@ -496,7 +496,7 @@ describe("http: redirects", () => {
 });
 
 describe("http: what goes wrong", () => {
-  it("is http_unreachable where nobody answers, or the answer breaks off", async () => {
+  it("is http_unreachable where nobody answers, or the answer ends early", async () => {
     const node = await open();
     const gone = createServer();
     await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
@@ -506,7 +506,7 @@ describe("http: what goes wrong", () => {
     expect([error.code, error.retryable, error.message]).toEqual([
       "http_unreachable",
       true,
-      `http://127.0.0.1:${closed} could not be reached, or broke off (ECONNREFUSED)`,
+      `http://127.0.0.1:${closed} could not be reached, or ended its answer early (ECONNREFUSED)`,
     ]);
     answer = (_request, response) => {
       response.writeHead(200, { "content-length": 10 }).write("a");

@@ -48,7 +48,7 @@ const KNOWN: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["pause_turn", "pause"],
 ]);
 
-/** Reasons with which vendors report that the answer broke off. They are errors. */
+/** Reasons with which vendors report that they ended the answer early. They are errors. */
 const BROKEN: ReadonlySet<string> = new Set([
   "error",
   "network_error",
