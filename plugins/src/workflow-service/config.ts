@@ -14,7 +14,7 @@ const binding = v.strictObject({
 });
 
 const runtimeEntries = {
-  /** What definitions read as `secrets.NAME`; masked wherever it would show. */
+  /** The values that definitions read as `secrets.NAME`. They are masked in everything that is shown. */
   secrets: v.optional(v.record(v.string(), secret), {}),
   bindings: v.optional(v.array(binding), []),
   /** How long runs are kept after their end, in milliseconds; absent: for ever. */

@@ -10,12 +10,12 @@ const json = v.unknown();
 export { isTerminal, RUN_STATUSES, type RunStatus } from "./runs/run-state.ts";
 
 const status = v.picklist(RUN_STATUSES);
-/** One parameter as it came; twice is a list, and for the handler to refuse. */
+/** A query parameter as received. A repeated parameter is a list, which the handler refuses. */
 const parameter = v.optional(v.union([text, v.array(text)]));
 
 const runError = v.object({ code: text, message: text, nodeId: v.optional(text) });
 
-/** Specification 4.2: which task a run belongs to, where it belongs to one. */
+/** Specification 4.2: the task of a run, if it belongs to a task. */
 const ownership = {
   workflowBindingId: v.optional(text),
   boardId: v.optional(text),
@@ -53,7 +53,7 @@ const workflowSummary = v.object({
   ),
 });
 
-/** A deployed file that cannot be used: the first of its problems, which hold no values, and how many there are. */
+/** A deployed file that cannot be used: its first problems, which contain no values, and the number of all problems. */
 const brokenDefinition = v.object({
   dslPath: text,
   problemCount: v.number(),
@@ -71,7 +71,7 @@ const workflowDefinition = v.object({
   timeoutMs: v.number(),
   nodes: v.array(
     v.object({
-      /** `ID`, and `ID.CHILD` within a `map` or `loop` node: what history calls `ID[0].CHILD`. */
+      /** `ID`, or `ID.CHILD` inside a `map` or `loop` node. History names such nodes `ID[0].CHILD`. */
       id: text,
       parent: v.optional(text),
       type: text,

@@ -1,16 +1,16 @@
 import type { Definition, Graph, GraphNode } from "./definition/definition.ts";
 import type { BrokenDefinition } from "./definition/open-catalogue.ts";
 
-/** What is shown of a definition: its parameters and its graph. What its nodes are given stays in the file, with what that says of the inside. */
+/** The public view of a definition: its parameters and its graph. The inputs of nodes are not shown, because they reveal internal details. */
 export function definitionPage({ id, name, description, creator, parameters, timeoutMs, graph }: Definition, dslPath: string) {
   const nodes = [...shownNodes(graph, undefined)];
   return { id, name, description, creator, nodeCount: graph.nodes.size, dslPath, parameters, timeoutMs, nodes };
 }
 
-/** Problems of a broken definition that lists show: `portico workflow check` tells all. */
+/** Maximum problems of a broken definition in lists. `portico workflow check` shows all. */
 const PROBLEMS_SHOWN = 3;
 
-/** What is shown of a definition that cannot be used. */
+/** The public view of a definition that cannot be used. */
 export function brokenPage({ name, problems }: BrokenDefinition) {
   const shown = problems.slice(0, PROBLEMS_SHOWN).map(({ line, column, message }) => ({ line, column, message }));
   return { dslPath: name, problemCount: problems.length, problems: shown };
@@ -27,7 +27,7 @@ interface ShownNode {
   readonly onError: "fail" | "continue";
 }
 
-/** The nodes of a graph, each before those within it. */
+/** The nodes of a graph. Each node comes before the nodes inside it. */
 function* shownNodes({ nodes }: Graph, parent: string | undefined): Generator<ShownNode, void> {
   const idOf = (id: string) => (parent === undefined ? id : `${parent}.${id}`);
   for (const node of nodes.values()) {

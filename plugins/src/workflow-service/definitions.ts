@@ -1,4 +1,4 @@
-// What programs read and check definitions with, as the service does: `portico workflow check`, editors, tests of definitions.
+// Functions with which programs read and check definitions as the service does: `portico workflow check`, editors, tests of definitions.
 export type { Definition } from "./definition/definition.ts";
 export { definitionJsonSchema } from "./definition/definition-json-schema.ts";
 export { type DeployedDefinitions, readDeployed } from "./definition/deployed-definitions.ts";

@@ -1,6 +1,6 @@
 import type { Envelope } from "@portico/core/contract";
 
-/** Words in `error`, which the specification gives (7.2); the code beside it for programs, and what is wrong with fields in `details`. */
+/** `error` has the specified message (7.2). The code is for programs, and `details` has the problems of fields. */
 export const workflowEnvelope: Envelope = ({ code, message, details }) => ({
   error: message,
   code,

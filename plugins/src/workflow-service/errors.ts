@@ -1,6 +1,6 @@
 import { defineErrors } from "@portico/core/contract";
 
-/** Errors of the workflow service (specification 7.2): the message is what the caller reads. */
+/** Errors of the workflow service (specification 7.2). The caller receives the message. */
 export const workflowErrors = defineErrors({
   id_required: { status: 400, message: "id query parameter is required" },
   run_id_required: { status: 400, message: "runId is required" },
@@ -23,7 +23,7 @@ export const workflowErrors = defineErrors({
   unsupported_media_type: { status: 415, message: "Unsupported media type" },
   // The operator who starts the service sets the service token.
   workflow_service_not_initialized: { status: 503, message: "workflow_service_not_initialized" },
-  // Another process owns the work: a trigger must not be repeated without looking.
+  // Another process owns the work. Callers must check for the run before they repeat a trigger.
   workflow_owner_fenced: { status: 503, message: "WORKFLOW_OWNER_FENCED" },
   run_not_reserved: { status: 503, message: "Unable to reserve workflow run" },
   store_unavailable: { status: 503, message: "The service's store is unavailable: try again later" },

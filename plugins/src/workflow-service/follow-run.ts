@@ -11,8 +11,8 @@ import { isTerminal } from "./runs/run-state.ts";
 type SayEvent = Say<(typeof workflowServiceContract)["events"]["success"]["events"]>;
 
 /**
- * The events of a run that a living process accepted or executes, from the first one. For an ended run, only its end (specification 6.1). A new reader
- * takes over: the earlier stream ends. A reader reads the log at its own pace, and does not block writers.
+ * All events of a run that a living process accepted or executes. For an ended run, only its end (specification 6.1). If a new reader begins,
+ * the stream of the earlier reader ends. Readers read the log at their own speed, and do not block writers.
  */
 export async function* followRun(given: {
   readonly run: RunRecord;
@@ -20,7 +20,7 @@ export async function* followRun(given: {
   readonly live: LiveRuns;
   readonly log: ports.EventLog;
   readonly say: SayEvent;
-  /** Where several processes share the runs. */
+  /** Set if several processes share the runs. */
   readonly shared?: { readonly hints: RunHints; readonly mark: ReaderMark } | undefined;
   readonly signal: AbortSignal;
 }): AsyncGenerator<RunEvent, void> {
@@ -35,7 +35,7 @@ export async function* followRun(given: {
     live.unsubscribe = () => takenOver.abort();
     if (liveRuns.knowsMore(live)) await live.ledger.recall();
     else await live.ledger.refresh();
-    // It may have ended since the record was read.
+    // The run may have ended since its record was read.
     const before = isTerminal(run.status) ? run : ((await runs.find(runId))?.value ?? run);
     let ended = before;
     if (!isTerminal(before.status)) {
@@ -46,7 +46,7 @@ export async function* followRun(given: {
         if (event) yield event;
       }
       ended = (await runs.find(runId))?.value ?? before;
-      // Its process stops: what the run comes to is in its history.
+      // The run's process is stopping. Its end will be in its history.
       if (!isTerminal(ended.status)) return;
       const { error } = ended;
       if (error) {
@@ -62,7 +62,7 @@ export async function* followRun(given: {
       ...(finalOutputs !== undefined && { finalOutputs }),
     });
   } catch (thrown) {
-    // Taken over, or the reader has left, or the app closes: none of it is an error to anybody.
+    // Another reader took over, the reader has left, or the app closes. These are not errors.
     if (signal.aborted) return;
     throw thrown instanceof ports.LogUnavailable || thrown instanceof ports.RecordsUnavailable
       ? workflowErrors.store_unavailable(undefined, undefined, thrown)
@@ -73,19 +73,19 @@ export async function* followRun(given: {
   }
 }
 
-/** What a run came to, where it came to something. Throws LogUnavailable. */
+/** The final outputs of a run; undefined if it has no outputs. Throws LogUnavailable. */
 export async function readFinalOutputs(log: ports.EventLog, runId: string): Promise<unknown> {
   for await (const { finalOutputs } of readChunks(log, runId, { backwards: true, limit: 1 })) return finalOutputs;
   return undefined;
 }
 
-/** Reads what the process that executes the run has written. Throws what stores throw. */
+/** Reads the entries that the executing process has written. Throws errors of stores. */
 async function catchUp(
   { runs, live: liveRuns }: { readonly runs: RunRecords; readonly live: LiveRuns },
   live: LiveRun,
 ): Promise<void> {
   if (liveRuns.knowsMore(live)) return;
-  // The record and the end of the ledger are written in one commit: what is read after the record is complete.
+  // One commit writes the record and the end of the ledger. So a ledger that is read after the record is complete.
   const run = await runs.find(live.ledger.runId);
   await live.ledger.refresh();
   if (!run || isTerminal(run.value.status)) live.ledger.close();

@@ -4,7 +4,7 @@ import { GRANT_MS } from "./limits.ts";
 
 export { GRANT_MS };
 
-/** What an execution grant lets its holder do: start one workflow once, and decide its gates and cancel its runs while it lasts. */
+/** The rights of an execution grant: to start one workflow once, and until it expires, to decide gates of that run and cancel it. */
 export interface ExecutionGrant {
   readonly grantId: string;
   readonly workflowId: string;
@@ -14,7 +14,7 @@ export interface ExecutionGrant {
   readonly expiresAt: number;
 }
 
-/** The grant that is to be issued. */
+/** A request to issue a grant. */
 export interface GrantOrder extends Pick<ExecutionGrant, "workflowId" | "userId" | "bindingId"> {
   /** Milliseconds; default ten minutes. Throws RangeError for a lifetime that is not allowed. */
   readonly ttlMs?: number | undefined;
@@ -35,8 +35,8 @@ const payload = v.strictObject({
 export type Grants = ReturnType<typeof createGrants>;
 
 /**
- * Execution grants (open points 8): signed with the instance's key. Every process with the key can issue them, and rotating the key revokes all of
- * them. Functions throw SigningUnavailable.
+ * Execution grants (open points 8). They are signed with the instance's key. Every process with the key can issue them. Rotating the key revokes
+ * all grants. Functions throw SigningUnavailable.
  */
 export function createGrants({
   signing,
@@ -48,7 +48,7 @@ export function createGrants({
   readonly ids: ports.Ids;
 }) {
   return {
-    /** Returns the grant as text. The text alone gives the access. */
+    /** Returns the grant as text. Every holder of the text has its rights. */
     async issue({ workflowId, userId, bindingId, ttlMs = GRANT_MS.usual }: GrantOrder): Promise<{
       readonly executionGrantId: string;
       readonly grant: ExecutionGrant;
@@ -61,7 +61,7 @@ export function createGrants({
       const signature = await signing.sign(PURPOSE, encoded);
       return { executionGrantId: `${PREFIX}${encoded}.${signature}`, grant };
     },
-    /** The grant that a text is; undefined for what this instance never signed. Whether it has expired is the caller's to look at. */
+    /** Reads a grant; undefined if this instance did not sign it. The caller must check whether it has expired. */
     async read(text: string): Promise<ExecutionGrant | undefined> {
       const [encoded = "", signature = "", ...more] = text.startsWith(PREFIX) ? text.slice(PREFIX.length).split(".") : [];
       if (more.length > 0 || !(await signing.verify(PURPOSE, encoded, signature))) return undefined;
@@ -71,14 +71,14 @@ export function createGrants({
   };
 }
 
-/** What a grant was used for: the one run, and the key under which it was started. */
+/** The use of a grant: its run, and the idempotency key with which the run was started. */
 interface UsedGrant {
   readonly runId: string;
   readonly idempotencyKey: string;
   readonly expiresAt: number;
 }
 
-/** Remembers which run each grant has started. */
+/** Stores which run each grant has started. */
 export type UsedGrants = ReturnType<typeof createUsedGrants>;
 
 /** Which grants have started their run. Functions throw RecordsUnavailable. */
@@ -86,9 +86,9 @@ export function createUsedGrants(records: ports.Records) {
   const used = records.collection<UsedGrant>({ name: "workflow-grants", indexes: { by_end: ["expiresAt"] } });
   return {
     find: async (grantId: string): Promise<UsedGrant | undefined> => (await used.get(grantId))?.value,
-    /** The write that uses it up, in one commit with the run; a second one is a RecordConflict. */
+    /** The write that uses up the grant, for the commit of its run. A second use is a RecordConflict. */
     use: (grantId: string, use: UsedGrant): ports.Write => used.write.put(grantId, use, "absent"),
-    /** Forget those that have expired before; answers whether there may be more. */
+    /** Removes expired grants; returns whether there may be more. */
     async sweep(before: number): Promise<boolean> {
       const { items } = await used.query({
         order: { by: "expiresAt", direction: "ascending" },

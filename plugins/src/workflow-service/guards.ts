@@ -5,7 +5,7 @@ import { serviceAccess, type ServiceAccess } from "./service-access.ts";
 
 const HEADER = "x-workflow-service-token";
 
-/** How the service token is presented, for documents. */
+/** The headers with the service token, for API documents. */
 export const serviceScheme: SecurityScheme = {
   type: "apiKey",
   in: "header",
@@ -21,7 +21,7 @@ export const workflowAccess: Access<{ readonly access: typeof serviceAccess }> =
   security: serviceScheme,
 });
 
-/** The service token, and nothing else: it is access to the service, and no authority over anybody's runs (specification 5, rule 5). */
+/** Checks only the service token. It gives access to the service, but no rights over runs (specification 5, rule 5). */
 export function serviceGuard(access: ServiceAccess): Guard<true> {
   return (head) => {
     const isAllowed = access.allows(head.header(HEADER) ?? "");

@@ -1,13 +1,13 @@
 import { BOUNDED_FUNCTIONS } from "./expression-language.ts";
 import { childrenOf, type Comprehension, type SyntaxNode } from "./syntax-tree.ts";
 
-/** Operators whose time goes with the size of what they are given, and how many elements of a list they do in a step. */
+/** Operators whose time grows with the size of their operands, and how many elements of a list they process in one step. */
 const SIZED: Readonly<Record<string, number>> = { "+": 8, in: 32, "==": 32, "!=": 32, call: 8, rcall: 8 };
 
 /**
- * Have a parsed expression tell what it costs, before it is checked or evaluated: `spend` throws when it was too much. The library itself
- * limits how long an expression is, but not what it does: `all` in `all` over a long list takes minutes, and sums of sums fill the memory.
- * Also lets the branches of `? :` differ in type, as JSON does.
+ * Makes a parsed expression report its cost during evaluation. `spend` throws if the cost is too high. Call it before the expression is
+ * checked or evaluated. The library limits only the length of an expression: `all` in `all` over a long list takes minutes, and sums of
+ * sums fill the memory. It also allows branches of `? :` with different types, as JSON has them.
  */
 export function boundCost(node: SyntaxNode, spend: (steps: number) => void): void {
   const { alternate } = node.meta;
@@ -25,7 +25,7 @@ export function boundCost(node: SyntaxNode, spend: (steps: number) => void): voi
   }
   const isMacro = alternate !== undefined || node.meta.macro !== undefined;
   if (node.op === "?:") allowAnyBranches(node);
-  // How long a list is, it knows.
+  // A list knows its size, so `size` costs nothing.
   const isSize = Array.isArray(node.args) && node.args[0] === "size";
   const elements = isMacro || isSize ? undefined : SIZED[node.op];
   for (const child of childrenOf(node)) {
@@ -35,7 +35,7 @@ export function boundCost(node: SyntaxNode, spend: (steps: number) => void): voi
 }
 
 function chargeFor(operand: SyntaxNode, elements: number, spend: (steps: number) => void): void {
-  // A literal is as long as it is written; what a comprehension makes was paid for as it was made.
+  // Literals are short, because the expression is. The result of a comprehension was charged when it was made.
   if (operand.op === "value" || operand.meta.alternate !== undefined || operand.meta.macro !== undefined) return;
   const { evaluate } = operand.meta;
   operand.setMeta("evaluate", (evaluator, node, context) => {

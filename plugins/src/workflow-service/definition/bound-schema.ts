@@ -4,7 +4,7 @@ import { subschemas } from "./subschemas.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** What is wrong with a schema; undefined where it can be compiled. */
+/** Returns the problem of a schema; undefined if it can be compiled. */
 export type BoundSchema = (schema: Schema) => SchemaFaultPlace | undefined;
 
 export interface SchemaFaultPlace {
@@ -20,8 +20,8 @@ const ENDLESS = "This reference leads back to where it stands: looking at a valu
 const FANNED_OUT = `With its references followed, a JSON Schema is at most ${SCHEMA_EVALUATIONS} schemas`;
 
 /**
- * Tells of schemas that take long to compile, or to hold against any value: both hold the event loop up. One for each definition, since all
- * of its schemas are compiled.
+ * Finds schemas that take long to compile, or to check values against. Both block the event loop. Create one per definition, because the
+ * limits count all schemas of a definition together.
  */
 export function boundSchemas(): BoundSchema {
   let values = 0;
@@ -51,7 +51,7 @@ export function boundSchemas(): BoundSchema {
   };
 }
 
-/** About what compiling a pattern takes. A group's repetitions can multiply those inside, up to the 1,000 that RE2 allows. */
+/** The approximate cost of compiling a pattern. Repetitions of a group can multiply those inside it, up to the 1,000 that RE2 allows. */
 function weightOf(pattern: string): number {
   let weight = pattern.length;
   for (const [, group, least, most] of pattern.matchAll(/(\)?)\{(\d+)(?:,(\d*))?\}/g)) {
@@ -60,7 +60,7 @@ function weightOf(pattern: string): number {
   return weight;
 }
 
-/** Where a schema looks at the same value with itself again. */
+/** The place where a schema applies itself to the same value again, without end. */
 function endless(root: Schema): SchemaFaultPlace | undefined {
   const done = new Set<Schema>();
   const open = new Set<Schema>();
@@ -88,7 +88,7 @@ function endless(root: Schema): SchemaFaultPlace | undefined {
   return everywhere(root, []);
 }
 
-/** How many schemas it is with its references followed; what leads back into itself follows the value, and ends with it. */
+/** The number of schemas if all references are followed. A recursive schema counts once, because its recursion ends with the value. */
 function evaluationsOf(root: Schema): number {
   const known = new Map<Schema, number>();
   const count = (schema: Schema): number => {

@@ -2,11 +2,11 @@ import { nearestWord } from "@portico/core";
 import { compilePattern, Refused, ROOT_NAMES } from "./expression-language.ts";
 import { childrenOf, isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 
-/** What an expression at its place may name. */
+/** The names that an expression may use at its place. */
 export interface Names {
-  /** Nodes that are before it. */
+  /** Nodes that end before the expression is evaluated. */
   readonly before: Pick<ReadonlySet<string>, "has">;
-  /** Nodes of its own graph and of those around it. */
+  /** Nodes of its own graph and of the surrounding graphs. */
   readonly known: ReadonlySet<string>;
   readonly isInside: { readonly map: boolean; readonly loop: boolean };
   readonly secrets: ReadonlySet<string>;
@@ -21,13 +21,13 @@ export interface NameProblem {
 const RUN_FIELDS = ["id", "workflowId", "startedAt"];
 const NODE_FIELDS = ["output", "status"];
 const BINDING = new Set(["all", "exists", "exists_one", "map", "filter"]);
-/** Names that CEL itself has: of types, for `type(x) == int`, and of the two namespaces. */
+/** Names that CEL defines: types, for `type(x) == int`, and the two namespaces. */
 const LANGUAGE_NAMES = new Set([
   ...["bool", "int", "uint", "double", "string", "bytes", "list", "map", "type", "null_type", "dyn"],
   ...["google", "cel", "optional"],
 ]);
 
-/** Every name of a parsed expression that means nothing at its place. */
+/** Every name of a parsed expression that is unknown at its place. */
 export function checkNames(tree: SyntaxNode, names: Names): NameProblem[] {
   const problems: NameProblem[] = [];
   walk(tree, { names, bound: new Set(), tell: (offset, message) => void problems.push({ offset, message }) });
@@ -36,7 +36,7 @@ export function checkNames(tree: SyntaxNode, names: Names): NameProblem[] {
 
 interface Walk {
   readonly names: Names;
-  /** Variables of the comprehensions around. */
+  /** Variables of the surrounding comprehensions. */
   readonly bound: ReadonlySet<string>;
   tell(offset: number, message: string): void;
 }
@@ -64,7 +64,7 @@ function walkMethod(node: SyntaxNode, at: Walk): void {
   for (const each of args) walk(each, at);
 }
 
-/** The library leaves these keys out without a word. */
+/** The library silently leaves out these keys. */
 const LOST_KEYS = new Set<unknown>(["__proto__", "constructor", "prototype"]);
 
 function checkKeys(map: SyntaxNode, { tell }: Walk): void {
@@ -83,19 +83,19 @@ function checkPattern(pattern: SyntaxNode, { tell }: Walk): void {
   }
 }
 
-/** Every `root.a["b"]…` of a parsed expression, also those in the brackets of others. */
+/** Every `root.a["b"]…` of a parsed expression, including those inside brackets. */
 export function chainsOf(tree: SyntaxNode): Chain[] {
   const chain = chainOf(tree);
   const below = chain ? chain.inner : childrenOf(tree);
   return [...(chain ? [chain] : []), ...below.flatMap(chainsOf)];
 }
 
-/** `root.a["b"]…`, as far as its keys are written down. */
+/** `root.a["b"]…`, up to the first key that is computed. */
 export interface Chain {
   readonly root: string;
   readonly start: number;
   readonly keys: readonly { readonly name: string; readonly offset: number }[];
-  /** A key that is computed, where the written ones end. */
+  /** The first computed key. */
   readonly computed?: SyntaxNode | undefined;
   /** Expressions in brackets anywhere in it. */
   readonly inner: readonly SyntaxNode[];
@@ -160,7 +160,7 @@ function walkChain(chain: Chain, at: Walk): void {
   }
 }
 
-/** A sentence about a name that there is not, with the nearest that there is, or else those that there are if they are few. */
+/** A message about an unknown name. It suggests the most similar known name, or lists the known names if there are few. */
 export function unknown(what: string, written: string, known: Iterable<string>): string {
   const all = [...known];
   const nearest = nearestWord(written, all);

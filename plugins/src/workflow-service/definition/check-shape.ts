@@ -9,15 +9,15 @@ export interface ShapeProblem {
   readonly kind: "unknown-key" | "missing-key" | "value";
 }
 
-/** More than these are told when the first ones are gone. */
+/** Maximum unknown keys that are reported. Authors see further ones after they have corrected the first. */
 const UNKNOWN_KEYS_TOLD = 200;
 /** Maximum depth of nested objects with unknown keys that are checked. */
 const ROUNDS = 50;
 
-/** Everything in which a value breaks a schema, in words that hold no value. Never throws. */
+/** All problems of a value against a schema. The messages contain no values. Never throws. */
 export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProblem[] {
   const { type, options, pipe } = schema as AnySchema;
-  // Of several shapes the one that was probably meant is held against it.
+  // Of several shapes, the one with the fewest problems was probably meant.
   if (type === "union" && !pipe && options) return fewest(options.map((option) => checkShape(option as v.GenericSchema, value)));
   const problems: ShapeProblem[] = listsForObjects(schema as AnySchema, value, []).map((path) => ({
     path,
@@ -27,7 +27,7 @@ export function checkShape(schema: v.GenericSchema, value: unknown): ShapeProble
   const lists = problems.map(({ path }) => path);
   const isNew = ({ path }: ShapeProblem) => !lists.some((list) => list.every((key, index) => path[index] === key));
   let rest = value;
-  // A strict object tells of its first unknown key only, and of none below it: without them, it tells of what is left.
+  // A strict object reports only its first unknown key, and nothing below it. So unknown keys are removed and the rest is checked again.
   for (let round = 0; round <= ROUNDS; round++) {
     const { issues = [] } = v.safeParse(schema, rest);
     const unknownKeys = issues.filter(isUnknownKey).map(pathOf);
@@ -62,7 +62,7 @@ function fewest(all: readonly ShapeProblem[][]): ShapeProblem[] {
 
 const OBJECTS = new Set(["object", "strict_object", "loose_object", "object_with_rest", "record"]);
 
-/** Where a list stands for an object: the library takes it for one. */
+/** Places with a list instead of an object. The library accepts lists as objects. */
 function listsForObjects(schema: AnySchema, value: unknown, path: Path): Path[] {
   if (typeof value !== "object" || value === null) return [];
   const [only, ...others] = unwrapped(schema);
@@ -89,7 +89,7 @@ function pathOf(issue: v.BaseIssue<unknown>): Path {
 function toProblem(issue: v.BaseIssue<unknown>): ShapeProblem {
   const path = pathOf(issue);
   if (isMissingKey(issue)) return { path, kind: "missing-key", message: `The key "${path.at(-1)}" is missing` };
-  // Words of a schema's own say more than what was expected.
+  // The schema's own message is more precise than the expected type.
   const own = issue.message.startsWith("Invalid ") ? undefined : issue.message;
   return { path, kind: "value", message: own ?? `Expected ${expected(issue)}, found ${kindInWords(issue.input)}` };
 }
@@ -111,7 +111,7 @@ function expected({ expected: word }: v.BaseIssue<unknown>): string {
     .join(" or ");
 }
 
-/** What kind of JSON a value is, without the value. */
+/** The JSON type of a value in words, without the value. */
 export function kindInWords(input: unknown): string {
   if (input === null) return "nothing";
   if (Array.isArray(input)) return "a list";
@@ -127,7 +127,7 @@ function without(value: unknown, path: Path, surplus: ReadonlySet<string>): unkn
   return copy;
 }
 
-/** A schema from the outside, whatever it is. */
+/** The members of a schema of any type. */
 interface AnySchema {
   readonly type?: string;
   readonly entries?: Readonly<Record<string, AnySchema>>;
@@ -138,7 +138,7 @@ interface AnySchema {
   readonly pipe?: readonly AnySchema[];
 }
 
-/** Keys that the object at a path may have, as far as a schema says. */
+/** The known keys of the object at a path. */
 function entriesAt(schema: v.GenericSchema, path: Path): ReadonlySet<string> {
   let candidates: AnySchema[] = [schema as AnySchema];
   for (const key of path) candidates = candidates.flatMap(unwrapped).flatMap((each) => below(each, key));

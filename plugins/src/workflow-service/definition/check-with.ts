@@ -5,10 +5,10 @@ import { hasTemplate } from "./compile-template.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
 import type { Source } from "./read-source.ts";
 
-/** Keys that hold a JSON Schema where they are taken as they stand. */
+/** Keys whose literal value is a JSON Schema. */
 const SCHEMA_KEYS = new Set(["output", "form"]);
 
-/** Tell what is wrong with a node's `with` as it is written: what its templates come to is not known yet, and left out. */
+/** Report the problems of a node's `with` as it is written. Values with templates are left out, because their results are unknown. */
 export function checkWith(
   rules: ports.NodeRules,
   written: Readonly<Record<string, unknown>>,
@@ -38,7 +38,7 @@ function isOfHole({ path, kind }: ShapeProblem, rules: ports.NodeRules, written:
   const law = typeof path[0] === "string" && rules.keys && Object.hasOwn(rules.keys, path[0]) ? rules.keys[path[0]] : undefined;
   if (law === "verbatim") return false;
   const at = path.reduce<unknown>((value, key) => (value as Record<string | number, unknown> | undefined)?.[key], written);
-  // An expression stands for the value; graphs, and objects of expressions, are checked as they are compiled.
+  // An expression replaces the value, so it is not checked here. Graphs and objects of expressions are checked when they are compiled.
   if (law === "expression" && typeof written[path[0]!] === "string") return true;
   return hasTemplate(at);
 }
@@ -47,7 +47,7 @@ function faultsOf(rules: ports.NodeRules, written: Readonly<Record<string, unkno
   try {
     return rules.check?.(written) ?? [];
   } catch {
-    // A type's own code met something that it did not expect: its schema has told of that.
+    // The node type's code cannot handle this invalid value. The schema has already reported the problem.
     return [];
   }
 }

@@ -22,24 +22,24 @@ import { ancestorsOf, orderNodes } from "./order-nodes.ts";
 import { toSensitivePaths } from "./sensitive-paths.ts";
 import type { Source } from "./read-source.ts";
 
-/** What compiling one definition goes by, and whom it tells what is wrong. */
+/** The context of compiling one definition, and the receiver of its problems. */
 export interface Compiling {
   readonly source: Source;
   readonly types: ReadonlyMap<string, ports.NodeRules>;
   readonly secrets: ReadonlySet<string>;
   readonly expressions: Expressions;
-  /** Why a JSON Schema cannot be used, or that those of the definition take too long together. */
+  /** Why a JSON Schema cannot be used. One reason is that all schemas of the definition together take too long. */
   schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
   tell(problem: DefinitionProblem): void;
-  /** Counts one node; false when there are too many. */
+  /** Counts one node; false if there are too many. */
   count(): boolean;
 }
 
-/** What nodes of a graph find around it. */
+/** The surroundings of a graph. */
 export interface Surroundings {
-  /** Nodes of the graphs around that are before this one. */
+  /** Nodes of the surrounding graphs that end before this graph starts. */
   readonly before: Names["before"];
-  /** All nodes of the graphs around. */
+  /** All nodes of the surrounding graphs. */
   readonly known: ReadonlySet<string>;
   readonly isInside: Names["isInside"];
   readonly depth: number;
@@ -47,14 +47,14 @@ export interface Surroundings {
 
 interface Compiled {
   readonly graph: Graph;
-  /** For what is evaluated when all nodes of the graph have ended. */
+  /** For expressions that are evaluated when all nodes of the graph have ended. */
   readonly after: Names;
 }
 
-/** Names that objects of JavaScript have themselves: nodes cannot be called so. */
+/** Names of properties that all JavaScript objects have. They are not allowed as node ids. */
 const TAKEN = new Set(["__proto__", "constructor", "prototype"]);
 
-/** Compile nodes that depend on each other. Whatever is wrong is told, and then what it answers cannot be used. */
+/** Compile nodes that depend on each other. All problems are reported. If there are any, the result must not be used. */
 export function compileGraph(
   written: Readonly<Record<string, unknown>>,
   path: Path,
@@ -86,7 +86,7 @@ export function compileGraph(
   return { graph: { nodes }, after: { before, known, isInside: around.isInside, secrets: by.secrets } };
 }
 
-/** A node as far as what is written of it can be taken. */
+/** A node with those of its written keys that are valid. */
 interface Draft {
   readonly id: string;
   readonly node: Partial<WrittenNode>;
@@ -109,7 +109,7 @@ function draftOf(id: string, value: unknown, path: Path, around: Surroundings, b
     tell(kind === "unknown-key" ? source.keyProblem(at, message) : source.problem(at, message));
   }
   const wrong = new Set(problems.map((problem) => String(problem.path[0])));
-  // There may be more unknown keys than are told.
+  // There may be more unknown keys than are reported.
   const isUsable = (key: string) => Object.hasOwn(writtenNode.entries, key) && !wrong.has(key);
   const usable = isRecord(value) ? Object.fromEntries(Object.entries(value).filter(([key]) => isUsable(key))) : {};
   const parsed = v.safeParse(v.partial(writtenNode), usable);
@@ -156,7 +156,7 @@ function compileWith(
   const values = new Map<string, NodeValue>();
   let inner = names;
   const kindOf = (key: string) => (rules.keys && Object.hasOwn(rules.keys, key) ? rules.keys[key] : undefined);
-  // Graphs first: what is evaluated behind them names their nodes.
+  // Graphs are compiled first, because later expressions name their nodes.
   for (const [key, value] of Object.entries(written)) {
     if (kindOf(key) !== "graph" || !isRecord(value)) continue;
     if (around.depth >= GRAPH_DEPTH) {
@@ -182,7 +182,7 @@ function compileWith(
         values.set(key, { kind: "verbatim", value });
         break;
       case "expression": {
-        // The list that a map goes through is there before its nodes are.
+        // The list of a map is evaluated before its nodes start.
         const seen = key === "items" ? names : inner;
         const expression = typeof value === "string" ? compileExpression(value, at, seen, by) : undefined;
         if (expression) values.set(key, { kind: "expression", expression });
@@ -207,7 +207,7 @@ function compileWith(
         values.set(key, { kind: "template", template: compileValue(value, at, names, by) });
     }
   }
-  // In the order in which they are written, and without a prototype to pollute.
+  // In the written order, and without a prototype that keys could pollute.
   const ordered = Object.keys(written).flatMap((key) => (values.has(key) ? [[key, values.get(key)!] as const] : []));
   return Object.assign(Object.create(null) as Record<string, NodeValue>, Object.fromEntries(ordered));
 }

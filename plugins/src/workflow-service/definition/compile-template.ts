@@ -3,7 +3,7 @@ import type { Path } from "./definition-problem.ts";
 import type { Expression, ExpressionScope, Template } from "./expression.ts";
 import { setOwn } from "./set-own.ts";
 
-/** What is wrong with a template: where in the text that stands at `path`. */
+/** A problem of a template, with its position in the text at `path`. */
 export interface TemplateProblem extends NameProblem {
   readonly path: Path;
 }
@@ -14,7 +14,7 @@ export type CompileExpression = (
 
 type Fill = (scope: ExpressionScope) => unknown;
 
-/** Make a template of any JSON. All problems are told, and then the template cannot be used. */
+/** Make a template of any JSON value. All problems are reported. If there are any, the template must not be used. */
 export function compileTemplate(
   value: unknown,
   compile: CompileExpression,
@@ -25,14 +25,14 @@ export function compileTemplate(
   return { fill: fill ?? (() => value) };
 }
 
-/** Whether a text anywhere in a value has an expression in it. */
+/** Whether any text in a value contains an expression. */
 export function hasTemplate(value: unknown): boolean {
   if (typeof value === "string") return value.includes("${{");
   if (typeof value !== "object" || value === null) return false;
   return Object.values(value).some(hasTemplate);
 }
 
-/** Undefined for what has nothing to fill in: it is given as it stands, and not copied each time. */
+/** Undefined if the value contains no expression. Such a value is used directly and not copied for each evaluation. */
 function filler(
   value: unknown,
   compile: CompileExpression,
@@ -94,7 +94,7 @@ interface Piece {
   readonly offset: number;
 }
 
-/** The texts and expressions that a text is made of, in their order; undefined where one is not closed. Empty where none is in it. */
+/** The literal texts and expressions of a text, in order. Undefined if an expression is not closed. Empty if the text has no expression. */
 export function piecesOf(value: string): readonly (string | Piece)[] | undefined {
   if (!value.includes("${{")) return [];
   const pieces: (string | Piece)[] = [];
@@ -119,7 +119,7 @@ export function piecesOf(value: string): readonly (string | Piece)[] | undefined
   return pieces;
 }
 
-/** Where the `}}` stands that ends an expression: not one of a text or of map literals within it. */
+/** The position of the `}}` that ends an expression. Text and map literals inside the expression are skipped. */
 function closeOf(value: string, from: number): number | undefined {
   let depth = 0;
   for (let at = from; at < value.length; at++) {
@@ -135,13 +135,13 @@ function closeOf(value: string, from: number): number | undefined {
   return undefined;
 }
 
-/** Where a CEL text ends that begins with a quote: the last character of its closing quotes. */
+/** The end of a CEL string that begins with a quote: the last character of its closing quotes. */
 function endOfText(value: string, open: number): number | undefined {
   const quote = value[open]!;
   const triple = quote.repeat(3);
   const closing = value.startsWith(triple, open) ? triple : quote;
   for (let at = open + closing.length; at < value.length; at++) {
-    // Also in raw texts: the library takes a backslash before a quote so there, too.
+    // The library treats a backslash before a quote as an escape in raw strings, too.
     if (value[at] === "\\") at++;
     else if (value.startsWith(closing, at)) return at + closing.length - 1;
   }

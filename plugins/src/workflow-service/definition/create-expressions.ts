@@ -7,9 +7,9 @@ import { type Expression, ExpressionFailed, type ExpressionScope } from "./expre
 import { isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 import { toJson } from "./to-json.ts";
 
-/** Expressions of one definition: each is parsed once, however often it is written. */
+/** The expressions of one definition. An expression that occurs several times is parsed once. */
 export interface Expressions {
-  /** Parse, and check its names. One of the two is there. */
+  /** Parse an expression and check its names. Returns the expression or its problems. */
   compile(source: string, names: Names): { readonly expression: Expression } | { readonly problems: readonly NameProblem[] };
 }
 
@@ -18,7 +18,7 @@ interface Parsed {
   readonly expression: Expression;
 }
 
-// One evaluation runs at a time in a process, and none of them waits: one purse is enough.
+// Evaluations are synchronous, so only one runs at a time in a process. One budget is enough.
 let left = 0;
 const spend = (steps: number): void => {
   left -= steps;
@@ -40,7 +40,7 @@ export function createExpressions(): Expressions {
   };
 }
 
-/** What an expression that was loaded parses into. */
+/** The syntax tree of a valid expression. */
 export function syntaxTree(source: string): SyntaxNode {
   return language.parse(source).ast as unknown as SyntaxNode;
 }
@@ -52,12 +52,12 @@ function parse(source: string): Parsed | readonly NameProblem[] {
   }
   try {
     const named = language.parse(source);
-    // Names are looked up in what was written, so it is not the tree that gets other functions.
+    // Names are checked in this tree, as written. A second tree is evaluated, in which functions are replaced.
     const tree = named.ast as unknown as SyntaxNode;
     const run = language.parse(source);
     boundCost(run.ast as unknown as SyntaxNode, spend);
     const { valid, error } = run.check();
-    // An unknown name is told by the check of names, which knows better ones.
+    // The check of names reports unknown names, because it can suggest similar ones.
     if (!valid && error?.code !== "unknown_variable") return [{ offset: error?.range?.start ?? 0, message: wrong(error) }];
     const expression = toExpression(source, run, pathOf(tree));
     const reads = derivingReads(tree);
@@ -73,7 +73,7 @@ function toExpression(source: string, run: (context: Record<string, unknown>) =>
     left = EXPRESSION_STEPS;
     try {
       const value = run(contextOf(scope));
-      // `||` and `exists` go on where one side failed; this is not theirs to forgive.
+      // `||` and `exists` ignore errors of one side, but exceeding the budget must always fail.
       if (left < 0) throw new Refused(TOO_COSTLY);
       return toJson(value);
     } catch (cause) {
@@ -85,13 +85,13 @@ function toExpression(source: string, run: (context: Record<string, unknown>) =>
     source,
     evaluate(scope: ExpressionScope) {
       const value = follow(scope, path);
-      // What is not there is the language's to judge, and to say.
+      // CEL decides whether a missing value is an error, and writes the message.
       return value === undefined ? compute(scope) : value;
     },
   };
 }
 
-/** The same, but what it read and came to is told. */
+/** The same expression. It also reports the values that it read, and its result. */
 function telling({ source, evaluate }: Expression, reads: readonly (readonly string[])[]): Expression {
   return {
     source,
@@ -106,7 +106,7 @@ function telling({ source, evaluate }: Expression, reads: readonly (readonly str
   };
 }
 
-/** Most expressions name one value: going to it directly takes a tenth of the time, and it is JSON already. */
+/** Most expressions only name one value. Direct access takes a tenth of the time, and the value is already JSON. */
 function pathOf(tree: SyntaxNode): readonly string[] | undefined {
   const keys: string[] = [];
   let node = tree;
@@ -143,7 +143,7 @@ function isProblems(parsed: Parsed | readonly NameProblem[]): parsed is readonly
   return Array.isArray(parsed);
 }
 
-/** The library's own sentences, where they speak of types and of what is written only. */
+/** Errors whose library message is safe, because it contains only types and the written expression. */
 const TELLS_NO_VALUE = new Set([
   ...["no_such_overload", "no_matching_overload", "invalid_condition_type", "invalid_logical_operand"],
   ...["invalid_comprehension_range", "division_by_zero", "modulo_by_zero"],
@@ -173,13 +173,13 @@ function reason(cause: unknown): string {
   return Object.hasOwn(SENTENCES, code) ? SENTENCES[code]! : "it cannot be evaluated";
 }
 
-/** What is wrong with an expression as it is written: quotes nothing but that. */
+/** The problem of a written expression. It quotes only the expression. */
 function wrong(cause: unknown): string {
   const { summary } = cause as { summary?: string };
   return `Invalid CEL expression: ${ownNames(summary ?? "it cannot be parsed")}`;
 }
 
-/** The names that authors know, in place of those that are called for them. */
+/** Replaces the names of the substituted functions by the names that authors wrote. */
 function ownNames(sentence: string): string {
   return Object.entries(BOUNDED_FUNCTIONS).reduce((text, [own, bounded]) => text.replaceAll(bounded, own), sentence);
 }

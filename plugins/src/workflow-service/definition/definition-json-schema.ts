@@ -3,7 +3,7 @@ import { type JsonSchema, SchemaBook } from "@portico/core/schema-book";
 import { nodeId, writtenDocument, writtenNode } from "./document-schema.ts";
 
 export interface DefinitionJsonSchemaOptions {
-  /** Whether there are no kinds of nodes but these; default: others may have any `with`, since plugins bring kinds of their own. */
+  /** Whether only these kinds of nodes are allowed. Default: other kinds are allowed with any `with`, because plugins can add kinds. */
   readonly isClosed?: boolean;
 }
 
@@ -13,8 +13,8 @@ const TEMPLATE = { $ref: "#/$defs/template" };
 const EXPRESSION: Schema = { type: "string", minLength: 1, description: "CEL, bare or in `${{ }}`." };
 
 /**
- * JSON Schema 2020-12 of definitions, for editors: a projection of the schemas that loading goes by. What only loading can tell (names in
- * expressions, circles, `check` of a kind of node) is not in it.
+ * JSON Schema 2020-12 of definitions, for editors. It is derived from the schemas that loading uses. It does not contain checks that only
+ * loading can do (names in expressions, cycles, `check` of a kind of node).
  */
 export function definitionJsonSchema(
   types: ReadonlyMap<string, ports.NodeRules>,
@@ -53,7 +53,7 @@ export function definitionJsonSchema(
   };
 }
 
-/** What nodes of one type owe under `with`. */
+/** The requirements for `with` of one node type. */
 function conditionOf(rules: ports.NodeRules, book: SchemaBook): Schema {
   const schema = book.of(`with.${rules.type}`, rules.input);
   return {
@@ -66,13 +66,13 @@ function conditionOf(rules: ports.NodeRules, book: SchemaBook): Schema {
   };
 }
 
-/** Whether there is no `with` without keys, whichever of its shapes it has. */
+/** Whether every shape of `with` has required keys. */
 function needsKeys({ anyOf, oneOf, required = [] }: JsonSchema): boolean {
   const options = anyOf ?? oneOf;
   return required.length > 0 || (Array.isArray(options) && options.every((each) => needsKeys(each as JsonSchema)));
 }
 
-/** The schema of `with` as it is written: what it says of values, or a template in their place. */
+/** The schema of the written `with`: each value matches its schema or is a template. */
 function writtenWith(rules: ports.NodeRules, book: SchemaBook): Schema {
   const shape = (schema: JsonSchema): Schema => {
     const options = schema["anyOf"] ?? schema["oneOf"];
@@ -102,7 +102,7 @@ function writtenKey(schema: Schema, law: NonNullable<ports.NodeRules["keys"]>[st
   }
 }
 
-/** Allow a template wherever a value stands that not every text is. */
+/** Allow a template for each value whose schema does not already accept every text. */
 function withTemplates(schema: Schema): Schema {
   if (isAnyText(schema)) return schema;
   const { description, ...rest } = schema;
@@ -123,7 +123,7 @@ function nested(schema: unknown): unknown {
   return isObject(schema) ? withTemplates(schema) : schema;
 }
 
-/** Whether every text fits a schema anyway: templates do, too. */
+/** Whether a schema accepts every text, and so also every template. */
 function isAnyText(schema: Schema): boolean {
   const { type, description: _description, title: _title, default: _default, ...rules } = schema;
   return (type === undefined || type === "string") && Object.keys(rules).length === 0;

@@ -1,10 +1,10 @@
-/** What is wrong with a definition, and where: 1-based, of the offending key or value. */
+/** A problem of a definition, and the position of the wrong key or value (1-based). */
 export interface DefinitionProblem {
   readonly line: number;
   readonly column: number;
   /** JSONPath: `$.nodes.classify.with.prompt`. */
   readonly path: string;
-  /** For the author; holds no value of the document but names. */
+  /** A message for the author. It contains names from the document, but no values. */
   readonly message: string;
 }
 

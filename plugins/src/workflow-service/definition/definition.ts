@@ -5,29 +5,29 @@ import type { SensitivePaths } from "./sensitive-paths.ts";
 /** JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A workflow definition that was read, checked and compiled: everything in it can be used as it is. */
+/** A workflow definition that was read, checked and compiled, so that it can be used without further checks. */
 export interface Definition {
   /** 1-64 of letters, digits, `_`, `-`. */
   readonly id: string;
   readonly name: string;
   readonly description: string;
   readonly creator: string;
-  /** Lowercase hex SHA-256 of `id`, a line feed and `text`: the same definition has the same. */
+  /** Lowercase hex SHA-256 of `id`, a line feed and `text`. Equal definitions have equal digests. */
   readonly hash: string;
-  /** The document as it was read: what a run keeps of the definition that it started with. */
+  /** The document as it was read. A run stores it as the definition that it started with. */
   readonly text: string;
-  /** Schema of the trigger's body, an object's. */
+  /** Schema of the trigger's body. The body is an object. */
   readonly parameters: JsonSchema;
-  /** Of a whole run; waiting for a person not counted. */
+  /** Timeout of a whole run. Time that the run waits for a person does not count. */
   readonly timeoutMs: number;
   readonly graph: Graph;
-  /** Absent where the document has none: then the run has no final outputs. */
+  /** Absent if the document has no outputs. The run then has no final outputs. */
   readonly outputs?: Template | undefined;
 }
 
-/** Nodes that depend on each other: those of a definition, or of a `map` or `loop` node. There are no circles. */
+/** Nodes that depend on each other: those of a definition, or of a `map` or `loop` node. The graph has no cycles. */
 export interface Graph {
-  /** By id, in an order in which every node comes behind its needs. */
+  /** Nodes by id. Every node comes after its needs. */
   readonly nodes: ReadonlyMap<string, GraphNode>;
 }
 
@@ -37,38 +37,38 @@ export interface GraphNode {
   readonly name?: string | undefined;
   readonly rules: ports.NodeRules;
   readonly needs: readonly Need[];
-  /** `if`: without it the node runs when its needs say so. */
+  /** `if`. Without it, only the needs decide whether the node runs. */
   readonly condition?: Expression | undefined;
-  /** Values of `with` by key, each compiled as its node type says. */
+  /** Values of `with` by key. The node type determines how each is compiled. */
   readonly with: Readonly<Record<string, NodeValue>>;
-  /** Cases that the node can end in; undefined where it has none. */
+  /** Cases in which the node can end; undefined if it has no cases. */
   readonly cases?: ReadonlySet<string> | undefined;
   readonly retry: Retry;
-  /** Of one attempt. */
+  /** Timeout of one attempt. */
   readonly timeoutMs?: number | undefined;
   readonly onError: "fail" | "continue";
-  /** Whether the author says that it may be executed again; undefined leaves it to the node type. */
+  /** Whether the author allows it to be executed again. If undefined, the node type decides. */
   readonly idempotent?: boolean | undefined;
-  /** What of its output is a secret. */
+  /** The secret parts of its output. */
   readonly sensitive?: SensitivePaths | undefined;
 }
 
-/** `case` names a case of the needed node. A need without one means the case that a gate passes with, and of any other node every case. */
+/** `case` names a case of the needed node. Without it, the need means the approval of a gate, or any case of another node. */
 export interface Need {
   readonly node: string;
   readonly case?: string | undefined;
 }
 
 export interface Retry {
-  /** In all; 1 is no retry. */
+  /** Total attempts; 1 means no retry. */
   readonly attempts: number;
   readonly delayMs: number;
-  /** Each delay is this many times the one before. */
+  /** The factor by which each delay grows. */
   readonly factor: number;
   readonly maxDelayMs: number;
 }
 
-/** One value of `with`, by what its type's rules say of the key. */
+/** One value of `with`. The rules of the node type determine its form. */
 export type NodeValue =
   | { readonly kind: "template"; readonly template: Template }
   | { readonly kind: "verbatim"; readonly value: unknown }

@@ -2,7 +2,7 @@ import type { ports } from "@portico/core";
 import { type LoadingWith, loadDefinition } from "./load-definition.ts";
 import { type BrokenDefinition, openCatalogue } from "./open-catalogue.ts";
 
-/** What a service finds among its documents. */
+/** The definitions that a service finds in its documents. */
 export interface DeployedDefinitions {
   /** Ids of the definitions that can be used. */
   readonly deployed: readonly string[];
@@ -20,5 +20,5 @@ export async function readDeployed(
   return { deployed: catalogue.list().map(({ id }) => id), broken: catalogue.broken() };
 }
 
-/** The caller tells what is broken. */
+/** No log here: the caller reports broken definitions. */
 const SILENT = { info() {}, warn() {} };

@@ -1,7 +1,7 @@
 import { ROOT_NAMES } from "./expression-language.ts";
 import { childrenOf, isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 
-/** Functions whose result holds no text that was not there before: a secret in it is found as it was. */
+/** Functions whose result contains no new text. A secret in the result is still found in its original form. */
 const MAKES_NO_TEXT = new Set([
   ...["has", "size", "contains", "startsWith", "endsWith", "matches", "indexOf", "lastIndexOf", "type", "dyn", "bool"],
   ...["all", "exists", "exists_one", "map", "filter", "bind", "timestamp", "duration"],
@@ -10,8 +10,8 @@ const MAKES_NO_TEXT = new Set([
 const ROOTS: ReadonlySet<unknown> = new Set(ROOT_NAMES);
 
 /**
- * What an expression reads, by the path of each value, where it may make other texts of them: `secrets.KEY.upperAscii()`, and not
- * `"Bearer " + secrets.KEY`, in which the secret is found. Undefined where it makes none.
+ * The paths that an expression reads, if it may make new texts of the values. `secrets.KEY.upperAscii()` makes a new text.
+ * `"Bearer " + secrets.KEY` does not, because the secret is found in it. Undefined if the expression makes no new texts.
  */
 export function derivingReads(tree: SyntaxNode): readonly (readonly string[])[] | undefined {
   if (!makesTexts(tree)) return undefined;
@@ -20,7 +20,7 @@ export function derivingReads(tree: SyntaxNode): readonly (readonly string[])[] 
   return reads.length > 0 ? reads : undefined;
 }
 
-/** What stands at a path, or the nearest around it: lists, and what is looked up in brackets, are taken whole. */
+/** The value at a path, or its nearest existing parent. Lists, and values that are accessed with brackets, are taken whole. */
 export function readAlong(scope: object, path: readonly string[]): unknown {
   let value: unknown = scope;
   for (const key of path) {
@@ -42,7 +42,7 @@ function collect(node: SyntaxNode, reads: (readonly string[])[]): void {
   else for (const child of childrenOf(node)) collect(child, reads);
 }
 
-/** `root.a.b`; what is looked up in brackets counts as the whole that it is looked up in. */
+/** `root.a.b`. An access with brackets counts as an access to the whole value before the brackets. */
 function pathOf(node: SyntaxNode): readonly string[] | undefined {
   if (node.op === "id") return [node.args as string];
   if (node.op === ".") {

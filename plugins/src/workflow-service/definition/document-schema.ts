@@ -40,7 +40,7 @@ const retry = v.strictObject({
   maxDelay: v.optional(duration("Maximum delay; default `1h`.")),
 });
 
-/** A node as it is written, but for what its type says of `with`. */
+/** A node as it is written, without the rules of its type for `with`. */
 export const writtenNode = v.strictObject({
   type: v.pipe(v.string(), v.description("The kind of node.")),
   name: v.optional(v.pipe(text(200), v.description("Display name."))),
@@ -81,10 +81,10 @@ export const writtenNode = v.strictObject({
 });
 export type WrittenNode = v.InferOutput<typeof writtenNode>;
 
-/** Nodes by id; each is checked apart, so that one that is wrong does not hide the others. */
+/** Nodes by id. Each node is checked separately, so that the problems of one node do not hide those of others. */
 export const writtenGraph = v.pipe(anyObject, v.description("Nodes by id."));
 
-/** The document, but for its nodes. */
+/** The document without its nodes. */
 export const writtenDocument = v.strictObject({
   id: v.optional(v.pipe(definitionId, v.description("Default: the file's name without its extension."))),
   name: v.optional(v.pipe(text(200), v.description("Display name; default: the id."))),

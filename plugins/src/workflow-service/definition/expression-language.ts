@@ -2,21 +2,21 @@ import { Duration, Environment } from "@marcbachmann/cel-js/evaluator";
 import { RE2JS } from "re2js";
 import { MATCHED_LENGTH, PATTERN_LENGTH } from "./definition-limits.ts";
 
-/** Names that every expression may begin with; where they may, is checked apart. */
+/** Names with which an expression can begin. A separate check decides where each name is allowed. */
 export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "index", "previous"] as const;
 
 /**
- * Functions of the library that an author's or a caller's text can keep busy for ever, and what is called in their place: JavaScript's
- * regular expressions go back without end, and so does the one that the library reads durations with.
+ * Functions of the library that can run without end on texts of authors or callers, and their replacements. JavaScript's regular expressions
+ * backtrack exponentially, and the library also reads durations with one.
  */
 export const BOUNDED_FUNCTIONS: Readonly<Record<string, string>> = { matches: "boundedMatches", duration: "boundedDuration" };
 
-/** Why a function of the language refused, in words that quote no value. */
+/** The reason why a function of the language refused. The message quotes no value. */
 export class Refused extends Error {
   override readonly name = "Refused";
 }
 
-/** CEL with the operators that JSON needs: its numbers are doubles, while those that stand in expressions are whole ones. */
+/** CEL with additional operators for JSON: numbers of JSON are doubles, but number literals in expressions are integers. */
 export function createLanguage(spend: (steps: number) => void): Environment {
   const language = new Environment({
     unlistedVariablesAreDyn: false,
@@ -29,7 +29,7 @@ export function createLanguage(spend: (steps: number) => void): Environment {
     language.registerOperator(`int ${operator} double`, (left: bigint, right: number) => compute(Number(left), right));
   }
   language.registerOperator("double % double", ARITHMETIC["%"]);
-  // The other way round is there already.
+  // The library already has the reverse order.
   language.registerOperator("int == double", (left: bigint, right: number) => Number(left) === right);
   language.registerFunction("string.boundedMatches(string): bool", (text: string, pattern: string) => {
     if (text.length > MATCHED_LENGTH) throw new Refused(`matches() takes texts of at most ${MATCHED_LENGTH} characters`);
@@ -52,7 +52,7 @@ const ARITHMETIC = {
 const PATTERNS_KEPT = 200;
 const patterns = new Map<string, RE2JS>();
 
-/** A regular expression of the kind that takes time in proportion to the text (RE2). Throws Refused. */
+/** A regular expression whose time is proportional to the text (RE2). Throws Refused. */
 export function compilePattern(pattern: string): RE2JS {
   const known = patterns.get(pattern);
   if (known) return known;
@@ -63,7 +63,7 @@ export function compilePattern(pattern: string): RE2JS {
   } catch {
     throw new Refused("Invalid regular expression (RE2 syntax: without look-around and back references)");
   }
-  // Patterns can be computed of what callers send.
+  // Patterns can be computed from data of callers.
   if (patterns.size >= PATTERNS_KEPT) patterns.clear();
   patterns.set(pattern, compiled);
   return compiled;

@@ -1,28 +1,28 @@
-/** What expressions can name. Absent names are null for them; what a name holds is JSON and is not changed. */
+/** The values that expressions can name. Absent names are null. The values are JSON and are never changed. */
 export interface ExpressionScope {
   readonly parameters: unknown;
-  /** By node id. `output` is absent if the node has no output, or none yet. */
+  /** Nodes by id. `output` is absent if the node has no output, or has not ended yet. */
   readonly nodes: Readonly<Record<string, { readonly status: string; readonly output?: unknown }>>;
   readonly run: { readonly id: string; readonly workflowId: string; readonly startedAt: string };
   readonly secrets: Readonly<Record<string, string>>;
-  /** Inside `map` and `loop`. */
+  /** Only inside `map` and `loop`. */
   readonly item?: unknown;
   readonly index?: number | undefined;
   readonly previous?: unknown;
-  /** Told what an expression read and came to that may make other texts of what it reads. */
+  /** Called with the read values and the result of each expression that may make new texts of what it reads. */
   readonly derived?: ((read: readonly unknown[], made: unknown) => void) | undefined;
 }
 
-/** A CEL expression that was parsed and whose names were checked when its definition was loaded. */
+/** A CEL expression. Loading its definition parsed it and checked its names. */
 export interface Expression {
   readonly source: string;
-  /** Answers JSON. Throws ExpressionFailed. */
+  /** Returns JSON. Throws ExpressionFailed. */
   evaluate(scope: ExpressionScope): unknown;
 }
 
 /**
- * Any JSON whose texts may have `${{ expression }}` in them: alone it keeps its value's type, inside a longer text it becomes text, objects as
- * JSON.
+ * Any JSON whose texts may contain `${{ expression }}`. If a text is only an expression, the value keeps its type. Inside a longer text, the
+ * value becomes text, and objects become JSON.
  */
 export interface Template {
   /** The value with every template filled in. Throws ExpressionFailed. */

@@ -1,7 +1,7 @@
 import { kindInWords } from "./check-shape.ts";
 import { type Expression, ExpressionFailed, type ExpressionScope } from "./expression.ts";
 
-/** Whether a condition is true. Throws ExpressionFailed where it cannot be evaluated, and where it is neither true nor false. */
+/** Whether a condition is true. Throws ExpressionFailed if it cannot be evaluated, or is neither true nor false. */
 export function holds(condition: Expression, scope: ExpressionScope): boolean {
   const value = condition.evaluate(scope);
   if (typeof value === "boolean") return value;

@@ -2,18 +2,18 @@ import type { Ajv2020 } from "ajv/dist/2020.js";
 import type { BoundSchema, SchemaFaultPlace } from "./bound-schema.ts";
 import { createAjv } from "./create-ajv.ts";
 
-/** Compiles the schema of schemas once, which takes longer than most schemas do. It keeps none that it looks at. */
+/** Compiles the schema of schemas once, because that takes longer than most schemas. It does not keep the checked schemas. */
 let schemas: Ajv2020 | undefined;
 
 /**
- * Why an object is not a usable JSON Schema 2020-12, in a sentence that quotes only the schema. Undefined for a usable schema. References
- * reach within it only.
+ * Why an object is not a usable JSON Schema 2020-12. The sentence quotes only the schema. Undefined for a usable schema. References can
+ * only point into the same schema.
  */
 export function jsonSchemaFault(
   schema: Readonly<Record<string, unknown>>,
   boundSchema: BoundSchema,
 ): SchemaFaultPlace | undefined {
-  // Before anything else looks at it: that is what may take long.
+  // This check comes first, because the other checks may take long.
   const excess = boundSchema(schema);
   if (excess) return excess;
   const message = compileFault(schema);
@@ -31,7 +31,7 @@ function compileFault(schema: Readonly<Record<string, unknown>>): string | undef
       const [error] = schemas.errors ?? [];
       return `Invalid JSON Schema: ${error?.instancePath || "the schema"} ${error?.message ?? "is wrong"}`;
     }
-    // One for each schema: a shared one would keep every schema that it ever saw.
+    // One instance per schema, because a shared instance would keep all schemas in memory.
     createAjv({ meta: false, validateSchema: false }).compile(rest);
     return undefined;
   } catch (cause) {

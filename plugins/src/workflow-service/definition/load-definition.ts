@@ -21,18 +21,18 @@ import { jsonSchemaFault } from "./json-schema-fault.ts";
 import { readSource, type Source } from "./read-source.ts";
 
 export interface DefinitionText {
-  /** Of the file, with its folders: `support/triage.yaml`. A definition without an id of its own is called after it. */
+  /** Path of the file: `support/triage.yaml`. A definition without an id is named after its file. */
   readonly name: string;
   readonly text: string;
   /**
-   * Whether runs began with it. A service then accepted it, maybe one of an earlier version: limits that newer versions set to what takes
-   * long are not applied, because the runs could not end otherwise.
+   * Whether runs began with this text. Then a service, possibly of an earlier version, has accepted it. Newer limits on slow parts are not
+   * applied, because the runs could not continue otherwise.
    */
   readonly isStored?: boolean;
 }
 
 export interface LoadingWith {
-  /** Every kind of node that there is, by type. */
+  /** All kinds of nodes, by type. */
   readonly types: ReadonlyMap<string, ports.NodeRules>;
   /** Names that `secrets.NAME` may have. */
   readonly secretNames: Iterable<string>;
@@ -43,8 +43,8 @@ export type LoadedDefinition =
   | { readonly problems: readonly DefinitionProblem[]; readonly definition?: undefined };
 
 /**
- * Read, check and compile a definition. All problems are told at once, up to 200, in the order in which they stand in the text. Never throws,
- * and keeps nothing: the same text can be loaded again for a run that began with it.
+ * Read, check and compile a definition. All problems are reported together, up to 200, in the order of the text. Never throws. Keeps no state,
+ * so the same text can be loaded again for a run that began with it.
  */
 export function loadDefinition(document: DefinitionText, loading: LoadingWith): LoadedDefinition {
   const read = readSource(document.text, document);
@@ -53,7 +53,7 @@ export function loadDefinition(document: DefinitionText, loading: LoadingWith): 
   return definition ? { definition } : { problems: inOrder(problems) };
 }
 
-/** The definition that a document says, or all problems, in any order. */
+/** The definition of a document, or all its problems in any order. */
 export function compileSource(
   { name, text, isStored }: DefinitionText,
   source: Source,
@@ -109,7 +109,7 @@ function counted(expressions: Expressions, exceed: () => never): Expressions {
   };
 }
 
-/** Each problem once, in the order of the text, as many as are told. */
+/** Each problem once, in the order of the text, up to the limit. */
 export function inOrder(problems: readonly DefinitionProblem[]): readonly DefinitionProblem[] {
   const told = new Map(
     problems.map((problem) => [`${problem.line}:${problem.column}:${problem.path}:${problem.message}`, problem]),
@@ -135,7 +135,7 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
     wrong.add(path[0]);
     tell(kind === "unknown-key" ? source.keyProblem(path, message) : source.problem(path, message));
   }
-  // There may be more unknown keys than are told.
+  // There may be more unknown keys than are reported.
   const isUsable = (key: string) => Object.hasOwn(writtenDocument.entries, key) && !wrong.has(key);
   const usable = Object.fromEntries(Object.entries(value).filter(([key]) => isUsable(key)));
   const { id: ownId, ...written } = v.parse(v.partial(writtenDocument), usable);
@@ -144,7 +144,7 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
     tell(source.problem([], "The file's name is not a valid id (1-64 letters, digits, `_` and `-`): add the key `id`"));
   }
   checkParameters(written.parameters, by);
-  // The document's own objects: parsed ones have lost keys such as `__proto__`.
+  // Uses the document's own objects, because parsed objects have lost keys such as `__proto__`.
   const nodes = isRecord(usable["nodes"]) ? usable["nodes"] : undefined;
   const around = { before: new Set<string>(), known: new Set<string>(), isInside: { map: false, loop: false }, depth: 0 };
   const { graph, after } = nodes

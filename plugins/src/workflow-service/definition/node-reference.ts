@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 import { type JsonSchema, SchemaBook } from "@portico/core/schema-book";
 
-/** Every kind of node with the fields of its `with`, as Markdown: made of the schemas that loading goes by. */
+/** All kinds of nodes with the fields of `with`, as Markdown. Derived from the schemas that loading uses. */
 export function nodeReference(types: ReadonlyMap<string, ports.NodeRules>): string {
   const all = [...types.values()].sort((one, other) => (one.type < other.type ? -1 : 1));
   return all.map(section).join("\n\n");

@@ -5,14 +5,14 @@ import type { DefinitionText, LoadedDefinition } from "./load-definition.ts";
 import { READ_HERE_CHARACTERS } from "./definition-limits.ts";
 import { readSource } from "./read-source.ts";
 
-/** The definitions that are deployed now. What it answers is never waited for, and never changes: it is replaced. */
+/** The deployed definitions. All answers are synchronous. A returned list is never changed; a later call returns a new list. */
 export interface Catalogue {
   /** Sorted by id. */
   list(): readonly Definition[];
   find(id: string): Definition | undefined;
-  /** By the name of its document: `support/triage.yaml`. */
+  /** Finds a definition by the name of its document: `support/triage.yaml`. */
   findByPath(name: string): Definition | undefined;
-  /** The name of the document that an id stands in. */
+  /** The name of the document that contains the definition with this id. */
   pathOf(id: string): string | undefined;
   /** Documents that cannot be used, sorted by name. */
   broken(): readonly BrokenDefinition[];
@@ -36,16 +36,16 @@ const DEFINITION_NAME = /\.(?:ya?ml|json)$/i;
 const READ_AT_ONCE = 16;
 const PROBLEMS_LOGGED = 3;
 
-/** What is known of one document. */
+/** The loaded state of one document. */
 interface Entry {
-  /** Undefined where it could not be read. */
+  /** Undefined if the document could not be read. */
   readonly text: string | undefined;
   readonly loaded: LoadedDefinition;
 }
 
 /**
- * Read every definition among the documents, and follow their changes till the scope closes. A document that cannot be used is told of in
- * the log and in `broken`, and does not affect other definitions. Rejects when the documents cannot be listed.
+ * Read all definitions among the documents, and follow their changes until the scope closes. A document that cannot be used is reported in
+ * the log and in `broken`, and does not affect other definitions. Rejects if the documents cannot be listed.
  */
 export async function openCatalogue({ documents, log, load }: CatalogueNeeds, scope: Scope): Promise<Catalogue> {
   const entries = new Map<string, Entry>();
@@ -69,7 +69,7 @@ export async function openCatalogue({ documents, log, load }: CatalogueNeeds, sc
     if (isClosed || entry === entries.get(name)) return;
     if (entry) entries.set(name, entry);
     else entries.delete(name);
-    // Who of several has an id is decided by their names at the start, not by who was read first.
+    // If several documents have the same id at the start, their names decide, not the order of reading.
     if (!isOpen) return;
     const before = shown;
     shown = show(entries, before);
@@ -77,7 +77,7 @@ export async function openCatalogue({ documents, log, load }: CatalogueNeeds, sc
   };
   const follow = eachInTurn(async (name) => take(name, await read(name)));
 
-  // Before the first look: what changes during it is seen again.
+  // Watching begins before the first read, so that changes during the read are not missed.
   const stop = await documents.watch((name) => {
     if (DEFINITION_NAME.test(name)) void follow(name);
   });
@@ -113,7 +113,7 @@ interface Shown {
 
 const NOTHING: Shown = { byId: new Map(), list: [], broken: [] };
 
-/** Who has an id keeps it: a file that comes later and says the same id does not take running work over. */
+/** A document keeps its id: a later file with the same id does not replace the definition of running work. */
 function show(entries: ReadonlyMap<string, Entry>, before: Shown): Shown {
   const byId = new Map<string, { name: string; definition: Definition }>();
   const broken: BrokenDefinition[] = [];
@@ -148,7 +148,7 @@ function wholeFile(message: string): DefinitionProblem {
 function tell(before: Shown, after: Shown, log: CatalogueNeeds["log"], changed?: string): void {
   const was = new Map(before.broken.map((each) => [each.name, each]));
   for (const { name: broken, problems } of after.broken) {
-    // Others change only by an id that they have in common with this one.
+    // Other documents change only if they share an id with this document.
     const isNew = broken === changed || !was.has(broken);
     if (isNew)
       log.warn("A workflow definition cannot be used", {
@@ -170,7 +170,7 @@ function inWords(problems: readonly DefinitionProblem[]): string {
     .join("; ");
 }
 
-/** One run for each name at a time; asked meanwhile, it runs once more: what it sees last is the newest. */
+/** Runs once per name at a time. A call during a run causes one more run, so that the newest state is always read. */
 function eachInTurn(run: (name: string) => Promise<void>): (name: string) => Promise<void> {
   const running = new Map<string, Promise<void>>();
   const again = new Set<string>();

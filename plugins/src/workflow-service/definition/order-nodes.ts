@@ -1,14 +1,14 @@
-/** Ids and what each needs; needs that are not there are left to others. */
+/** Ids with their needs. Needs that do not exist are ignored here. */
 export type Needs = ReadonlyMap<string, readonly string[]>;
 
-/** Ids in an order in which each comes behind its needs, otherwise as they are written; or the circles that make that impossible. */
+/** Sorts ids so that each comes after its needs, and otherwise keeps the written order. If that is impossible, returns the cycles. */
 export function orderNodes(
   needs: Needs,
 ): { readonly order: readonly string[] } | { readonly circles: readonly (readonly string[])[] } {
   const order: string[] = [];
   const circles: string[][] = [];
   const state = new Map<string, "open" | "done">();
-  // A stack of our own: needs can be as long a chain as there are nodes.
+  // An explicit stack instead of recursion, because a chain of needs can contain all nodes.
   for (const first of needs.keys()) {
     if (state.has(first)) continue;
     const path: { id: string; rest: string[] }[] = [];
@@ -30,7 +30,7 @@ export function orderNodes(
   return circles.length > 0 ? { circles } : { order };
 }
 
-/** All that are before a node, however far. Terminates on circles, too. */
+/** All direct and indirect needs of a node. Also terminates on cycles. */
 export function ancestorsOf(id: string, needs: Needs): ReadonlySet<string> {
   const reached = new Set<string>();
   const open = [...(needs.get(id) ?? [])];

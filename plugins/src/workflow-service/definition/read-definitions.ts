@@ -17,11 +17,11 @@ export type ReadDefinition = (document: DefinitionText) => Promise<LoadedDefinit
 
 export interface ReadingNeeds {
   readonly clock: ports.Clock;
-  /** Names the documents that take long: a start waits for them. */
+  /** The log names documents that take long, because a start waits for them. */
   readonly log: Pick<ports.Log, "warn">;
 }
 
-/** Loads definitions of any size without holding the event loop up while their text is parsed: long ones are parsed in a thread. */
+/** Loads definitions of any size. Long texts are parsed in a thread, so that they do not block the event loop. */
 export function readDefinitions(loading: LoadingWith, { clock, log }: ReadingNeeds, scope: Scope): ReadDefinition {
   const thread = createReadingThread(clock);
   scope.onClose(() => thread.close());
@@ -32,7 +32,8 @@ export function readDefinitions(loading: LoadingWith, { clock, log }: ReadingNee
         log.warn("A workflow definition takes long to read", { definition: document.name, longerThanMs: SLOW_READING_MS });
       return await loadBeside((job) => thread.ask(job, slow), document, loading);
     } catch {
-      // Its runs end as unusable otherwise, also if only this service closes. It was read before, so that it is not hard to read.
+      // Stored texts are parsed here if the thread fails or this service closes, because their runs would end as unusable otherwise. Such a
+      // text was read before, so reading it is not expensive.
       if (document.isStored) return loadDefinition(document, loading);
       const message = "The document takes too much time or memory to read";
       return { problems: [{ line: 1, column: 1, path: "$", message }] };
@@ -57,7 +58,7 @@ async function loadBeside(
   return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.places[index]! }))) };
 }
 
-/** Notes where problems stand, for the thread to find the places. */
+/** Records the paths of problems. The thread finds their positions in the text. */
 class UnlocatedSource implements Source {
   readonly value: unknown;
   readonly #places = new Map<DefinitionProblem, WantedPlace>();

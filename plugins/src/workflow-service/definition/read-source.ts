@@ -5,14 +5,14 @@ import { DEFINITION_BYTES, DOCUMENT_CHARACTERS, DOCUMENT_DEPTH, DOCUMENT_VALUES,
 import { type DefinitionProblem, type Path, toJsonPath } from "./definition-problem.ts";
 import { setOwn } from "./set-own.ts";
 
-/** A document as JSON, with the places where its values stand in the text. */
+/** A document as JSON, with the positions of its values in the text. */
 export interface Source {
   readonly value: unknown;
-  /** Something that is wrong at a path, told at the value that stands there, or at the nearest around it. */
+  /** A problem at a path. Its position is that of the value, or of the nearest existing parent. */
   problem(path: Path, message: string): DefinitionProblem;
-  /** The same, told at the key. */
+  /** A problem at a path, with the position of the key. */
   keyProblem(path: Path, message: string): DefinitionProblem;
-  /** The same, told at a character of the text that stands at the path. */
+  /** A problem at a path, with the position of a character in the text at the path. */
   textProblem(path: Path, offset: number, message: string): DefinitionProblem;
 }
 
@@ -24,7 +24,7 @@ interface Place {
 }
 
 const load = createRequire(import.meta.url);
-/** It takes its time to load: services without definitions do not wait for it. */
+/** The library loads slowly, so services without definitions do not load it. */
 let loaded: typeof Yaml | undefined;
 const yaml = (): typeof Yaml => (loaded ??= load("yaml") as typeof Yaml);
 
@@ -35,7 +35,7 @@ const YAML_OPTIONS = {
   version: "1.2",
   schema: "core",
   strict: true,
-  // Told here: the parser compares each key with all before it, which takes minutes where there are many.
+  // Duplicate keys are checked here. The parser compares each key with all earlier keys, which takes minutes for many keys.
   uniqueKeys: false,
   stringKeys: false,
   logLevel: "silent",
@@ -44,8 +44,8 @@ const YAML_OPTIONS = {
 } as const;
 
 /**
- * Read a YAML 1.2 (or JSON) document as JSON. Never throws; the problems are those of the text, not of what it says. `isStored` as in
- * `DefinitionText`.
+ * Read a YAML 1.2 (or JSON) document as JSON. Never throws. The problems are those of the syntax, not of the definition. `isStored` is
+ * described at `DefinitionText`.
  */
 export function readSource(
   text: string,
@@ -70,7 +70,7 @@ export function readSource(
     const parsed = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter: lines });
     const documents = Array.isArray(parsed) ? parsed : [];
     for (const { errors, warnings } of documents) {
-      // The parser can find one at every character.
+      // The parser can report a problem at every character.
       for (const { pos, message, code } of [...errors, ...warnings].slice(0, PROBLEMS_TOLD - problems.length)) {
         problems.push(at(pos[0], [], sentence(code, message)));
       }
@@ -105,7 +105,7 @@ function isNestedTooDeep(text: string): boolean {
   return false;
 }
 
-/** One walk over what the parser found. */
+/** One walk over the parser's result. */
 class Reading {
   #values = 0;
   #characters = 0;
@@ -173,7 +173,7 @@ class Reading {
     return undefined;
   }
 
-  /** False once there are too many. */
+  /** False if there are too many. */
   #hasRoom(text: string, start: number, path: Path): boolean {
     const before = this.#characters;
     this.#characters += text.length;
@@ -199,7 +199,7 @@ class Reading {
     const target = this.#anchors.get(alias.source);
     if (target && !this.#open.has(target)) {
       const { value, place } = this.read(target, path, key);
-      // Told at the alias: this is the use that is wrong.
+      // Reported at the alias, because this use is wrong.
       return { value, place: { start, key, children: place.children } };
     }
     this.#tell(
@@ -230,7 +230,7 @@ function createSource(
     value,
     problem(path, message) {
       const { place, isExact } = find(path);
-      // What is missing is missing from the thing that its key names.
+      // A missing key is reported at the key of its parent.
       return at(isExact ? place.start : (place.key ?? place.start), path, message);
     },
     keyProblem(path, message) {
@@ -244,7 +244,7 @@ function createSource(
   };
 }
 
-/** Where a character of a scalar's value stands: exact where the value stands there as it is, line by line in a block; or else the start. */
+/** The position of a character of a scalar's value. It is exact if the text contains the value literally, and per line in a block. Otherwise it is the start. */
 function placeInText(text: string, { scalar, start }: Place, offset: number): number {
   const range = scalar?.range;
   if (!range || typeof scalar.value !== "string") return start;
@@ -262,7 +262,7 @@ function placeInText(text: string, { scalar, start }: Place, offset: number): nu
   return range[0] + above + column + (before.length - (before.lastIndexOf("\n") + 1));
 }
 
-/** The parser's words, without what it quotes of the text. */
+/** The parser's message without quotations from the text. */
 function sentence(code: string, message: string): string {
   if (code === "TAG_RESOLVE_FAILED") return STRANGE_TAG;
   const [first = ""] = message.split("\n");

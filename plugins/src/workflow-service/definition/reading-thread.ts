@@ -3,15 +3,15 @@ import type { ports } from "@portico/core";
 import { READING_MS, SLOW_READING_MS } from "./definition-limits.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
 
-/** What is asked of the thread: to read a text, or where in it problems stand. */
+/** A job for the thread: to read a text, or to find the positions of problems in it. */
 export interface ReadingJob {
   readonly text: string;
-  /** As in `DefinitionText`. */
+  /** See `DefinitionText`. */
   readonly isStored?: boolean | undefined;
   readonly places?: readonly WantedPlace[];
 }
 
-/** Where a problem stands: at the value of a path, at its key, or at a character of its text. */
+/** The place of a problem: the value at a path, its key, or a character of its text. */
 export interface WantedPlace {
   readonly of: "value" | "key" | "text";
   readonly path: Path;
@@ -19,7 +19,7 @@ export interface WantedPlace {
 }
 
 export type ReadingAnswer =
-  /** The document as JSON: quicker to hand over than its values. */
+  /** The document as JSON text, which is faster to transfer than the values. */
   | { readonly json: string }
   | { readonly problems: readonly DefinitionProblem[] }
   | { readonly places: readonly Pick<DefinitionProblem, "line" | "column">[] };
@@ -28,9 +28,9 @@ export type ReadingAnswer =
 const IDLE_MS = 10_000;
 const MEMORY_MB = 512;
 
-/** Reads documents beside the event loop, one after another. The thread begins with the first. */
+/** Reads documents in a thread, one after another. The first document starts the thread. */
 export interface ReadingThread {
-  /** Rejects where the thread runs out of memory or time, and when it is closed. `slow` is called if this job takes long. */
+  /** Rejects if the thread runs out of memory or time, or is closed. `slow` is called if this job takes long. */
   ask(job: ReadingJob, slow: () => void): Promise<ReadingAnswer>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS
   const start = (): Worker => {
     const resourceLimits = { maxOldGenerationSizeMb: MEMORY_MB };
     const started = new Worker(new URL(import.meta.resolve("#reading-worker")), { resourceLimits });
-    // Without a listener it would end the process. Who waits for an answer hears of it, and the next document gets another thread.
+    // Without a listener, an error of the thread would end the process. The waiting job is rejected, and the next document gets a new thread.
     started.on("error", () => {});
     started.on("exit", () => {
       if (worker === started) worker = undefined;
@@ -61,7 +61,7 @@ export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS
     if (isClosed) throw new Error("The reading of definitions is closed");
     idle?.cancel();
     const asked = (worker ??= start());
-    // A process waits for what it reads, and for nothing else of the thread.
+    // The thread keeps the process alive only while it reads.
     asked.ref();
     const { promise, resolve, reject } = Promise.withResolvers<ReadingAnswer>();
     const failed = (error: Error) => reject(error);
@@ -70,7 +70,7 @@ export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS
     let isAnswered = false;
     const used = stopwatch(asked);
     const told = clock.after(SLOW_READING_MS, slow);
-    // A process that was suspended, or shares its processors, has not read for all of the time.
+    // A suspended or slow process has not used all the elapsed time for reading, so processor time is measured.
     const look = async (): Promise<void> => {
       const usedMs = await used();
       if (isAnswered) return;
@@ -108,10 +108,10 @@ export function createReadingThread(clock: ports.Clock, { readingMs = READING_MS
   };
 }
 
-/** Tells how much processor time a thread has used since, in milliseconds; before Node.js 24.6 that of the process, which is more. */
+/** Measures the processor time of a thread from now on, in milliseconds. Before Node.js 24.6 it measures the process, which is more. */
 function stopwatch(worker: Worker): () => Promise<number> {
   const ofProcess = process.cpuUsage();
-  // A thread cannot tell before it has begun, nor after its end.
+  // A thread has no processor time before its start or after its end.
   const ofThread = worker.cpuUsage?.().catch(() => undefined);
   return async () => {
     const since = ofThread ? await worker.cpuUsage(await ofThread).catch(() => undefined) : process.cpuUsage(ofProcess);

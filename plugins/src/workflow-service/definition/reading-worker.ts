@@ -2,9 +2,9 @@ import { parentPort } from "node:worker_threads";
 import { readSource, type Source } from "./read-source.ts";
 import type { ReadingAnswer, ReadingJob } from "./reading-thread.ts";
 
-// Runs beside the event loop: a parser takes seconds over what a megabyte of YAML can say.
+// Runs in a worker thread, because parsing a megabyte of YAML can take seconds.
 
-// The parser can create an error at every character: without their stacks it takes a quarter of the time.
+// The parser can create an error at every character. Without stack traces it takes a quarter of the time.
 Error.stackTraceLimit = 0;
 
 /** Problems are located in the document that was read last. */

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 
-/** Places in a node's output: its keys and indexes, `*` for all of a level. The empty one is the whole. */
+/** Places in a node's output: keys and indexes, with `*` for all of a level. The empty path is the whole output. */
 export type SensitivePaths = readonly (readonly string[])[];
 
 const MOST_PATHS = 50;
@@ -26,13 +26,13 @@ export const writtenSensitive = v.union(
   "Expected true or a list of paths, such as `body.token`",
 );
 
-/** Undefined where nothing is marked. */
+/** Undefined if nothing is marked. */
 export function toSensitivePaths(written: boolean | readonly string[] | undefined): SensitivePaths | undefined {
   if (written === undefined || written === false) return undefined;
   return written === true ? [[]] : written.map((path) => path.split("."));
 }
 
-/** As a document writes them. */
+/** The paths in the form of a document. */
 export function fromSensitivePaths(paths: SensitivePaths): true | string[] {
   return paths.some((path) => path.length === 0) || paths.map((path) => path.join("."));
 }

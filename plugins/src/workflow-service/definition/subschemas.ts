@@ -4,12 +4,12 @@ import { NAMED_SCHEMAS, SCHEMA, SCHEMAS } from "./schema-keywords.ts";
 
 export interface Subschema {
   readonly schema: Readonly<Record<string, unknown>>;
-  /** From the schema that it belongs to. */
+  /** Path from the parent schema. */
   readonly path: Path;
-  /** Whether it looks at the same value as the schema that it belongs to. */
+  /** Whether it applies to the same value as its parent schema. */
   readonly isInPlace: boolean;
   readonly isReference: boolean;
-  /** Whether it only stands there, for references. */
+  /** Whether it is only a definition for references. */
   readonly isDefinition: boolean;
 }
 
@@ -17,7 +17,7 @@ const IN_PLACE = new Set(["$dynamicRef", "$ref", "allOf", "anyOf", "dependentSch
 const DEFINITIONS = new Set(["$defs", "definitions"]);
 const REFERENCES = new Set(["$dynamicRef", "$ref"]);
 
-/** The schemas of a schema's keywords. References lead to JSON pointers within the root; of those by `$anchor` or `$id` nothing is told. */
+/** The schemas in a schema's keywords. References by JSON pointers within the root are followed. References by `$anchor` or `$id` are not. */
 export function* subschemas(schema: Readonly<Record<string, unknown>>, root: unknown): Generator<Subschema, void> {
   for (const [key, value] of Object.entries(schema)) {
     const isReference = REFERENCES.has(key);

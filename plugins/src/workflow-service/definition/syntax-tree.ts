@@ -1,4 +1,4 @@
-/** A node of the tree that the CEL library parses into, as far as it is used here: also what its own types leave out. */
+/** A node of the CEL library's syntax tree. Only the used members are declared, including some that the library's types lack. */
 export interface SyntaxNode {
   readonly op: string;
   readonly args: unknown;
@@ -6,7 +6,7 @@ export interface SyntaxNode {
   readonly start: number;
   readonly end: number;
   readonly meta: {
-    /** What a macro such as `all` stands for. */
+    /** The expansion of a macro such as `all`. */
     readonly alternate?: SyntaxNode;
     readonly macro?: unknown;
     check: Hook;
@@ -19,11 +19,11 @@ export interface SyntaxNode {
 export type Hook = (tool: any, node: any, context: any) => any;
 
 export interface Comprehension {
-  /** Asked before each turn whether there shall be one. */
+  /** Called before each iteration; decides whether it happens. */
   condition?: (soFar: unknown) => boolean;
 }
 
-/** The nodes right below one, in the order in which they are written. */
+/** The child nodes in the written order. */
 export function childrenOf(node: SyntaxNode): SyntaxNode[] {
   return nodesIn(node.args);
 }

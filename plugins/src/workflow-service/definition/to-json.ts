@@ -3,8 +3,8 @@ import { Refused } from "./expression-language.ts";
 import { setOwn } from "./set-own.ts";
 
 /**
- * What an expression came to, as JSON: whole numbers that JSON cannot hold exactly are texts, timestamps ISO 8601, durations `1.5s`.
- * What is JSON already is not copied. Throws Refused for what has no place in JSON.
+ * The result of an expression as JSON. Integers that JSON cannot represent exactly become texts, timestamps become ISO 8601, and durations
+ * become `1.5s`. JSON values are not copied. Throws Refused for values that JSON cannot represent.
  */
 export function toJson(value: unknown): unknown {
   switch (typeof value) {

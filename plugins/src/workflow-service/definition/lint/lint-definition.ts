@@ -14,8 +14,8 @@ import { expressionsOfNodes, expressionsOfTemplate, type WrittenExpression } fro
 type Types = ReadonlyMap<string, ports.NodeRules>;
 
 /**
- * What looks like a mistake in a definition that can be used: parameters that its schema does not declare, keywords that JSON Schema does not
- * have, and outputs that read nodes which may have none. Up to 200, in the order of the text. Never throws.
+ * Probable mistakes in a valid definition: parameters that its schema does not declare, keywords that JSON Schema does not have, and outputs
+ * that read nodes which may have no output. Returns up to 200, in the order of the text. Never throws.
  */
 export function lintDefinition(definition: Definition, types: Types): readonly DefinitionProblem[] {
   const read = readSource(definition.text);
@@ -31,7 +31,7 @@ export function lintDefinition(definition: Definition, types: Types): readonly D
   ]);
 }
 
-/** With one of these a schema says of properties that it does not name. */
+/** Keywords that allow properties which the schema does not name. */
 const OPENING = [
   ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"],
   ...["additionalProperties", "unevaluatedProperties"],
@@ -53,7 +53,7 @@ function undeclaredParameters(
   );
 }
 
-/** Keys of nodes that hold a JSON Schema where they are taken as they stand. */
+/** Keys of nodes whose literal value is a JSON Schema. */
 const SCHEMA_KEYS = ["output", "form"];
 
 function* schemasOf(parameters: unknown, nodes: unknown, types: Types, path: Path = ["nodes"]): Generator<[unknown, Path], void> {
@@ -98,7 +98,7 @@ function lackingOutputs(
   });
 }
 
-/** `has(nodes.ID…)` anywhere in the expression. Ids hold nothing that means something in a pattern. */
+/** Finds `has(nodes.ID…)` anywhere in the expression. Ids contain no special characters of patterns. */
 function isAskedFor(id: string, text: string): boolean {
   return new RegExp(`\\bhas\\(\\s*nodes(?:\\.${id}\\b|\\[["']${id}["']\\])`).test(text);
 }

@@ -1,13 +1,13 @@
 import type { Graph, GraphNode, Need } from "../definition.ts";
 import { ancestorsOf } from "../order-nodes.ts";
 
-/** What became of a node: undefined where it was skipped. */
+/** The end of a node; undefined if it was skipped. */
 type Outcome = { readonly case?: string | undefined; readonly isFailed?: boolean } | undefined;
 
-/** More ways than these are not gone through: then nothing is said. */
+/** Maximum paths that are examined. If there are more, nothing is reported. */
 const MOST_STEPS = 20_000;
 
-/** Whether there is a way through the graph to its end on which a node has no output: it is skipped, or failed where that is let pass. */
+/** Whether there is a path through the graph on which a node has no output: the node is skipped, or its failure is ignored. */
 export function mayLackOutput(graph: Graph, id: string): boolean {
   const needs = new Map([...graph.nodes.values()].map((node) => [node.id, node.needs.map(({ node: needed }) => needed)]));
   const before = ancestorsOf(id, needs);
@@ -16,7 +16,7 @@ export function mayLackOutput(graph: Graph, id: string): boolean {
   const outcomes = new Map<string, Outcome>();
   let steps = 0;
 
-  /** Nodes stand behind what they need. */
+  /** Each node comes after its needs. */
   const goOn = (index: number): boolean => {
     if (++steps > MOST_STEPS) return false;
     const node = nodes[index];

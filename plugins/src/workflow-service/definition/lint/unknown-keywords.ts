@@ -2,7 +2,7 @@ import { isRecord } from "../is-record.ts";
 import type { Path } from "../definition-problem.ts";
 import { KEYWORDS, NAMED_SCHEMAS, SCHEMA, SCHEMAS } from "../schema-keywords.ts";
 
-/** Where a JSON Schema has keywords that mean nothing: they are ignored without a word. Names with `x-` are an author's own. */
+/** Places of unknown keywords in a JSON Schema, which validators silently ignore. Names with `x-` are extensions and allowed. */
 export function* unknownKeywords(schema: unknown, path: Path): Generator<Path, void> {
   if (!isRecord(schema)) return;
   for (const [key, value] of Object.entries(schema)) {

@@ -3,7 +3,7 @@ import { isRecord } from "../is-record.ts";
 import { piecesOf } from "../compile-template.ts";
 import type { Path } from "../definition-problem.ts";
 
-/** One expression of a document, and where it stands. */
+/** One expression of a document, and its position. */
 export interface WrittenExpression {
   readonly source: string;
   readonly path: Path;
