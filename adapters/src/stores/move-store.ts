@@ -60,12 +60,13 @@ export async function moveStore(options: MoveStoreOptions): Promise<MovedStore> 
     await prepare(target, (await moves.get("local"))?.value);
     await moves.put("local", { isComplete: false });
 
-    const moved = { documents: 0 } as Record<MovePart["name"] | "documents", number>;
+    const moved = {} as Record<MovePart["name"] | "documents", number>;
     for (const { name, copy } of MOVE_PARTS) {
       onPart(name);
       moved[name] = await copy(source, target, signal);
     }
     onPart("documents");
+    moved.documents = 0;
     for (const each of documents) moved.documents += (await copyDocuments({ ...each, force: true })).written.length;
 
     onPart("comparison");

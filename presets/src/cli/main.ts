@@ -10,6 +10,7 @@ const portico = defineCommand({
     workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
     documents: async () => (await import("./commands/documents.ts")).documentsCommand,
     migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
+    move: async () => (await import("./commands/move.ts")).moveCommand,
     config: async () => (await import("./commands/config.ts")).configCommand,
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
     new: async () => (await import("./commands/new.ts")).newCommand,

@@ -11,14 +11,9 @@ import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { readClusterSettings } from "./cluster-settings.ts";
+import { DOCUMENT_SOURCES, type DocumentSource } from "./document-sources.ts";
 
-/** The documents of each area: the names of those that it uses. */
-const SOURCES = {
-  agents: /^[^/]+\/agent\.json$/,
-  workflows: /^(?:[^/]+\/){0,3}[^/]+\.(?:json|ya?ml)$/,
-} as const;
-type Source = keyof typeof SOURCES;
-const NAMES = Object.keys(SOURCES) as readonly Source[];
+const NAMES = Object.keys(DOCUMENT_SOURCES) as readonly DocumentSource[];
 
 /** Says in a folder what was copied last, so that changes on both sides are noticed. */
 const MARK = ".portico-documents.json";
@@ -65,9 +60,9 @@ async function copy(
   const results = await withSources(databaseAdapters(settings), (database) =>
     withSources(folderAdapters(dir), async (folder) => {
       const [from, to] = direction === "push" ? [folder, database] : [database, folder];
-      const copies: [Source, CopiedDocuments][] = [];
+      const copies: [DocumentSource, CopiedDocuments][] = [];
       for (const source of NAMES) {
-        const accepts = (name: string) => SOURCES[source].test(name);
+        const accepts = (name: string) => DOCUMENT_SOURCES[source].test(name);
         const copied = await copyDocuments({ from: from(source), to: to(source), accepts, base: base[source], force, prune });
         copies.push([source, copied]);
         await writeMark(dir, { ...base, ...Object.fromEntries(copies.map(([name, { digests }]) => [name, digests])) });
@@ -102,7 +97,7 @@ function folderAdapters(dir: string): readonly Adapter[] {
 
 async function withSources<T>(
   adapters: readonly Adapter[],
-  use: (of: (source: Source) => ports.Documents) => Promise<T>,
+  use: (of: (source: DocumentSource) => ports.Documents) => Promise<T>,
 ): Promise<T> {
   try {
     await using app = await createApp({ name: "documents", adapters });
@@ -119,7 +114,7 @@ async function withSources<T>(
   }
 }
 
-function inSource(source: Source, names: readonly string[]): readonly string[] {
+function inSource(source: DocumentSource, names: readonly string[]): readonly string[] {
   return names.map((name) => `${source}/${name}`);
 }
 

@@ -1,0 +1,61 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
+import { startPortico } from "../harness/portico-process.ts";
+
+const first = await clusterPlace();
+await first?.remove();
+
+describe.skipIf(!first)("portico move", () => {
+  let place: ClusterPlace;
+  beforeEach(async () => {
+    place = (await clusterPlace())!;
+    for (const [name, content] of [
+      ["agents/helper/agent.json", { name: "Helper" }],
+      ["workflows/greet.json", { nodes: { a: { type: "transform", with: { value: 1 } } } }],
+    ] as const) {
+      mkdirSync(join(place.folder, name, ".."), { recursive: true });
+      writeFileSync(join(place.folder, name), JSON.stringify(content));
+    }
+    expect((await place.run("migrate")).code).toBe(0);
+  });
+  afterEach(() => place.remove());
+  const local = () => startPortico({ cwd: place.folder });
+  const move = (...args: string[]) => place.run("move", "--from", ".portico", ...args);
+
+  it("brings tokens, agents, definitions and files of a local instance into the cluster, once", async () => {
+    const service = await local();
+    const { stdout: token } = await service.run("token", "issue", "--provider", "demo", "--label", "of local");
+    await service.stop();
+
+    const { code, stdout, stderr } = await move("--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({ documents: 2 });
+    const [moved] = JSON.parse((await place.run("token", "list", "--json")).stdout) as { label: string }[];
+    expect([moved!.label, token.startsWith("service_")]).toEqual(["of local", true]);
+    expect((await place.run("documents", "list")).stdout).toBe("agents/helper/agent.json\nworkflows/greet.json\n");
+    expect(await move()).toMatchObject({ code: 1, stderr: "An instance was moved into this store before\n" });
+  });
+
+  it("refuses a running instance, a folder without one, and a schema that is not made", async () => {
+    const service = await local();
+    expect(await move()).toMatchObject({ code: 75, stderr: expect.stringContaining("in use") });
+    await service.stop();
+    expect(await place.run("move", "--from", "agents")).toMatchObject({
+      code: 66,
+      stderr: expect.stringContaining("agents is not"),
+    });
+    await place.database.query("DROP SCHEMA portico CASCADE");
+    expect(await move()).toMatchObject({ code: 78, stderr: expect.stringContaining("portico migrate") });
+  });
+
+  it("tells what it moved", async () => {
+    await (await local()).stop();
+    const { code, stdout } = await move();
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^records +\d+\n(?:\w+ +\d+\n)+Everything was compared\. \.portico still has its data: do not start it again\.\n$/,
+    );
+  });
+});
