@@ -4,7 +4,7 @@ import { GRANT_MS } from "./limits.ts";
 
 export { GRANT_MS };
 
-/** The rights of an execution grant: to start one workflow once, and until it expires, to decide gates of that run and cancel it. */
+/** The rights of an execution grant: to start one workflow once and, until it expires, to decide the gates of the workflow's runs and cancel them. */
 export interface ExecutionGrant {
   readonly grantId: string;
   readonly workflowId: string;

@@ -1,12 +1,12 @@
-/** Of a trigger's body; the specification leaves it open. */
+/** Bytes of a trigger's body. The specification sets no limit. */
 export const TRIGGER_BYTES = 1024 * 1024;
-/** Of the bodies of the other calls: an approval's values may be a long form. */
+/** Bytes of the bodies of the other calls. The values of an approval may be a long form. */
 export const CALL_BYTES = 1024 * 1024;
 export const IDEMPOTENCY_KEY_LENGTH = 256;
 export const COMMENT_LENGTH = 4096;
-/** How deep workflows may run workflows, also through agents. */
+/** Maximum nesting of workflows that run workflows, also through agents. */
 export const WORKFLOW_DEPTH = 8;
-/** Runs that execute at once; those that only wait are not among them. */
+/** Maximum runs that execute at the same time. Runs that only wait do not count. */
 export const RUN_CONCURRENCY = 1024;
 /** Entries of a run's ledger are buffered, and written when they reach this number of bytes. */
 export const LEDGER_BYTES = 256 * 1024;
@@ -18,7 +18,7 @@ export const LEDGER_CHUNK_BYTES = 8 * 1024 * 1024;
 /** Maximum number of texts, and of their characters, in a run's sensitive outputs. Everything that is shown or stored is searched for each text. */
 export const SENSITIVE_TEXTS = 10_000;
 export const SENSITIVE_CHARACTERS = 4 * 1024 * 1024;
-/** An error's message is kept up to here. */
+/** Maximum characters of a stored error message. */
 export const ERROR_CHARACTERS = 4096;
-/** Execution grants: the shortest, the usual and the longest life. */
+/** Lifetime of execution grants: minimum, default and maximum. */
 export const GRANT_MS = { least: 1000, usual: 600_000, most: 366 * 24 * 60 * 60_000 } as const;

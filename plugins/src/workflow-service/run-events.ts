@@ -5,7 +5,7 @@ import type { LedgerEntry } from "./runs/ledger-entry.ts";
 /** One event of a run as it is sent (specification 6.1). */
 export type RunEvent = EventOf<(typeof workflowServiceContract)["events"]["success"]["events"]>;
 
-/** What is told of an entry of a run's ledger; nothing of nodes that were skipped or cancelled. */
+/** The event of a ledger entry. Skipped and cancelled nodes have no events. */
 export function toRunEvent(runId: string, entry: LedgerEntry): RunEvent | undefined {
   const { nodeId } = entry;
   switch (entry.kind) {

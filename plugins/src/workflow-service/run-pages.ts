@@ -5,8 +5,8 @@ import type { RunRecord } from "./runs/run-records.ts";
 const PIECE_CHARACTERS = 64 * 1024;
 
 /**
- * A run in a list (specification 2.4). `completed`: the nodes of one that executes here, which is ahead of its record, or still goes through
- * what an earlier execution finished.
+ * A run in a list (specification 2.4). `completed`: the number of completed nodes, if the run executes in this process. It may be larger than
+ * in the record. It may also be smaller, while the run repeats the steps of an earlier execution.
  */
 export function runSummary(run: RunRecord, completed: number | undefined): object {
   const { runId, status, startedAt, nodeCount, completedAt, totalDurationMs, error } = run;
@@ -20,8 +20,8 @@ export function runSummary(run: RunRecord, completed: number | undefined): objec
 }
 
 /**
- * A run with the results of all its nodes (specification 2.4; workflow.md, "What is recorded"), piece by piece: neither their number nor their
- * size is held. What has begun and not ended comes last, as `running`, or `waiting` at a gate.
+ * A run with the results of all its nodes (specification 2.4; workflow.md, "What is recorded"). It is streamed, because the results may be many
+ * and large. Nodes that have begun but not ended come last, as `running`, or as `waiting` at a gate.
  */
 export function runDetail(run: RunRecord, entries: AsyncIterable<LedgerEntry>, finalOutputs: () => Promise<unknown>): JsonPieces {
   return new JsonPieces(

@@ -6,7 +6,7 @@ import { workflowRuntime } from "./workflow-runtime.ts";
 
 const TOOL_ID = "RunWorkflow";
 
-/** What models are told of the tool. */
+/** The description of the tool for models. */
 export const runWorkflowDefinition: ports.ToolDefinition = {
   id: TOOL_ID,
   name: TOOL_ID,
@@ -21,7 +21,7 @@ export const runWorkflowDefinition: ports.ToolDefinition = {
     required: ["workflowId"],
     additionalProperties: false,
   },
-  // What a workflow does is the administrator's: it may do anything.
+  // Administrators write workflows, so the tool may have any effect.
   riskLevel: "high",
   requiresConfirmation: false,
   idempotent: false,
@@ -32,11 +32,11 @@ const toolArguments = v.strictObject({
   parameters: v.optional(v.record(v.string(), v.unknown()), {}),
 });
 
-/** The tool through which an agent starts a workflow (open points 3), on behalf of the user whose turn it is. */
+/** The tool with which an agent starts a workflow (open points 3), on behalf of the user of the turn. */
 export const runWorkflowTool = defineAdapter({
   name: "tools/run-workflow",
   port: ports.tools,
-  // Workflows have tools, and this tool has workflows.
+  // Loaded late, because workflows depend on tools and this tool depends on workflows.
   needs: { workflows: later(workflowRuntime) },
   open({ workflows }, _options: void): ports.ToolSource {
     return {
@@ -58,7 +58,7 @@ export const runWorkflowTool = defineAdapter({
         const depth = depthBelow(caller.workflowDepth);
         if (depth === undefined) return answered({ error: TOO_DEEP }, true);
         try {
-          // Where a workflow's node calls it, what that run may not have stored is not stored here either.
+          // If a workflow's node calls the tool, the secrets of that run must not be stored here either.
           const secrecy = caller.runId === undefined ? undefined : runtime.live.find(caller.runId)?.secrecy;
           const { runId } = await runtime.startRun({ definition, parameters, userId: caller.userId, depth, secrecy });
           return answered({ runId, workflowId, status: "started" }, false);

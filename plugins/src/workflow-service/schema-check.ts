@@ -4,7 +4,7 @@ import { createAjv } from "./definition/create-ajv.ts";
 import { SCHEMA_CHECK_MS } from "./definition/definition-limits.ts";
 import type { JsonSchema } from "./definition/definition.ts";
 
-/** One place that breaks a schema, without its value: a JSON pointer, and what is wrong there. */
+/** One violation of a schema, without the value: a JSON pointer and the problem. */
 export interface SchemaFault {
   readonly path: string;
   readonly message: string;
@@ -16,22 +16,22 @@ const MOST_FAULTS = 20;
 const MAY_TAKE_LONG = /"(?:\$ref|\$dynamicRef|uniqueItems)":/;
 const TOO_LONG = `takes more than ${SCHEMA_CHECK_MS / 1000} s of processor time to be checked against the schema`;
 
-/** Schemas are kept as long as what they stand in. */
+/** Compiled schemas are cached as long as the object that contains the schema. */
 const known = new WeakMap<JsonSchema, Check>();
 
 interface Check {
   readonly validate: ValidateFunction;
-  /** Whether it puts anything into what it looks at. */
+  /** Whether it applies defaults to the checked value. */
   readonly fills: boolean;
-  /** Whether the time that it takes can grow faster than what it looks at. */
+  /** Whether its time can grow faster than the size of the value. */
   readonly mayTakeLong: boolean;
 }
 
-/** A value of at most NODE_OUTPUT_LEVELS with the schema's defaults applied, or all that is wrong with it. The value itself is not changed. */
+/** Returns a copy with the schema's defaults, or all violations. The value has at most NODE_OUTPUT_LEVELS and is not changed. */
 export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, unknown>>): Checked {
   let check = known.get(schema);
   if (!check) {
-    // One for each schema: a shared one would keep every schema that it ever saw.
+    // One instance per schema, because a shared instance would keep all schemas in memory.
     const ajv = createAjv({ allErrors: true, useDefaults: true, validateSchema: false, meta: false });
     const { $schema: _dialect, ...rest } = schema;
     const text = JSON.stringify(rest);
@@ -41,7 +41,7 @@ export function checkSchema(schema: JsonSchema, value: Readonly<Record<string, u
   const { validate, fills, mayTakeLong } = check;
   let checked = value;
   const run = () => {
-    // As JSON: structuredClone is slower, and overflows the stack on a third of the levels.
+    // Copied through JSON, because structuredClone is slower and overflows the stack at a third of the levels.
     if (fills) checked = JSON.parse(JSON.stringify(value)) as Readonly<Record<string, unknown>>;
     return validate(checked);
   };
@@ -61,8 +61,8 @@ const around = createContext({ check: undefined as (() => boolean) | undefined }
 const call = new Script("check()");
 
 /**
- * Undefined if it takes too much processor time, or calls itself without end. Only a thread of Node's own can stop code that waits for nothing,
- * and that thread looks at the time of day: a process that was suspended, or shares its processors, is given more of it.
+ * Undefined if the check takes too much processor time, or recurses without end. Only the timeout of `node:vm` can stop synchronous code. It
+ * measures elapsed time, so a process that was suspended or has little processor time gets more time.
  */
 function withinTime(check: () => boolean): boolean | undefined {
   for (let timeout = SCHEMA_CHECK_MS; ; timeout *= 2) {
@@ -74,7 +74,7 @@ function withinTime(check: () => boolean): boolean | undefined {
       const { name, code } = error as NodeJS.ErrnoException;
       if (name === "RangeError") return undefined;
       if (code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
-      // The timer may be a little early.
+      // The timer may fire slightly too early.
       if (processorMs() - before >= SCHEMA_CHECK_MS * 0.9) return undefined;
     } finally {
       around["check"] = undefined;
@@ -82,7 +82,7 @@ function withinTime(check: () => boolean): boolean | undefined {
   }
 }
 
-/** Of this thread, or of the process if Node.js cannot tell (before 23.9): that is more, so that no check lasts longer. */
+/** Processor time of this thread. Before Node.js 23.9 it is that of the process, which is larger, so no check takes longer than the limit. */
 function processorMs(): number {
   const { user, system } = process.threadCpuUsage?.() ?? process.cpuUsage();
   return (user + system) / 1000;

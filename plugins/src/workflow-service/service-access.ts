@@ -12,11 +12,11 @@ export const serviceAccess: Port<ServiceAccess> = definePort<ServiceAccess>("wor
 
 /** Options of `tokenAccess`. */
 export interface TokenAccessOptions {
-  /** Or what finds it. Without one the service answers every call with 503, `workflow_service_not_initialized`. */
+  /** The token, or a function that finds it. Without a token, the service answers every call with 503, `workflow_service_not_initialized`. */
   readonly token?: Secret | FindToken | undefined;
 }
 
-/** Access by one token. After opening only its digest is kept. */
+/** Access with one token. After opening, only its digest is kept. */
 export const tokenAccess = defineAdapter({
   name: "workflow-service/token-access",
   port: serviceAccess,

@@ -2,7 +2,7 @@ import type { Binding } from "./config.ts";
 import { workflowErrors } from "./errors.ts";
 import type { RunRecord } from "./runs/run-records.ts";
 
-/** The task that a caller asks about: runs under this binding, and no others. */
+/** The task that a caller asks about. Only runs of this binding are returned. */
 export interface TaskScope {
   readonly bindingId: string;
 }
@@ -10,7 +10,7 @@ export interface TaskScope {
 type Parameter = string | readonly string[] | undefined;
 
 /**
- * The task scope of a history call (specification 4.2): `undefined` where none is asked for. It locates and grants nothing. Throws
+ * The task scope of a history call (specification 4.2); undefined if the call has no scope. It only filters and grants no rights. Throws
  * `invalid_request` for an invalid set of parameters, and `task_scope_forbidden` for a binding that does not match the workflow, board and task.
  */
 export function readTaskScope(
@@ -34,7 +34,7 @@ export function readTaskScope(
   return { bindingId: binding.id };
 }
 
-/** Whether the caller may read what belongs to a binding. */
+/** Whether the caller may read the runs of a binding. */
 export type CanRead = (bindingId: string) => boolean;
 
 /**

@@ -20,11 +20,11 @@ import { createStartRun, RUN_KIND, type StartRun } from "./service/start-runs.ts
 import { createCancelRun, settleRuns } from "./service/stop-runs.ts";
 import { createSweep } from "./service/sweep-runs.ts";
 
-/** What this area shares among its plugins and adapters: everything that runs are made of. */
+/** The parts that the plugins and adapters of this area share. */
 export interface WorkflowRuntime {
   /** Changes with every start of the process. */
   readonly instance: string;
-  /** What processes that share the runs tell each other. Undefined in an instance of one process. */
+  /** Hints between processes that share the runs. Undefined in an instance of one process. */
   readonly hints: RunHints | undefined;
   /** Whether a living process accepted a run or executes it, so that its events can be followed. Throws EngineUnavailable. */
   isLive(run: RunRecord): Promise<boolean>;
@@ -35,9 +35,9 @@ export interface WorkflowRuntime {
   readonly usedGrants: UsedGrants;
   readonly bindings: readonly Binding[];
   readonly startRun: StartRun;
-  /** Durable. False where the run has ended or never was. Throws what stores throw. */
+  /** Durable. False if the run has ended or does not exist. Throws errors of stores. */
   cancelRun(runId: string, reason: string): Promise<boolean>;
-  /** Removes data that is no longer needed, as every hour. Logs failures, and retries them the next time. */
+  /** Removes data that is no longer needed, as the hourly chore does. Logs failures, and retries them the next time. */
   sweep(closing: AbortSignal): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export const workflowRuntime: Port<WorkflowRuntime> = definePort<WorkflowRuntime
 const SOURCE = "workflows";
 const SETTLE_MS = 5 * 60_000;
 const SWEEP_MS = 60 * 60_000;
-/** Also in a service that never runs for so long; a start has enough to do. */
+/** The first sweep runs soon, for services that do not run for an hour, but not at the start, which has enough work. */
 const FIRST_SWEEP_MS = 60_000;
 
 /**
@@ -64,14 +64,14 @@ export const workflowServiceRuntime = defineAdapter({
     log: ports.log,
     engine: ports.engine,
     nodes: ports.workflowNodes,
-    // `agent` nodes, where an instance has agents.
+    // For `agent` nodes, if the instance has agents.
     turns: optional(ports.backgroundTurns),
     identity: optional(ports.identity),
     sealing: ports.sealing,
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
-    // Where several processes share the runs.
+    // Set if several processes share the runs.
     bus: optional(ports.bus),
     presence: optional(ports.presence),
   },
@@ -151,7 +151,7 @@ export const workflowServiceRuntime = defineAdapter({
   },
 });
 
-/** What processes tell each other by, if several share the runs. Throws TypeError if it is missing. */
+/** The hints between processes, if several share the runs. Throws TypeError if a needed port is missing. */
 function sharedBy(given: {
   readonly engine: ports.Engine;
   readonly bus?: ports.Bus | undefined;

@@ -28,11 +28,11 @@ const input = v.strictObject({
 
 const RESTART = "process_restart";
 
-/** Gives an agent a turn in the background and waits for its end. */
+/** Starts a turn of an agent in the background and waits for its end. */
 export const agentKind: NodeKind = {
   type: "agent",
   input,
-  // What its tools did is done.
+  // Not repeatable, because the effects of its tools cannot be undone.
   repeatable: false,
   waits: true,
   play(play) {
@@ -48,11 +48,11 @@ export const agentKind: NodeKind = {
       const start = () =>
         retryWhileStoreAway(running.storeRetry, () =>
           turns.start({
-            // Turns are stored with all that agents are told, and shown.
+            // Turns are stored and shown with their prompts.
             ...{ agentId, userId, prompt: running.secrecy.mask(prompt), toolIds, maxTurns },
             origin: { origin: "workflow", displayName: definition.name },
             workflowDepth: record.depth ?? 0,
-            // The same after a crash, so that nothing is started twice.
+            // The id is the same after a crash, so that no turn is started twice.
             key: `${record.runId} ${nodeId} ${attempt}`,
             tell: { workId: record.runId, signal },
           }),
@@ -63,7 +63,7 @@ export const agentKind: NodeKind = {
         if (!ended) throw new ports.NodeFailed("timeout", "The agent took too long", { retryable: false });
         if (ended.status === "completed") return { isOk: true, output: { text: ended.output, runId } };
         const isRestart = ended.reason === RESTART || ended.failure?.code === RESTART;
-        // It was executing when its process ended: it may have done anything (workflow.md: an agent is not repeatable by itself).
+        // The turn was executing when its process ended, so its effects are unknown (workflow.md: an agent is not repeatable by itself).
         if (isRestart && !node.idempotent) throw new NodeInterrupted(nodeId);
         return {
           isOk: false,

@@ -4,7 +4,7 @@ import { anyObject, caseName } from "../definition/document-schema.ts";
 import { holds } from "../definition/holds.ts";
 import { type NodeKind, scopeOf } from "../runner/running.ts";
 
-/** Takes the first case that holds, or else `else`; fails where there is neither. */
+/** Takes the first case whose condition is true, or else `else`. Fails if there is neither. */
 export const branchKind: NodeKind = {
   type: "branch",
   input: v.strictObject({

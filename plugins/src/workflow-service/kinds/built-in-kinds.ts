@@ -9,10 +9,10 @@ import { mapKind } from "./map.ts";
 import { waitKind } from "./wait.ts";
 import { workflowKind } from "./workflow.ts";
 
-/** The kinds that every workflow service has and that give a run its shape. Adapters cannot bring these: they reach into the run. */
+/** The kinds that every workflow service has and that control a run. Adapters cannot provide them, because they need internals of the run. */
 export const builtInKinds: readonly NodeKind[] = [
   ...[branchKind, mapKind, loopKind, waitKind, humanGateKind, workflowKind, agentKind],
 ];
 
-/** The nodes that every workflow service has and that an adapter could bring as well. */
+/** The nodes that every workflow service has and that an adapter could provide, too. */
 export const builtInNodes: readonly ports.WorkflowNode[] = [failNode];

@@ -5,7 +5,7 @@ const input = v.strictObject({
   message: v.pipe(v.string(), v.minLength(1, "A failure has a message"), v.description("The error message.")),
 });
 
-/** Fails in the author's words. */
+/** Fails with the author's message. */
 export const failNode: ports.WorkflowNode<v.InferOutput<typeof input>> = {
   type: "fail",
   input,

@@ -32,14 +32,14 @@ const input = v.strictObject({
   ),
 });
 
-/** Waits for a person to approve or reject. The run's own time is stopped meanwhile. */
+/** Waits for a person to approve or reject. The run's timeout is paused during that time. */
 export const humanGateKind: NodeKind = {
   type: "human_gate",
   input,
   keys: { form: "verbatim" },
   cases: () => ["approve", "reject"],
   gate: { pass: "approve", stop: "reject" },
-  // After a crash it goes on waiting.
+  // Repeatable, because after a crash it only continues to wait.
   repeatable: true,
   waits: true,
   async play({ running, node, nodeId, frame, inputs }) {
@@ -62,16 +62,16 @@ export const humanGateKind: NodeKind = {
     const close = () => retryWhileStoreAway(running.storeRetry, () => board.close(nodeId));
     const isMetAgain = board.isOpen(nodeId);
     let decision = await find();
-    // Decided before an earlier execution told of it.
+    // The decision was made before an earlier execution reported the gate.
     if (decision) tell();
-    // A gate that an earlier execution closed has been counted, and one that it left open is.
+    // A gate that an earlier execution closed is already counted as a pause, and so is a gate that it left open.
     if (isMetAgain || !decision) {
       if (!isMetAgain) deadline.pause(startedAt);
       try {
         decision ??= await decided();
       } catch (error) {
         const isOver = frame.signal.aborted || context.signal.reason instanceof ports.WorkCancelled;
-        // Otherwise a later execution goes on waiting.
+        // Otherwise a later execution continues to wait.
         if (isOver) {
           deadline.resume(clock.now());
           await close();
@@ -87,7 +87,7 @@ export const humanGateKind: NodeKind = {
 
     async function decided(): Promise<GateDecision> {
       await retryWhileStoreAway(running.storeRetry, () => board.open(gate));
-      // Only now: readers of the event may decide at once, and decisions go by the record.
+      // The event is sent after the record is written: its readers may decide immediately, and a decision needs the record.
       tell();
       const time = expiresAt === undefined ? {} : { timeoutMs: Math.max(0, expiresAt - clock.now()) };
       await orAborted(context.waitFor(gateSignal(nodeId), time), frame.signal);

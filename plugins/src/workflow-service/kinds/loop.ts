@@ -8,7 +8,7 @@ import { innerGraph, innerResult } from "../runner/inner-graph.ts";
 import { parseInput } from "../runner/parse-input.ts";
 import { type NodeKind, scopeOf } from "../runner/running.ts";
 
-/** Of a loop that has an end of its own, but does not say how often it may turn. */
+/** Default maximum of iterations for a loop that has `until`. */
 const DEFAULT_ITERATIONS = 100;
 
 /** Values that are evaluated when the node starts. The rest of `with` is its graph, and the expressions after each turn. */
@@ -61,7 +61,7 @@ export const loopKind: NodeKind = {
       if (outcome.type === "failed") throw new AttemptsFailed(outcome.error, 1);
       frame.signal.throwIfAborted();
       previous = innerResult(play, played);
-      // It is given to the nodes of the next turn. Each turn may double it, or add a level.
+      // The result goes to the next iteration. Without this check, each iteration could double it or add a level.
       assertSize(previous);
       const last = { ...played, previous };
       if (until?.kind === "expression" && holds(until.expression, scopeOf(running, last))) break;

@@ -28,7 +28,7 @@ const filledIn = v.strictObject(given);
 /** Maximum number of items that start in one turn of the event loop, because many quick items would block it. */
 const ITEMS_PER_TURN = 32;
 
-/** Plays its nodes for each item, some at a time, in order. The first item that fails fails the node. */
+/** Executes its nodes for each item, in order, several at a time. If an item fails, the node fails. */
 export const mapKind: NodeKind = {
   type: "map",
   input: v.strictObject({
@@ -41,7 +41,7 @@ export const mapKind: NodeKind = {
   }),
   keys: { items: "expression", nodes: "graph", result: "expression" },
   later: new Set(["result"]),
-  // What was done for single elements is remembered by the nodes within.
+  // The nodes inside store the results of single items.
   repeatable: true,
   async play(play) {
     const { inputs, frame } = play;

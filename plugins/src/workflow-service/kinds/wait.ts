@@ -20,7 +20,7 @@ const input = v.strictObject({
   until: v.optional(v.pipe(time, v.description("The end of the wait: an ISO 8601 time. A time in the past does not wait."))),
 });
 
-/** Waits for a time, or until one; however long, it costs a record. */
+/** Waits for a duration, or until a time. A long wait costs only one record. */
 export const waitKind: NodeKind = {
   type: "wait",
   input,
@@ -33,13 +33,13 @@ export const waitKind: NodeKind = {
     const { context, world } = running;
     const { for: ms, until } = parseInput(input, inputs);
     const startedAt = await context.step(workName(nodeId, "begun"), async () => world.clock.now(), { repeatable: true });
-    // `check` has seen to it that one of the two is there.
+    // `check` has ensured that one of the two is set.
     const waitedMs = ms ?? Math.max(0, Date.parse(until!) - startedAt);
     const left = () => startedAt + waitedMs - world.clock.now();
     // No longer than the run's remaining time, because the run must react to its timeout. A parallel gate may prolong that time.
     for (let part = 1; left() > 0; part++) {
       const most = play.left();
-      // Its end is the deadline's to tell.
+      // The deadline reports the timeout of the run.
       if (most <= 0) await orAborted(new Promise<never>(() => {}), frame.signal);
       await orAborted(
         context.sleep(workName(nodeId, part === 1 ? "wait" : `wait #${part}`), Math.min(left(), most)),

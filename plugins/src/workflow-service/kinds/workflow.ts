@@ -22,11 +22,11 @@ const input = v.strictObject({
   parameters: v.optional(v.pipe(anyObject, v.description("Parameters of the run; default: no parameters.")), {}),
 });
 
-/** Runs another workflow and waits for its end. A run that is cancelled, or over, takes those with it that it started. */
+/** Runs another workflow and waits for its end. If a run is cancelled or ends, the runs that it started are cancelled. */
 export const workflowKind: NodeKind = {
   type: "workflow",
   input,
-  // The run that it started is found again.
+  // Repeatable, because the started run is found again.
   repeatable: true,
   waits: true,
   play(play) {
@@ -60,7 +60,7 @@ export const workflowKind: NodeKind = {
   },
 };
 
-/** Why something cannot be started, as the engine can remember it. */
+/** Why a run cannot be started, in a form that the engine can store. */
 async function refusalOf(start: () => Promise<void>, mask: Mask): Promise<Attempt | null> {
   try {
     await start();

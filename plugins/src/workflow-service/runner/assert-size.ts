@@ -1,6 +1,6 @@
 import { hasMoreLevels, ports } from "@portico/core";
 
-/** Throws NodeFailed where a value is too large, or too deep, for a node's output. */
+/** Throws NodeFailed if a value is too large or too deep for a node's output. */
 export function assertSize(output: unknown): void {
   const { NODE_OUTPUT_BYTES: bytes, NODE_OUTPUT_LEVELS: levels } = ports;
   const fail = (code: string, message: string) => new ports.NodeFailed(code, message, { retryable: false });
@@ -11,10 +11,10 @@ export function assertSize(output: unknown): void {
     text = JSON.stringify(output) ?? "";
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    // Of the two limits that JavaScript has itself, the other is the stack's.
+    // JavaScript itself has two limits: the length of a string, and the depth of the stack.
     throw /string length/.test(error.message) ? tooLarge() : tooDeep();
   }
   if (Buffer.byteLength(text) > bytes) throw tooLarge();
-  // Each level takes two characters at least. Behind the size: values that stand in several places are looked at in each.
+  // Each level takes at least two characters. The depth is checked after the size, because shared values are visited at each of their places.
   if (text.length > 2 * levels && hasMoreLevels(output, levels)) throw tooDeep();
 }

@@ -1,6 +1,6 @@
 import type { NodeError } from "../runs/ledger-entry.ts";
 
-/** Thrown by what plays a node: it failed after this many attempts. */
+/** Thrown when a node has failed after this number of attempts. */
 export class AttemptsFailed extends Error {
   override readonly name = "AttemptsFailed";
   readonly error: NodeError;

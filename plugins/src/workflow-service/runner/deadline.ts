@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 
-/** For how long a run's time has stood still, and since when it does now: milliseconds, and milliseconds since 1970. */
+/** The pauses of a run's timeout: their total in milliseconds, and the start of the present pause in milliseconds since 1970. */
 export interface Standstill {
   readonly ms: number;
   readonly since?: number | undefined;
@@ -21,7 +21,7 @@ export class Deadline {
   #pauses: number;
   #timer: ports.Timer | undefined;
 
-  /** `pauses`: how many are waited for already, since `stoodStill.since`. */
+  /** `pauses`: the number of open gates of an earlier execution, which began at `stoodStill.since`. */
   constructor(clock: ports.Clock, at: number, { ms, since }: Standstill = { ms: 0 }, pauses = 0) {
     this.#clock = clock;
     this.#at = at + ms;
@@ -36,7 +36,7 @@ export class Deadline {
     return this.#over.signal;
   }
 
-  /** What a later execution of the run must know. */
+  /** The pauses, for a later execution of the run. */
   get standstill(): Standstill {
     return { ms: this.#stoodStillMs, since: this.#pausedAt };
   }
@@ -46,7 +46,7 @@ export class Deadline {
     return this.#pausedAt === undefined ? Math.max(0, this.#at - this.#clock.now()) : LOOK_AGAIN_MS;
   }
 
-  /** A person is waited for since `since`, milliseconds since 1970. */
+  /** The run has waited for a person since `since`, milliseconds since 1970. */
   pause(since: number): void {
     this.#pauses++;
     if (this.#pauses > 1) return;
@@ -54,7 +54,7 @@ export class Deadline {
     this.#timer?.cancel();
   }
 
-  /** The run has not waited for a person since `until`. */
+  /** The wait for a person ended at `until`. */
   resume(until: number): void {
     this.#pauses--;
     if (this.#pauses > 0 || this.#pausedAt === undefined) return;

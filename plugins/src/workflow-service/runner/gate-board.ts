@@ -4,15 +4,15 @@ import type { RunRecord, RunRecords } from "../runs/run-records.ts";
 import { advanceRun } from "../runs/run-state.ts";
 import type { Deadline } from "./deadline.ts";
 
-/** What an execution of a run goes by. */
+/** The parts of an execution that the board reads. */
 interface Executing {
   readonly live: Pick<LiveRun, "completedNodeCount">;
   readonly deadline: Pick<Deadline, "standstill">;
 }
 
 /**
- * What the record of one run shows of it under way: the gates that wait for a person, with the time that is stopped meanwhile, and how many
- * nodes have completed.
+ * Updates the record of an executing run: the gates that wait for a person, the pauses of the run's timeout, and the number of completed
+ * nodes.
  */
 export class GateBoard {
   readonly #runs: RunRecords;
@@ -20,7 +20,7 @@ export class GateBoard {
   readonly #executing: Executing;
   readonly #open = new Map<string, Gate>();
   readonly #decided = new Set<string>();
-  /** What the record says. */
+  /** Ids of the gates that are in the record. */
   #shown: ReadonlySet<string>;
   #completedNodeCount: number;
   #writing: Promise<unknown> = Promise.resolve();
@@ -34,7 +34,7 @@ export class GateBoard {
     this.#shown = new Set(this.#open.keys());
   }
 
-  /** Whether the record is not what it was any more. */
+  /** Whether the record was changed. */
   hasWritten = false;
 
   /** Ids of the gates whose decisions are kept until the run ends. */
@@ -42,12 +42,12 @@ export class GateBoard {
     return [...this.#decided];
   }
 
-  /** Also of a gate that an earlier execution opened. */
+  /** Whether a gate is open. Includes gates that an earlier execution opened. */
   isOpen(nodeId: string): boolean {
     return this.#open.has(nodeId);
   }
 
-  /** Resolves when everybody can see it. What it throws, a store's, leaves it to be called again. */
+  /** Resolves when the gate is visible in the record. If it throws an error of a store, it can be called again. */
   async open(gate: Gate): Promise<void> {
     this.#open.set(gate.nodeId, gate);
     if (!this.#shown.has(gate.nodeId)) await this.#write();
@@ -61,15 +61,15 @@ export class GateBoard {
   }
 
   /**
-   * The execution ends before the run does: lists go by the record until the next one. Does not change gates: the run may be another process's by
-   * now. Throws what a store throws.
+   * Call it if the execution ends before the run. Lists show the record until the next execution. It does not change gates, because another
+   * process may already own the run. Throws errors of the store.
    */
   async leave(): Promise<void> {
     const { completedNodeCount: count } = this.#executing.live;
     if (count > this.#completedNodeCount) await this.#runs.change(this.#runId, (run) => withCount(run, count));
   }
 
-  /** One behind the other, each with what is open then. */
+  /** Writes one after another. Each write contains the gates that are open at its time. */
   #write(): Promise<void> {
     this.hasWritten = true;
     const written = this.#writing.then(async () => {
@@ -86,7 +86,7 @@ export class GateBoard {
   }
 }
 
-/** An execution that goes through finished nodes again has not come to all of them yet. */
+/** Takes the larger number, because an execution that repeats finished nodes has not reached all of them yet. */
 function withCount(run: RunRecord, count: number): RunRecord {
   return { ...run, completedNodeCount: Math.max(run.completedNodeCount, count) };
 }

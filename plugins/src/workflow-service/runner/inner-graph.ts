@@ -1,6 +1,6 @@
 import { type Frame, type GraphOutcome, type NodePlay, scopeOf } from "./running.ts";
 
-/** What plays the nodes inside a `map` or `loop` once, in a frame of their own that sees what stands around them. */
+/** Executes the nodes inside a `map` or `loop` once. They have their own frame, and their expressions can also name the surrounding nodes. */
 export function innerGraph(
   { running, node, nodeId, frame, playGraph }: NodePlay,
   signal: AbortSignal,
@@ -14,7 +14,7 @@ export function innerGraph(
   };
 }
 
-/** `result` of one playing; null where the node has none. Throws ExpressionFailed. */
+/** `result` of one execution; null if the node has no `result`. Throws ExpressionFailed. */
 export function innerResult({ running, node }: NodePlay, frame: Frame): unknown {
   const { result } = node.with;
   const scope = scopeOf(running, frame);

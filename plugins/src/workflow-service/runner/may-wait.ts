@@ -4,8 +4,8 @@ import type { World } from "./running.ts";
 const known = new WeakMap<Definition, boolean>();
 
 /**
- * Whether a run of it can do nothing but wait for a while, and so be parked by the engine: then it is executed again from the beginning,
- * finished steps answering what they answered, though its attempt is the first.
+ * Whether runs of a definition can wait so long that the engine parks them. A parked run is executed again from the beginning. Finished steps
+ * return their stored results, and its attempt is still the first.
  */
 export function mayWait(definition: Definition, kinds: World["kinds"]): boolean {
   const answer = known.get(definition) ?? hasWaits(definition.graph, kinds);

@@ -2,7 +2,7 @@ import { retryWhileStoreAway } from "@portico/core";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 import type { Running } from "./running.ts";
 
-/** The output that an attempt, or another run, has left to this run. Throws NodeFailed where it cannot be opened. */
+/** Opens the stored output of an attempt or of another run. Throws NodeFailed if it cannot be opened. */
 export function openOutput(
   running: Running,
   { output, hidden }: { readonly output?: unknown; readonly hidden?: Hidden | undefined },

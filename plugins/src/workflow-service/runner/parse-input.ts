@@ -4,7 +4,7 @@ import { checkShape } from "../definition/check-shape.ts";
 
 const MOST_FAULTS = 5;
 
-/** What a node is given, by the schema of its filled-in values. Throws NodeFailed with the places and what was found there, without values. */
+/** Checks a node's evaluated values against its schema. Throws NodeFailed with the paths and the found types, without values. */
 export function parseInput<S extends v.GenericSchema>(schema: S, inputs: Readonly<Record<string, unknown>>): v.InferOutput<S> {
   const parsed = v.safeParse(schema, inputs);
   if (parsed.success) return parsed.output;

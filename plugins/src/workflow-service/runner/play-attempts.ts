@@ -7,7 +7,7 @@ import { parseInput } from "./parse-input.ts";
 import type { NodePlay, NodeResult } from "./running.ts";
 import { type Attempt, withRetries } from "./with-retries.ts";
 
-/** Does the work of a node that has `run`, until an attempt succeeds, each attempt a step of the engine. Throws NodeFailed and AttemptsFailed. */
+/** Executes a node that has `run` until an attempt succeeds. Each attempt is a step of the engine. Throws NodeFailed and AttemptsFailed. */
 export async function playAttempts(type: ports.WorkflowNode, play: NodePlay): Promise<NodeResult> {
   const { running, node, nodeId } = play;
   const { idempotent } = node;
@@ -37,16 +37,16 @@ async function attemptOnce(
   try {
     const stopped = isPure ? signal : AbortSignal.any([signal, frame.signal, stop.signal]);
     const working = type.run({ input, step: { runId, workflowId, nodeId, attempt, userId, workflowDepth }, signal: stopped });
-    // A node that does not listen holds up neither its run nor the process.
+    // A node that ignores its signal must delay neither its run nor the process.
     const output = await orAborted(working, stopped);
     assertSize(output);
     const endedAt = clock.now();
     if (node.sensitive) secrecy.learn(output, node.sensitive);
-    // Most runs know no secret, and what is computed again is not remembered.
+    // Most runs have no secrets. Results of pure nodes are computed again instead of stored.
     if (isPure || (!node.sensitive && secrecy.isIdle)) return { isOk: true, output: output ?? null, startedAt, endedAt };
     return { isOk: true, ...(await rememberable(play, output ?? null)), startedAt, endedAt };
   } catch (thrown) {
-    // Of the run's own making: no outcome of the attempt. What the node threw may hold a secret, and would be remembered.
+    // The run itself stopped the attempt, so this is not a result of the attempt. The thrown error may contain a secret, and would be stored.
     if (signal.aborted) throw signal.reason;
     if (frame.signal.aborted) throw frame.signal.reason;
     if (stop.signal.aborted) return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false };
@@ -66,7 +66,7 @@ async function attemptOnce(
   }
 }
 
-/** What is remembered of an output. Never fails for a key that is away: what was done would be lost. */
+/** The form of an output that may be stored. Retries while the sealing key is unavailable, because a failure would lose the result. */
 async function rememberable(
   { running, node }: NodePlay,
   output: unknown,

@@ -10,8 +10,8 @@ import { type NodeEvent, schedule } from "./schedule.ts";
 const REJECTED: NodeError = { code: "rejected", message: "rejected" };
 
 /**
- * Plays the nodes of a graph as `schedule` says, and keeps what expressions see of them in the frame. When this is settled nothing of it works
- * any more. Rejects with NodeInterrupted, and with the reason with which the work's own signal aborted.
+ * Executes the nodes of a graph as `schedule` decides. The frame receives the results that expressions can name. When the promise is settled,
+ * no node runs any more. Rejects with NodeInterrupted, or with the abort reason of the work's signal.
  */
 export async function playGraph(running: Running, graph: Graph, outer: Frame): Promise<GraphOutcome> {
   if (outer.signal.aborted) return { type: "aborted" };
@@ -19,7 +19,7 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
   const play = new GraphPlay(running, graph, { ...outer, signal: over.signal });
   const abort = () => play.abort();
   outer.signal.addEventListener("abort", abort, { once: true });
-  // Stopped or parked: what never started will.
+  // True if the run is stopped or parked. Nodes that have not started will then start in a later execution.
   let isGoingOn = false;
   try {
     return await play.run();
@@ -65,12 +65,12 @@ class GraphPlay {
       }
       for (const id of skip) this.#skip(this.#nodeOf(id));
       for (const id of start) this.#start(this.#nodeOf(id));
-      // What was skipped decides about others at once.
+      // Skipped nodes can immediately decide about other nodes.
       if (skip.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 
-  /** From without: nothing more is started. */
+  /** Called from outside. No further nodes are started. */
   abort(): void {
     this.#isAborted = true;
     this.#wake();
@@ -80,12 +80,12 @@ class GraphPlay {
     return this.#working.size > 0;
   }
 
-  /** Resolves when nothing works any more. */
+  /** Resolves when no node runs any more. */
   async settled(): Promise<void> {
     while (this.#working.size > 0) await Promise.all(this.#working);
   }
 
-  /** Of what never started, where the graph did not end by itself. */
+  /** Reports nodes that never started, if the graph did not end by itself. */
   tellCancelled(): void {
     const seen = new Set(this.#events.map(({ node }) => node));
     for (const node of this.#graph.nodes.values()) if (!seen.has(node.id)) this.#tellUnplayed(node, "cancelled");
@@ -97,7 +97,7 @@ class GraphPlay {
       .then(
         (outcome) => this.#end(node, outcome),
         (error: unknown) => {
-          // An interrupted node says more of the run than those that end because of it.
+          // An interrupted node is the cause, so its error has priority over the errors that follow from it.
           if (!this.#thrown || error instanceof NodeInterrupted) this.#thrown = { error };
         },
       )

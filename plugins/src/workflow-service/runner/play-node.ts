@@ -21,8 +21,8 @@ import {
 } from "./running.ts";
 
 /**
- * Plays one node of a graph, from its `if` to its last attempt, and tells the ledger. What goes wrong in the node is its outcome. `playGraph`
- * plays the nodes inside it. Rejects with NodeInterrupted, and with the reason with which the work's own signal aborted.
+ * Executes one node of a graph, from its `if` to its last attempt, and writes to the ledger. Errors of the node are its outcome. `playGraph`
+ * executes the nodes inside it. Rejects with NodeInterrupted, or with the abort reason of the work's signal.
  */
 export async function playNode(running: Running, node: GraphNode, frame: Frame, playGraph: PlayGraph): Promise<NodeOutcome> {
   const { live, secrecy, context, world } = running;
@@ -55,10 +55,10 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame, 
     const result = kind
       ? await sized(withinTime(play, begun, (played) => kind.play(played)))
       : await playAttempts(world.nodes.get(type)!, play);
-    // Also of what an earlier version remembered.
+    // This also covers results that an earlier version stored.
     if (node.sensitive) secrecy.learn(result.output, node.sensitive);
     end("completed", result);
-    // Where the run is stopped meanwhile, what is held is written, or comes again.
+    // If the run is stopped during this, buffered entries are written, or are created again later.
     await retryWhileStoreAway(running.storeRetry, () => ledger.room()).catch(() => {});
     return { type: "completed", output: result.output, case: result.case };
   } catch (thrown) {
@@ -107,14 +107,14 @@ async function withinTime(whole: NodePlay, begun: number, play: (play: NodePlay)
   }
 }
 
-/** The output of a kind is made of what its nodes came to, and may be larger than theirs may be. */
+/** Checks the size again, because the output of a kind combines the outputs of its nodes. */
 async function sized(playing: Promise<NodeResult>): Promise<NodeResult> {
   const result = await playing;
   assertSize(result.output);
   return result;
 }
 
-/** The node's values filled in, but those that are looked at later. */
+/** The evaluated values of the node, except those that are evaluated later. */
 function fill(node: GraphNode, scope: ReturnType<typeof scopeOf>, later: ReadonlySet<string> = new Set()) {
   const inputs: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(node.with)) {

@@ -16,11 +16,11 @@ import { playGraph } from "./play-graph.ts";
 import { type Frame, type GraphOutcome, type Running, scopeOf, type World } from "./running.ts";
 import { tellParent } from "./tell-parent.ts";
 
-/** What the engine keeps of an accepted run; all else stands in its record. */
+/** The input that the engine stores for an accepted run. The other data is in the run's record. */
 export interface RunInput {
   readonly runId: string;
   readonly parameters: unknown;
-  /** What is secret of the parameters. */
+  /** The secret parts of the parameters. */
   readonly hidden?: Hidden | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface RunWorkGiven {
   readonly keeper: SecretKeeper;
 }
 
-/** How a run ended, before it is written down. */
+/** The end of a run, before it is stored. */
 interface Outcome {
   readonly status: RunEnd["status"];
   readonly error?: RunError | undefined;
@@ -44,7 +44,7 @@ interface Outcome {
 
 interface EndGiven {
   readonly record: RunRecord;
-  /** The record as it still is; undefined where something of the run has written it since. */
+  /** The record as it was read; undefined if the run has changed it since. */
   readonly stored: ports.Stored<RunRecord> | undefined;
   readonly outcome: Outcome;
   readonly live: LiveRun;
@@ -53,7 +53,7 @@ interface EndGiven {
   readonly secrecy: RunSecrecy;
 }
 
-/** Attempts of a cancelled run to write its end; after a restart `settleRuns` writes what is missing. */
+/** Attempts of a cancelled run to store its end. After a restart, `settleRuns` stores a missing end. */
 const CANCELLED_ATTEMPTS = 10;
 
 const UNEXPECTED: Outcome = {
@@ -66,7 +66,7 @@ const UNUSABLE: Outcome = {
   error: { code: "definition_unusable", message: "The definition of this run can no longer be used" },
 };
 
-/** What the engine is told of runs. What goes wrong in a run is its end, and no failure of the work. */
+/** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
   const { runs, live: liveRuns, definitions, engine, world, secrets, keeper } = given;
   const { clock } = world;
@@ -75,7 +75,7 @@ export function createRunWork(given: RunWorkGiven) {
   return async (context: ports.WorkContext, { runId, parameters: value, hidden }: RunInput): Promise<void> => {
     const storeRetry = storeRetryOf(context);
     const stored = await retryWhileStoreAway(storeRetry, () => runs.find(runId));
-    // Ended, and told, and the process died before the engine knew.
+    // The run has ended, but the process died before the engine recorded the end of the work.
     if (!stored || isTerminal(stored.value.status)) return;
     const record = stored.value;
     const live = liveRuns.enter(runId);
@@ -87,7 +87,7 @@ export function createRunWork(given: RunWorkGiven) {
       const held = await retryWhileStoreAway(storeRetry, () => definitions.hold(record.workflowId, record.definition));
       try {
         const { definition } = held;
-        // A run that is executed for the first time has told nothing yet.
+        // At its first execution, a run has no ledger entries yet.
         const isFirst = context.attempt === 1 && definition !== undefined && !mayWait(definition, world.kinds);
         if (isFirst) live.ledger.begin();
         else await retryWhileStoreAway(storeRetry, () => live.ledger.recall());
@@ -98,13 +98,13 @@ export function createRunWork(given: RunWorkGiven) {
       }
       isOver = true;
     } catch (error) {
-      // Otherwise only the engine would know that the run has ended.
+      // If the error were only thrown, the run's record would not show that the run has ended.
       if (context.signal.aborted) throw error;
       world.log.error("A run failed unexpectedly", { runId }, error);
       await end(context, { record, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy });
       isOver = true;
     } finally {
-      // Stopped or parked half-way: what is held goes with the process, or with the memory that is given back.
+      // If the run is stopped or parked before its end, its data in memory is discarded.
       await liveRuns.end(live, { isOver });
     }
 
@@ -140,7 +140,7 @@ export function createRunWork(given: RunWorkGiven) {
       }
     }
 
-    /** Or what the run comes to where they cannot be opened. */
+    /** Returns the parameters, or the end of the run if they cannot be opened. */
     async function openParameters(): Promise<{ readonly parameters: unknown } | Outcome> {
       if (!hidden) return { parameters: value };
       try {
@@ -152,7 +152,7 @@ export function createRunWork(given: RunWorkGiven) {
     }
   };
 
-  /** From the first node to what the run comes to. Rejects with the reason for which the work is stopped or parked. */
+  /** Executes the run to its end. Rejects with the reason if the work is stopped or parked. */
   async function play(running: Running): Promise<Outcome> {
     const { context, definition, live, deadline } = running;
     const frame: Frame = { prefix: "", nodes: {}, signal: deadline.signal, completed: () => live.completedNodeCount++ };
@@ -194,7 +194,8 @@ export function createRunWork(given: RunWorkGiven) {
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
     const storeRetry = storeRetryOf(context);
-    // First: what is told can be opened, what is kept cannot. After a crash in between it is told again, and the same.
+    // The parent is told first, because it can open the outputs in this form but not those in the ledger. After a crash in between, it is told
+    // the same again.
     if (parent) {
       await retryWhileStoreAway(storeRetry, async () => {
         const { value: told, hidden } = await secrecy.keep(parent.runId, outputs, parent.sensitive);
@@ -205,7 +206,7 @@ export function createRunWork(given: RunWorkGiven) {
     await retryWhileStoreAway(storeRetry, async () => {
       const read = known ?? (await runs.find(runId));
       known = undefined;
-      // Written before, by a try whose answer was lost.
+      // An earlier attempt, whose answer was lost, has stored the end.
       if (!read || isTerminal(read.value.status)) return live.ledger.close();
       const completed = Math.max(completedNodeCount, read.value.completedNodeCount);
       const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount: completed });

@@ -10,37 +10,37 @@ import type { Deadline } from "./deadline.ts";
 import type { GateBoard } from "./gate-board.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 
-/** One execution of a run: what all its nodes share. */
+/** One execution of a run: the parts that all its nodes share. */
 export interface Running {
   readonly context: ports.WorkContext;
   readonly definition: Definition;
   readonly record: RunRecord;
   readonly live: LiveRun;
-  /** What expressions see of the run itself. */
+  /** The values of the run that expressions can name. */
   readonly scope: Pick<ExpressionScope, "parameters" | "run" | "secrets" | "derived">;
-  /** What may not be shown, or stored as it is. */
+  /** Knows the values that may not be shown, or stored in plain form. */
   readonly secrecy: RunSecrecy;
   readonly deadline: Deadline;
   readonly board: GateBoard;
-  /** How its calls of stores are repeated: a run does not fail because a store is away. */
+  /** How calls of stores are retried, so that a run does not fail if a store is unavailable. */
   readonly storeRetry: StoreRetry;
   readonly world: World;
 }
 
-/** What nodes reach beyond their run. */
+/** The services that nodes use outside their run. */
 export interface World {
   readonly clock: ports.Clock;
   readonly log: ports.Log;
   readonly gates: Gates;
-  /** How nodes are played, by type: the service's own kinds. */
+  /** The service's built-in kinds of nodes, by type. */
   readonly kinds: ReadonlyMap<string, NodeKind>;
-  /** How nodes of all other types are. */
+  /** All other node types. */
   readonly nodes: ReadonlyMap<string, ports.WorkflowNode>;
-  /** Where agents are configured. */
+  /** Set if agents are configured. */
   readonly turns: ports.BackgroundTurns | undefined;
   /** The user on whose behalf a run's agents work, if no other user is known. */
   owner(signal: AbortSignal): Promise<string | undefined>;
-  /** Starts a run for a node; the same id again is the same run. Throws NodeFailed where it cannot be. */
+  /** Starts a run for a node. The same id always means the same run. Throws NodeFailed if the run cannot be started. */
   startChild(child: ChildRun): Promise<void>;
   cancelRun(runId: string, reason: string): Promise<void>;
 }
@@ -51,30 +51,30 @@ export interface ChildRun {
   readonly parameters: unknown;
   readonly parent: RunRecord;
   readonly nodeId: string;
-  /** What of its outputs the node says is a secret. */
+  /** The paths of the outputs that the node declares as secret. */
   readonly sensitive?: SensitivePaths | undefined;
-  /** What its parent may not have stored as it is. */
+  /** Knows the values of the parent that may not be stored in plain form. */
   readonly secrecy: RunSecrecy;
 }
 
-/** Where a graph is played: the definition's own, or one inside a `map` or `loop` node. */
+/** The context in which a graph is executed: the graph of the definition, or of a `map` or `loop` node. */
 export interface Frame {
-  /** Before the ids of its nodes: `""`, `summarize[3].`. */
+  /** The prefix of its nodes' ids: `""`, `summarize[3].`. */
   readonly prefix: string;
-  /** What expressions see of nodes, growing as they end. */
+  /** The results of nodes that expressions can name. It grows as nodes end. */
   readonly nodes: Record<string, { readonly status: string; readonly output?: unknown }>;
   readonly item?: unknown;
   readonly index?: number | undefined;
   readonly previous?: unknown;
   /** Aborts when the graph ends while some nodes still run: another node failed, or the run's time has elapsed. */
   readonly signal: AbortSignal;
-  /** Told of every node of it that has completed. */
+  /** Called for each node of the graph that has completed. */
   completed?(): void;
 }
 
-/** A kind of node that gives a run its shape: its rules, and how the runner plays a node of it. */
+/** A kind of node that controls a run: its rules, and how the runner executes such a node. */
 export interface NodeKind extends ports.NodeRules {
-  /** Keys of `with` that are not filled in when the node starts. */
+  /** Keys of `with` that are not evaluated when the node starts. */
   readonly later?: ReadonlySet<string> | undefined;
   /** Whether it can wait so long that the engine parks the run. */
   readonly waits?: boolean | undefined;
@@ -82,29 +82,29 @@ export interface NodeKind extends ports.NodeRules {
   play(play: NodePlay): Promise<NodeResult>;
 }
 
-/** One node as it is played. */
+/** One node during its execution. */
 export interface NodePlay {
   readonly running: Running;
   readonly node: GraphNode;
-  /** With its place inside `map` and `loop`: `summarize[3].model`. */
+  /** The id with its place inside `map` and `loop`: `summarize[3].model`. */
   readonly nodeId: string;
   readonly frame: Frame;
-  /** Its values, filled in. */
+  /** Its evaluated values. */
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Maximum milliseconds of a wait: the node wakes when its time, or the run's time, has elapsed. */
   left(): number;
   readonly playGraph: PlayGraph;
 }
 
-/** Plays the nodes of a graph in a frame. */
+/** Executes the nodes of a graph in a frame. */
 export type PlayGraph = (running: Running, graph: Graph, frame: Frame) => Promise<GraphOutcome>;
 
-/** What a node came to, with what is told of it. */
+/** The result of a node, with the facts for events and history. */
 export interface NodeResult {
   readonly output: unknown;
   readonly case?: string | undefined;
   readonly attempts: number;
-  /** Milliseconds since 1970, where they were remembered. */
+  /** Milliseconds since 1970, if the times were stored. */
   readonly startedAt?: number | undefined;
   readonly endedAt?: number | undefined;
 }
@@ -121,7 +121,7 @@ export type NodeOutcome =
 export type GraphOutcome =
   | { readonly type: "completed" }
   | { readonly type: "failed"; readonly error: NodeError; readonly nodeId: string }
-  /** From without: its frame's signal aborted. */
+  /** The signal of its frame aborted it from outside. */
   | { readonly type: "aborted" };
 
 /** Everything that expressions of a frame can name. */

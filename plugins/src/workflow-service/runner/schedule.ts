@@ -1,22 +1,22 @@
 import type { Graph, GraphNode, Need } from "../definition/definition.ts";
 
-/** What happened to a node of a graph; each node is started or skipped once, and what was started ends once. */
+/** An event of a node. Each node is started or skipped once, and each started node ends once. */
 export type NodeEvent =
   | { readonly type: "started"; readonly node: string }
   | { readonly type: "skipped"; readonly node: string }
-  /** `case` of those that have cases. */
+  /** `case` is set for nodes that have cases. */
   | { readonly type: "completed"; readonly node: string; readonly case?: string | undefined }
   /** After its last attempt. */
   | { readonly type: "failed"; readonly node: string };
 
 export interface Decision {
-  /** To be started now: their needs are met. Whether their `if` holds is asked then. */
+  /** Nodes to start now, because their needs are met. Their `if` is evaluated after that. */
   readonly start: readonly string[];
-  /** To be skipped now, because all that they need was skipped or took another case. */
+  /** Nodes to skip now, because all their needs were skipped or took another case. */
   readonly skip: readonly string[];
-  /** Everything has ended. */
+  /** Whether all nodes have ended. */
   readonly completed: boolean;
-  /** The node that fails the graph: nothing else is started, and what runs is to be aborted. */
+  /** The node that fails the graph. No further node is started, and running nodes must be aborted. */
   readonly failed?: string | undefined;
 }
 
@@ -24,9 +24,9 @@ type Outcome = Exclude<NodeEvent, { type: "started" }>;
 type Meeting = "met" | "skipped" | "open";
 
 /**
- * What is to be done in a graph after these events: a function of nothing else. The rules (workflow.md): a node starts when all its needs have
- * ended and at least one of them was met; it is skipped when none was. A need is met by a node that completed, in the case that was named,
- * or failed with `onError: continue`. A rejection that no node depends on fails the graph, like any other failure.
+ * Decides the next steps in a graph from its events. It is a pure function. The rules (workflow.md): a node starts when all its needs have
+ * ended and at least one of them was met. It is skipped if no need was met. A need is met if its node completed, in the named case, or failed
+ * with `onError: continue`. A rejection that no node depends on fails the graph, like any other failure.
  */
 export function schedule(graph: Graph, events: Iterable<NodeEvent>): Decision {
   const outcomes = new Map<string, Outcome>();
@@ -53,7 +53,7 @@ export function schedule(graph: Graph, events: Iterable<NodeEvent>): Decision {
 function meetingOf(needed: GraphNode, outcome: Outcome | undefined, { case: wanted }: Need): Meeting {
   if (!outcome) return "open";
   if (outcome.type === "skipped") return "skipped";
-  // It failed and the graph goes on: a case it has none.
+  // The node failed and the graph continues. A failed node has no case.
   if (outcome.type === "failed") return wanted === undefined ? "met" : "skipped";
   const meant = wanted ?? needed.rules.gate?.pass;
   return meant === undefined || meant === outcome.case ? "met" : "skipped";

@@ -3,11 +3,11 @@ import type { RunRecord } from "../runs/run-records.ts";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 import { workName } from "../runs/work-name.ts";
 
-/** What a run tells the one that started it. */
+/** The message of an ended run to the run that started it. */
 export interface ChildEnd {
   readonly status: "completed" | "failed" | "cancelled" | "interrupted";
   readonly outputs?: unknown;
-  /** What is secret of the outputs. */
+  /** The secret parts of the outputs. */
   readonly hidden?: Hidden | undefined;
   readonly message?: string | undefined;
 }
@@ -17,7 +17,7 @@ export function childSignal(nodeId: string, runId: string): string {
   return workName(nodeId, `run ${runId}`);
 }
 
-/** Tells the end of a run to the one that started it, where one did; told again, the first counts. Throws what the engine throws. */
+/** Reports the end of a run to the run that started it, if there is one. Only the first report counts. Throws errors of the engine. */
 export async function tellParent(
   engine: ports.Engine,
   { runId, parent }: Pick<RunRecord, "runId" | "parent">,

@@ -4,19 +4,19 @@ import type { Hidden } from "../secrecy/secret-keeper.ts";
 import { AttemptsFailed } from "./attempts-failed.ts";
 import type { NodePlay, NodeResult } from "./running.ts";
 
-/** What an attempt is remembered by: also its times, so that history says the same after a resume. */
+/** The stored result of an attempt. It includes the times, so that history does not change after a resume. */
 export type Attempt =
   | {
       readonly isOk: true;
       readonly output: unknown;
-      /** What is secret of the output, where it is remembered. */
+      /** The secret parts of a stored output. */
       readonly hidden?: Hidden | undefined;
       readonly startedAt?: number | undefined;
       readonly endedAt?: number | undefined;
     }
   | { readonly isOk: false; readonly code: string; readonly message: string; readonly isFinal: boolean };
 
-/** Tries until an attempt succeeds, as often and with such pauses as the node says. Throws AttemptsFailed. */
+/** Tries until an attempt succeeds. The node's `retry` sets the number of attempts and the delays. Throws AttemptsFailed. */
 export async function withRetries(play: NodePlay, once: (attempt: number) => Promise<Attempt>): Promise<NodeResult> {
   const { running, node, nodeId, frame } = play;
   const { attempts, delayMs, factor, maxDelayMs } = node.retry;

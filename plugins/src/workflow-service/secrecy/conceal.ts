@@ -3,21 +3,21 @@ import { namesIn, type Place, placesOf, textsIn, valueAt, withValuesAt } from ".
 import { MASKED, maskText } from "./mask.ts";
 import type { SecretFinder } from "./secret-finder.ts";
 
-/** A text that is put together of others and of secrets of the configuration. */
+/** A text as a list of literal parts and names of configured secrets. */
 export type ReferringText = readonly (string | { readonly secret: string })[];
 
-/** A JSON value as it is shown, and what it takes to make it whole again. */
+/** A masked JSON value, and the data that restores the original. */
 export interface Concealed {
   readonly shown: unknown;
-  /** Texts with secrets of the configuration in them. */
+  /** Texts that contain configured secrets. */
   readonly references: readonly (readonly [Place, ReferringText])[];
-  /** Everything else that is not shown. */
+  /** All other hidden values. */
   readonly values: readonly (readonly [Place, unknown])[];
   /** The secrets in `values`. They are masked from then on wherever these values are used. */
   readonly secrets: readonly string[];
 }
 
-/** Takes what a finder finds, and what stands at sensitive places, out of a JSON value. Undefined where there is nothing of it. */
+/** Removes found secrets and the values at sensitive places from a JSON value. Undefined if there is nothing to remove. */
 export function conceal(value: unknown, finder: SecretFinder, sensitive: SensitivePaths = []): Concealed | undefined {
   const references: [Place, ReferringText][] = [];
   const secrets = new Set<string>();
@@ -28,7 +28,7 @@ export function conceal(value: unknown, finder: SecretFinder, sensitive: Sensiti
     values.map(([place]) => [place, MASKED]),
   );
 
-  /** Where the walk is: a place is only made of it where something is found. */
+  /** The current path of the walk. It is copied only if a secret is found. */
   const way: (string | number)[] = [];
   const hide = (hidden: unknown): void => {
     values.push([[...way], hidden]);
@@ -51,7 +51,7 @@ export function conceal(value: unknown, finder: SecretFinder, sensitive: Sensiti
     }
     if (typeof each !== "object" || each === null) return each;
     if (!Array.isArray(each) && Object.keys(each).some((key) => finder.isIn(key))) {
-      // As it was, with what stands at sensitive places in it.
+      // The original value, including the values at sensitive places inside it.
       hide(valueAt(value, way));
       return MASKED;
     }
@@ -68,13 +68,13 @@ export function conceal(value: unknown, finder: SecretFinder, sensitive: Sensiti
   return references.length + values.length > 0 ? { shown, references, values, secrets: [...secrets] } : undefined;
 }
 
-/** The text with the names of secrets in place of them; undefined where something else is secret in it, or in another form. */
+/** The text with names instead of configured secrets. Undefined if it contains other secrets, or secrets in an encoded form. */
 function toReferringText(text: string, finder: SecretFinder): ReferringText | undefined {
   const parts: (string | { readonly secret: string })[] = [];
   let from = 0;
   for (const { start, end, secret, isPlain } of finder.find(text)) {
     if (secret.name === undefined || !isPlain) return undefined;
-    // Of those that begin at one place the longest comes first; one inside another is told by that one.
+    // If several secrets begin at one position, the longest comes first. A secret inside another is covered by it.
     if (end <= from) continue;
     if (start < from) return undefined;
     if (start > from) parts.push(text.slice(from, start));
@@ -85,7 +85,7 @@ function toReferringText(text: string, finder: SecretFinder): ReferringText | un
   return parts;
 }
 
-/** The value as it was. `secretOf` gives the secrets that it refers to. */
+/** Restores the original value. `secretOf` returns the configured secrets by name. */
 export function uncover({ shown, references, values }: Omit<Concealed, "secrets">, secretOf: (name: string) => string): unknown {
   const texts = references.map(
     ([place, parts]) => [place, parts.map((part) => (typeof part === "string" ? part : secretOf(part.secret))).join("")] as const,

@@ -1,12 +1,12 @@
 import { setOwn } from "../definition/set-own.ts";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 
-/** Keys and indexes that lead to a place in a JSON value; none lead to all of it. */
+/** Keys and indexes that lead to a place in a JSON value. An empty list means the whole value. */
 export type Place = readonly (string | number)[];
 
 const EVERY = "*";
 
-/** The places that paths lead to in a value; some may lie inside others. */
+/** The places of paths in a value. Some may be inside others. */
 export function placesOf(value: unknown, paths: SensitivePaths): readonly Place[] {
   return paths.flatMap((path) => [...along(value, path, [])]);
 }
@@ -26,7 +26,7 @@ export function valueAt(value: unknown, place: Place): unknown {
   return place.reduce<unknown>((inner, key) => (inner as Record<string | number, unknown>)[key], value);
 }
 
-/** The value with others at some places: a copy as far as it differs. Of places inside each other the outer one counts. */
+/** Replaces values at some places. Only the changed parts are copied. If one place is inside another, the outer one is replaced. */
 export function withValuesAt(value: unknown, values: readonly (readonly [Place, unknown])[]): unknown {
   if (values.length === 0) return value;
   const own = values.find(([place]) => place.length === 0);
@@ -46,7 +46,7 @@ export function withValuesAt(value: unknown, values: readonly (readonly [Place, 
   return copy;
 }
 
-/** A shorter number stands in too many places for other reasons. */
+/** Shorter numbers occur too often for other reasons. */
 const SHORTEST_NUMBER = 6;
 
 /** The texts of a value, and its longer numbers as they are written. */

@@ -1,9 +1,9 @@
 import type { Finding, SecretFinder } from "./secret-finder.ts";
 
-/** What is shown in place of a secret. */
+/** The text that replaces a secret. */
 export const MASKED = "***";
 
-/** Shows a value without secrets: a copy where one was found, and otherwise the value itself. */
+/** Returns a value without secrets: a copy if a secret was found, otherwise the value itself. */
 export type Mask = <T>(value: T) => T;
 
 /** Masks what a finder finds in the texts, numbers and names of a JSON value. */
@@ -11,7 +11,7 @@ export function maskJson<T>(value: T, finder: SecretFinder): T {
   return finder.isEmpty ? value : (masked(value, finder) as T);
 }
 
-/** A text without the secrets that stand in it. */
+/** Masks the secrets in a text. */
 export function maskText(text: string, finder: SecretFinder): string {
   if (!finder.isIn(text)) return text;
   let shown = "";
@@ -23,7 +23,7 @@ export function maskText(text: string, finder: SecretFinder): string {
   return shown + text.slice(from);
 }
 
-/** Findings that lie over each other as one place. */
+/** Merges overlapping findings into one place. */
 function* joined(findings: Iterable<Finding>): Generator<{ readonly start: number; readonly end: number }, void> {
   let place: { start: number; end: number } | undefined;
   for (const { start, end } of findings) {

@@ -6,13 +6,13 @@ import { type Mask, MASKED, maskJson } from "./mask.ts";
 import { SecretFinder, SHORTEST_SECRET } from "./secret-finder.ts";
 import { type Kept, runContext, type SecretKeeper } from "./secret-keeper.ts";
 
-/** Words that come of anything. */
+/** Common words that are never treated as secrets. */
 const WORDS = new Set(["true", "false", "null"]);
 
-/** What one run may not show: the secrets of the configuration, and those that it came to know while it executes. */
+/** The secrets of one run: the configured secrets, and those that it learns during its execution. */
 export class RunSecrecy {
   readonly #keeper: SecretKeeper;
-  /** The configuration's own finder until the run comes to know more. */
+  /** The finder of the configured secrets, until the run learns its first own secret. */
   #finder: SecretFinder;
   #texts = 0;
   #characters = 0;
@@ -22,15 +22,15 @@ export class RunSecrecy {
     this.#finder = keeper.finder;
   }
 
-  /** Whether nothing is secret to it, as far as it knows. */
+  /** Whether the run knows no secrets. */
   get isIdle(): boolean {
     return this.#finder.isEmpty;
   }
 
-  /** Hides what is secret in whatever is shown. */
+  /** Masks the secrets in a value that is shown. */
   readonly mask: Mask = (value) => maskJson(value, this.#finder);
 
-  /** The same, of a node's output that has sensitive places. */
+  /** Masks a node's output, including the values at its sensitive places. */
   show(output: unknown, sensitive?: SensitivePaths): unknown {
     if (!sensitive) return this.mask(output);
     const places = placesOf(output, sensitive);
@@ -41,19 +41,19 @@ export class RunSecrecy {
     return this.mask(shown);
   }
 
-  /** What stands at these places is secret from now on, wherever it turns up. Throws NodeFailed where a run knows too much. */
+  /** The values at these places are secret from now on, at any place. Throws NodeFailed if a run has too many secrets. */
   learn(output: unknown, sensitive: SensitivePaths): void {
     for (const place of placesOf(output, sensitive)) this.#add(textsIn(valueAt(output, place)));
   }
 
-  /** What an expression made of something secret is secret, too. Throws NodeFailed where a run knows too much. */
+  /** The result of an expression that read a secret is also secret. Throws NodeFailed if a run has too many secrets. */
   readonly derived = (read: readonly unknown[], made: unknown): void => {
     if (this.#finder.isEmpty || !read.some((value) => maskJson(value, this.#finder) !== value)) return;
     this.#add(textsIn(made));
   };
 
   /**
-   * A value as it may be stored with what a run remembers, this one or another; the same one where nothing of it is secret. Throws
+   * Returns the form of a value that may be stored with this or another run. Without secrets, it is the value itself. Throws
    * SealingUnavailable.
    */
   keep<T>(runId: string, value: T, sensitive?: SensitivePaths): Promise<Kept<T>> {
@@ -61,7 +61,7 @@ export class RunSecrecy {
   }
 
   /**
-   * What a run has stored, made whole; what is secret in it is masked from now on. Throws NodeFailed where it cannot be, and
+   * Restores a stored value. Its secrets are masked from now on. Throws NodeFailed if it cannot be restored, and
    * SealingUnavailable.
    */
   async open<T>(runId: string, kept: Kept<T>): Promise<T> {

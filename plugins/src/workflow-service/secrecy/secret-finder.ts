@@ -4,23 +4,23 @@ import { TextTree } from "./text-tree.ts";
 /** A secret that is looked for. */
 export interface KnownSecret {
   readonly text: string;
-  /** Its name where it is one of the configuration's. */
+  /** Its name, if it is a configured secret. */
   readonly name?: string | undefined;
 }
 
-/** Where a secret stands in a text: characters `start` to before `end`. */
+/** The position of a secret in a text, from `start` to before `end`. */
 export interface Finding {
   readonly start: number;
   readonly end: number;
   readonly secret: KnownSecret;
-  /** Whether it stands there as it is, and not in another form. */
+  /** Whether it is in its plain form, not encoded. */
   readonly isPlain: boolean;
 }
 
-/** Shorter ones would turn every text into stars, and hide nothing that could not be guessed. */
+/** Shorter secrets are not masked: they would occur in most texts, and could be guessed. */
 export const SHORTEST_SECRET = 4;
 
-/** Characters by which most places of a text are seen to begin nothing. */
+/** Number of characters that are hashed to exclude most positions of a text quickly. */
 const KEY_CHARACTERS = 4;
 const SIEVE = 4096;
 
@@ -30,13 +30,13 @@ interface Entry {
 }
 
 /**
- * Finds secrets in texts, in all their forms, in time that goes with the text and hardly with their number. They can become more at any time;
- * what a finder is made on top of is looked for, too.
+ * Finds secrets in texts, in all their forms. Its time grows with the text, and hardly with the number of secrets. Secrets can be added at
+ * any time. A finder with a `base` also finds the secrets of the base.
  */
 export class SecretFinder {
   readonly #base: SecretFinder | undefined;
   readonly #entries = new TextTree<Entry>();
-  /** Says of most places of a text that nothing begins there. */
+  /** A hash filter: 0 means that no secret begins with characters of this hash. */
   readonly #sieve = new Uint8Array(SIEVE);
   readonly #known = new Set<string>();
 
@@ -44,7 +44,7 @@ export class SecretFinder {
     this.#base = base;
   }
 
-  /** Whether it knows none. */
+  /** Whether it has no secrets. */
   get isEmpty(): boolean {
     return this.#known.size === 0 && (this.#base?.isEmpty ?? true);
   }
@@ -53,7 +53,7 @@ export class SecretFinder {
     return this.#known.has(text) || (this.#base?.has(text) ?? false);
   }
 
-  /** Look for this one from now on. Too short ones, and those that are known, change nothing. */
+  /** Adds a secret. Secrets that are too short or already known are ignored. */
   add(secret: KnownSecret): void {
     const { text } = secret;
     if (text.length < SHORTEST_SECRET || this.has(text)) return;
@@ -65,12 +65,12 @@ export class SecretFinder {
     }
   }
 
-  /** Whether one stands anywhere in a text. */
+  /** Whether a text contains a secret. */
   isIn(text: string): boolean {
     return this.#first(text, 0) < text.length;
   }
 
-  /** Every place at which one stands, from the left; at one place the longest first. They may lie over each other. */
+  /** All occurrences of secrets, from the left. At one position the longest comes first. Occurrences may overlap. */
   *find(text: string): Generator<Finding, void> {
     for (let at = this.#first(text, 0); at < text.length; at = this.#first(text, at + 1)) {
       const entries = this.#entriesAt(text, at).sort((one, other) => other.form.text.length - one.form.text.length);
@@ -97,7 +97,7 @@ export class SecretFinder {
   }
 }
 
-/** Also the characters at its borders that tell a part of it. */
+/** Includes the characters at its borders that encode a part of the secret. */
 function findingOf({ form, secret }: Entry, text: string, at: number): Finding {
   const { isShared, isEncoded } = form;
   const start = isShared.before && isEncodedAt(text, at - 1) ? at - 1 : at;
@@ -111,7 +111,7 @@ function isEncodedAt(text: string, at: number): boolean {
   return /^[A-Za-z0-9+/_-]$/.test(text[at] ?? "");
 }
 
-/** What the characters at a place come to, below SIEVE. */
+/** The hash of the characters at a position, below SIEVE. */
 function keyAt(text: string, at: number): number {
   const pair = Math.imul(text.charCodeAt(at), 0x9e3779b1) ^ Math.imul(text.charCodeAt(at + 1), 0x85ebca6b);
   const key = pair ^ Math.imul(text.charCodeAt(at + 2), 0xc2b2ae35) ^ Math.imul(text.charCodeAt(at + 3), 0x27d4eb2f);

@@ -1,20 +1,20 @@
-/** One way in which a secret is written inside other texts. */
+/** One form in which a secret occurs inside other texts. */
 export interface SecretForm {
   readonly text: string;
-  /** Whether the character before it carries a part of the secret, too. */
+  /** Whether the adjacent characters also encode a part of the secret. */
   readonly isShared: { readonly before: boolean; readonly after: boolean };
-  /** Whether it is base64, behind which padding may stand. */
+  /** Whether it is base64, which may be followed by padding. */
   readonly isEncoded: boolean;
 }
 
-/** Longer texts are looked for as they are: their other forms would take many times their memory. */
+/** Longer secrets are searched only in plain and JSON form, because all forms would take many times their memory. */
 export const FORMS_CHARACTERS = 4096;
 
 const ALONE = { before: false, after: false };
 
 /**
- * All forms in which a secret is found: as it is, in JSON, in URLs and forms, in base64 and base64url at any place of a longer text, in hex.
- * Each is told once.
+ * All forms in which a secret is found: plain, in JSON, in URLs and form data, in base64 and base64url at any offset of a longer text, and in
+ * hex. Each form is returned once.
  */
 export function secretForms(secret: string): readonly SecretForm[] {
   const forms = new Map<string, SecretForm>();
@@ -39,18 +39,18 @@ export function secretForms(secret: string): readonly SecretForm[] {
   return [...forms.values()];
 }
 
-/** As paths and queries have it, and as forms do; in letters of either case behind `%`. None where that changes nothing. */
+/** The percent-encoded forms for URLs and form data, with upper and lower case after `%`. Empty if encoding does not change the text. */
 function inUrls(text: string): readonly string[] {
   if (/^[\w.-]*$/.test(text)) return [];
-  // A lone surrogate has no such form.
+  // Lone surrogates cannot be percent-encoded.
   const known = text.toWellFormed();
   const escaped = [encodeURIComponent(known), new URLSearchParams([["", known]]).toString().slice(1)];
   return escaped.flatMap((each) => [each, each.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())]);
 }
 
 /**
- * What base64 makes of these bytes wherever they stand in a longer text: behind a multiple of three bytes, one more, or two more. Characters
- * that neighbours have a part in are different each time: the form has those between them.
+ * The base64 forms of these bytes inside longer data. The form depends on the offset modulo three. Characters at the borders also encode
+ * adjacent bytes and vary, so the form contains only the characters between them.
  */
 function encodedForms(bytes: Buffer): readonly SecretForm[] {
   const shifted = Buffer.concat([Buffer.alloc(2), bytes]);

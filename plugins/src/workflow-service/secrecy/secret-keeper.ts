@@ -4,15 +4,15 @@ import { type Concealed, conceal, uncover } from "./conceal.ts";
 import type { Place } from "./json-places.ts";
 import { SecretFinder } from "./secret-finder.ts";
 
-/** What stands in a store beside a value that was concealed. */
+/** The data that is stored with a concealed value. */
 export interface Hidden {
-  /** Texts with secrets of the configuration in them, by place: their names, and what is around them. */
+  /** Texts that contain configured secrets, by place: the names of the secrets, and the literal parts around them. */
   readonly references?: Concealed["references"] | undefined;
-  /** All else that is not shown: a `SealedContent`, sealed. */
+  /** All other hidden values: a sealed `SealedContent`. */
   readonly sealed?: string | undefined;
 }
 
-/** A value as it is stored. `hidden` stands apart, so that nothing that a caller sends can look like it. */
+/** The stored form of a value. `hidden` is a separate member, so that data of callers cannot imitate it. */
 export interface Kept<T = unknown> {
   readonly value: T;
   readonly hidden?: Hidden | undefined;
@@ -24,22 +24,22 @@ interface SealedContent {
 }
 
 export interface Keeping {
-  /** Knows what is secret; default: the secrets of the configuration. */
+  /** Finds the secrets; default: the configured secrets. */
   readonly finder?: SecretFinder | undefined;
-  /** Places that are secret whatever stands there. */
+  /** Places whose values are always secret. */
   readonly sensitive?: SensitivePaths | undefined;
 }
 
-/** Where values of a run are sealed, so that another run cannot open them. */
+/** The context in which values of a run are sealed, so that another run cannot open them. */
 export function runContext(runId: string): string {
   return `workflow-run:${runId}`;
 }
 
 const NOTHING: SealedContent = { values: [], secrets: [] };
 
-/** Keeps secrets out of what is stored: those of the configuration by reference, all others sealed. */
+/** Keeps secrets out of stored values. Configured secrets are replaced by references. All other secrets are sealed. */
 export class SecretKeeper {
-  /** What the configuration has. */
+  /** Finds the configured secrets. */
   readonly finder = new SecretFinder();
   readonly #secrets: ReadonlyMap<string, string>;
   readonly #sealing: ports.Sealing;
@@ -51,7 +51,7 @@ export class SecretKeeper {
   }
 
   /**
-   * A value as it may be stored; the value itself where nothing of it is secret. It is opened in the same context. Throws SealingUnavailable.
+   * Returns the form of a value that may be stored. Without secrets, it is the value itself. It must be opened in the same context. Throws SealingUnavailable.
    */
   async keep<T>(context: string, value: T, { finder = this.finder, sensitive }: Keeping = {}): Promise<Kept<T>> {
     if (finder.isEmpty && !sensitive) return { value };
@@ -67,7 +67,7 @@ export class SecretKeeper {
   }
 
   /**
-   * What was kept, and what was secret in it beside the configuration's. Throws NodeFailed where it cannot be opened, and SealingUnavailable.
+   * Restores a value, and returns its secrets that are not configured. Throws NodeFailed if it cannot be opened, and SealingUnavailable.
    */
   async open<T>(
     context: string,

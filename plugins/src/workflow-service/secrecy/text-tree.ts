@@ -1,16 +1,16 @@
 interface Branch<T> {
-  /** The characters that lead here from the branch above. */
+  /** The characters between the parent branch and this branch. */
   label: string;
   value: T | undefined;
-  /** By the first character of their label. */
+  /** Child branches by the first character of their label. */
   branches: Map<number, Branch<T>> | undefined;
 }
 
-/** Values by texts, found where one of these texts begins inside another. What texts have in common at their beginning is there once. */
+/** A radix tree: values by texts. It finds the texts that begin at a position of another text. Common prefixes are stored once. */
 export class TextTree<T> {
   readonly #root: Branch<T> = { label: "", value: undefined, branches: undefined };
 
-  /** A text that is there keeps its value. */
+  /** Adds a value. A text that already exists keeps its value. */
   add(text: string, value: T): void {
     let branch = this.#root;
     let rest = text;
@@ -29,12 +29,12 @@ export class TextTree<T> {
     branch.value ??= value;
   }
 
-  /** Values of the texts that begin at a place, the shortest first. */
+  /** Values of the texts that begin at a position, the shortest first. */
   *at(text: string, place: number): Generator<T, void> {
     let branch: Branch<T> | undefined = this.#root;
     for (let end = place; ;) {
       branch = branch.branches?.get(text.charCodeAt(end));
-      // Compared by the block: `startsWith` goes character by character.
+      // Slices are compared as blocks. `startsWith` compares single characters.
       if (!branch || text.slice(end, end + branch.label.length) !== branch.label) return;
       end += branch.label.length;
       if (branch.value !== undefined) yield branch.value;
