@@ -1,7 +1,9 @@
+import { Buffer } from "node:buffer";
+import { once } from "node:events";
 import { ports } from "@portico/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { serveNamed } from "../../harness/named-service.ts";
-import { openRawSession, openRawSocket } from "../../harness/raw-session.ts";
+import { openDeafSocket, openRawSession, openRawSocket, pingFrame, textFrame } from "../../harness/raw-session.ts";
 import { clientKinds, connected, openSocketHost, type SocketHost, told } from "../../harness/socket-host.ts";
 
 let host: SocketHost;
@@ -270,6 +272,24 @@ describe("a client that does not speak", () => {
     await service.saw("gone ada");
     await socket.closed;
   });
+});
+
+it.each([
+  ["answers to connecting to a namespace that is not served", textFrame("40/other,")],
+  ["answers to pings of the WebSocket protocol", pingFrame("x".repeat(125))],
+])("a client that asks for %s and reads nothing is cut when more than the backlog waits", async (_what, frame) => {
+  const service = await open();
+  const deaf = await openDeafSocket(host.origin, { name: "ada" });
+  await service.saw("joined ada");
+  const batch = Buffer.concat(Array.from({ length: 1_000 }, () => frame));
+  // Far more than the system buffers between the two.
+  for (let sent = 0; sent < 1_000 && !service.seen.includes("gone ada"); sent++) {
+    if (!deaf.write(batch)) await Promise.race([once(deaf, "drain"), service.saw("gone ada")]);
+  }
+  expect(service.seen).toEqual(["joined ada", "gone ada"]);
+  const fields = { path: "/live/", socket: service.idOf("ada") };
+  expect(host.telemetry.lines).toMatchObject([{ message: "A realtime client that reads too slowly was cut", fields }]);
+  deaf.destroy();
 });
 
 it("two clients with one hello are two connections", async () => {

@@ -7,6 +7,7 @@ import { type DefaultEventsMap, Server, type Socket } from "socket.io";
 import { crossOriginHeaders, type DoorRules, PREFLIGHT_HEADERS, type Refusal, refusalOf } from "./door.ts";
 import type { SocketLimits } from "../socket-limits.ts";
 import { Outbox } from "./outbox.ts";
+import { terminate, watchPongs } from "./watch-pongs.ts";
 import { givePid, takeReturn, toPid } from "./return.ts";
 
 export interface SocketPathGiven {
@@ -21,7 +22,6 @@ export interface SocketPathGiven {
 interface Connection<W> {
   readonly socket: ports.RealtimeSocket<W>;
   readonly wire: IoSocket<W>;
-  readonly outbox: Outbox;
 }
 
 type Events = DefaultEventsMap;
@@ -40,6 +40,8 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   readonly #wires = new Set<Duplex>();
   /** Start places of admitted clients, until they have joined. */
   readonly #places = new WeakMap<IoSocket<W>, string>();
+  /** What waits for each client, also before it is admitted. */
+  readonly #outboxes = new WeakMap<EngineConnection, Outbox>();
   /** Connections whose client has sent its hello. */
   readonly #greeted = new WeakSet<EngineConnection>();
   readonly #release: () => void;
@@ -60,6 +62,7 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     });
     this.#server = new Server({ serveClient: false, connectTimeout: limits.helloTimeoutMs });
     this.#server.bind(this.#engine);
+    this.#engine.on("connection", (conn: EngineConnection) => this.#bound(conn));
     this.#server.use((wire, next) => void this.#admit(wire, next));
     this.#server.on("connection", (wire) => this.#join(wire));
     this.#release = given.nodePaths.serve({
@@ -76,7 +79,7 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     if (place !== undefined) connection.wire.emit(event, payload, place);
     else if (payload === undefined) connection.wire.emit(event);
     else connection.wire.emit(event, payload);
-    if (connection.outbox.exceeds(this.#given.limits.backlog)) this.#cut(connection);
+    if (this.#outboxOf(connection).exceeds(this.#given.limits.backlog)) this.#cut(connection.wire.conn);
     return this.has(socketId);
   }
 
@@ -85,7 +88,8 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   }
 
   drained(socketId: string): Promise<boolean> {
-    return this.#connections.get(socketId)?.outbox.drained() ?? Promise.resolve(false);
+    const connection = this.#connections.get(socketId);
+    return connection ? this.#outboxOf(connection).drained() : Promise.resolve(false);
   }
 
   drop(socketId: string): boolean {
@@ -152,7 +156,7 @@ export class SocketPath<W> implements ports.RealtimeConnections {
   }
 
   #join(wire: IoSocket<W>): void {
-    const connection: Connection<W> = { socket: { id: wire.id, who: wire.data }, wire, outbox: new Outbox(wire.conn) };
+    const connection: Connection<W> = { socket: { id: wire.id, who: wire.data }, wire };
     this.#connections.set(wire.id, connection);
     wire.onAny((event: unknown, ...args: unknown[]) => this.#receive(connection, event, args));
     wire.once("disconnect", (reason) => {
@@ -181,25 +185,39 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     this.#service.receive(connection.socket, event, payload);
   }
 
+  #outboxOf({ wire }: Connection<W>): Outbox {
+    return this.#outboxes.get(wire.conn)!;
+  }
+
+  /** Holds the answers that a client asks for to the limits: it may connect to foreign namespaces, send pings, and read nothing. */
+  #bound(conn: EngineConnection): void {
+    const { backlog } = this.#given.limits;
+    const outbox = new Outbox(conn);
+    this.#outboxes.set(conn, outbox);
+    conn.once("close", () => outbox.end());
+    // The answers to one packet may exceed the limits. They are noticed with the next.
+    conn.on("packet", () => {
+      if (outbox.exceeds(backlog)) this.#cut(conn);
+    });
+    watchPongs(conn, backlog, () => this.#cut(conn));
+  }
+
   /** Without a goodbye: Socket.IO clients do not reconnect after a disconnect by the service. */
-  #cut({ socket, wire }: Connection<W>): void {
-    this.#given.log.warn("A realtime client that reads too slowly was cut", { path: this.#service.path, socket: socket.id });
-    const { transport } = wire.conn;
-    wire.conn.close(true);
+  #cut(conn: EngineConnection): void {
+    if (conn.readyState !== "open") return;
+    const socket = [...this.#connections.values()].find(({ wire }) => wire.conn === conn)?.socket.id;
+    this.#given.log.warn("A realtime client that reads too slowly was cut", { path: this.#service.path, socket });
+    const { transport } = conn;
+    conn.close(true);
     // A WebSocket would keep the waiting data until the client answers the closing handshake.
-    if (transport.name === "websocket") (transport as unknown as WebSocketTransport).socket.terminate();
+    terminate(transport);
   }
 
   #leave(connection: Connection<W>): void {
     this.#connections.delete(connection.socket.id);
-    connection.outbox.end();
+    this.#outboxOf(connection).end();
     this.#service.gone(connection.socket);
   }
-}
-
-/** The WebSocket under Engine.IO's transport. Engine.IO's types do not declare it. */
-interface WebSocketTransport {
-  readonly socket: { terminate(): void };
 }
 
 function refuse(response: ServerResponse, { status, code, message, headers }: Refusal): void {
