@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
+import { runCommand } from "../harness/portico-process.ts";
 
 const first = await clusterPlace();
 if (!first) console.warn("Tests of clusters are skipped: no PostgreSQL or no Redis server answers");
@@ -91,11 +92,32 @@ describe.skipIf(!first)("the command line in a cluster", () => {
     expect([folders.code, folders.stderr]).toEqual([78, expect.stringContaining('cluster.documents is "directory"')]);
   });
 
+  it("doctor checks the servers, the schema, the key and the place of blobs, each with a fix", async () => {
+    const before = await place.run("doctor", "--json");
+    const wrongOf = (stdout: string) =>
+      (JSON.parse(stdout) as { about: string; isWrong: boolean; fix?: string }[]).filter((each) => each.isWrong);
+    expect(wrongOf(before.stdout)).toMatchObject([{ about: "schema", fix: expect.stringContaining("portico migrate") }]);
+    await migrated();
+    const after = await place.run("doctor", "--json");
+    expect([after.code, wrongOf(after.stdout)]).toEqual([0, []]);
+    const about = (JSON.parse(after.stdout) as { about: string }[]).map((each) => each.about);
+    expect(about).toEqual(expect.arrayContaining(["PostgreSQL", "Redis", "schema", "instance key", "blobs"]));
+    expect(about).not.toContain("data directory");
+
+    const away = {
+      ...place.env,
+      PORTICO_REDIS_URL: "redis://:hidden-password@127.0.0.1:1",
+      PORTICO_POSTGRES_URL: "postgres://x:hidden-password@127.0.0.1:1/none",
+    };
+    const { code, stdout } = await runCommand(["doctor", "--json"], { cwd: place.folder, env: away });
+    expect([code, wrongOf(stdout).map((each) => each.about)]).toEqual([1, ["PostgreSQL", "Redis"]]);
+    expect(stdout).not.toContain("hidden-password");
+  });
+
   it("another instance key than the first one is refused with a line", async () => {
     await migrated();
     await place.run("token", "list");
     const other = { ...place.env, PORTICO_INSTANCE_KEY: Buffer.alloc(32, 9).toString("base64url") };
-    const { runCommand } = await import("../harness/portico-process.ts");
     const { code, stderr } = await runCommand(["token", "list"], { cwd: place.folder, env: other });
     expect(code).toBe(69);
     expect(stderr).toMatch(/key/);

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { CommandResult } from "./command-room.ts";
-import { runCommand, temporaryFolder } from "./portico-process.ts";
+import { startBalancer } from "./balancer.ts";
+import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "./portico-process.ts";
 import { type PostgresDatabase, postgresDatabase } from "./postgres.ts";
 import { redisPlace } from "./redis.ts";
 
@@ -45,5 +46,63 @@ export async function clusterPlace(): Promise<ClusterPlace | undefined> {
       remove();
       await database.drop();
     },
+  };
+}
+
+/** Several processes of one cluster, each with its own listeners, and a balancer before each surface. */
+export interface RunningCluster extends AsyncDisposable {
+  readonly place: ClusterPlace;
+  readonly processes: readonly PorticoProcess[];
+  /** URL of a surface's balancer. Every request goes to another process. */
+  url(surface: "proxy" | "workflow" | "agent"): string;
+  /** Start one more process. */
+  add(env?: Readonly<Record<string, string>>): Promise<PorticoProcess>;
+}
+
+/** Make the schema, and start processes. Dispose of it at the end: the processes are killed and the place is removed. */
+export async function startCluster(
+  place: ClusterPlace,
+  { count = 3, env = {} }: { readonly count?: number; readonly env?: Readonly<Record<string, string>> } = {},
+): Promise<RunningCluster> {
+  const made = await place.run("migrate");
+  if (made.code !== 0) throw new Error(made.stderr);
+  const surfaces = ["proxy", "workflow", "agent"] as const;
+  const balancers = new Map(await Promise.all(surfaces.map(async (name) => [name, await startBalancer()] as const)));
+  const publicUrls = Object.fromEntries(
+    [...balancers].map(([name, { url }]) => [`PORTICO_${name.toUpperCase()}_PUBLIC_URL`, url]),
+  );
+  const processes: PorticoProcess[] = [];
+  const add = async (more: Readonly<Record<string, string>> = {}): Promise<PorticoProcess> => {
+    const options = {
+      cwd: place.folder,
+      args: ["cluster"],
+      env: { ...place.env, ...publicUrls, ...env, ...more },
+      hasOwnProcess: true,
+    };
+    const started = await startPortico(options);
+    processes.push(started);
+    for (const [name, balancer] of balancers) {
+      const urls = processes.flatMap(({ ready }) => ready.listeners[name]?.url ?? []);
+      balancer.setBackends(urls);
+    }
+    return started;
+  };
+  const close = async (): Promise<void> => {
+    await Promise.all(processes.map((each) => each[Symbol.asyncDispose]()));
+    await Promise.all([...balancers.values()].map((each) => each[Symbol.asyncDispose]()));
+    await place.remove();
+  };
+  try {
+    await Promise.all(Array.from({ length: count }, () => add()));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    place,
+    processes,
+    url: (surface) => `${balancers.get(surface)!.url}${surface === "proxy" ? "/v1" : ""}`,
+    add,
+    [Symbol.asyncDispose]: close,
   };
 }

@@ -49,7 +49,12 @@ describe("portico doctor", () => {
 
       const { code, stdout, stderr } = await runPortico(["doctor", "--json"], {
         cwd: folder.path,
-        env: { PORTICO_PROXY_PROT: "1", PORTICO_TOKEN: "x" },
+        // The variable of a list with entries is one of a setting, too.
+        env: {
+          PORTICO_PROXY_PROT: "1",
+          PORTICO_TOKEN: "x",
+          PORTICO_AGENT_TOKENS: '[{"token":"owner-token-0123456789","userId":"o","role":"owner"}]',
+        },
       });
 
       const findings = JSON.parse(stdout) as Finding[];

@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
-import { nearestWord } from "@portico/core";
+import { listConfigKeys, nearestWord } from "@portico/core";
+import { platformSchema } from "../../settings/platform.ts";
 import type { ReadSettings } from "../read-settings.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 
@@ -31,7 +32,8 @@ export function checkEnvironment(
   { listing }: ReadSettings,
   env: Readonly<Record<string, string | undefined>>,
 ): readonly Finding[] {
-  const known = listing.flatMap((setting) => setting.env ?? []);
+  // The listing names the entries of a list, and not the variable of the whole list.
+  const known = [...listing, ...listConfigKeys(platformSchema)].flatMap((setting) => setting.env ?? []);
   return Object.keys(env)
     .filter((name) => name.startsWith("PORTICO_") && !known.includes(name))
     .map((name) => {

@@ -1,3 +1,5 @@
+import { namesCluster } from "../../platform/names-cluster.ts";
+import type { PlatformSettings } from "../../settings/platform.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { CommandFailed } from "../exit-codes.ts";
 import { type ReadSettings, readSettings } from "../read-settings.ts";
@@ -24,15 +26,21 @@ export async function diagnose(flags: SettingsFlags): Promise<readonly Finding[]
   }
   const { settings } = read;
   const directory = dataDirectory(settings.dataDir);
+  const isCluster = namesCluster(settings);
+  const areDocumentsHere = !isCluster || settings.cluster.documents === "directory";
   return [
     ...checkConfigFile(read),
     ...checkEnvironment(read, process.env),
-    ...checkDataDirectory(directory),
-    ...checkStores(directory),
+    ...(isCluster ? await clusterFindings(settings) : [...checkDataDirectory(directory), ...checkStores(directory)]),
     ...(await checkProviders(settings, directory)),
-    ...(await checkAgents(settings)),
-    ...(await checkWorkflows(settings)),
+    ...(areDocumentsHere ? [...(await checkAgents(settings)), ...(await checkWorkflows(settings))] : []),
     ...checkHttps(settings, directory),
     ...(await checkPorts(settings, directory)),
   ];
+}
+
+/** Loaded only for clusters, because other instances need no drivers of servers. */
+async function clusterFindings(settings: PlatformSettings): Promise<readonly Finding[]> {
+  const { checkCluster } = await import("./check-cluster.ts");
+  return checkCluster(settings);
 }
