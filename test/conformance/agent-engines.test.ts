@@ -99,7 +99,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     expect(JSON.stringify(headers)).not.toContain("none");
   });
 
-  it("runs the tools that the model calls, side by side, tells it what they answered, and counts what it cost", async () => {
+  it("runs the model's tool calls in parallel, returns the results to the model, and counts the usage", async () => {
     const both = Promise.withResolvers<void>();
     const called: string[] = [];
     const { context, said, ran } = rememberedContext(new Map(), {
@@ -129,7 +129,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     expect(outcome.usage?.outputTokens).toBeGreaterThan(0);
   });
 
-  it("gives the model the error of a tool that failed, and goes on", async () => {
+  it("gives the model the error of a failed tool, and continues", async () => {
     const { context } = rememberedContext(new Map(), { callTool: async () => text("it broke", true) });
     const outcome = await run(turnOf(`look {"of":"a"}`, { tools: [tool("look")] }), context);
     expect(outcome.output).toContain("it broke");
@@ -137,7 +137,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     expect(outcome.end).toBe("completed");
   });
 
-  it("tells the model of a tool whose step was interrupted that nobody knows what became of it", async () => {
+  it("tells the model if the result of an interrupted tool is unknown", async () => {
     const { context } = rememberedContext(new Map());
     const interrupted: ports.TurnContext = {
       ...context,
@@ -206,7 +206,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     expect(upstream.requests.length).toBe(2);
   });
 
-  it("tells a refusal in the provider's words, without its credential, and does not try again", async () => {
+  it("reports a refusal in the provider's words, without its credential, and does not retry", async () => {
     upstream.answerNext(json(400, { error: { type: "invalid_request_error", message: `no such thing ${KEY}` } }));
     const refused = await run(turnOf("hello"), rememberedContext(new Map()).context).catch((error: unknown) => error as Error);
     expect(refused).toMatchObject({ name: "ModelRefused" });

@@ -61,7 +61,7 @@ describe("agents/documents", () => {
 });
 
 describe("an agent.json that cannot be read for a moment", () => {
-  it("is read again when somebody asks again: nobody tells when it can be", async () => {
+  it("is read again at each request, because nothing announces changes", async () => {
     let isAway = true;
     const driver = {
       hasItem: async () => true,
@@ -124,7 +124,7 @@ describe.skipIf(!hasGit)("an agent's git state", () => {
     git(cwd, "commit", "-qm", text);
   };
 
-  it("is none without a repository of its own, also where one encloses all agents", async () => {
+  it("is absent without the agent's own repository, also if a repository encloses all agents", async () => {
     git(directory, "init", "-q");
     expect(await state()).toEqual({ hasGit: false });
   });

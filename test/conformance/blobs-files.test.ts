@@ -127,7 +127,7 @@ describe("blobs/files", () => {
     expect(unfinished()).toEqual([]);
   });
 
-  it("reads what somebody put into the folder, and lists no name that is no key", async () => {
+  it("reads files that another program put into the folder, and lists no names that are not keys", async () => {
     mkdirSync(join(dir, "media/.hidden"), { recursive: true });
     for (const name of ["media/old.png", "media/no key", "media/.hidden/x", ".x"]) writeFileSync(join(dir, name), "theirs");
     expect(await keys()).toEqual(["media/old.png"]);
@@ -151,7 +151,7 @@ describe("blobs/files", () => {
     await expect(buffer(stream)).rejects.toThrow(ports.BlobsUnavailable);
   });
 
-  it("takes the folder as it is where that is a link itself", async () => {
+  it("accepts a folder that is itself a link", async () => {
     await put("media/a", "x");
     const link = join(folder, `link-${++folders}`);
     symlinkSync(dir, link);
@@ -197,7 +197,7 @@ describe("blobs/files", () => {
     });
   });
 
-  it("does not wait for the other end of a pipe", async () => {
+  it("does not wait for the writer of a pipe", async () => {
     execFileSync("mkfifo", [join(dir, "pipe")]);
     expect(await blobs.stat("pipe")).toBeUndefined();
     expect(await blobs.open("pipe")).toBeUndefined();

@@ -139,7 +139,7 @@ describe("blobs/s3", () => {
         }
       });
 
-      it("lets one after another on where all have begun a part and none has room to fill it", async () => {
+      it("continues with one upload at a time if all have begun a part and none has room to fill it", async () => {
         const begun = Promise.withResolvers<void>();
         let waiting = 0;
         async function* together(): AsyncGenerator<Uint8Array> {
@@ -179,7 +179,7 @@ describe("blobs/s3", () => {
         await Promise.all(stalled);
       });
 
-      it("keeps nobody in line who has left, and no room for them", async () => {
+      it("removes callers that have left from the queue, and reserves no room for them", async () => {
         const fill = async (name: string) => {
           const over = createGate();
           const sources = Array.from({ length: HELD / PART }, () => counted(PART - CHUNK, over.opened));
@@ -420,7 +420,7 @@ describe("blobs/s3", () => {
       expect(taken).toBe(size);
     });
 
-    it("asks for a range alone", async () => {
+    it("requests only the range", async () => {
       await put("a", Buffer.from("0123456789"));
       await read("a", { start: 3, end: 5 });
       await read("a", { start: 7 });
@@ -444,14 +444,14 @@ describe("blobs/s3", () => {
   });
 
   describe("remove", () => {
-    it("tells that there was one also where the answer was lost", async () => {
+    it("reports a removal as successful, also if the answer was lost", async () => {
       await put("a", Buffer.from("x"));
       harm("DeleteObject", "lose");
       expect(await settle(blobs.remove("a"))).toBe(true);
       expect(bucket.objects.size).toBe(0);
     });
 
-    it("tells one of two processes that remove a blob at once", async () => {
+    it("reports the removal to one of two processes that remove a blob at the same time", async () => {
       const other = await open();
       await put("a", Buffer.from("x"));
       const both = createGate();
@@ -465,7 +465,7 @@ describe("blobs/s3", () => {
       await other.close();
     });
 
-    it("removes what has taken the place of what was found", async () => {
+    it("removes a blob that replaced the found one", async () => {
       await put("a", Buffer.from("x"));
       let isFirst = true;
       store.mishap = ({ operation }) => {
@@ -507,7 +507,7 @@ describe("blobs/s3", () => {
       await (await open()).close();
     });
 
-    it("fails where there is no such bucket, or where the key is another", async () => {
+    it("fails if the bucket does not exist, or the key is wrong", async () => {
       await expect(open({ bucket: "nowhere" })).rejects.toMatchObject({
         name: "BlobsUnavailable",
         cause: { code: "NoSuchBucket" },

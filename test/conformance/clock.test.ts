@@ -16,7 +16,7 @@ clockConformance("manual", () => {
 });
 
 describe("clock/manual", () => {
-  it("stands still at the time that it was given", async () => {
+  it("stays at its given time", async () => {
     const { port: clock } = await openAdapter(manualClock({ startAt: "2031-02-03T04:05:06.007Z" }));
     expect(new Date(clock.now()).toISOString()).toBe("2031-02-03T04:05:06.007Z");
     expect(new Date(createManualClock().now()).toISOString()).toBe("2030-01-01T00:00:00.000Z");
@@ -60,7 +60,7 @@ describe("clock/manual", () => {
     expect(clock.now() - start).toBe(15);
   });
 
-  it("passes on what a timer throws, at the time at which it threw, and goes on with the next call", async () => {
+  it("passes on the error of a timer at its time, and continues with the next call", async () => {
     const clock = createManualClock();
     const start = clock.now();
     clock.after(5, () => {

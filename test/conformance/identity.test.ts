@@ -39,14 +39,14 @@ describe("identity/tokens", () => {
     await expect(open({ token, role: "owner" }, { token, role: "service" })).rejects.toThrow(/tokens\[0\].*\n.*tokens\[1\]/);
   });
 
-  it("knows nobody without tokens", async () => {
+  it("knows no user without tokens", async () => {
     const { port } = await open();
     expect(await port.resolve("")).toBeUndefined();
     expect(await port.isInstanceToken("")).toBe(false);
     expect(await port.instanceOwner()).toBeUndefined();
   });
 
-  it("compares with every token, whichever it is, so that the time tells nothing", async () => {
+  it("compares with every token, so that the time reveals nothing", async () => {
     const { port: secrets } = await openAdapter(memorySecrets());
     const matches = vi.fn(secrets.matches);
     const tokens = ["one", "two", "three"].map((value) => ({ token: new Secret(value), userId: value, role: "member" as const }));

@@ -39,7 +39,7 @@ describe("openAdapter", () => {
     expect(undone).toEqual(["whole", "b", "a", "n"]);
   });
 
-  it("names a port that nobody fills, or two", async () => {
+  it("names a port that has no adapter, or two", async () => {
     await expect(openAdapter(made({}))).rejects.toThrow("whole/made needs one adapter for the port name; 0 were given");
     const two = [filling(name, "n"), filling(name, "m")];
     await expect(openAdapter(made({}), two)).rejects.toThrow("2 were given");

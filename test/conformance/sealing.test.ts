@@ -24,7 +24,7 @@ describe("sealing/aes-gcm", () => {
   const keyOf = (byte: number) => Buffer.alloc(32, byte).toString("base64url");
   const LOST = /sealed under another instance key: give it back, or remove instanceKeyId/;
 
-  it("makes a key when it first seals, keeps it for its owner alone, and goes on with it", async () => {
+  it("creates a key at its first seal, stores it readable only for its owner, and continues to use it", async () => {
     const sealing = await open();
     expect(() => statSync(path())).toThrow("ENOENT");
     const sealed = await sealing.seal("a", "text");
@@ -33,7 +33,7 @@ describe("sealing/aes-gcm", () => {
     expect(await (await open()).open("a", sealed)).toBe("text");
   });
 
-  it("goes on opening what its own key sealed when another is given", async () => {
+  it("continues to open values of its own key after another key is configured", async () => {
     const sealed = await (await open()).seal("a", "text");
     const given = await open(keyOf(1));
     expect(await given.open("a", sealed)).toBe("text");
@@ -42,7 +42,7 @@ describe("sealing/aes-gcm", () => {
     await expect(open()).rejects.toThrow(LOST);
   });
 
-  it("does not open without the key that was used, and goes on without it where somebody says so", async () => {
+  it("does not open without the key that was used, and continues without it only if told to", async () => {
     const sealed = await (await open(keyOf(1))).seal("a", "text");
     await expect(open()).rejects.toThrow(LOST);
     await expect(open(keyOf(2))).rejects.toThrow(LOST);
@@ -76,7 +76,7 @@ describe("sealing/aes-gcm", () => {
     await expect(sealing.open("run:1", foreign)).rejects.toMatchObject({ reason: "other-key" });
   });
 
-  it("goes on after a kill between keeping its key and noting that the key is used", async () => {
+  it("continues after a kill between storing its key and recording that the key is used", async () => {
     const sealed = await (await open()).seal("a", "text");
     const { instanceKey } = kept();
     writeFileSync(path(), JSON.stringify({ instanceKey }), { mode: 0o600 });

@@ -28,7 +28,7 @@ describe("signing/hmac", () => {
     expect((await keptKey(secrets)).reveal()).toBe((await keptKey(secrets)).reveal());
   });
 
-  it("refuses to find a key where there are no secrets", async () => {
+  it("refuses to read a key without an adapter for secrets", async () => {
     await expect(openAdapter(hmacSigning({ key: keptKey }))).rejects.toThrow('port "secrets"');
   });
 });

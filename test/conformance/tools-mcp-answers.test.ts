@@ -75,7 +75,7 @@ describe("what an MCP server lists", () => {
     }
   });
 
-  it("is not trusted unless somebody says so", async () => {
+  it("is not trusted by default", async () => {
     const { source } = await open([tool("a", { annotations: { readOnlyHint: true } })]);
     expect((await source.list())[0]?.riskLevel).toBe("medium");
   });
@@ -110,7 +110,7 @@ describe("what an MCP server lists", () => {
     expect(await namesOf([tool("a.b"), tool("a/b")])).toEqual(await namesOf([tool("a/b"), tool("a.b")]));
   });
 
-  it("loses tools that nobody could call, says how many, and names none of them", async () => {
+  it("leaves out tools that cannot be called, reports their number, and does not name them", async () => {
     const strange = [
       tool("text", { inputSchema: { type: "string" } }),
       tool("none", { inputSchema: undefined }),

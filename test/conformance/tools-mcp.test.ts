@@ -100,7 +100,7 @@ describe("a call of an MCP server", () => {
     await expect.poll(async () => (await callsOf(source)).cancelled, patient).toBe(1);
   });
 
-  it("begins its wait anew with every progress that it tells", async () => {
+  it("restarts its timeout with every progress message", async () => {
     const counted = { refreshes: 0 };
     const { source } = await open(program, countingClock(counted));
     expect(await said(run(source, "shop/knock", { times: 3 }))).toBe("knocked");
@@ -153,7 +153,7 @@ describe("the connection to an MCP server", () => {
     expect((await callsOf(opened.source)).pid).not.toBe(pid);
   });
 
-  it("is renewed at once when somebody asks", async () => {
+  it("is renewed immediately on request", async () => {
     const { source } = await open(program, manualClock({ clock: createManualClock() }));
     const { pid } = await callsOf(source);
     process.kill(pid, "SIGKILL");
@@ -173,7 +173,7 @@ describe("the connection to an MCP server", () => {
     expect((await callsOf(source)).pid).not.toBe(pid);
   });
 
-  it("is renewed when the server has forgotten the session, without anybody noticing", async () => {
+  it("is renewed if the server has lost the session, without an error for callers", async () => {
     const server = await startMcpHttpServer();
     undo.push(() => server.close());
     const { source } = await open({ url: server.url });
@@ -183,7 +183,7 @@ describe("the connection to an MCP server", () => {
     expect(server.sessions.begun).toBe(2);
   });
 
-  it("is known to be lost without a call, when a server over HTTP goes away", async () => {
+  it("a server over HTTP that goes away is noticed without a call", async () => {
     const server = await startMcpHttpServer();
     const { source, telemetry } = await open({ url: server.url });
     await source.list();
@@ -194,7 +194,7 @@ describe("the connection to an MCP server", () => {
     await expect.poll(lost, patient).toMatchObject({ message: "MCP server is not connected", fields: { server: "shop" } });
   });
 
-  it("does not hold the app up where there is no server, and stands once there is one", async () => {
+  it("does not delay the app if the server is unavailable, and connects later", async () => {
     const first = await startRawMcpServer([]);
     await first.close();
     const { source, telemetry } = await open({ url: first.url });
@@ -310,7 +310,7 @@ describe("closing", () => {
     }
   });
 
-  it("tells a server over HTTP that the session is over", async () => {
+  it("tells a server over HTTP that the session has ended", async () => {
     const server = await startMcpHttpServer();
     undo.push(() => server.close());
     const { source, close } = await open({ url: server.url });
@@ -341,7 +341,7 @@ describe("options that fit no server", () => {
     await expect(opening).rejects.not.toThrow("hidden-word");
   });
 
-  it("are a RangeError for a time that is none", async () => {
+  it("are a RangeError for an invalid time", async () => {
     const opening = openAdapter(mcpTools({ id: "shop", command: "a", callTimeoutMs: 0 }), [systemClock(), memoryTelemetry({})]);
     await expect(opening).rejects.toThrow(RangeError);
   });

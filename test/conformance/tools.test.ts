@@ -157,7 +157,7 @@ describe("tools/functions", () => {
     await expect(source.call({ toolId: "named", arguments: {}, caller }, quiet())).rejects.toThrow(ports.ToolNotFound);
   });
 
-  it("tells what throws at once from what is not there now", async () => {
+  it("reports a tool that throws as a failed call, and an unavailable tool as ToolsUnavailable", async () => {
     const source = await open(
       tool("throws", () => {
         throw new Error("hidden-word");

@@ -87,7 +87,7 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     expect(seen).toEqual([{ tools: ["two"], maxTurns: 3, history: [], answers: [true, false, true] }]);
   });
 
-  it("an empty tool list grants none", async () => {
+  it("an empty tool list allows no tools", async () => {
     await start();
     let offered: unknown;
     service.engine.otherwise(async ({ tools }) => void (offered = tools));
@@ -175,7 +175,7 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     ]);
   });
 
-  it("whose engine does not listen to its signal ends all the same, and the agent's other events go on", async () => {
+  it("whose engine ignores its signal ends, too, and the agent's other events continue", async () => {
     const clock = createManualClock();
     await start({ clock, background: { timeoutMs: 60_000, concurrencyPerAgent: 1 } });
     const late = Promise.withResolvers<void>();
@@ -212,7 +212,7 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     expect(run).toMatchObject({ status: "idle", interruption_reason: "user_stop" });
   });
 
-  it("takes no follow-up: nobody talks to it", async () => {
+  it("accepts no follow-up, because no user talks to it", async () => {
     await start();
     await work("x");
     const [{ session_id: sessionId }] = await ended(1);
@@ -221,7 +221,7 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     expect((await client.followUp(sessionId, "And then?")).status).toBe(404);
   });
 
-  it("stands in no conversation list, and its transcript is not kept", async () => {
+  it("is in no conversation list, and its transcript is not stored", async () => {
     await start();
     service.engine.otherwise(async (_turn, { say }) => {
       for (let piece = 0; piece < 3; piece++) {

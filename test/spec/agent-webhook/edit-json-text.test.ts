@@ -21,9 +21,12 @@ describe("an edit of one member of a JSON text", () => {
     expect(editJsonText('{\n  "a": 1\n}', ["b", "c"], [])).toBe('{\n  "a": 1,\n  "b": {\n    "c": []\n  }\n}');
   });
 
-  it.each(['{"a":1}', '{"a":[{"b":1}]}', '{"a":null}', "[]", ""])("never goes through what is no object: %s", (text) => {
-    expect(() => editJsonText(text, ["a", "b"], 2)).toThrow(TypeError);
-  });
+  it.each(['{"a":1}', '{"a":[{"b":1}]}', '{"a":null}', "[]", ""])(
+    "refuses a path through a value that is not an object: %s",
+    (text) => {
+      expect(() => editJsonText(text, ["a", "b"], 2)).toThrow(TypeError);
+    },
+  );
 
   it("repeats no blank line", () => {
     expect(editJsonText('{\n  "a": 1,\n\n  "b": 2\n}', ["c"], 3)).toBe('{\n  "a": 1,\n\n  "b": 2,\n  "c": 3\n}');

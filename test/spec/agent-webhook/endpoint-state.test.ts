@@ -81,7 +81,7 @@ describe("the webhook endpoint of an agent (3.1)", () => {
     expect(outcomeOf(never, { type: "event-saved", isNew: true })).toBe("enabled, 1 events, secret *");
   });
 
-  it("is as it is kept, but paused where somebody enabled it and left no event", () => {
+  it("is read as stored, but counts as paused if a person enabled it without events", () => {
     const states = [false, true].flatMap((enabled) =>
       [0, 1, 2].flatMap((count) =>
         [false, true].map((hasSecret) => toText(endpointState({ enabled, events: count, hasSecret }))),

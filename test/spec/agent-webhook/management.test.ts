@@ -220,7 +220,7 @@ describe("DELETE /api/agents/:id/webhooks/events/:event (3.1)", () => {
     expect(await read()).toMatchObject({ enabled: false, hasSecret: true, events: [] });
   });
 
-  it("404 webhook_event_not_found for one that is not there, and 400 for a name that none can have", async () => {
+  it("404 webhook_event_not_found for an unknown event, and 400 for an invalid name", async () => {
     await start();
     await put("deploy");
     for (const event of ["Deploy", "toString"]) expect(told(await remove(event))).toEqual([404, "webhook_event_not_found"]);
@@ -238,7 +238,7 @@ describe("POST /api/agents/:id/webhooks/secret/rotate", () => {
       type === undefined ? {} : { "content-type": type },
     );
 
-  it("returns another secret; the old one does not authenticate any more, and the endpoint stays as it is", async () => {
+  it("returns a new secret; the old secret becomes invalid, and the endpoint stays unchanged", async () => {
     await start();
     const { secret: old } = (await put("deploy")).body;
     const { status, body } = await rotate();

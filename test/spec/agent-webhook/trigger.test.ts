@@ -111,7 +111,7 @@ describe("POST /api/webhook/:agent_id (4.4)", () => {
     ]);
   });
 
-  it("the secret of one agent is none of another's", async () => {
+  it("the secret of one agent is not valid for another agent", async () => {
     await start({ files: { helper: configured(), other: configured() } });
     await service.manage("POST", "other/webhooks/secret/rotate");
     expect(told(await service.trigger(secret, deploy, "other"))).toEqual([401, "Invalid webhook secret"]);
@@ -269,7 +269,7 @@ describe("an event that cannot be made durable", () => {
   );
 });
 
-it("503 where nobody can tell now whether it is the secret: nothing is accepted, whoever asks", async () => {
+it("503 if the secret cannot be checked now: no event is accepted, from any sender", async () => {
   await start();
   const secrets = service.app.port(ports.records).collection({ name: "webhook-secrets" });
   const get = vi.spyOn(secrets, "get").mockRejectedValue(new ports.RecordsUnavailable("The disk is gone"));

@@ -82,7 +82,7 @@ describe("the body that saves an event (4.3)", () => {
     expect(v.safeParse(eventBody, fields).success).toBe(false);
   });
 
-  it("says 5 turns where it says nothing of them", () => {
+  it("means 5 turns if it sets no number", () => {
     expect(v.parse(eventBody, event)).toEqual({ ...event, maxTurns: 5 });
   });
 
@@ -126,7 +126,7 @@ describe("the webhooks of an agent.json (open points 5)", () => {
     ]);
   });
 
-  it("have no event that nobody gave", () => {
+  it("inherited names such as `constructor` are not events", () => {
     const { events } = readWebhooks({ events: { a: event } })!;
     expect(["constructor", "toString", "__proto__", "hasOwnProperty", "A", "b"].filter((name) => events.has(name))).toEqual([]);
   });

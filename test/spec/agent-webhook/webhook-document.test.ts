@@ -341,7 +341,7 @@ describe("an agent.json that cannot be changed without harm", () => {
 });
 
 describe("several changes at the same time", () => {
-  it("of one agent follow one another: none conflicts, and none is lost", async () => {
+  it("of one agent run one after another: no conflict occurs, and no change is lost", async () => {
     const file = await inFolder('{"name":"A"}');
     const names = Array.from({ length: 20 }, (_, index) => `event-${index}`);
     const counts = await Promise.all(

@@ -59,7 +59,7 @@ describe("an attachment's name (2.7)", () => {
     expect(cleanName(`${"a".repeat(239)}😀b`)).toBe("a".repeat(239));
   });
 
-  it("is clean whatever it was, and stays as it is when it is cleaned again", () => {
+  it("any name becomes valid, and a valid name stays unchanged", () => {
     const pieces = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.constantFrom(
@@ -143,7 +143,7 @@ describe("an attachment's MIME type (2.7)", () => {
     expect(cleanMimeType(declared)).toBe("application/octet-stream");
   });
 
-  it("can stand in a header whatever it was, and stays as it is when it is cleaned again", () => {
+  it("any declared type becomes a valid header value, and a valid value stays unchanged", () => {
     const pieces = fc.oneof(
       fc.string({ unit: "binary", maxLength: 4 }),
       fc.constantFrom("text", "/", "plain", ";", "\r\n", "A", "K", "x".repeat(60)),

@@ -168,7 +168,7 @@ describe("POST /api/attachments (4.5)", () => {
   });
 });
 
-it("bytes that were stored and of which nobody was told are taken away after a day; what was accepted stays (open points 6)", async () => {
+it("bytes of an upload that was never confirmed are removed after a day; accepted files stay (open points 6)", async () => {
   const HOUR = 3600_000;
   const clock = createManualClock();
   await using timed = await startFilesService({ clock });
@@ -234,7 +234,7 @@ describe("quotas of a user (4.5 rule 2)", () => {
     expect(kept()).toHaveLength(7);
   });
 
-  it("turn nobody away who has room, however many come at once", async () => {
+  it("accept every upload that fits, also with many simultaneous uploads", async () => {
     const attachments = createAttachments(service.app.port(ports.records));
     const about = { name: "x", mimeType: "text/plain", sha256: "0".repeat(64), createdAt: new Date(0).toISOString() };
     const added = Array.from({ length: 200 }, (_, at) => {
@@ -244,7 +244,7 @@ describe("quotas of a user (4.5 rule 2)", () => {
     expect(await Promise.all(added)).toEqual(added.map(() => undefined));
   });
 
-  it("hold over a restart", async () => {
+  it("stay exact after a restart", async () => {
     await fill(255, 1);
     await upload({ bytes: "x" });
     const { dataDir } = service;

@@ -96,7 +96,7 @@ describe("POST /api/media/access-urls (2.9, 4.5 rules 5-7)", () => {
     expect(left).toBeLessThanOrEqual(300_000);
   });
 
-  it("media whose file is gone is missing, whoever's it was, while the others get their links (rule 6)", async () => {
+  it("media whose file is gone is reported missing, for its owner and for others; other media get their links (rule 6)", async () => {
     const [here, gone, foreign] = [await image(), await image(), await image("member")];
     for (const { mediaId } of [gone, foreign]) await service.app.port(ports.blobs).remove(`media/${mediaId}`);
     const { status, body } = await links([gone.mediaId, here.mediaId, foreign.mediaId]);
@@ -139,7 +139,7 @@ describe("POST /api/media/access-urls (2.9, 4.5 rules 5-7)", () => {
     expect((await service.call("owner", "POST", LINKS, { mediaIds: [mediaId], more: 1 })).status).toBe(400);
   });
 
-  it("media without a record of an owner is everybody's to read (open points 6)", async () => {
+  it("every user may read media without an owner's record (open points 6)", async () => {
     const blobs = service.app.port(ports.blobs);
     await blobs.put(
       `media/${missingId}`,
@@ -360,7 +360,7 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect([answer.status, ((await answer.json()) as any).error]).toEqual([401, "invalid_media_signature"]);
   });
 
-  it("404 media_not_found where the file is gone, also for whoever just read it", async () => {
+  it("404 media_not_found if the file is gone, also for a client that has just read it", async () => {
     const { mediaId } = await image();
     const url = await service.link("owner", mediaId);
     expect(await (await read(url)).bytes()).toEqual(new Uint8Array(png()));
@@ -386,7 +386,7 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect((await read(url, {}, "HEAD")).status).toBe(500);
   });
 
-  it("the exemption is for reading alone: other methods want the token, and several segments are no path (rule 9)", async () => {
+  it("a link replaces the token only for reading: other methods need the token, and a path with several segments does not exist (rule 9)", async () => {
     const url = await linked();
     for (const method of ["POST", "PUT", "PATCH", "DELETE"]) expect((await read(url, {}, method)).status).toBe(401);
     expect((await read(url, { "x-agent-service-token": TOKENS.owner }, "DELETE")).status).toBe(405);

@@ -67,7 +67,7 @@ describe("an upload that takes its time", () => {
     await expect.poll(kept).toEqual([]);
   });
 
-  it("is nobody's but the surface's to end on a listener of a preset: Node has no time-out there for the whole of a request", async () => {
+  it("is limited only by the surface on a listener of a preset: Node's own request timeout is off there", async () => {
     const origin = await listenerOfPreset();
     const seen: Server[] = [];
     const onRequest = (message: unknown) => void seen.push((message as { readonly server: Server }).server);

@@ -5,7 +5,7 @@ import { queriesOver } from "./query-suite.ts";
 
 queriesOver("websocket");
 
-it("a connection that says nothing, not even a ping, is made again", async () => {
+it("a silent connection, without even a ping, is replaced", async () => {
   const hellos: unknown[] = [];
   const server = serve({
     fetch: () => new Response("a page"),

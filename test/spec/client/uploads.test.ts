@@ -144,7 +144,7 @@ describe("uploadAttachment", () => {
 describe("uploadMedia and mediaLinks", () => {
   const image = () => client.uploadMedia(new File([new Uint8Array(png(4, 5))], "tea.png", { type: "image/png" }));
 
-  it("give metadata, and links that anybody can read as they are", async () => {
+  it("return metadata, and links that work without a credential", async () => {
     const media = await image();
     expect(media).toMatchObject({ type: "image", name: "tea.png", mimeType: "image/png", width: 4, height: 5 });
     const missing = "00000000-0000-4000-8000-000000000000.png";

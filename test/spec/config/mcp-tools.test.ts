@@ -31,7 +31,7 @@ describe("mcpServers (open points 1 and 3)", () => {
     expect(sources[2]?.options).toMatchObject({ id: "files", command: "no-such-program", args: ["a"], trusted: false });
   });
 
-  it("refuse a trust that is none", () => {
+  it("refuse an invalid value of `trust`", () => {
     expect(v.safeParse(mcpServersSchema, { shop: { url: "http://127.0.0.1", trusted: "yes" } }).success).toBe(false);
   });
 });

@@ -115,7 +115,7 @@ describe("the nearest word", () => {
     ).toBe(meant);
   });
 
-  it("is none where too much differs", () => {
+  it("is undefined if all words differ too much", () => {
     expect(nearestWord("zebra", ["proxy", "agent"])).toBeUndefined();
     expect(nearestWord("x".repeat(100_000), ["proxy"])).toBeUndefined();
   });

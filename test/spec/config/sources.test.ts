@@ -121,7 +121,7 @@ describe("sources of a configuration", () => {
     expect(loadConfig(schema, { file: file({ folder: "/abs" }), cwd: "/srv" }).value.folder).toBe("/abs");
   });
 
-  it("a __proto__ in a file changes nobody's prototype and is an unknown key", () => {
+  it("a __proto__ in a file is an unknown key and changes no prototype", () => {
     const content: unknown = JSON.parse('{ "__proto__": { "polluted": true }, "nested": { "__proto__": { "polluted": true } } }');
 
     expect(problems({ file: file(content) })).toHaveLength(2);
@@ -176,7 +176,7 @@ describe("secrets in a configuration", () => {
     expect(lines.join()).not.toContain("sk-live");
   });
 
-  it("that is empty is none", () => {
+  it("an empty secret is refused", () => {
     expect(() => keyOf("")).toThrow("key: expected a string");
     expect(() => keyOf({ env: "NAME" }, { NAME: "" })).toThrow("environment variable NAME to be set, found an empty one");
     expect(() => keyOf({ file: "empty" })).toThrow("a file with the secret in it, found an empty file");
@@ -193,7 +193,7 @@ describe("reports of what is wrong", () => {
     ]);
   });
 
-  it("name the keys that there are where none is near", () => {
+  it("list the known keys if no similar key exists", () => {
     expect(problems({ file: file({ nested: { zzz: null } }) })).toEqual([
       "nested.zzz: expected no such key, found null (file /etc/app/app.json); known keys: inner",
     ]);
@@ -217,7 +217,7 @@ describe("reports of what is wrong", () => {
     expect(line?.length).toBeLessThan(200);
   });
 
-  it("refuse a file that is no object", () => {
+  it("refuse a file that is not an object", () => {
     expect(problems({ file: file(["a"]) })).toEqual([
       "(configuration): expected an object, found a list (file /etc/app/app.json)",
     ]);

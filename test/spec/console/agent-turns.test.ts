@@ -120,7 +120,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await messages().getByText("the second answer").waitFor();
   });
 
-  it("go on while another page is looked at", async () => {
+  it("continue while the user looks at another page", async () => {
     const gate = answerInTwoParts("said while", "nobody looked at it");
     await say("Look away");
     await messages().getByText("said while").waitFor();
@@ -133,7 +133,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await messages().getByText("said while nobody looked at it").waitFor();
   });
 
-  it("are told to a screen reader when they begin and when they are over, and not word by word", async () => {
+  it("are announced to a screen reader when they begin and end, and not word by word", async () => {
     const words = (from: number) => Array.from({ length: 20 }, (_, index) => `word${from + index}`).join(" ");
     const gate = answerInTwoParts(words(0), words(20));
     await page().evaluate(() => {
@@ -252,7 +252,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     upstream.answerAll(events(messagesEvents("well answered")));
   });
 
-  it("a connection that breaks is shown, and what was said meanwhile comes", async () => {
+  it("a broken connection is shown, and missed text arrives afterwards", async () => {
     const gate = answerInTwoParts("said before", "it broke and after that");
     await say("Break");
     await messages().getByText("said before").waitFor();
@@ -303,7 +303,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
       expect(await kept("Lost on the way there")).toBe(1);
     });
 
-    it("of which nobody knows: nothing is sent by itself, and a person can ask again and send it again", async () => {
+    it("whose result is unknown: nothing is sent automatically, and a person can ask again and send it again", async () => {
       let posts = 0;
       await page().route(starts, (route) => (posts++, route.abort()));
       await page().route(lookups, async (route) => {

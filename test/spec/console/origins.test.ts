@@ -46,7 +46,7 @@ describe.each(["proxy", "workflow"] as const)("pages of the console call surface
     expect((await call(surface, origin(), preflight)).headers.get("access-control-allow-origin")).toBeNull();
   });
 
-  it("whoever names no origin meets nothing of this", async () => {
+  it("requests without an origin are unaffected", async () => {
     const answer = await call(surface);
     expect(answer.status).toBe(401);
     expect(answer.headers.get("access-control-allow-origin")).toBeNull();

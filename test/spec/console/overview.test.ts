@@ -42,7 +42,7 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await opened.page.getByText(`Portico ${version} · instance ${serverInstanceId}`).waitFor();
   });
 
-  it("counts what is asked of the service while it is looked at", async () => {
+  it("counts requests to the service while the page is open", async () => {
     const before = Number(await figure("Requests").textContent());
     for (let asked = 0; asked < 20; asked++) await opened.call("GET", "/api/agents");
     await expect

@@ -64,7 +64,7 @@ describe.skipIf(findChromium() === undefined)("providers and safe tokens in the 
     expect([await modelsStatus(gone), await modelsStatus(kept)]).toEqual([401, 200]);
   });
 
-  it("all are revoked when that was confirmed, and none when it was not", async () => {
+  it("all are revoked after a confirmation, and none without it", async () => {
     const { page } = opened;
     const token = await issue("another");
     await page.getByRole("button", { name: "Revoke all" }).click();

@@ -125,7 +125,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     expect(await page.evaluate(() => location.hash)).toBe(`#/runs/${boss.run_id}`);
   });
 
-  it("tells why a turn failed", async () => {
+  it("shows why a turn failed", async () => {
     const [broken] = await runsOf("agent_id=broken");
     await show(broken.run_id);
     const { receipts } = await opened.call("GET", `/api/runs/${broken.run_id}/receipt`);

@@ -23,7 +23,7 @@ const origin = (surface: string) => new URL(service.url(surface)).origin;
 const scripts = () => readdirSync(join(root, "plugins/console/console")).filter((name) => name.endsWith(".js"));
 
 describe("the page of the web console", () => {
-  it("is served to anybody, and is not to be kept without asking", async () => {
+  it("is served without a credential, and caches must revalidate it", async () => {
     const answer = await call("/");
     expect(answer.status).toBe(200);
     expect(answer.headers["content-type"]).toBe("text/html; charset=utf-8");
@@ -65,7 +65,7 @@ describe("the page of the web console", () => {
     expect(answer.headers["content-security-policy"]).toContain("default-src 'none'");
   });
 
-  it("is not sent again to whoever has it", async () => {
+  it("is not sent again to clients that have it", async () => {
     const etag = (await call("/")).headers["etag"]!;
     const again = await call("/", { headers: { "if-none-match": etag } });
     expect([again.status, await again.text()]).toEqual([304, ""]);
@@ -86,7 +86,7 @@ describe("the files of the web console", () => {
     expect(again.status).toBe(304);
   });
 
-  it("are sent compressed to whoever takes that", async () => {
+  it("are sent compressed to clients that accept it", async () => {
     const [script] = scripts();
     const plain = readFileSync(join(root, "plugins/console/console", script!), "utf8");
     for (const [accepts, coding] of [
@@ -156,13 +156,13 @@ describe("where the web console is served", () => {
 describe("GET /api/listeners", () => {
   const ask = (headers: Record<string, string>) => call("/api/listeners", { headers });
 
-  it("tells where each surface listens, to whoever has a token", async () => {
+  it("returns the address of each surface to callers with a token", async () => {
     const { agentServiceToken } = JSON.parse(service.read("credentials.json")) as { agentServiceToken: string };
     const answer = await ask({ "x-agent-service-token": agentServiceToken });
     expect([answer.status, JSON.parse(await answer.text())]).toEqual([200, { listeners: service.ready.listeners }]);
   });
 
-  it("tells nobody else", async () => {
+  it("refuses all other callers", async () => {
     expect((await ask({})).status).toBe(401);
     expect((await ask({ "x-agent-service-token": "wrong" })).status).toBe(401);
   });

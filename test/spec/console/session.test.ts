@@ -36,7 +36,7 @@ describe.skipIf(isSkipped)("signing in to the web console", () => {
     await signInForm().waitFor();
   });
 
-  it("whoever asks for it stays signed in until the tab is closed, and the token is in no URL", async () => {
+  it("a user who chooses it stays signed in until the tab is closed, and the token is in no URL", async () => {
     await opened.page.getByLabel("Stay signed in until this tab is closed").check();
     await opened.signIn();
     await overview().waitFor();
@@ -55,7 +55,7 @@ describe.skipIf(isSkipped)("signing in to the web console", () => {
     await signInForm().waitFor();
   });
 
-  it("a token that is no longer accepted leads back, wherever that is noticed", async () => {
+  it("a token that is no longer accepted leads back to the sign-in, on every page", async () => {
     await opened.signIn();
     await overview().waitFor();
     // As if it had been replaced meanwhile: the service itself refuses.

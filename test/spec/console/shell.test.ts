@@ -27,7 +27,7 @@ describe.skipIf(findChromium() === undefined)("the web console", () => {
     expect(await page.title()).toBe("Runs · Portico");
   });
 
-  it("an address that is no page says so", async () => {
+  it("an unknown address shows a message", async () => {
     await opened.page.evaluate(() => (location.hash = "#/nowhere"));
     await opened.page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
   });

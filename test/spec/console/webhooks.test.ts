@@ -66,7 +66,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     expect(await findingsInEveryLook(opened.page)).toEqual([]);
   });
 
-  it("tells what to do where a configuration is broken, and reads it when it was mended", async () => {
+  it("explains how to correct a broken configuration, and reads it again afterwards", async () => {
     const { page } = opened;
     await choose("Broken");
     await page.getByRole("alert").getByText("Correct the file by hand").waitFor();
@@ -94,7 +94,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     expect((await configuration()).events).toEqual([]);
   });
 
-  it("shows what a template comes to by the rules of the service (4.4)", async () => {
+  it("shows a rendered template by the rules of the service (4.4)", async () => {
     const { page } = opened;
     await page.getByLabel("Prompt template").fill("{{version}} by {{actor}}: {{tags}}{{a.b}}. Use SendUserMessage.");
     const payload = { version: 2, tags: ["x", 1], a: { b: "no path" }, actor: null };
@@ -106,7 +106,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     await page.getByRole("alert").getByText("A payload must be an object").waitFor();
   });
 
-  it("tells the risk of each tool, and which of them need a confirmation", async () => {
+  it("shows the risk of each tool, and which tools need a confirmation", async () => {
     const { page } = opened;
     const tools = page.getByRole("group", { name: "Tools" });
     const { availableTools } = await configuration();
@@ -154,7 +154,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     ]);
   });
 
-  it("a save that meets somebody else's change keeps what was typed, and reads again", async () => {
+  it("a save that conflicts with another change keeps the typed text, and reads again", async () => {
     const { page } = opened;
     await page.getByRole("link", { name: "New event" }).click();
     await page.getByLabel("Name").fill("second");
@@ -237,7 +237,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     expect(await page.getByLabel("Webhook secret").inputValue()).toBe(next);
   });
 
-  it("the secret is forgotten when the agent is left, and stands in no storage", async () => {
+  it("the secret is forgotten when the user leaves the agent, and is in no storage", async () => {
     const { page } = opened;
     expect(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]))).not.toContain("whs_");
     await choose("Helper");
@@ -255,7 +255,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     expect(JSON.parse(readFileSync(agentFile("helper"), "utf8")).webhooks.events).toEqual({});
   });
 
-  it("an agent without a secret is triggered with the instance token, which stands in no command", async () => {
+  it("an agent without a secret is triggered with the instance token, which is in no shown command", async () => {
     const { page } = opened;
     await choose("Nightly");
     expect(await page.getByLabel("Webhook secret").count()).toBe(0);

@@ -142,7 +142,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     expect(await findingsInEveryLook(opened.page)).toEqual([]);
   });
 
-  it("says the same as a list, to whoever does not see it", async () => {
+  it("shows the graph also as a list, for screen readers", async () => {
     await opened.page.getByRole("tab", { name: "List" }).click();
     const rows = opened.page.getByRole("table", { name: "Nodes" }).getByRole("row");
     expect(await rows.nth(5).locator("th, td").allTextContents()).toEqual([
@@ -274,7 +274,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     await status().getByText("Completed").waitFor();
   });
 
-  it("leaves the stream to another reader, goes on from the history, and takes it back when asked to", async () => {
+  it("leaves the stream to another reader, continues from the history, and takes it back on request", async () => {
     const { page } = opened;
     const runId = await started({ title: "Two readers", numbers: [1] });
     await open("review", runId);

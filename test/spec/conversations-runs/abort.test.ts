@@ -32,7 +32,7 @@ it.each([
   expect((await client.ended(clientRequestId)).data).toMatchObject({ terminal: { status: "interrupted", reason: "user_stop" } });
 });
 
-it("query:abort stops the tools of that turn, and nobody waits for one that does not listen", async () => {
+it("query:abort stops the tools of that turn, and does not wait for a tool that ignores its signal", async () => {
   const [running, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const tools = functionTools({
     tools: [

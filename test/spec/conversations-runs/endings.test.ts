@@ -53,7 +53,7 @@ describe.each(protocols)("an answer of %s that ends without its protocol's end (
     expect(JSON.stringify((await looped.sent(2)).messages)).toMatch(/go.*half an answer.*again/);
   });
 
-  it("runs none of its tool calls", async () => {
+  it("its tool calls do not run", async () => {
     looped.upstream.answerNext(events(withoutEnd(protocol, { text: "I act.", calls: [act] })));
     const { data, receipt } = await looped.ask(protocol, "go");
     expect([data.code, ran, receipt.tool_calls]).toEqual(["broken_answer", [], []]);
@@ -95,7 +95,7 @@ describe.each(protocols)("an answer of %s that did not simply stop (open points 
     expect(roles, "no message without words is sent").not.toContain("assistant");
   });
 
-  it("has none of its tool calls run where it was cut at its limit of tokens", async () => {
+  it("its tool calls do not run if it was cut at its token limit", async () => {
     answer({ text: "I act.", calls: [act], stop: said[protocol].length });
     const { data, receipt } = await looped.ask(protocol, "go");
     expect([data.terminal.reason, ran, receipt.tool_calls]).toEqual(["max_tokens", [], []]);
@@ -109,7 +109,7 @@ describe.each(protocols)("an answer of %s that did not simply stop (open points 
     expect(receipt.outcome).toEqual({ status: "success", auto_completed: true });
   });
 
-  it("goes on where onMaxTokens is continue: one answer, one message, and its tool calls run", async () => {
+  it("is continued if onMaxTokens is continue: one answer, one message, and its tool calls run", async () => {
     answer({ text: "one, ", stop: said[protocol].length });
     answer({ text: "two", calls: [act] });
     answer({ text: "done" });
@@ -123,7 +123,7 @@ describe.each(protocols)("an answer of %s that did not simply stop (open points 
     expect(JSON.stringify((await looped.sent(3)).messages)).not.toContain("Go on");
   });
 
-  it("goes on at most three times in a turn", async () => {
+  it("is continued at most three times in a turn", async () => {
     for (const text of ["one ", "two ", "three ", "four ", "five "]) answer({ text, stop: said[protocol].length });
     const { data, receipt } = await looped.ask(`${protocol}-continue`, "go");
     expect([data.terminal.reason, receipt.output, receipt.outcome.status]).toEqual([

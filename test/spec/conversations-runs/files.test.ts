@@ -64,11 +64,14 @@ describe("mediaRefs (4.5 rule 11)", () => {
     ]);
   });
 
-  it.each(["m-2.png", "m-3.png", "../m-1.png", "constructor"])("400 for %s, which is another user's or none", async (mediaId) => {
-    const { status, body } = await start({ mediaRefs: [{ mediaId }] });
-    expect([status, body.code]).toEqual([400, "unknown_media"]);
-    expect(seen).toEqual([]);
-  });
+  it.each(["m-2.png", "m-3.png", "../m-1.png", "constructor"])(
+    "400 for %s, which belongs to another user or does not exist",
+    async (mediaId) => {
+      const { status, body } = await start({ mediaRefs: [{ mediaId }] });
+      expect([status, body.code]).toEqual([400, "unknown_media"]);
+      expect(seen).toEqual([]);
+    },
+  );
 
   it.each([[[{}]], [["m-1.png"]], [[{ mediaId: 1 }]], ["m-1.png"], [Array.from({ length: 33 }, () => ({ mediaId: "m-1.png" }))]])(
     "400 for what is no list of media (%#)",
@@ -131,7 +134,7 @@ describe("the room for files of all turns that execute at once", () => {
     expect(story.inputs[1]).toEqual([{ type: "text", text: "Look" }, shown]);
   });
 
-  it("a turn that found none for a minute goes on with notes", async () => {
+  it("a turn that gets no room for a minute continues with notes instead", async () => {
     const clock = createManualClock();
     await using story = await full(clock);
     const { clientRequestId } = await story.caller.start("Look", refs);
@@ -164,7 +167,7 @@ describe("the room for files of all turns that execute at once", () => {
     expect(story.inputs.at(-1)![1]).toEqual(shown);
   });
 
-  it("is given in the order of asking, and what comes to a turn that is over goes on to the next", async () => {
+  it("is given in the order of the requests; room for a turn that has ended goes to the next", async () => {
     const clock = createManualClock();
     const { signal } = new AbortController();
     const { open } = createShownRoom({ bytes: 10, clock });
@@ -183,7 +186,7 @@ describe("the room for files of all turns that execute at once", () => {
     expect([last.take(10), last.take(9)]).toEqual([false, true]);
   });
 
-  it("ReadAttachment shows no image for which there is none left", async () => {
+  it("ReadAttachment shows no image if there is no room left", async () => {
     await using story = await full();
     attachments.set("image", PICTURE);
     const results: ports.ToolResult[] = [];
@@ -262,7 +265,7 @@ describe("options.fileReferences (4.5 rule 11)", () => {
     expect(second.content).toEqual([{ type: "text", text: `🍵${"y".repeat(10)}` }]);
   });
 
-  it("ReadAttachment shows images, and tells what is no text", async () => {
+  it("ReadAttachment shows images, and describes files that are not text", async () => {
     attachments
       .set("image", PICTURE)
       .set("binary", { ...NOTE, mimeType: "application/zip", bytes: Buffer.from([0x50, 0x4b, 0, 0xff]) });

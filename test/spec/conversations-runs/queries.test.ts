@@ -72,7 +72,7 @@ describe("POST /api/query/start (4.6)", () => {
     });
   });
 
-  it("activity:run_status tells when the run executes and when not any more", async () => {
+  it("activity:run_status reports when the run executes, and when it no longer does", async () => {
     const { clientRequestId } = await client.start("status");
     const { runId } = await client.event("query:started", clientRequestId);
     await client.ended(clientRequestId);
@@ -143,7 +143,7 @@ describe("POST /api/query/start (4.6)", () => {
     expect([status, typeof body.error]).toEqual([400, "string"]);
   });
 
-  it("400 for what is no JSON, 413 for what is too large, 415 for another media type; nothing is lost by any of them", async () => {
+  it("400 for invalid JSON, 413 for too large bodies, 415 for another media type; later queries work", async () => {
     const json = await service.call("owner", "POST", start, "{");
     const large = await service.call("owner", "POST", start, startBody(client, "x".repeat(5 * 1024 * 1024)));
     const type = await service.call("owner", "POST", start, "{}", { "content-type": "text/plain" });
@@ -198,7 +198,7 @@ describe("POST /api/query/start (4.6)", () => {
     ]);
   });
 
-  it("model and maxTurns reach the agent's engine; a model that nobody serves is query:error", async () => {
+  it("model and maxTurns reach the agent's engine; a model that no provider serves is query:error", async () => {
     const turns: unknown[] = [];
     service.engine.on("options", async ({ model, maxTurns }) => void turns.push({ model, maxTurns }));
     const good = await client.start("options", {}, { model: "demo", maxTurns: 3, metadata: { from: "test" } });
@@ -227,7 +227,7 @@ describe("admission is exact (open points 7)", () => {
     expect(service.engine.played.filter((prompt) => prompt === "at once")).toHaveLength(1);
   });
 
-  it("another originSocketId is no other content: a client that came back replays", async () => {
+  it("a different originSocketId is not different content: a client that reconnected gets a replay", async () => {
     const { sent } = await client.start("replayed");
     const back = await service.connect("owner", { clientInstanceId: client.clientInstanceId });
     const again = await service.call("owner", "POST", start, { ...sent, originSocketId: back.id });
@@ -341,7 +341,7 @@ describe("the realtime connection of a query (7.6)", () => {
     expect(status).toBe(403);
   });
 
-  it("a token that is no user's cannot submit: 403", async () => {
+  it("a token without a user cannot submit: 403", async () => {
     const program = await service.connect("service");
     expect((await program.start("x")).status).toBe(403);
     const found = await service.call("service", "POST", lookup, { agentId: "helper", requests: [{ clientRequestId: "x" }] });

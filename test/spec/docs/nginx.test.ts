@@ -48,7 +48,7 @@ describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped 
 
   const agentHeaders = () => ({ "x-agent-service-token": service.token("agentServiceToken") });
 
-  it("lets pages of the service's own origin call, and none of another", async () => {
+  it("allows calls of pages of the service's own origin, and of no other origin", async () => {
     const handshake = async (origin: string) =>
       (await call("agents.example", { path: "/api/handshake", method: "GET", headers: { ...agentHeaders(), origin } }))
         .statusCode;
@@ -56,7 +56,7 @@ describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped 
     expect(await handshake("https://stranger.example")).toBe(403);
   });
 
-  it("lets nobody in under a name that publicUrl does not give", async () => {
+  it("refuses host names other than that of publicUrl", async () => {
     // nginx hands what no server is named for to its first one. Its certificate has another name, which is not what this is about.
     const connect = { ca: nginx.certificate, checkServerIdentity: () => undefined };
     const pool = new Pool(`https://127.0.0.1:${nginx.port}`, { connect });
@@ -65,7 +65,7 @@ describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped 
     expect(statusCode).toBe(421);
   });
 
-  it("lets nobody reach workflows at the agent service's address", async () => {
+  it("does not expose workflows at the agent service's address", async () => {
     const { statusCode, headers } = await call("agents.example", { path: "/api/workflows", method: "GET" });
     expect([statusCode, headers["server"]]).toEqual([404, expect.stringContaining("nginx")]);
   });
@@ -106,7 +106,7 @@ describe.skipIf(!hasNginx())("the nginx of docs/guides/behind-nginx.md (skipped 
     }
   });
 
-  it("tells events of a run when they happen", async () => {
+  it("forwards events of a run when they happen", async () => {
     const runId = await service.trigger("ask");
     const headers = { "x-workflow-service-token": service.token("workflowServiceToken") };
     const { statusCode, body } = await call("workflows.example", {

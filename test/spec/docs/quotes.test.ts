@@ -16,7 +16,7 @@ describe("code in the pages", () => {
     for (const { file, text, mark } of quoted) expect(text, `${file}: ${mark!.of}`).toBe(await readText(mark!.of));
   });
 
-  it("that is marked as a piece of a file stands in it", async () => {
+  it("each block that is marked as a part of a file occurs in that file", async () => {
     const quoted = blocks.filter(({ mark }) => mark?.kind === "from");
     expect(quoted.length).toBeGreaterThan(10);
     const strange: string[] = [];

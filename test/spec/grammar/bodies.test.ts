@@ -16,7 +16,7 @@ const saver = definePlugin({ name: "saver", config: v.strictObject({}), needs: {
 const JSON_TYPE = { "content-type": "application/json" };
 
 describe("a body that is cut", () => {
-  it("over a network is the caller leaving: nobody is answered, nobody is to blame", async () => {
+  it("over a network means that the caller left: no answer is sent and no error is logged", async () => {
     await using service = await open("node");
     const socket = await begin(service.origin!, '{"n":');
     await service.reading();
@@ -44,7 +44,7 @@ describe("a body that is cut", () => {
 });
 
 describe("a body that is refused", () => {
-  it("in process is told after two seconds that nobody reads on", async () => {
+  it("in process is cancelled after two seconds", async () => {
     await using service = await open("fetch");
     const cancelled = Promise.withResolvers<void>();
     const endless = new ReadableStream<Uint8Array>({
@@ -182,7 +182,7 @@ describe("eachChunk", () => {
     await expect(readBody(body, small)).rejects.toMatchObject({ name });
   });
 
-  it("rejects a stream that somebody read before, instead of waiting for ever", async () => {
+  it("rejects a stream that was already read, instead of waiting forever", async () => {
     const body = Readable.from([Buffer.from("a")]);
     await readBody(body, small);
     await expect(readBody(body, small)).rejects.toMatchObject({ name: "BodyAlreadyRead" });

@@ -90,7 +90,7 @@ describe.each(hostKinds)("a body as a stream on a %s host", (kind) => {
     expect(await (await answer).json()).toMatchObject({ size: 6 });
   });
 
-  it("is looked at after credential, method, media type and declared length", async () => {
+  it("is read after the checks of credential, method, media type and declared length", async () => {
     await using service = await open(kind);
     const refuse = async (path: string, init: RequestInit) => (await service.call(path, init)).status;
     const body = "x".repeat(11);
@@ -168,7 +168,7 @@ describe.each(hostKinds)("a body as a stream on a %s host", (kind) => {
 });
 
 describe("a body as a stream whose caller leaves", () => {
-  it.each(["all", "wait", "ignore"])("over a network breaks; nobody is answered and nobody is to blame (%s)", async (how) => {
+  it.each(["all", "wait", "ignore"])("over a network breaks; no answer is sent and no error is logged (%s)", async (how) => {
     await using service = await open("node");
     const socket = connect(Number(new URL(service.origin!).port), "127.0.0.1");
     socket.write(
@@ -258,7 +258,7 @@ describe("the rest of a body that its handler left unread", () => {
   });
 });
 
-it("a body that a host's own parser read before is no empty body", async () => {
+it("a body that a host's own parser has already read is not treated as an empty body", async () => {
   await using service = await open("node");
   const handle = toNodeHandler(service.surface);
   await using host = await listen(async (request, response) => {

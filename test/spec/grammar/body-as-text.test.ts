@@ -89,7 +89,7 @@ describe.each(hostKinds)("a body that is given as text, on a %s host", (kind) =>
     expect(await service.json("/maybe", other)).toMatchObject([415, {}]);
   });
 
-  it("is undefined where it is no UTF-8: what the handler looks at still comes before 400 for what is no JSON", async () => {
+  it("is undefined if it is not UTF-8: the handler's own checks still come before the 400 for invalid JSON", async () => {
     await using service = await open(kind);
     const body = new Uint8Array([0x22, 0xff, 0x22]);
     expect(await service.json("/shown", { body, headers: JSON_TYPE })).toEqual([200, {}]);
@@ -120,7 +120,7 @@ describe.each(hostKinds)("a body that is given as text, on a %s host", (kind) =>
     },
   );
 
-  it("is no JSON where there is none", async () => {
+  it("an empty body is invalid JSON", async () => {
     await using service = await open(kind);
     const [status, body] = await service.json("/late/ada", { body: "", headers: { ...JSON_TYPE, ...KEY } });
     expect([status, body]).toEqual([400, { error: "invalid_json", message: "That is no JSON" }]);

@@ -115,7 +115,7 @@ describe("a channel", () => {
     ]);
   });
 
-  it("tells that a client is gone, and drops one when asked to", async () => {
+  it("reports that a client has left, and disconnects a client on request", async () => {
     await using service = await open();
     const client = await service.connect({ token: "ada" });
     expect([service.channel.has(client.id), service.channel.drop(client.id), service.channel.has(client.id)]).toEqual([
@@ -127,7 +127,7 @@ describe("a channel", () => {
     expect(service.seen).toEqual(["joined ada", "gone ada"]);
   });
 
-  it("tells the plugin when a client leaves before it is admitted, and lets nobody in", async () => {
+  it("tells the plugin if a client leaves before it is admitted, and then does not admit it", async () => {
     const asked = Promise.withResolvers<AbortSignal>();
     await using service = await open({
       admit: (_hello, signal) => {

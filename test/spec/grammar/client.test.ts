@@ -34,7 +34,7 @@ describe.each(hostKinds)("a client of a %s host", (kind: HostKind) => {
     expect(await client.forget()).toBeUndefined();
   });
 
-  it("sends any JSON, a bare text too, and none where none is given", async () => {
+  it("sends any JSON, including a bare text, and no body if no value is given", async () => {
     expect(await client.say({ body: 'a "text"' })).toBe('a "text"');
     expect(await client.say()).toBe("nothing");
   });
@@ -136,7 +136,7 @@ describe("a client", () => {
     expect(calls).toBe(1);
   });
 
-  it("calls once also where there is no answer at all", async () => {
+  it("makes only one call, even if no answer comes", async () => {
     let calls = 0;
     const client = answering(() => {
       calls++;
@@ -156,7 +156,7 @@ describe("a client", () => {
     ]);
   });
 
-  it("passes over events that it does not know, comments and pings", async () => {
+  it("ignores unknown events, comments and pings", async () => {
     const text =
       ': hello\n\nevent: new\ndata: 1\n\nid: 7\nevent: tick\r\ndata: {\ndata: "n":1}\n\ndata: nameless\n\nevent: done\ndata: null\n\n';
     const client = answering(() => new Response(text, { headers: { "content-type": "text/event-stream" } }));

@@ -234,7 +234,7 @@ describe.each(hostKinds)("a %s host that stops", (kind) => {
     expect(service.telemetry.lines).toEqual([]);
   });
 
-  it("ends a stream that nobody reads just now, and each that comes later", async () => {
+  it("ends event streams that have no reader at the moment, and all later streams", async () => {
     await using service = await open(kind);
     const response = await service.call("/ticks/endless");
     const read = readerOf(response);

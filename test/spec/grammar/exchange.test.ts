@@ -164,7 +164,7 @@ describe("a refused upload on a node host", () => {
     return { socket, text: () => Buffer.concat(received).toString() };
   };
 
-  it("gets its refusal while it goes on, and may be finished", async () => {
+  it("gets its error answer while it is still sending, and may finish", async () => {
     await using service = await open("node");
     const { socket, text } = await upload(service);
     expect(text()).toContain("HTTP/1.1 503");
@@ -178,7 +178,7 @@ describe("a refused upload on a node host", () => {
     socket.destroy();
   });
 
-  it("is cut when it goes on for longer than that", async () => {
+  it("is aborted if it has not finished two seconds later", async () => {
     await using service = await open("node");
     const { socket } = await upload(service);
     const closed = once(socket, "close");

@@ -58,7 +58,7 @@ describe("an app in a host's container", () => {
     expect(() => container.resolve(Porter)).toThrow('Port "test/house" is filled by no app of this container');
   });
 
-  it("is refused beside another app, which goes on; each in a container of its own goes", async () => {
+  it("is refused if the container already has another app, which continues; two apps in separate containers work", async () => {
     await using _one = await createApp(preset("one"), { container });
     await expect(createApp(preset("two"), { container })).rejects.toThrow(
       'App "one" has its ports in this container: give "two" one of its own (container.createChildContainer())',
@@ -79,7 +79,7 @@ describe("an app in a host's container", () => {
     expect(container.resolve(portToken(house))).toBe(second.port(house));
   });
 
-  it("is not disposed of with the host's container, nor the other way round", async () => {
+  it("an app and its host's container are disposed of independently", async () => {
     class Own {
       isDisposed = false;
       dispose(): void {

@@ -102,7 +102,7 @@ describe.each(hostKinds)("input on a %s host", (kind) => {
     ]);
   });
 
-  it("refuses a query parameter that is not declared, and ignores all where none are", async () => {
+  it("refuses an undeclared query parameter; ignores all if the route declares no parameters", async () => {
     await using service = await open(kind);
     expect(await service.json("/found?limti=1")).toMatchObject([400, { error: "invalid_request" }]);
     expect(await service.json("/plain?x=1")).toEqual([200, { query: "undefined" }]);

@@ -21,12 +21,15 @@ describe("a Node path", () => {
     expect(await text(host.call("/shared/", { method: "POST", body: "x" }))).toBe("served POST /shared/");
   });
 
-  it.each(["/shared", "/shared/more", "/%73hared/", "/Shared/"])("is matched as it is spelled: %s is another", async (other) => {
-    await using app = await open();
-    app.paths.serve(path("/shared/"));
-    await using host = await listen(toNodeHandler(app.surface("agent")));
-    expect(await text(host.call(other))).not.toContain("served");
-  });
+  it.each(["/shared", "/shared/more", "/%73hared/", "/Shared/"])(
+    "matches only its exact spelling: %s is a different path",
+    async (other) => {
+      await using app = await open();
+      app.paths.serve(path("/shared/"));
+      await using host = await listen(toNodeHandler(app.surface("agent")));
+      expect(await text(host.call(other))).not.toContain("served");
+    },
+  );
 
   it("is served until it is released, and by others after that", async () => {
     await using app = await open();
@@ -87,7 +90,7 @@ describe("a Node path", () => {
     second.paths.serve(path("/shared/"));
   });
 
-  it("whose answer throws ends that connection, logs it, and harms nobody else", async () => {
+  it("whose handler throws ends only that connection and logs the error", async () => {
     await using app = await open();
     const fail = () => {
       throw new RangeError("hunter2");
@@ -156,7 +159,7 @@ describe("attached to a server, a surface", () => {
     expect(host.server.listenerCount("upgrade")).toBe(0);
   });
 
-  it("ends its event streams when its attachment is closed, so that the server's close comes to an end", async () => {
+  it("ends its event streams when its attachment is closed, so that the server's close can finish", async () => {
     await using app = await open();
     await using host = await attached(app);
     const closed = once(host.server, "close");

@@ -92,7 +92,7 @@ describe("the OpenAPI document", () => {
     });
   });
 
-  it("tells the faults that the grammar can find in a route, in the area's own words", () => {
+  it("lists the errors that the framework itself can return for a route, in the form of the area", () => {
     const codes = (path: string, method: string) =>
       Object.entries(operation(path, method).responses)
         .filter(([status]) => status >= "400")
@@ -113,13 +113,13 @@ describe("the OpenAPI document", () => {
     });
   });
 
-  it("describes the credential of every route, and none of an open one", () => {
+  it("describes the credential of every protected route; open routes have no credential", () => {
     expect(document.components.securitySchemes).toEqual({ "house-key": { type: "apiKey", in: "header", name: "X-Key" } });
     expect(operation("/guests", "delete").security).toEqual([{ "house-key": [] }]);
     expect(operation("/picture", "get").security).toEqual([]);
   });
 
-  it("takes several descriptions of one credential, any of which will do, and names one that nobody described", () => {
+  it("accepts several alternatives for one credential, and still names a credential without a description", () => {
     const bearer = { type: "http", scheme: "bearer" } as const;
     const header = { type: "apiKey", in: "header", name: "x-api-key" } as const;
     const either = toOpenAPI(info, { guests: guestContract }, { security: { "house-key": [header, bearer] } });

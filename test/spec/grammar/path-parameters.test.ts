@@ -159,7 +159,7 @@ describe.each(ways)("a path with parameters, on %s", (way) => {
     expect(await service.ask("GET /slash/ada/")).toMatchObject({ status: 200, body: { params: { name: "ada" } } });
   });
 
-  it("shows its parameters to the guard, before anything else of the request is looked at", async () => {
+  it("gives its parameters to the guard before the rest of the request is checked", async () => {
     await using service = await open(way);
     for (const call of ["GET /agents/locked", "GET /agents/l%6Fcked", "PUT /agents/locked", "GET /agents/locked/raw"])
       expect(await service.ask(call)).toMatchObject({ status: 403, body: { error: "locked" } });

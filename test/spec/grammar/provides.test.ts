@@ -49,7 +49,7 @@ describe("an area provides adapters", () => {
     expect(child.port(engine)).toBe("other");
   });
 
-  it("that stand beside the preset's own on a many-port, but for those of the same name", async () => {
+  it("in addition to the preset's own adapters of a many-port; adapters with the same name are replaced", async () => {
     const area = bringing("area", fixed("tools/a", tools, "brought a"), fixed("tools/b", tools, "brought b"));
     await using app = await createApp({
       name: "x",
@@ -103,7 +103,7 @@ describe("a need that is bound later", () => {
   const left: Port<() => string> = definePort<() => string>("left");
   const right: Port<() => string> = definePort<() => string>("right");
 
-  it("lets two adapters need each other, whichever stands first", async () => {
+  it("lets two adapters need each other, in any order", async () => {
     const one = adapter("left", left, { right: later(right) }, (given) => () => `left of ${given.right()().length}`);
     const two = adapter("right", right, { left: later(left) }, (given) => () => `right, ${typeof given.left()}`);
     for (const adapters of [

@@ -123,7 +123,7 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
     await expect(readAll(reader)).rejects.toThrow();
   });
 
-  it("is over within a minute of its end, also where its reader takes nothing of it", async () => {
+  it("is closed within a minute of its end, even if its reader takes no bytes", async () => {
     await using service = await open(kind, () => Readable.from([Buffer.from("little")]), { "content-length": "6" });
     const response = await service.call("/read");
     let isOver = false;
@@ -172,7 +172,7 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
     expect(service.telemetry.lines).toEqual([]);
   });
 
-  it("destroys its source where its head is none", async () => {
+  it("destroys its source if its head is invalid", async () => {
     const source = new Readable({ read() {} });
     await using service = await open(kind, () => source, { "x-bad": "a\nb" });
     expect((await service.call("/read")).status).toBe(500);

@@ -31,7 +31,7 @@ describe("adapters", () => {
     expect(log).toEqual(["close garden", "close house"]);
   });
 
-  it("get what they need: one of a port, all of a many-port in their order, none as an empty list", async () => {
+  it("get their needs: one adapter of a single port, all adapters of a many-port in order, an empty list without adapters", async () => {
     const seen: unknown[] = [];
     const curious = defineAdapter({
       name: "curious",
@@ -51,7 +51,7 @@ describe("adapters", () => {
     ]);
   });
 
-  it("that need a port which nobody fills stop the start with a sentence", async () => {
+  it("whose needed port has no adapter stop the start with a clear message", async () => {
     await expect(createApp({ name: "x", adapters: [loud([], garden, "garden", { house })] })).rejects.toThrow(
       'Adapter "garden" needs port "house", which no adapter of this preset fills',
     );
@@ -100,7 +100,7 @@ describe("a failed start", () => {
     expect(log).toEqual(["open house", "undo setup", "close house"]);
   });
 
-  it("tells why it started to fail, not what went wrong while it was undone", async () => {
+  it("reports the original error, not errors of the cleanup", async () => {
     const stuck = defineAdapter({
       name: "stuck",
       port: house,
@@ -178,7 +178,7 @@ describe("closing", () => {
 });
 
 describe("plugins", () => {
-  it("that need a port which nobody fills stop the start with a sentence", async () => {
+  it("whose needed port has no adapter stop the start with a clear message", async () => {
     const thirsty = plugin("thirsty", { records: ports.records });
     await expect(createApp({ name: "x", plugins: [thirsty] })).rejects.toThrow(
       'Plugin "thirsty" needs port "records", which no adapter of this preset fills',
@@ -186,7 +186,7 @@ describe("plugins", () => {
     await (await createApp({ name: "x", adapters: [memoryRecords()], plugins: [thirsty] })).close();
   });
 
-  it("whose contract names an auth scheme that nobody guards stop the start with a sentence", async () => {
+  it("whose contract names an auth scheme without a guard stop the start with a clear message", async () => {
     const unguarded = route("unguarded", { auth: "owner-token", path: "/peek" });
     await expect(createApp({ name: "x", plugins: [unguarded] })).rejects.toThrow(
       'Plugin "unguarded" has no guard "owner-token", which "only" of its contract asks for',

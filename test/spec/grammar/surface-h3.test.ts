@@ -128,7 +128,7 @@ describe.each(hostKinds)("the h3 app of a surface, on a %s host", (kind) => {
     expect(await shown("/teapot")).toMatchObject([418, { message: "Short and stout" }]);
   });
 
-  it("tells of answers of the host's middleware and routes as of all others: who answered, how, and how long it took", async () => {
+  it("logs and measures answers of the host's middleware and routes like all other answers", async () => {
     await using service = await open(kind);
     service.h3.use("/hello/**", (event) => (event.req.headers.has("x-stop") ? { stopped: true } : undefined));
     service.h3.use(async (_event, next) => {

@@ -118,7 +118,7 @@ describe("a request that names its host in an odd way", () => {
   });
 });
 
-it("a surface as its app has it leaves hosts to whoever embeds it", async () => {
+it("a surface of an app checks no host names: the embedding application does that", async () => {
   const answer = await app.surface("desk").fetch(new Request("http://evil.example/hello"));
   expect(answer.status).toBe(200);
 });

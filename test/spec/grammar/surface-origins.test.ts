@@ -98,7 +98,7 @@ describe.each(Object.entries(hosts))("the origin rule of a surface (open points 
     expect(answer.headers.get("vary")).toBe("origin");
   });
 
-  it("a preflight that asks for no headers is told of none", async () => {
+  it("the answer to a preflight without requested headers allows no headers", async () => {
     const answer = await call("/hello", {
       method: "OPTIONS",
       headers: { origin: FRIEND, "access-control-request-method": "GET" },

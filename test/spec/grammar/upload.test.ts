@@ -141,7 +141,7 @@ describe("an upload", () => {
     upload.stream.destroy();
   });
 
-  it("holds its caller back while nobody reads it", async () => {
+  it("applies backpressure to its caller while the file is not read", async () => {
     let pulled = 0;
     const chunk = Buffer.alloc(64 * 1024, "x");
     const body = new Readable({
@@ -231,7 +231,7 @@ describe("an upload is refused", () => {
     else expect((await buffer(stream)).toString()).toBe("x");
   });
 
-  it("for what stands before or behind it while that still arrives", async () => {
+  it("because of parts before or after the file, while these still arrive", async () => {
     const endless = (text: string) => {
       const body = new Readable({ read() {} });
       body.push(text);
@@ -301,7 +301,7 @@ describe("an upload that is broken off", () => {
     expect(body.destroyed).toBe(true);
   });
 
-  it("by a signal whose reason is no error breaks with one", async () => {
+  it("by a signal whose reason is not an Error still fails with an Error", async () => {
     const given = new AbortController();
     const { stream } = await begin({ signal: given.signal });
     given.abort("enough");
@@ -320,7 +320,7 @@ describe("an upload that is broken off", () => {
     expect(body.destroyed).toBe(true);
   });
 
-  it("while nobody listens harms nobody", async () => {
+  it("without a listener causes no unhandled error", async () => {
     const { body, stream } = await begin();
     body.destroy(new BodyCut("gone"));
     for (let turn = 0; turn < 5; turn++) await nextTurn();

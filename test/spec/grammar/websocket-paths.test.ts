@@ -22,7 +22,7 @@ describe("a WebSocket path", () => {
     expect((answer as { crossws?: object }).crossws).toBe(hooks);
   });
 
-  it("tells any other request what the path is for", async () => {
+  it("answers other requests with an explanation of the path", async () => {
     await using app = await open();
     app.paths.serve(shared);
     const answer = await app.surface("agent").fetch(new Request("http://test/shared/"));
@@ -32,11 +32,14 @@ describe("a WebSocket path", () => {
     ]);
   });
 
-  it.each(["/shared", "/shared/more", "/%73hared/", "/Shared/"])("is matched as it is spelled: %s is another", async (other) => {
-    await using app = await open();
-    app.paths.serve(shared);
-    expect(await hooksOf(app, other)).toBeUndefined();
-  });
+  it.each(["/shared", "/shared/more", "/%73hared/", "/Shared/"])(
+    "matches only its exact spelling: %s is a different path",
+    async (other) => {
+      await using app = await open();
+      app.paths.serve(shared);
+      expect(await hooksOf(app, other)).toBeUndefined();
+    },
+  );
 
   it("is served until it is released, and by others after that", async () => {
     await using app = await open();

@@ -54,7 +54,7 @@ describe("the documents of a surface", () => {
     });
   });
 
-  it("name the realtime channel and the event stream, and nothing where there are none", async () => {
+  it("name the realtime channel and the event stream, and nothing if the surface has none", async () => {
     const channels = async (surface: string) => Object.keys((await describedOf("local", surface)).asyncapi.channels);
     expect(await channels("agent")).toEqual(["conversations-runs.queries"]);
     expect(await channels("workflow")).toEqual(["workflow-service.events"]);
@@ -63,7 +63,7 @@ describe("the documents of a surface", () => {
 });
 
 describe("a running service", () => {
-  it("shows its documents to whoever has its token, as they are printed, and the proxy shows none", async () => {
+  it("shows its documents to callers with its token, as the command prints them; the proxy shows none", async () => {
     await using service = await startPortico();
     const { agentServiceToken, workflowServiceToken } = JSON.parse(service.read("credentials.json")) as Record<string, string>;
     const tokens = {

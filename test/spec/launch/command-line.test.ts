@@ -71,7 +71,7 @@ describe("the portico command line", () => {
     });
   });
 
-  it("a reader that leaves before the end of the output is no error", async () => {
+  it("a reader that closes the output early causes no error", async () => {
     const pipeline = `set -o pipefail; "${process.execPath}" "${LAUNCHER}" config --json | true`;
 
     expect(await promisify(execFile)("bash", ["-c", pipeline], { cwd: import.meta.dirname })).toEqual({ stdout: "", stderr: "" });

@@ -48,7 +48,7 @@ describe("signatures of an instance (4.5, rule 10)", () => {
     expect(await start([], { known: first.signature })).toMatchObject({ signature: first.signature, isKnown: true, made: [] });
   });
 
-  it("are the same after a restart with the same token in the settings, whoever else holds one", async () => {
+  it("are the same after a restart with the same token in the settings, also if other tokens exist", async () => {
     const { signature } = await start([owner("first")]);
     expect((await start([member("m"), owner("first"), owner("second", "other")], { known: signature })).isKnown).toBe(true);
   });

@@ -30,7 +30,7 @@ async function settings(
 }
 
 describe("settings (open points 1)", () => {
-  it("flag beats environment, environment beats file, file beats the preset's default; portico config tells which", async () => {
+  it("a flag overrides the environment, the environment a file, and a file the preset's default; portico config shows the source", async () => {
     write(
       "portico.config.json",
       JSON.stringify({ dataDir: "of-file", proxy: { listen: { port: 1001 } }, agent: { listen: { port: 1002 } } }),

@@ -90,7 +90,7 @@ describe("stopping (open points 1)", () => {
     expect(await service.exited).toEqual({ code: 0, signal: null });
   });
 
-  it("what is in flight after shutdownGraceMs is cut and counted in the log, and the exit code is 0 all the same", async () => {
+  it("requests that are unfinished after shutdownGraceMs are aborted and counted in the log, and the exit code is still 0", async () => {
     await using service = await start({ shutdownGraceMs: 50 });
     const call = await callInFlight(service);
 
@@ -100,7 +100,7 @@ describe("stopping (open points 1)", () => {
     expect(service.stderr()).toMatch(/"requests":1.*Some requests did not finish in time/);
   });
 
-  it("a second signal exits at once, and endpoints.json is gone all the same", async () => {
+  it("a second signal exits at once, and endpoints.json is still removed", async () => {
     await using service = await start({ shutdownGraceMs: 60_000 });
     const call = await callInFlight(service);
 

@@ -58,7 +58,7 @@ describe("portico workflow check", () => {
     expect(existsSync(join(folder.path, ".portico"))).toBe(false);
   });
 
-  it("tells two files of one id", async () => {
+  it("reports two files with the same id", async () => {
     folder.deploy("a/one.json", fine);
     folder.deploy("b/one.json", fine);
     expect(await run("workflow", "check", "workflows/a/one.json", "workflows/b/one.json")).toMatchObject({
@@ -67,7 +67,7 @@ describe("portico workflow check", () => {
     });
   });
 
-  it("for the workflow service alone says that there are no agents, where there are none", async () => {
+  it("for only the workflow service, reports that the service has no agents", async () => {
     folder.deploy("ask.json", { nodes: { ask: { type: "agent", with: { agent: "helper", prompt: "x" } } } });
     mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
     writeFileSync(join(folder.path, "agents/helper/agent.json"), JSON.stringify({ name: "Helper" }));
@@ -79,7 +79,7 @@ describe("portico workflow check", () => {
     });
   });
 
-  it("knows providers, models and tools of the settings by name, and asks nobody", async () => {
+  it("knows providers, models and tools from the settings, and calls no server", async () => {
     const providers = [{ id: "main", protocol: "messages", baseUrl: "http://127.0.0.1:9/v1", models: ["m-large"] }];
     writeFileSync(join(folder.path, "portico.config.json"), JSON.stringify({ providers }));
     const model = (provider: string, name: string) => ({ type: "model", with: { provider, model: name, prompt: "x" } });
@@ -96,7 +96,7 @@ describe("portico workflow check", () => {
     ]);
   });
 
-  it("takes folders, and tells agents, workflows and tools that are not there", async () => {
+  it("accepts folders, and reports unknown agents, workflows and tools", async () => {
     mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
     writeFileSync(join(folder.path, "agents/helper/agent.json"), JSON.stringify({ name: "Helper" }));
     const settings = { mcpServers: { files: { url: "http://127.0.0.1:9/mcp" } }, workflow: { definitionsDir: "workflows" } };
@@ -159,7 +159,7 @@ outputs: { one: "\${{ nodes.one.output }}", two: "\${{ nodes.two.output }}" }
     expect((JSON.parse(stdout) as { severity: string }[]).map(({ severity }) => severity)).toEqual(told.map(() => "warning"));
   });
 
-  it("tells up to 200 problems of a file", async () => {
+  it("reports up to 200 problems of a file", async () => {
     folder.deploy("many.yaml", Array.from({ length: 300 }, (_, index) => `k${index}: 1\n`).join(""));
     const { code, stdout, stderr } = await run("workflow", "check", "workflows/many.yaml");
     expect([code, stdout.trimEnd().split("\n").length, stderr]).toEqual([1, 200, ""]);
@@ -197,7 +197,7 @@ it("portico workflow schema prints a JSON Schema with every kind of node", async
 });
 
 describe("portico grant issue", () => {
-  it("refuses where no service has ever started, and makes nothing", async () => {
+  it("fails if no service has ever started, and creates nothing", async () => {
     expect(await run("grant", "issue", "--workflow", "fine")).toMatchObject({
       code: 69,
       stdout: "",
@@ -306,7 +306,7 @@ describe("portico workflow approve, reject and cancel", () => {
     });
   });
 
-  it("end with 69 where nothing runs, and 64 for values that are no JSON object", async () => {
+  it("end with 69 if no service runs, and with 64 for values that are not a JSON object", async () => {
     expect(await run("workflow", "approve", "wrun_x")).toMatchObject({
       code: 69,
       stderr: expect.stringContaining("No workflow service runs"),
@@ -324,7 +324,7 @@ describe("portico workflow approve, reject and cancel", () => {
 });
 
 describe("portico doctor", () => {
-  it("finds every broken definition with its places, and bindings of none", async () => {
+  it("reports every broken definition with its positions, and bindings of unknown workflows", async () => {
     folder.deploy("broken.yaml", broken);
     folder.deploy("fine.json", fine);
     const bindings = [{ id: "b1", workflowId: "nope" }];

@@ -93,7 +93,7 @@ describe("portico workflow list, runs and show", () => {
     expect(JSON.parse((await run("show", newer, "--workflow", "echo", "--json")).stdout)).toEqual(detail);
   });
 
-  it("end with 1 for what is not there, and with 64 for flags that are none", async () => {
+  it("end with 1 for unknown workflows and runs, and with 64 for unknown flags", async () => {
     folder.deploy("echo.json", echo);
     await using _service = await folder.start("workflow");
     expect(await run("runs", "nope")).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("not found") });
@@ -139,7 +139,7 @@ describe("portico workflow start", () => {
     expect(await said(runWith({ input: '{ "b": 2 }' }, "start", "echo", "--json", "--input", "-"))).toEqual({ b: 2 });
   });
 
-  it("refuses what is no parameter, and says what the workflow's schema says", async () => {
+  it("refuses unknown parameters, and prints the errors of the workflow's schema", async () => {
     folder.deploy("echo.json", echo);
     writeFileSync(join(folder.path, "list.json"), "[1]");
     await using _service = await folder.start("workflow");
@@ -166,7 +166,7 @@ describe("portico workflow start", () => {
 });
 
 describe("following a run", () => {
-  it("tells every node, how a gate is decided, and what it came to, and ends with 0 when it has completed", async () => {
+  it("prints every node, the decisions at gates and the outputs, and ends with 0 when the run has completed", async () => {
     folder.deploy("gated.json", gated);
     await using _service = await folder.start("workflow");
     await using following = open("start", "gated", "--follow");
@@ -227,7 +227,7 @@ describe("following a run", () => {
     ]);
   });
 
-  it("tells a run that has ended from its history", async () => {
+  it("prints an ended run from its history", async () => {
     folder.deploy("echo.json", echo);
     await using service = await folder.start("workflow");
     const runId = await service.trigger("echo", { count: 1 });
@@ -240,7 +240,7 @@ describe("following a run", () => {
     expect(await run("follow", runId)).toEqual({ code: 0, stdout, stderr: "" });
   });
 
-  it("goes on from the history when the service is killed and started again elsewhere, and says nothing twice", async () => {
+  it("continues from the history if the service is killed and started at another address, and prints nothing twice", async () => {
     folder.deploy("gated.json", gated);
     const first = await folder.start("workflow");
     const runId = await first.trigger("gated");
@@ -264,7 +264,7 @@ describe("following a run", () => {
     ]);
   });
 
-  it("leaves the live events to whoever follows the run next, and both see its end", async () => {
+  it("leaves the live events to the next reader of the run, and both see its end", async () => {
     folder.deploy("gated.json", gated);
     await using service = await folder.start("workflow");
     const runId = await service.trigger("gated");
@@ -281,7 +281,7 @@ describe("following a run", () => {
     }
   });
 
-  it("is stopped with Ctrl-C: the run goes on, and the way back to it is told", async () => {
+  it("stops at Ctrl-C: the run continues, and the command to follow it again is printed", async () => {
     folder.deploy("gated.json", gated);
     await using service = await folder.start("workflow");
     const runId = await service.trigger("gated");

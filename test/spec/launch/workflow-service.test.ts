@@ -81,7 +81,7 @@ describe("portico start workflow", () => {
     expect(second.token("workflowServiceToken")).toBe(token);
   });
 
-  it("takes the token of the settings and makes none then", async () => {
+  it("uses the token of the settings, and then creates none", async () => {
     await using service = await folder.start("workflow", { env: { WORKFLOW_SERVICE_TOKEN: "token-of-the-settings" } });
     expect((await service.call("GET", "/api/workflows")).status).toBe(200);
     expect(service.token("workflowServiceToken")).toBeUndefined();
@@ -129,7 +129,7 @@ describe("portico start workflow", () => {
     expect(first).not.toBe(second);
   });
 
-  it("starts with no time to keep runs that is none", async () => {
+  it("refuses to start with an invalid time to keep runs", async () => {
     for (const keepRuns of ["soon", "5m", 90]) {
       const config = { workflow: { keepRuns } };
       await expect(folder.start("workflow", { config })).rejects.toThrow(/ended with 78: workflow\.keepRuns: expected /);
@@ -164,7 +164,7 @@ describe("the agent service beside it", () => {
     }
   });
 
-  it("issues execution grants to the owner, and to nobody else (open points 8)", async () => {
+  it("issues execution grants only to the owner (open points 8)", async () => {
     const tokens = [
       { token: "owner-token", userId: "olivia", role: "owner" },
       { token: "member-token", userId: "max", role: "member" },

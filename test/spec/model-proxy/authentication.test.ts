@@ -108,7 +108,7 @@ describe.each(["node", "fetch"] as const)("safe tokens (2.1, 5, 7.1) on a %s hos
       expect(upstream.requests).toHaveLength(0);
     });
 
-    it("refuses a token that stands in the URL", async () => {
+    it("refuses a token in the URL", async () => {
       const path = `${endpoint.path}?x-api-key=${token}&access_token=${token}`;
       expect((await ask({ ...endpoint, path }, {})).status).toBe(401);
     });

@@ -205,7 +205,7 @@ describe("bad input is a clear error or an answer, and the process stays up (4.1
       await stillWorks();
     });
 
-    it("an encoding that nobody knows is 415", async () => {
+    it("an unknown encoding is 415", async () => {
       expect((await send(JSON.stringify(request()), { "content-encoding": "unheard-of" })).status).toBe(415);
     });
 

@@ -247,7 +247,7 @@ describe("strings are UTF-8 (RFC 3629)", () => {
     expect(refusal(withText(bytes))).toMatchObject({ offset: at, message: `Invalid JSON body at byte ${at}: invalid UTF-8` });
   });
 
-  it("outside of strings there is no text", () => {
+  it("text outside of strings is refused", () => {
     expect(refusal(Buffer.from('{"a":é}'))).toMatchObject({ offset: 5, message: expect.stringContaining("expected a value") });
   });
 });
@@ -372,7 +372,7 @@ describe("a second model or stream at top level is refused: an upstream could re
 });
 
 describe("a refusal", () => {
-  it("is a BodyInvalid by name, and says nothing of the body's text", () => {
+  it("is a BodyInvalid by name, and contains nothing of the body's text", () => {
     const failure = refusal(Buffer.from('{"model":"secret-model","prompt":"secret\u0001prompt"}'));
     expect(failure).toBeInstanceOf(BodyInvalid);
     expect(failure.name).toBe("BodyInvalid");

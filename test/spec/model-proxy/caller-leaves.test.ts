@@ -71,7 +71,7 @@ describe.each(["node", "fetch"] as const)("the caller goes away (open points 2) 
       expect(await (await upstream.request()).outcome).toBe("aborted");
     });
 
-    it("in the middle of its upload: nothing goes on upstream", async () => {
+    it("in the middle of its upload: the upstream call is aborted", async () => {
       await using upstream = await startFakeUpstream({ keepBodies: false });
       upstream.answerAll(never());
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });

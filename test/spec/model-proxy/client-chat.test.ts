@@ -74,7 +74,7 @@ describe.each(["node", "fetch"] as const)("the Chat Completions client library o
       });
     });
 
-    it("a stream tells its usage only when it is asked to, in a last chunk without choices", async () => {
+    it("a stream reports its usage only on request, in a last chunk without choices", async () => {
       for (const includeUsage of [false, true]) {
         const chunks: OpenAI.ChatCompletionChunk[] = [];
         const stream = await client.chat.completions.create({

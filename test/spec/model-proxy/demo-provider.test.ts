@@ -110,7 +110,7 @@ describe("the offline provider demo (open points 2)", () => {
       ]);
     });
 
-    it("calls what the question names, several at once unless that is switched off, and none if that is asked", async () => {
+    it("calls the tools that the question names: several at once unless that is off, no tool with `tool_choice` none", async () => {
       expect(await called({})).toEqual([undefined]);
       expect(await called({ tool_choice: { type: "any" } })).toEqual(["get_weather"]);
       expect(await called(say("use get_weather and other"))).toEqual(["get_weather", "other"]);
@@ -120,7 +120,7 @@ describe("the offline provider demo (open points 2)", () => {
       expect(await called({ ...say("use get_weather"), tool_choice: { type: "none" } })).toEqual([undefined]);
     });
 
-    it("says what a tool answered, so that a loop comes to its end", async () => {
+    it("repeats a tool's result as text, so that a loop ends", async () => {
       const first = await ask({ tools: [WEATHER], ...say("get_weather please") });
       const { content, stop_reason } = await ask({
         tools: [WEATHER],
@@ -164,7 +164,7 @@ describe("the offline provider demo (open points 2)", () => {
       expect(await filled(schema)).toEqual(expected);
     });
 
-    it("comes to an end with a schema that has none, or grows without bound", async () => {
+    it("ends also with a recursive schema, or one without a size limit", async () => {
       const tree = { $ref: "#/$defs/node", $defs: { node: { type: "array", minItems: 1000, items: { $ref: "#/$defs/node" } } } };
       expect(JSON.stringify(await filled(tree)).length).toBeLessThan(100_000);
       expect(await filled({ $ref: "#/$defs/a", $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }] } } })).toBeNull();

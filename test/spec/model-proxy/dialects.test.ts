@@ -234,7 +234,7 @@ describe("what is known of vendors", () => {
     expect(await dialectOf("http://127.0.0.1:9/v1", type)).toEqual({ ...all, ...differs });
   });
 
-  it("stands in the documentation", async () => {
+  it("is described in the documentation", async () => {
     const { text } = await readPage("docs/areas/model-proxy.md");
     const [, table = ""] = /\| Vendor \| Known by \|.*\n\| --- .*\n((?:\|.*\n)+)/.exec(text) ?? [];
     const known = new Map<string, Partial<ports.ChatDialect>>();

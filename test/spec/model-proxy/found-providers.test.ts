@@ -20,7 +20,7 @@ describe("providers that a machine already has (open points 2, autoProviders)", 
         models: options.models,
       }));
 
-    it("are none in an empty environment, nor where a variable is empty", async () => {
+    it("an empty environment, or an empty variable, gives no providers", async () => {
       expect(await found({})).toEqual([]);
       expect(
         await found({ OPENAI_API_KEY: "", ANTHROPIC_API_KEY: " \n", GEMINI_API_KEY: undefined, UNRELATED_API_KEY: "k" }),
@@ -77,7 +77,7 @@ describe("providers that a machine already has (open points 2, autoProviders)", 
       expect((await found({ ANTHROPIC_API_KEY: "sk-a", ANTHROPIC_BASE_URL: moved }))[0]?.baseUrl).toBe(baseUrl);
     });
 
-    it("are no provider by a moved address alone", async () => {
+    it("an address variable without a key gives no provider", async () => {
       expect(await found({ ANTHROPIC_BASE_URL: "https://gateway.example" })).toEqual([]);
     });
 
@@ -138,14 +138,14 @@ describe("providers that a machine already has (open points 2, autoProviders)", 
       expect(await look(upstream.baseUrl)).toEqual([]);
     });
 
-    it("are left out where they point elsewhere, and nobody is asked there", async () => {
+    it("are left out if they redirect, and the redirect is not followed", async () => {
       await using elsewhere = await startFakeUpstream();
       upstream.answerAll(redirect(`${elsewhere.baseUrl}/models`));
       expect(await look(upstream.baseUrl)).toEqual([]);
       expect(elsewhere.requests).toHaveLength(0);
     });
 
-    it("are left out where nobody listens, or what listens speaks no HTTP, and hide no other", async () => {
+    it("are left out if no process listens, or if the listener does not speak HTTP; other providers stay", async () => {
       const mute: Server = createServer((socket) =>
         socket
           .on("error", () => {})

@@ -79,7 +79,7 @@ describe.each(ROUTES)("$key", ({ contract }) => {
     }
   });
 
-  it("the other surface's credential is none", async () => {
+  it("a credential of another surface is refused", async () => {
     const other = surface === "proxy" ? good.agent : good.proxy;
     expect((await call(surface, { method, path, headers: { ...other }, ...body })).status).toBe(401);
   });

@@ -81,7 +81,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       }
     });
 
-    it("none of Portico's other credentials goes upstream: whatever the header, plain or escaped in the query (5)", async () => {
+    it("Portico's other credentials are never sent upstream: in any header, plain or escaped in the query (5)", async () => {
       const named = { "x-agent-service-token": "any", "x-workflow-service-token": "any", "x-execution-grant": "any" };
       for (const credential of CREDENTIALS) {
         const headers = { ...named, "x-other": credential, "x-scheme": `Bearer ${credential}`, baggage: `a=1,key=${credential}` };
@@ -224,7 +224,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       expect(elsewhere.requests).toHaveLength(0);
     });
 
-    it("interim answers (1xx) are no answers", async () => {
+    it("interim answers (1xx) are ignored", async () => {
       upstream.answerNext(
         afterInterim(json(429, { error: { message: "slow down", type: "rate_limit_error" } }, { "retry-after": "3" })),
       );
@@ -263,7 +263,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       expect((await upstream.request()).headers).toMatchObject({ ...headers, "content-type": "application/json" });
     });
 
-    it("the query passes as it is written, but for credentials; a body passes with whatever it says", async () => {
+    it("the query is forwarded as written, without credentials; a body is forwarded with any content", async () => {
       await using upstream = await startFakeUpstream();
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream }], ownTokens: [AGENT_TOKEN] });
       const token = await proxy.token();
@@ -303,7 +303,7 @@ describe.each(["node", "fetch"] as const)("headers and credentials (4.1, 5; open
       expect(reply.headers["keep-alive"] ?? "").not.toContain("77");
     });
 
-    it("a header that comes several times comes back so, and not at all where one of its values tells a secret", async () => {
+    it("a repeated header stays repeated; it is left out if one of its values contains a secret", async () => {
       await using upstream = await startFakeUpstream();
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
       upstream.answerNext(json(200, { ok: true }, { "x-several": ["1", "2"], "x-telling": ["1", PROVIDER_KEY, "2"] }));

@@ -107,7 +107,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       expect(text).toMatch(/one/);
     });
 
-    it("none follows the end", async () => {
+    it("no keep-alive follows the end", async () => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events(script));
       const clock = createManualClock();
@@ -120,7 +120,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
   });
 
   describe.each(SAME)("$caller passed through", ({ caller, upstream: protocol }) => {
-    it("none is put into a stream whose bytes pass", async () => {
+    it("a stream that is forwarded unchanged gets no keep-alive", async () => {
       await using upstream = await startFakeUpstream();
       const script = scriptOf(protocol);
       const rest = createGate();

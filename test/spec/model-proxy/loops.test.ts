@@ -31,7 +31,7 @@ describe("providers that lead back to their caller (open points 2)", () => {
     expect([toSecond.calls(), toFirst.calls()]).toEqual([1, 1]);
   });
 
-  it("a chain of instances that does not turn is served, and providers that are none learn nothing of it", async () => {
+  it("a chain of instances without a loop is served; providers that are not Portico instances receive no trail", async () => {
     await using upstream = await startFakeUpstream();
     await using last = await startProxy({ providers: [{ protocol: "messages", upstream }] });
     await using gateway = await startGateway();

@@ -102,7 +102,7 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       expect(text).toContain("zwölf 😀");
     });
 
-    it("CRLF, comments, pings and unknown events are no obstacle", async () => {
+    it("CRLF, comments, pings and unknown events are accepted", async () => {
       await using app = await start();
       const noisy = eventsOf(protocol)
         .replaceAll(/\n\n(?=.)/g, '\n\n: a comment\n\nevent: odd_one\ndata: {"type":"odd_one"}\n\n')
@@ -114,7 +114,7 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       expect(text).not.toContain("odd_one");
     });
 
-    it("what comes after the end marker is nobody's", async () => {
+    it("data after the end marker is ignored", async () => {
       await using app = await start();
       app.upstream.answerNext(events([`${eventsOf(protocol)}data: {"error":{"message":"late"}}\n\nevent: error\ndata: {}\n\n`]));
       const text = await (await app.ask(true)).text();
@@ -133,7 +133,7 @@ describe.each(["node", "fetch"] as const)("answers of upstreams in the wild, con
       expect(answer.usage).toMatchObject(usage);
     });
 
-    it("an answer without usage invents none", async () => {
+    it("an answer without usage gets no invented usage", async () => {
       await using app = await start();
       const { usage: _usage, ...silent } = JSON.parse(wholeOf(protocol)) as { usage: object };
       app.upstream.answerNext(json(200, silent));

@@ -130,7 +130,7 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
       expect(await service.proxyStatus(issued.token)).toBe(200);
     });
 
-    it("leaves the label out where there is none", async () => {
+    it("omits the label if the token has no label", async () => {
       expect(Object.keys(await service.issue()).sort()).toEqual(["createdAt", "providerId", "token", "tokenId"]);
     });
 
@@ -245,7 +245,7 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
       expect([reply.status, await reply.json()]).toEqual([404, expect.objectContaining({ error: "safe_token_not_found" })]);
     });
 
-    it("is 404 for what is no token's id, and revokes nothing", async () => {
+    it("404 for an invalid token id; no token is revoked", async () => {
       const { token } = await service.issue();
       for (const other of ["tok_none", "constructor", "%00", "%2e%2e", "a%2Fb", "*", token, sha256(token)]) {
         expect((await revoke(other)).status, other).toBe(404);
@@ -314,7 +314,7 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
       expect((await service.manage({ path: `${PATH}?x-agent-service-token=${OWNER}`, as: null })).status).toBe(401);
     });
 
-    it("tells a stranger nothing of what is wrong with the request", async () => {
+    it("reveals nothing about a request's errors to callers without a valid token", async () => {
       expect((await service.manage({ path: PATH, body: "{", as: null })).status).toBe(401);
       expect((await service.manage({ path: PATH, body: "{}", as: null, headers: { "content-type": "text/plain" } })).status).toBe(
         401,
@@ -335,7 +335,7 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
     expect(reply.headers["allow"]?.split(", ").sort()).toEqual(["DELETE", "GET", "HEAD", "POST"]);
   });
 
-  it("tells operators of every call and of no token", async () => {
+  it("logs every call, and never a token", async () => {
     const { token, tokenId } = await service.issue();
     await service.proxyStatus(token);
     await service.manage({ path: PATH, as: token });
@@ -455,7 +455,7 @@ describe("the tool ComputeCredential (2.1, open points 2)", () => {
     expect(await service.list()).toHaveLength(2);
   });
 
-  it("takes the provider that the agent uses, or the only one, where none is named", async () => {
+  it("uses the agent's provider, or the only provider, if the call names no provider", async () => {
     await use({});
     expect(told(await get({}, { providerId: "other" }))["provider"]).toBe("other");
     expect(told(await get({ provider: "main" }, { providerId: "other" }))["provider"]).toBe("main");

@@ -147,7 +147,7 @@ describe.each(["node", "fetch"] as const)("errors of the upstream (open points 2
       expect(text).toContain("words of the upstream");
     });
 
-    it("an upstream's 3xx is no answer: 502", async () => {
+    it("an upstream's 3xx becomes 502", async () => {
       for (const status of [301, 302, 304, 307]) {
         upstream.answerNext(empty(status, { location: "http://elsewhere.invalid/" }));
         await expectError(await proxy.post(path, request()), 502, caller);

@@ -51,7 +51,7 @@ describe.each(Object.entries({ ...onNode, crossws, fetch: plainFetch }))("embedd
     expect(streamed).toContain("You said: Hello");
   });
 
-  it("each surface answers in its own words, also for paths that nobody declared", async () => {
+  it("each surface answers with its own errors, also for undeclared paths", async () => {
     const asked = (path: string) => story.call(path).then((response) => response.json());
     expect(await asked("/proxy/v1/nothing")).toEqual({
       type: "error",

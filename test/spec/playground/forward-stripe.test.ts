@@ -55,7 +55,7 @@ describe("a notification of Stripe", () => {
   const now = () => Math.floor(Date.now() / 1000);
   const event = { id: "evt_1", type: "invoice.sent", data: { object: {} } };
 
-  it("signed ten minutes ago is 401: somebody may have kept it", async () => {
+  it("signed ten minutes ago is 401: it may be a replay", async () => {
     expect((await deliver(event, now() - 600)).status).toBe(401);
     expect((await deliver(event, now())).status).toBe(204);
   });

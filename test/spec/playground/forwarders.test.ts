@@ -138,7 +138,7 @@ describe.each(Object.entries(thirdParties))("the forwarder of %s", (_name, third
     expect(service.requests).toEqual([]);
   });
 
-  it("tells the third party what became of it, and none of the agent's words or secrets", async () => {
+  it("tells the third party the result, and nothing of the agent's words or secrets", async () => {
     for (const [status, told] of [
       [401, 502],
       [404, 502],

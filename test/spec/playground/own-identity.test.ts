@@ -31,13 +31,13 @@ describe("users of an application's own identity provider", () => {
     expect(await identity.resolve(await sign({ ...good, ...claims }))).toBeUndefined();
   });
 
-  it("are nobody with a token that somebody else signed", async () => {
+  it("are unknown with a token that another issuer signed", async () => {
     const other = await generateKeyPair("ES256");
     const identity = await open();
     expect(await identity.resolve(await sign({ sub: "ada", role: "owner" }, other.privateKey))).toBeUndefined();
   });
 
-  it("are asked for at the provider, and are not nobody while it is away", async () => {
+  it("the call fails, and the token is not refused, while the provider is unavailable", async () => {
     let isAway = false;
     const jwk = { ...(await exportJWK(publicKey)), kid: "1", alg: "ES256" };
     await using provider = await listen((request, response) => {

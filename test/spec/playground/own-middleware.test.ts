@@ -6,7 +6,7 @@ const headers = { authorization: "Bearer a-token-for-this-story", "content-type"
 const body = JSON.stringify({ title: "tea", text: "No milk." });
 
 describe.each(hostKinds)("middleware and routes of a host's own, on a %s host", (kind) => {
-  it("stand before the surface's routes, and beside them", async () => {
+  it("run before the surface's routes, and in addition to them", async () => {
     let isReadOnly = false;
     await using app = await start(() => isReadOnly);
     await using host = await openHost(kind, app);

@@ -67,7 +67,7 @@ describe("a preset of one's own, started by itself", () => {
 });
 
 describe("a preset of one's own, embedded", () => {
-  it("is built from keys that code gives, the environment winning over them", async () => {
+  it("is built from options in code; the environment overrides them", async () => {
     const folder = temporaryFolder();
     const env = { NOTEBOOK_PAGE_SIZE: "2", PORTICO_AUTO_PROVIDERS: "false", PORTICO_LOG_LEVEL: "silent" };
     const config = { dataDir: join(folder.path, "data"), notebook: { token: "mine", pageSize: 1 } };

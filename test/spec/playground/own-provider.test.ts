@@ -52,7 +52,7 @@ describe("a provider that has to be signed in to", () => {
     await close();
   });
 
-  it("is unreachable where nobody can sign in, and asked again by the next call", async () => {
+  it("is unreachable if the sign-in fails, and the next call tries again", async () => {
     const answers = [Promise.reject(new Error("secret-word")), Promise.resolve({ token: new Secret("t"), expiresInMs: HOUR_MS })];
     const { send, sent, close } = await open(() => answers.shift()!);
     const failed = await send().catch((error: unknown) => error);

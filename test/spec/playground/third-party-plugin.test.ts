@@ -44,7 +44,7 @@ describe("a third party's plugin", () => {
     await expect(client.write({ body: { title: "", text: "" } })).rejects.toMatchObject({ status: 400, code: "invalid_request" });
   });
 
-  it.each(["", "Bearer wrong", TOKEN])("lets nobody in without its token (%s)", async (presented) => {
+  it.each(["", "Bearer wrong", TOKEN])("refuses callers without its token (%s)", async (presented) => {
     await expect(connected(presented).list()).rejects.toMatchObject({ status: 401, code: "unauthorized" });
   });
 
@@ -75,7 +75,7 @@ describe("a third party's plugin", () => {
     expect(Object.keys(paths)).toEqual(["/notes", "/notes/{title}", "/events"]);
   });
 
-  it("is tested on the preset `testing`, at a time that stands still", async () => {
+  it("can be tested with the preset `testing`, with a clock that is stopped", async () => {
     const clock = createManualClock();
     await using tested = await createApp({
       name: "test",

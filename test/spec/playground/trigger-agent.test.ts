@@ -90,7 +90,7 @@ describe("triggering an agent", () => {
     expect((await told(answer)).status).toBe(503);
   });
 
-  it("nobody at the address: 503", async () => {
+  it("no listener at the address: 503", async () => {
     const gone = await startFakeUpstream();
     await gone.close();
     expect((await trigger().with({ url: gone.baseUrl })).status).toBe(503);

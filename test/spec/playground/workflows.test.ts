@@ -119,7 +119,7 @@ describe("playground/workflows", () => {
     expect(JSON.stringify(detail)).not.toContain("tracker-secret");
   });
 
-  it("triage: what is rejected is answered all the same, and nothing is filed", async () => {
+  it("triage: a rejected ticket is still answered, and no issue is filed", async () => {
     await using service = await startPlayground();
     const runId = await service.trigger("triage", { ticket: "The door is ugly." });
     await decide(service, runId, { decision: "reject" });
@@ -145,7 +145,7 @@ describe("playground/workflows", () => {
     });
   });
 
-  it("deliver: tries again what fails for a moment, and hands the order over with a key", async () => {
+  it("deliver: retries temporary failures, and sends the order with a key", async () => {
     let reads = 0;
     await using services = await startServices(({ path }) => {
       if (path === "/shipments") return [201, { tracking: "T-1" }];

@@ -28,7 +28,7 @@ describe("an app that closes", () => {
     },
   );
 
-  it("waits for nobody: neither for a poll, nor for who does not read, nor for a hello, nor for a decision", async () => {
+  it("does not wait for open polls, slow readers, clients before their hello, or pending decisions", async () => {
     await using host = await openSocketHost();
     const asked = Promise.withResolvers<AbortSignal>();
     const service = serveNamed(host.realtime, {

@@ -80,7 +80,7 @@ describe.each(Object.entries(clientKinds))("the real client, %s", (_kind, transp
     expect(asked).toEqual([undefined, "the beginning", "after one", "after one"]);
   });
 
-  it("is told of an event with nothing to say, and tells one", async () => {
+  it("receives an event without a payload, and sends one", async () => {
     const service = await open();
     const client = await host.connect({ name: "ada" }, { transports: [...transports] });
     const bare = new Promise<unknown[]>((resolve) => client.on("bare", (...args: unknown[]) => resolve(args)));
@@ -124,7 +124,7 @@ describe("a client", () => {
     expect(heard).toEqual(["first"]);
   });
 
-  it("that sends an acknowledgement along gets none, and its event arrives", async () => {
+  it("that requests an acknowledgement gets none, and its event arrives", async () => {
     const service = await open();
     const client = await host.connect({ name: "ada" });
     client.emit("word", { n: 1 }, () => {
@@ -181,7 +181,7 @@ describe("a client", () => {
     expect(service.seen).toEqual([]);
   });
 
-  it("that asks for a namespace is told that there is none", async () => {
+  it("that asks for a namespace gets an error: there are no namespaces", async () => {
     await open();
     const socket = await openRawSocket(host.origin);
     await socket.next();

@@ -82,7 +82,7 @@ describe("an origin that is allowed", () => {
     expect(answer).toContain("access-control-allow-methods: GET, POST");
   });
 
-  it("is, where nothing is configured, the service's own and none", async () => {
+  it("without a configuration, is only the service's own origin", async () => {
     await using plain = await openSocketHost();
     serveNamed(plain.realtime);
     const ask = (origin: string) => fetch(plain.origin + POLLING, { headers: { origin } });
@@ -97,7 +97,7 @@ describe("a request that fits no session", () => {
     expect(statusOf(await raw(`GET ${WEBSOCKET}&sid=${sid}`, UPGRADE))).toBe(400);
   });
 
-  it("is answered where it names the transport websocket and comes as a plain GET, also for a session that stands", async () => {
+  it("gets an answer if it names the transport websocket but is a plain GET, also for an existing session", async () => {
     const client = await host.connect({ name: "ada" }, { transports: ["websocket"] });
     const { sid } = await openRawSession(host.origin);
     for (const id of [client.io.engine.id, sid, "forged"]) {
@@ -121,7 +121,7 @@ describe("a request that fits no session", () => {
     expect(statusOf(await raw(line, headers))).toBe(400);
   });
 
-  it.each(["PUT", "DELETE", "PATCH", "HEAD"])("is 405 by %s, also for a session that stands", async (method) => {
+  it.each(["PUT", "DELETE", "PATCH", "HEAD"])("is 405 by %s, also for an existing session", async (method) => {
     const { sid } = await openRawSession(host.origin);
     const answer = await raw(`${method} ${POLLING}&sid=${sid}`);
     expect(statusOf(answer)).toBe(405);

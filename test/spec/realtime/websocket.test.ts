@@ -126,7 +126,7 @@ describe.each(Object.entries(hosts))("a plain WebSocket client on %s", (_name, {
     await expect.poll(() => signal.aborted).toBe(true);
   });
 
-  it("stays while it answers pings, and is cut when it answers none", async () => {
+  it("stays connected while it answers pings, and is disconnected if it does not", async () => {
     await start({ pingIntervalMs: 10, pingTimeoutMs: 1_000 });
     const [client, mute] = [await connect("ada"), await connect("bob", { isMute: true })];
     await service.saw("gone bob");
@@ -209,7 +209,7 @@ describe.each(Object.entries(hosts))("a plain WebSocket client on %s", (_name, {
     expect(service.seen).toEqual(["joined ada", "joined ada"]);
   });
 
-  it("that asks for no WebSocket is told to", async () => {
+  it("a plain request without an upgrade gets an answer that asks for one", async () => {
     const answer = await fetch(url);
     expect([answer.status, answer.headers.get("upgrade")]).toEqual([426, "websocket"]);
     expect(await answer.json()).toEqual({ error: "upgrade_required", message: "This path is for WebSockets" });

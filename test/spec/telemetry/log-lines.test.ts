@@ -48,7 +48,7 @@ describe("json lines", () => {
     expect(JSON.parse(line!)).toMatchObject({ level });
   });
 
-  it("leave out a field that is no plain value, whatever the types say", async () => {
+  it("leave out fields that are not plain values, also against the types", async () => {
     const [line] = await lines({}, ({ log }) =>
       log.info("line", { good: 1, bad: { token: "s" }, worse: ["s"] } as unknown as ports.LogFields),
     );
@@ -73,7 +73,7 @@ describe("the level", () => {
     expect(told.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(["three", "request"]);
   });
 
-  it("is info when nobody says otherwise", async () => {
+  it("is info by default", async () => {
     const told = await lines({}, ({ log }) => [log.debug("no"), log.info("yes")]);
     expect(told).toHaveLength(1);
   });
@@ -130,7 +130,7 @@ describe("a destination", () => {
     expect(process.listenerCount("exit")).toBe(before);
   });
 
-  it("that cannot be flushed harms nobody", async () => {
+  it("that cannot be flushed causes no error for callers", async () => {
     const broken = () => {
       throw new Error("the reader is gone");
     };

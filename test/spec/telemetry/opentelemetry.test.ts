@@ -61,7 +61,7 @@ describe("spans", () => {
     });
   });
 
-  it("tells the model call as a client span of its own within the request, by the generative-AI names", async () => {
+  it("have a separate client span for the model call, with the names of the generative-AI conventions", async () => {
     await tell(CALL, { status: 200 });
     const [call, request] = spans.getFinishedSpans();
     expect(call).toMatchObject({ name: "chat m-large", kind: SpanKind.CLIENT, status: { code: SpanStatusCode.UNSET } });
@@ -139,7 +139,7 @@ describe("spans", () => {
     expect(call.endTime).toEqual(request.endTime);
   });
 
-  it("knows no method that the conventions do not know, and no path where there is none", async () => {
+  it("contain no method that the conventions do not know, and no path if there is no path", async () => {
     await tell({}, { status: 404 }, { method: "BREW", path: "" });
     const [span] = spans.getFinishedSpans();
     expect(span!.name).toBe("HTTP");
@@ -201,7 +201,7 @@ describe("metrics", () => {
     ]);
   });
 
-  it("records no first chunk of what is no stream, and no tokens that nobody reported", async () => {
+  it("have no first-chunk time for answers that are not streams, and no unreported token counts", async () => {
     await tell({ operation: "chat", firstByteMs: 250 }, { status: 200 });
     expect((await histograms()).map(({ descriptor }) => descriptor.name)).toEqual([
       "http.server.request.duration",

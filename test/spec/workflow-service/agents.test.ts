@@ -45,7 +45,7 @@ describe("agents in workflows (workflow.md)", () => {
       .toMatchObject({ status: "idle", interruption_reason: "workflow_over" });
   });
 
-  it("a definition that names an agent is refused at load with a sentence where there are none", async () => {
+  it("a definition that names an agent is refused with a clear message if the service has no agents", async () => {
     await using service = await startWorkflowService({ definitions });
     expect((await service.call("GET", "/api/workflows")).body.workflows).toEqual([]);
     expect(JSON.stringify(service.telemetry.lines)).toContain("No agents are configured in this instance");
@@ -108,7 +108,7 @@ describe("a chain of workflows that run each other", () => {
   }
   const ended = { refused: [expect.stringContaining("also through agents, at most 8 deep")], runs: DEEPEST + 1 };
 
-  it("comes to an end where agents run the workflow that gives them a turn", async () => {
+  it("ends if agents run the workflow that gives them a turn", async () => {
     const play: Script = async (_turn, { callTool, signal }) => void (await callTool(again, signal));
     expect(await endOf(play, (service) => service.trigger("loop"))).toEqual(ended);
     // A person's own turn stands above the first run.
@@ -116,7 +116,7 @@ describe("a chain of workflows that run each other", () => {
     expect(await endOf(play, byPerson)).toEqual(ended);
   });
 
-  it("comes to an end where they let other agents do it", async () => {
+  it("ends if agents delegate that to other agents", async () => {
     const play: Script = async (turn, { callTool, signal }) => {
       const delegated = { toolId: "DelegateToAgent", arguments: { agentId: "second", prompt: "you" } };
       await callTool(turn.agentId === "helper" ? delegated : again, signal);
@@ -135,7 +135,7 @@ describe("a chain of workflows that run each other", () => {
     expect([refused[0], runs]).toEqual([expect.stringContaining("The arguments do not fit"), 1]);
   });
 
-  it("comes to an end where nodes call the tool by themselves", async () => {
+  it("ends if nodes call the tool directly", async () => {
     const loop = { nodes: { a: { type: "tool", with: { tool: "RunWorkflow", arguments: { workflowId: "loop" } } } } };
     const options = { adapters: [toolNode()], agents: {}, definitions: { "loop.json": loop } };
     await using service = await startWorkflowService(options);

@@ -131,7 +131,7 @@ describe('JSON that a node nests too deep (workflow service, "Limits")', () => {
     expect(await ended("gives", levels)).toMatchObject({ status: "failed", error: { ...tooDeep, nodeId: "a" } });
   });
 
-  it("fails what is made of outputs: a map's list, what a loop comes to, a run's outputs, another workflow's parameters", async () => {
+  it("fails values that are built from outputs: a map's list, a loop's result, a run's outputs, another workflow's parameters", async () => {
     expect(await ended("each", OUTPUT_LEVELS)).toMatchObject({ status: "failed", error: { ...tooDeep, nodeId: "m" } });
     expect(await ended("grows", OUTPUT_LEVELS + 1)).toMatchObject({ status: "failed", error: { ...tooDeep, nodeId: "l" } });
     expect(await ended("outputs", OUTPUT_LEVELS)).toMatchObject({

@@ -109,7 +109,7 @@ describe("the events of a run (6.1)", () => {
     }
   });
 
-  it("of one that failed are no more than that", async () => {
+  it("of a run that has already failed are only its end", async () => {
     await using service = await startWorkflowService({
       definitions: { "w.json": { nodes: { a: { type: "scripted", with: { fails: 1 } } } } },
     });
@@ -120,7 +120,7 @@ describe("the events of a run (6.1)", () => {
     ]);
   });
 
-  it("after a restart there are none: 404, and history has the run", async () => {
+  it("do not exist after a restart: 404, and the history has the run", async () => {
     const first = await startWorkflowService({ definitions });
     first.nodes.gate("a").open();
     const runId = await first.trigger("chain");
@@ -145,7 +145,7 @@ describe("the events of a run (6.1)", () => {
     expect([answer.status, answer.body.error]).toEqual([status, error]);
   });
 
-  it("go to one subscriber: a second one takes over, and the first stream ends", async () => {
+  it("go to one subscriber: if a second one connects, the first stream ends", async () => {
     await using service = await startWorkflowService({ definitions });
     const runId = await service.trigger("chain");
     const first = await service.events(runId);

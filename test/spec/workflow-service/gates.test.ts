@@ -48,7 +48,7 @@ describe("a gate (open points 8; workflow.md)", () => {
     expect(workflows[0].lastRun.status).toBe("waiting_human");
   });
 
-  it("is approved with a grant and a form, and the run goes on with the values", async () => {
+  it("is approved with a grant and a form, and the run continues with the values", async () => {
     await using service = await startWorkflowService({ definitions });
     const { runId, decide } = await waiting(service);
     const answer = await decide({ decision: "approve", comment: "fine", values: { severity: 3 } });
@@ -100,7 +100,7 @@ describe("a gate (open points 8; workflow.md)", () => {
     });
   });
 
-  it("refuses values that break its form with the places, and goes on waiting", async () => {
+  it("refuses values that do not match its form, with their places, and continues to wait", async () => {
     await using service = await startWorkflowService({ definitions });
     const { decide, path } = await waiting(service);
     const answer = await decide({ decision: "approve", values: { severity: "high" } });
@@ -167,7 +167,7 @@ describe("a gate (open points 8; workflow.md)", () => {
     expect((await service.ended("gated", runId)).finalOutputs.severity).toBe(severity);
   });
 
-  it("a run that waits at none is 409, an unknown run 404, and another workflow's run 404", async () => {
+  it("409 for a run that waits at no gate, 404 for an unknown run and for another workflow's run", async () => {
     await using service = await startWorkflowService({
       definitions: { ...definitions, "plain.json": { nodes: { a: { type: "transform", with: { value: 1 } } } } },
     });
@@ -185,7 +185,7 @@ describe("a gate (open points 8; workflow.md)", () => {
     expect((await call("gated", runId)).status).toBe(404);
   });
 
-  it("that nobody decides ends as onTimeout says, and the run's own time stands still meanwhile", async () => {
+  it("without a decision ends as onTimeout says; the run's timeout is paused during the wait", async () => {
     const clock = createManualClock();
     const timed = {
       settings: { timeout: "10m" },

@@ -124,7 +124,7 @@ describe("the history of a workflow (4.2)", () => {
     expect((await service.detail("w", runId)).status).toBe("completed");
   });
 
-  it("of a workflow that never was, and a run that is none or another workflow's, is 404", async () => {
+  it("404 for an unknown workflow, an unknown run, and another workflow's run", async () => {
     await using service = await startWorkflowService({ definitions });
     const runId = await service.trigger("one");
     for (const path of [
@@ -182,7 +182,7 @@ describe("task scope (4.2)", () => {
     await service.close();
   });
 
-  it("runs of a binding that was taken out of the configuration are shown to nobody", async () => {
+  it("runs of a binding that was removed from the configuration are not shown to any caller", async () => {
     const folder = temporaryFolder();
     onTestFinished(folder.remove);
     const { service: before, runId, free } = await start("b1", { dataDir: folder.path });

@@ -49,7 +49,7 @@ describe("secrets in texts", () => {
     expect(outputs).toEqual(cases.map(({ expected }) => expected));
   });
 
-  it("are masked as they stand in URLs, forms, JSON and hex, in names, and where they lie over each other", async () => {
+  it("are masked in URLs, forms, JSON and hex, in names, and if they overlap", async () => {
     const secrets = { ODD: 'a b/"ü"', FIRST: "abcdef", SECOND: "defghi", LONG: "abcdef-and-more", PIN: "482913" };
     const outputs = await shown(secrets, {
       path: `/x/${encodeURIComponent(secrets.ODD)}/y`,

@@ -24,7 +24,7 @@ async function takenOver(definition: object) {
 const held = { say: "held", gate: "held" };
 
 describe("a run whose process went (open points 9; workflow.md)", () => {
-  it("goes on behind its last finished node where the interrupted one may be repeated", async () => {
+  it("continues after its last finished node if the interrupted node may be repeated", async () => {
     const { detail, first, second } = await takenOver({
       nodes: {
         a: { type: "scripted", with: { say: "once" } },
@@ -131,7 +131,7 @@ describe("a process that stands by, and takes the work over when the owner's lea
   const leaseMs = 15_000;
   const definitions = { "w.json": { nodes: { a: { type: "scripted", with: { say: "held", gate: "held" } } } } };
 
-  it("goes on with the runs, and settles then what the owner left between two commits", async () => {
+  it("continues the runs, and settles what the owner left between two commits", async () => {
     const first = await startWorkflowService({ definitions, clock: createManualClock(), engine: { owner: "one", leaseMs } });
     const runId = await first.trigger("w");
     const clock = createManualClock();

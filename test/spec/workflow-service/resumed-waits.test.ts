@@ -36,7 +36,7 @@ const gated = {
 };
 
 describe("the time of a run (workflow.md: waiting for a person is not counted)", () => {
-  it("stands still at gates, however long, also for a run that is taken up again by another process", async () => {
+  it("is paused at gates without limit, also if another process continues the run", async () => {
     const clock = createManualClock();
     const folder = temporaryFolder();
     const first = await startWorkflowService({ definitions: { "w.json": gated }, clock, dataDir: folder.path });
@@ -58,7 +58,7 @@ describe("the time of a run (workflow.md: waiting for a person is not counted)",
     folder.remove();
   });
 
-  it("is over when what is left of it is, behind a gate that took long", async () => {
+  it("after a long gate, ends when the remaining time has elapsed", async () => {
     const clock = createManualClock();
     const definition = { ...gated, settings: { timeout: "15m" } };
     await using service = await startWorkflowService({ definitions: { "w.json": definition }, clock });
@@ -77,7 +77,7 @@ describe("the time of a run (workflow.md: waiting for a person is not counted)",
     expect((await service.detail("w", runId)).error.code).toBe("timeout");
   });
 
-  it("that a gate prolongs is not over for what waits beside the gate", async () => {
+  it("if a gate prolongs it, is prolonged for nodes that wait in parallel, too", async () => {
     const clock = createManualClock();
     const beside = {
       settings: { timeout: "60m" },

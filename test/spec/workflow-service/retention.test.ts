@@ -141,7 +141,7 @@ describe("runs that ended long ago (`keepRuns`)", () => {
     expect(await storedIn(service, "workflow-bound-runs")).toEqual([]);
   });
 
-  it("stay while the run goes on that started them", async () => {
+  it("stay while the run that started them continues", async () => {
     const parent = {
       nodes: {
         child: { type: "workflow", with: { workflow: "quick" } },
@@ -254,7 +254,7 @@ describe("what runs were started with", () => {
     expect(await namesOf(third)).toEqual(["Second"]);
   });
 
-  it("stays for a run that waits, whatever became of the file, and over a restart", async () => {
+  it("stays for a waiting run, also if the file changes or is removed, and after a restart", async () => {
     const first = await start();
     const runId = await waiting(first);
     first.deploy("gated.json", { ...gated, name: "Second", nodes: { other: { type: "transform", with: { value: 1 } } } });

@@ -89,7 +89,7 @@ describe("a run (workflow.md)", () => {
     expect(nodes.played.find(({ nodeId }) => nodeId === "b")?.stopped).toBeDefined();
   });
 
-  it("goes on behind a failure with onError: continue, which expressions can see", async () => {
+  it("continues after a failure with onError: continue, which expressions can see", async () => {
     const { detail } = await play({
       nodes: { a: scripted({ fails: 1 }, [], { onError: "continue" }), b: value("${{ nodes.a.status }}", ["a"]) },
       outputs: { b: "${{ nodes.b.output }}", a: "${{ has(nodes.a.output) ? 'some' : 'none' }}" },
@@ -97,12 +97,12 @@ describe("a run (workflow.md)", () => {
     expect(detail).toMatchObject({ status: "completed", finalOutputs: { b: "failed", a: "none" } });
   });
 
-  it("ends an attempt when its `timeout` is over", async () => {
+  it("ends an attempt when its `timeout` has elapsed", async () => {
     const { detail } = await play({ nodes: { a: scripted({ gate: "never" }, [], { timeout: "20ms" }) } });
     expect(detail).toMatchObject({ status: "failed", error: { code: "timeout", nodeId: "a" } });
   });
 
-  it("fails when its own time is over", async () => {
+  it("fails when its own timeout has elapsed", async () => {
     const { detail } = await play({
       settings: { timeout: "50ms" },
       nodes: { a: scripted({ gate: "never" }), b: value(1, ["a"]) },
@@ -168,7 +168,7 @@ describe("a run (workflow.md)", () => {
 });
 
 describe("map and loop (workflow.md)", () => {
-  it("map plays its nodes for each item, in order of the items, so many at once as it may", async () => {
+  it("map executes its nodes for each item, in order, with limited concurrency", async () => {
     const definition = {
       nodes: {
         all: {
@@ -210,7 +210,7 @@ describe("map and loop (workflow.md)", () => {
     expect(detail.nodeResults["all[1].a"]).toMatchObject({ status: "failed" });
   });
 
-  it("loop goes on until its condition holds, and each iteration sees the result before", async () => {
+  it("loop continues until its condition is true, and each iteration sees the previous result", async () => {
     const { detail } = await play({
       nodes: {
         l: {
@@ -229,7 +229,7 @@ describe("map and loop (workflow.md)", () => {
     expect(Object.keys(detail.nodeResults).filter((id) => id.startsWith("l["))).toHaveLength(4);
   });
 
-  it("a map over 10,000 items comes to its end", async () => {
+  it("a map over 10,000 items completes", async () => {
     const nodes = createScriptedNodes();
     const list = Array.from({ length: 10_000 }, (_, at) => at);
     const definition = {

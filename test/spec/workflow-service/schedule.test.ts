@@ -151,7 +151,7 @@ const graphs = fc
   });
 
 describe("whatever the order in which nodes end", () => {
-  it("no node starts before its needs have ended, each starts or is skipped once, and the graph comes to its end", () => {
+  it("no node starts before its needs have ended, each starts or is skipped once, and the graph ends", () => {
     fc.assert(
       fc.property(graphs, fc.infiniteStream(fc.nat()), ({ graph, nodes }, choices) => {
         play({ graph, nodes }, choices);

@@ -140,7 +140,7 @@ describe("sensitive outputs", () => {
     expect((await shared.ended(child, run.runId)).finalOutputs).toEqual({ grant: "***" });
   });
 
-  it("of a gate are told to whoever decides, and the same decision again is the same", async () => {
+  it("of a gate are shown to the person who decides, and repeating the same decision gives the same answer", async () => {
     const id = await deploy(shared, {
       nodes: {
         ask: asks({ sensitive: ["values.otp"] }),
@@ -240,7 +240,7 @@ describe("stored values that cannot be opened", () => {
     });
   });
 
-  it("are told of where the instance key is another one", async () => {
+  it("are reported if the instance key has changed", async () => {
     const lose = async (dataDir: string) => {
       const path = join(dataDir, "credentials.json");
       expect(Object.keys(JSON.parse(readFileSync(path, "utf8")))).toEqual(

@@ -43,7 +43,7 @@ describe("a store that is away for a moment fails no run (open points 9)", () =>
     expect((await service.ended("gated", runId)).status).toBe("completed");
   });
 
-  it("and one that fails as nobody expected ends the run, and not only the work", async () => {
+  it("an unexpected error ends the run, and not only the work", async () => {
     const gated = { nodes: { ok: { type: "human_gate", with: { title: "Go on?" } } } };
     await using service = await startWorkflowService({ definitions: { "gated.json": gated } });
     vi.spyOn(service.app.port(ports.log), "read").mockImplementationOnce(() => {
@@ -74,7 +74,7 @@ describe("a store that is away for a moment fails no run (open points 9)", () =>
     expect(await service.ended("parent", await service.trigger("parent"))).toMatchObject({ finalOutputs: { n: 2, length: 8 } });
   });
 
-  it("where a run tells its end to the one that started it", async () => {
+  it("also when a run reports its end to the run that started it", async () => {
     await using service = await startWorkflowService({ definitions, runtime });
     const engine = service.app.port(ports.engine);
     vi.spyOn(engine, "signal").mockRejectedValueOnce(new ports.EngineUnavailable("The engine is away"));
@@ -110,7 +110,7 @@ describe("a kill between two lines (open points 9)", () => {
 });
 
 describe("a run that never began (open points 8)", () => {
-  it("and is cancelled tells that to who follows it", async () => {
+  it("if it is cancelled, its followers learn that", async () => {
     await using service = await startWorkflowService({ definitions, runtime });
     await service.app.port(ports.engine).drain(0);
     const runId = await service.trigger("child", { n: 1 });
@@ -124,7 +124,7 @@ describe("a run that never began (open points 8)", () => {
 });
 
 describe("a node that does not listen to its signal (core, workflowNodes)", () => {
-  it("is given up when its time is over", async () => {
+  it("is abandoned when its time has elapsed", async () => {
     const deaf = defineAdapter({
       name: "workflow-nodes/deaf",
       port: ports.workflowNodes,

@@ -66,7 +66,7 @@ describe("the list of workflows (2.3, 4.2)", () => {
 });
 
 describe("a trigger (4.2)", () => {
-  it("is answered with run, workflow and status started, and the run comes to its outputs", async () => {
+  it("returns run, workflow and status started, and the run completes with its outputs", async () => {
     await using service = await startWorkflowService({ definitions });
     const answer = await service.call("POST", "/api/workflow/webhook?id=greet", { who: "Ada" });
     expect(answer).toMatchObject({ status: 200, body: { runId: expect.any(String), workflowId: "greet", status: "started" } });
@@ -107,7 +107,7 @@ describe("a trigger (4.2)", () => {
     expect((await service.call("GET", "/api/workflow/free/runs")).body).toEqual({ runs: [] });
   });
 
-  it("of another media type is 415, and one over a mebibyte 413", async () => {
+  it("415 for another media type, and 413 for more than one mebibyte", async () => {
     await using service = await startWorkflowService({ definitions });
     const text = await service.call("POST", "/api/workflow/webhook?id=free", "{}", { headers: { "content-type": "text/plain" } });
     const large = await service.call("POST", "/api/workflow/webhook?id=free", { text: "x".repeat(1024 * 1024) });

@@ -23,7 +23,7 @@ const call = (id: string, args: unknown) => ({ id, type: "function", function: {
 describe("a whole answer of Chat Completions as a message", () => {
   const convert = (body: JsonObject) => writeMessage(readChatCompletion(body), MESSAGE);
 
-  it("keeps text, and shows usage that nobody reported as the zeros that the type requires", () => {
+  it("keeps text, and writes unreported usage as the zeros that the type requires", () => {
     expect(convert(completion({ role: "assistant", content: "hi" }))).toEqual({
       id: "msg_1",
       type: "message",
@@ -129,7 +129,7 @@ describe("a whole answer of Chat Completions as a message", () => {
     expect(convert(completion({ content: "a" }, null)).stop_reason).toBe("end_turn");
   });
 
-  it.each([["{broken"], ["[1]"], ['"text"'], ["7"]])("fails on arguments that are no object: %s", (given) => {
+  it.each([["{broken"], ["[1]"], ['"text"'], ["7"]])("fails on arguments that are not an object: %s", (given) => {
     const attempt = () => convert(completion({ tool_calls: [call("a", given)] }, "tool_calls"));
     expect(attempt).toThrow(AnswerFailed);
     expect(attempt).toThrow('The provider\'s arguments for the tool "f" are not a JSON object.');
@@ -158,7 +158,7 @@ describe("a whole answer of Chat Completions as a message", () => {
 describe("a whole message as an answer of Chat Completions", () => {
   const convert = (body: JsonObject) => writeChatCompletion(readMessage(body), COMPLETION);
 
-  it("keeps text, and writes no usage where nobody reported any (4.1: missing usage is not zero consumption)", () => {
+  it("keeps text, and writes no usage if none was reported (4.1: missing usage is not zero consumption)", () => {
     expect(convert(message([{ type: "text", text: "hi" }]))).toEqual({
       id: "chatcmpl-1",
       object: "chat.completion",
@@ -249,7 +249,7 @@ describe("a whole message as an answer of Chat Completions", () => {
 });
 
 describe("what both writers of whole answers share", () => {
-  it("an answer without an end is none", () => {
+  it("an answer without an end is an error", () => {
     const events: readonly ModelEvent[] = [{ type: "start" }, { type: "text", text: "a" }];
     expect(() => writeMessage(events, MESSAGE)).toThrow(AnswerFailed);
     expect(() => writeChatCompletion(events, COMPLETION)).toThrow(AnswerFailed);

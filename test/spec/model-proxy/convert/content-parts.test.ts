@@ -13,7 +13,7 @@ describe("text", () => {
     expect(chatContent(text("one"), text(""), text("two"))).toBe("one\n\ntwo");
   });
 
-  it("stays as it is, spaces and all", () => {
+  it("stays unchanged, including white space", () => {
     expect(chatContent(text("  a\n"))).toBe("  a\n");
     expect(messagesContent(text("  a\n"))).toBe("  a\n");
     expect(messagesContent(text("a "), text(" b"))).toEqual([text("a "), text(" b")]);

@@ -171,7 +171,7 @@ describe("errors of upstreams", () => {
     expect(readUpstreamError("chat-completions", 422, JSON.stringify(spoken))).not.toHaveProperty("param");
   });
 
-  it("follows quotes within quotes only so far, and tells only so many faults", () => {
+  it("limits the depth of quoted errors and the number of reported faults", () => {
     let quoted = JSON.stringify({ message: "innermost" });
     for (let depth = 0; depth < 20; depth++) quoted = JSON.stringify({ message: quoted });
     expect(readUpstreamError("chat-completions", 400, quoted).message).not.toBe("");

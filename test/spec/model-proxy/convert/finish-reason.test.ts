@@ -50,7 +50,7 @@ describe("reasons to stop", () => {
     expect(settleFinishReason(given, { toolCalls, refused })).toBe(expected);
   });
 
-  it("tells an answer that ended early from one that is complete", () => {
+  it("distinguish a failed answer from a complete one", () => {
     expect(["error", "ERROR", "insufficient_system_resource"].every(isBrokenFinish)).toBe(true);
     expect(["stop", "length", "content_filter", "whatever"].some(isBrokenFinish)).toBe(false);
   });

@@ -52,7 +52,7 @@ describe("a caller that declares functions instead of tools", () => {
     expect(stream.functionCall).toEqual({ name: "weather", arguments: "{}" });
   });
 
-  it("gets the first call only, for there is no place for a second", () => {
+  it("gets only the first call, because `function_call` has no place for a second", () => {
     const second: readonly ModelEvent[] = [
       ...oneCall.slice(0, -1),
       { type: "tool-start", call: 1, id: "toolu_2", name: "time" },

@@ -53,7 +53,7 @@ describe("sampling", () => {
     expect(dropped).toEqual(named);
   });
 
-  it("is made of numbers, and 1e999 is none", () => {
+  it("must be finite numbers: 1e999 is refused", () => {
     expect(refusal(() => toChat({ temperature: "1" })).field).toBe("temperature");
     expect(refusal(() => toChat(JSON.parse('{"top_p":1e999}'))).field).toBe("top_p");
     expect(refusal(() => toMessages(JSON.parse('{"presence_penalty":1e999}'))).field).toBe("presence_penalty");
@@ -91,7 +91,7 @@ describe("stop sequences", () => {
     expect(refusal(() => toMessages({ stop: ["a", " "] })).field).toBe("stop");
   });
 
-  it("are refused where they are no texts", () => {
+  it("are refused if they are not texts", () => {
     expect(refusal(() => toChat({ stop_sequences: "a" })).field).toBe("stop_sequences");
     expect(refusal(() => toMessages({ stop: ["a", 1] })).field).toBe("stop.1");
   });
@@ -118,13 +118,13 @@ describe("structured output", () => {
     expect(dropped).toEqual(["response_format.json_schema.name", "response_format.json_schema.description"]);
   });
 
-  it("stands beside the effort", () => {
+  it("can be combined with the effort", () => {
     const response_format = { type: "json_schema", json_schema: { name: "n", schema } };
     const { body } = toMessages({ reasoning_effort: "low", response_format });
     expect(body.output_config).toEqual({ effort: "low", format: { type: "json_schema", schema } });
   });
 
-  it.each([null, { type: "text" }])("is none for %j", (response_format) => {
+  it.each([null, { type: "text" }])("is off for %j", (response_format) => {
     expect(toMessages({ response_format }).body).not.toHaveProperty("output_config");
   });
 
@@ -213,7 +213,7 @@ describe("streaming", () => {
     expect(only(toChat({ stream: false }).body, "stream", "stream_options")).toEqual({ stream: false });
   });
 
-  it("towards Messages needs no options, and drops none", () => {
+  it("towards Messages needs no options, and no field is dropped", () => {
     const { body, dropped } = toMessages({ stream: true, stream_options: { include_usage: true } });
     expect(only(body, "stream", "stream_options")).toEqual({ stream: true });
     expect(dropped).toEqual([]);

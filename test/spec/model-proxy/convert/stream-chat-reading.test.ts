@@ -331,7 +331,7 @@ describe("reading Chat Completions streams as vendors send them", () => {
     expect(said(readAll(readChatStream(), single))).toEqual([text("née 漢字 👩‍👩‍👧"), FINISHED]);
   });
 
-  it("tells text on at once, not at the end", () => {
+  it("emits text immediately, not only at the end", () => {
     const reader = readChatStream();
     expect(reader.push(bytes(chunk({ content: "now" })))).toEqual([{ type: "start", model: "up-model" }, text("now")]);
   });

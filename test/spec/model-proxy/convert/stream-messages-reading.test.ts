@@ -208,7 +208,7 @@ describe("reading Messages streams", () => {
     expect(said(readAll(readMessagesStream(), single))).toEqual(expected);
   });
 
-  it("tells the start on with what is known by then", () => {
+  it("emits the start immediately, with the usage that is known at that time", () => {
     expect(readMessagesStream().push(bytes(opening))).toEqual([{ type: "start", model: "up", usage: { input: 5, output: 1 } }]);
   });
 });

@@ -36,7 +36,7 @@ describe("writing Messages streams", () => {
     expect(message(START, text(""), FINISHED).content).toEqual([]);
   });
 
-  it("writes usage that nobody reported as the zeros that the type requires, and no other count", () => {
+  it("writes unreported usage as the zeros that the type requires, and no other count", () => {
     expect(message(START, FINISHED).usage).toEqual({ input_tokens: 0, output_tokens: 0 });
   });
 
@@ -215,7 +215,7 @@ describe("writing Chat Completions streams", () => {
     expect(collectChatStream(asked).usage).toEqual({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 });
   });
 
-  it("leaves the chunk with the usage out where nobody reported any (4.1: missing usage is not zero consumption)", () => {
+  it("leaves out the chunk with the usage if no usage was reported (4.1: missing usage is not zero consumption)", () => {
     expect(collectChatStream(chatText([START, text("a"), FINISHED])).usage).toBeUndefined();
   });
 

@@ -26,7 +26,7 @@ describe("the choice of a tool, towards Chat Completions", () => {
     expect({ tool_choice, parallel_tool_calls }).toEqual({ tool_choice: undefined, parallel_tool_calls: undefined, ...expected });
   });
 
-  it("is left out with the tools where there are none, for both protocols refuse it then", () => {
+  it("is left out if there are no tools, because both protocols then refuse it", () => {
     const { body } = toChat({ tools: [], tool_choice: { type: "auto", disable_parallel_tool_use: true } });
     expect(Object.keys(body)).not.toContain("tool_choice");
     expect(Object.keys(body)).not.toContain("parallel_tool_calls");

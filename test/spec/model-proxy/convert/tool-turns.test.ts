@@ -145,7 +145,7 @@ describe("a loop with a tool, towards Messages", () => {
     ] satisfies MessagesTurn[]);
   });
 
-  it.each(["", " ", null, undefined, []])("a result without content has none: %j", (content) => {
+  it.each(["", " ", null, undefined, []])("a result with empty content is converted without content: %j", (content) => {
     expect(messagesTurns({ role: "tool", tool_call_id: "c1", content })).toMatchObject([{ content: [result("c1")] }]);
   });
 

@@ -84,7 +84,7 @@ describe("usage of Chat Completions", () => {
 });
 
 describe("usage of Messages", () => {
-  it("reads each count where it stands", () => {
+  it("reads each count from its field", () => {
     const given = {
       input_tokens: 1,
       cache_read_input_tokens: 2,

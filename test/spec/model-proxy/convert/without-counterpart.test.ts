@@ -46,7 +46,7 @@ describe("what Chat Completions lacks and the answer depends on is refused, nami
     );
   });
 
-  it("unless it says nothing", () => {
+  it("except values without effect", () => {
     expect(toChat({ mcp_servers: [], container: null, inference_geo: "global" }).dropped).toEqual(["inference_geo"]);
   });
 });
@@ -65,7 +65,7 @@ describe("what keeps the meaning is dropped and named", () => {
     expect(dropped).toEqual(fields);
   });
 
-  it("and null says nothing, so it isn't named", () => {
+  it("null has no effect, so it is not named", () => {
     expect(toMessages({ seed: null, store: null, unknown: null }).dropped).toEqual([]);
     expect(toChat({ service_tier: null, unknown: null }).dropped).toEqual([]);
   });
@@ -92,7 +92,7 @@ describe("what keeps the meaning is dropped and named", () => {
   });
 });
 
-it("the model goes along as it is", () => {
+it("the model's name is kept", () => {
   expect(toChat({ model: "vendor/m:1" }).body.model).toBe("vendor/m:1");
   expect(toMessages({ model: "vendor/m:1" }).body.model).toBe("vendor/m:1");
 });

@@ -64,7 +64,7 @@ describe("the catalogue", () => {
     expect(lines).toEqual([]);
   });
 
-  it("leaves out what is broken, tells of it, and lists the others", async () => {
+  it("leaves out and reports broken definitions, and lists the others", async () => {
     await write("good.yaml", flow("good"));
     await write("bad.yaml", "nodes: { a: { type: nope } }");
     await write("bytes.yaml", Uint8Array.of(0xff, 0xfe, 0xfd));
@@ -186,7 +186,7 @@ describe("with documents that answer when they are told to, the catalogue", () =
     expect(script.reads() - before).toBe(2);
   });
 
-  it("reads nothing but what changed, and nothing that is no definition", async () => {
+  it("reads only changed documents, and only definitions", async () => {
     const script = scripted();
     script.texts.set("a.yaml", flow("a")).set("b.yaml", flow("b"));
     const catalogue = await open(script.documents);
@@ -218,7 +218,7 @@ describe("with documents that answer when they are told to, the catalogue", () =
     expect(catalogue.find("a")!.name).toBe("new");
   });
 
-  it("tells of a broken definition once, however often it is hinted at, and says no value", async () => {
+  it("reports a broken definition once, also after several hints, and without values", async () => {
     const script = scripted();
     script.texts.set("a.yaml", "settings: { timeout: hunter2 }\nnodes: { a: { type: fail, with: { message: x } } }");
     const catalogue = await open(script.documents);

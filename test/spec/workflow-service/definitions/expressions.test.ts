@@ -108,7 +108,7 @@ describe("an expression", () => {
     expect(evaluate(source)).toEqual(value);
   });
 
-  it("gives what is JSON already as it is, without copying it", () => {
+  it("returns JSON values without copying them", () => {
     const { parameters } = scope as unknown as { parameters: { items: object[] } };
     expect(evaluate("parameters.items")).toBe(parameters.items);
     expect(evaluate("true ? parameters.items : []")).toBe(parameters.items);

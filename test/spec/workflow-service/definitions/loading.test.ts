@@ -103,7 +103,7 @@ nodes:
     expect(nodes?.kind === "graph" && [...nodes.graph.nodes.keys()]).toEqual(["one", "two"]);
   });
 
-  it("takes a list of items as it is written, with templates in it", () => {
+  it("accepts a literal list of items with templates in it", () => {
     const definition = loaded(
       `nodes: { a: { type: map, with: { items: [1, "\${{ parameters.ticket }}"], result: "item", nodes: { x: { type: transform, with: { value: 1 } } } } } }`,
     );
@@ -131,7 +131,7 @@ nodes:
     expect(load('nodes: { a: { type: wait, with: { for: "${{ parameters.delay }}" } } }').problems).toBeUndefined();
   });
 
-  it("has an id where the file's name is none", () => {
+  it("can set an id if the file's name is not a valid id", () => {
     const text = "nodes: { a: { type: fail, with: { message: x } } }";
     const [problem] = load(text, "my flow.yaml").problems!;
     expect(problem).toMatchObject({ line: 1, column: 1, path: "$" });
@@ -192,7 +192,7 @@ describe("loading never throws and never hangs", () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => check(stringify(value))));
   });
 
-  it("whatever stands in a document that looks like one", () => {
+  it("for any content in a document that looks like a definition", () => {
     const text = fc.constantFrom(
       "a",
       "b",

@@ -12,7 +12,7 @@ const anyNeeds = fc.nat({ max: 12 }).chain((count) => {
 const isBehind = (id: string, needs: ReadonlyMap<string, readonly string[]>) => ancestorsOf(id, needs).has(id);
 
 describe("nodes are ordered", () => {
-  it("so that each stands behind its needs, or it is told which wait for each other", () => {
+  it("so that each comes after its needs; cycles are reported", () => {
     fc.assert(
       fc.property(anyNeeds, (needs) => {
         const ordered = orderNodes(needs);

@@ -66,7 +66,7 @@ describe("a template", () => {
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  it("gives JSON without templates back as it is", () => {
+  it("returns JSON without templates unchanged", () => {
     fc.assert(
       fc.property(
         fc.jsonValue().filter((value) => !JSON.stringify(value).includes("${{")),
@@ -77,7 +77,7 @@ describe("a template", () => {
     );
   });
 
-  it("fills any JSON in wherever it stands, and keeps its type", () => {
+  it("inserts any JSON at any place, and keeps its type", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), (value, key) => {
         const parameters = { value: value === undefined ? null : value };
@@ -88,7 +88,7 @@ describe("a template", () => {
     );
   });
 
-  it("gives any text back that is escaped, or stands in an expression", () => {
+  it("returns any text unchanged that is escaped, or inside an expression", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom("$", "{", "}", "${{", "}}", "'", '"', "\\", "a", " ")), (parts) => {
         const text = parts.join("");

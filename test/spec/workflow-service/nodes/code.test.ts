@@ -32,7 +32,7 @@ describe("code: the script", () => {
     expect(await run('return "é🎉\\u0000"')).toBe("é🎉\u0000");
   });
 
-  it("gives null where it returns nothing, or what is no JSON", async () => {
+  it("returns null if it returns nothing, or a value that is not JSON", async () => {
     expect(await run("input")).toBeNull();
     expect(await run("return () => 1")).toBeNull();
     expect(await run("return [undefined, NaN]")).toEqual([null, null]);
@@ -43,7 +43,7 @@ describe("code: the script", () => {
     expect((await failure("await new Promise(() => {})"))[1]).toMatch(/waits for something that never comes/);
   });
 
-  it("logs to nobody", async () => {
+  it("console output is discarded", async () => {
     expect(await run("console.log(input); console.error('x'); return 1", { a: 1 })).toBe(1);
   });
 
@@ -124,7 +124,7 @@ describe("code: the sandbox", () => {
     expect(await run(`return 'x'.repeat(${length})`)).toHaveLength(length);
   });
 
-  it("ends with what is aborted, and goes on with what waits behind it", async () => {
+  it("stops an aborted script, and continues with the waiting ones", async () => {
     const stopping = new AbortController();
     const reason = new Error("the run was cancelled");
     const stopped = node.run({ source: "for (;;);" }, { signal: stopping.signal });

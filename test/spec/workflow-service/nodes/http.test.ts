@@ -77,7 +77,7 @@ describe("http: what is sent", () => {
     expect(seen[0]!.url).toBe("/a?b=1&d=e+f&g=1&g=true&h=2");
   });
 
-  it("has a body as JSON, and a text as it is", async () => {
+  it("sends JSON bodies, and texts unchanged", async () => {
     await get({ method: "POST", body: { a: [1, null] } });
     await get({ method: "PUT", body: "plain" });
     await get({ method: "PATCH", body: "<a/>", headers: { "Content-Type": "application/xml" } });
@@ -167,7 +167,7 @@ describe("http: what is answered", () => {
     expect(await get()).toMatchObject({ body: "grün" });
   });
 
-  it("is base64, and says so, where it is no text", async () => {
+  it("is base64 if it is not text, and says so", async () => {
     const bytes = Buffer.from([0, 255, 1]);
     answer = send(bytes, { "content-type": "image/png" });
     expect(await get()).toMatchObject({ body: "AP8B", encoding: "base64" });
@@ -175,7 +175,7 @@ describe("http: what is answered", () => {
     expect(await get()).toMatchObject({ body: "AP8B", encoding: "base64" });
   });
 
-  it("is null where there is none", async () => {
+  it("is null if the answer has no body", async () => {
     answer = send("", {}, 204);
     const { status, body, encoding } = await get();
     expect([status, body, encoding]).toEqual([204, null, undefined]);
@@ -496,7 +496,7 @@ describe("http: redirects", () => {
 });
 
 describe("http: what goes wrong", () => {
-  it("is http_unreachable where nobody answers, or the answer ends early", async () => {
+  it("is http_unreachable if no server answers, or the answer ends early", async () => {
     const node = await open();
     const gone = createServer();
     await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));

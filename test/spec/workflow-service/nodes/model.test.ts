@@ -114,7 +114,7 @@ describe.each<Protocol>(["messages", "chat-completions"])("model: over %s", (pro
     expect(await node.run({ prompt: "Which?", output: kind })).toEqual({ kind: "question" });
   });
 
-  it("tells a model once how it missed the schema, and fails when it does again", async () => {
+  it("tells a model once why its output does not match the schema, and fails the second time", async () => {
     await using node = await open(protocol);
     upstream.answerNext(says(protocol, { call: { kind: "hidden-word" } }), says(protocol, { call: { kind: "bug" } }));
     expect(await node.run({ prompt: "Which?", output: kind })).toEqual({ kind: "bug" });
@@ -147,7 +147,7 @@ describe.each<Protocol>(["messages", "chat-completions"])("model: over %s", (pro
     },
   );
 
-  it("fails with model_timeout where the upstream says nothing for too long", async () => {
+  it("fails with model_timeout if the upstream is silent for too long", async () => {
     upstream.answerNext(never());
     await using node = await open(protocol, 100);
     expect(await node.failure({ prompt: "Hello" })).toMatchObject({ code: "model_timeout", retryable: true });
@@ -193,7 +193,7 @@ describe("model: which one", () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
-  it("is none, and a sentence, where no provider is configured", async () => {
+  it("fails with a clear message if no provider is configured", async () => {
     await using node = await openNode(modelNode(), []);
     expect(node.check({ prompt: "x" })).toEqual([
       { path: [], message: expect.stringMatching(/No model providers are configured/) as string },

@@ -49,7 +49,7 @@ const open = [
 ];
 
 describe("addresses of the public internet", () => {
-  it.each(special)("%s is none", (address) => {
+  it.each(special)("do not include %s", (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 

@@ -66,7 +66,7 @@ describe("tool: on whose behalf", () => {
     expect(await node.run({ tool: "who" }, { runId: "run_7", userId: "ada" })).toEqual({ userId: "ada", runId: "run_7" });
   });
 
-  it("is nobody's consent: a tool that needs one does not run, and its definition is not loaded", async () => {
+  it("cannot confirm: a tool that needs a confirmation does not run, and its definition is not loaded", async () => {
     let ran = false;
     await using node = await open(tool("erase", async () => String((ran = true)), { requiresConfirmation: true }));
     expect(await node.failure({ tool: "erase" })).toMatchObject({ code: "tool_needs_confirmation", retryable: false });
@@ -104,7 +104,7 @@ describe("tool: done again after a crash", () => {
     expect(isRepeatable(node, "set")).toBe(false);
   });
 
-  it("is not while nobody knows what the tool says", async () => {
+  it("is not repeated while it is unknown whether the tool allows it", async () => {
     const { promise: later, resolve } = Promise.withResolvers<readonly ports.ToolDefinition[]>();
     const source: ports.ToolSource = { id: "slow", list: () => later, call: async () => ({ content: [], isError: false }) };
     await using node = await openNode(toolNode(), [sourceOf(source)]);

@@ -21,13 +21,13 @@ const evaluate = (jsonata: string, input?: unknown) => node.run({ jsonata, ...(i
 const faults = (jsonata: string) => node.check({ jsonata }).map(({ path, message }) => [path.join("."), message]);
 
 describe("transform: value", () => {
-  it("is answered as it is", async () => {
+  it("is returned unchanged", async () => {
     const value = { a: [1, null, "x"] };
     expect(await node.run({ value })).toBe(value);
     expect(await node.run({ value: null })).toBeNull();
   });
 
-  it("stands alone", () => {
+  it("must be the only field, and an empty `with` is refused", () => {
     for (const written of [{}, { value: 1, jsonata: "a" }, { value: 1, input: 1 }, { input: 1 }])
       expect(node.check(written)).toHaveLength(1);
   });
@@ -49,13 +49,13 @@ describe("transform: jsonata", () => {
     expect(await evaluate("$base64decode($base64encode(a)) & $base64encode('abcd')", { a: "hi" })).toBe("hiYWJjZA==");
   });
 
-  it("answers null where nothing is found, and for what is no JSON", async () => {
+  it("returns null if nothing is found, and for results that are not JSON", async () => {
     expect(await evaluate("a.b", {})).toBeNull();
     expect(await evaluate("$sum")).toBeNull();
     expect(await evaluate("a", { a: null })).toBeNull();
   });
 
-  it("tells syntax errors when it is loaded, with their place", () => {
+  it("reports syntax errors at load, with their position", () => {
     expect(faults("a.b + 1")).toEqual([]);
     expect(faults("{\n  'a': (1 + \n}")).toEqual([["jsonata", expect.stringMatching(/^line 3, column \d+: /)]]);
     expect(faults("(".repeat(50_000))).toHaveLength(1);
