@@ -108,7 +108,16 @@ export function busConformance(name: string, make: () => () => BusProcess): void
       }
     });
 
-    it("throws TypeError for a message that JSON cannot represent, without its content", () => {
+    it("leaves out the subscriptions of the publisher's process if told so", async () => {
+      const heard = [await hear(one!, "a"), await hear(other!, "a")];
+      one!.publish("a", 1, { toOthers: true });
+      one!.publish("a", 2, {});
+      await toHear(heard[0]!, [2]);
+      await toHear(heard[1]!, [1, 2]);
+    });
+
+    it("throws TypeError for a message that JSON cannot represent, without its content", async () => {
+      await hear(other!, "a");
       const circle: Record<string, unknown> = { secret: "correct-horse" };
       circle["self"] = circle;
       const hostile = {

@@ -29,9 +29,14 @@ export const memoryBus = defineAdapter({
       own.close();
     });
     return {
-      publish(topic, message) {
-        const [name, text] = [checkTopic(topic), toMessageText(message)];
-        if (hub.has(own)) for (const topics of hub) topics.tell(name, text);
+      publish(topic, message, { toOthers = false } = {}) {
+        const name = checkTopic(topic);
+        if (!hub.has(own)) return;
+        const receivers = [...hub].filter((topics) => topics.has(name) && !(toOthers && topics === own));
+        // Most topics have no receiver: then the message costs nothing.
+        if (receivers.length === 0) return;
+        const text = toMessageText(message);
+        for (const topics of receivers) topics.tell(name, text);
       },
       subscribe(topic, listener) {
         const name = checkTopic(topic);

@@ -31,10 +31,10 @@ export const redisBus = defineAdapter({
     });
     await firstAttempt(connection);
     return {
-      publish(topic, message) {
+      publish(topic, message, { toOthers = false } = {}) {
         const [name, text] = [checkTopic(topic), toMessageText(message)];
         if (isClosed) return;
-        topics.tell(name, text);
+        if (!toOthers) topics.tell(name, text);
         publisher.publish(name, text);
       },
       subscribe(topic, listener) {

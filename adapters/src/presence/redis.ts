@@ -13,6 +13,8 @@ export interface RedisPresenceOptions {
 
 const LIFETIME_MS = 10_000;
 const BEATS = 10;
+/** Pauses before the registry is read again: a client may name its socket to another process before that process finds it. */
+const PAUSES_MS = [50, 150];
 
 /** A registry of sockets in Redis. After an outage, and after Redis was wiped, every process registers its sockets again. */
 export const redisPresence = defineAdapter({
@@ -106,9 +108,16 @@ export const redisPresence = defineAdapter({
         if (isClosed) throw new ports.PresenceUnavailable("The registry of sockets is closed");
         const own = held.get(socketId);
         if (own !== undefined) return { process, facts: JSON.parse(own) };
-        const found = await registry.locate(socketId).catch((cause: unknown) => {
-          throw new ports.PresenceUnavailable("The registry of sockets cannot be read", { cause });
-        });
+        const look = () =>
+          registry.locate(socketId).catch((cause: unknown) => {
+            throw new ports.PresenceUnavailable("The registry of sockets cannot be read", { cause });
+          });
+        let found = await look();
+        for (const pause of PAUSES_MS) {
+          if (found) break;
+          await clock.sleep(pause);
+          found = await look();
+        }
         // A registry that still lists what this process released a moment ago.
         if (!found || found.process === process) return undefined;
         return { process: found.process, facts: JSON.parse(found.facts) };

@@ -9,13 +9,20 @@ export interface Bus {
   /**
    * Send a message to all subscriptions of a topic, also to those of this process, and never within this call. Returns at once,
    * and does not throw if the message cannot be sent: the message is lost then. A message larger than `BUS_MESSAGE_BYTES` is
-   * lost. Does nothing after closing. Throws TypeError for an invalid topic, and for a message that JSON cannot represent.
+   * lost. Does nothing after closing. Throws TypeError for an invalid topic, and for a message that JSON cannot represent; without
+   * any receiver, it may leave the message unread.
    */
-  publish(topic: string, message: unknown): void;
+  publish(topic: string, message: unknown, options?: PublishOptions): void;
   /**
    * Hear the messages of a topic. Throws TypeError for an invalid topic: a topic has 1-512 well-formed characters without U+0000.
    */
   subscribe(topic: string, listener: BusListener): BusSubscription;
+}
+
+/** Options of `publish`. */
+export interface PublishOptions {
+  /** Leave out the subscriptions of this process. For publishers that tell their own process directly. Default: false. */
+  readonly toOthers?: boolean;
 }
 
 /** What a subscription calls. Both functions must return soon. If one throws, the error is logged. */

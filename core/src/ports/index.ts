@@ -40,7 +40,7 @@ export {
   type PutBlobOptions,
   type StoredBlob,
 } from "./blobs.ts";
-export { BUS_MESSAGE_BYTES, type Bus, type BusListener, type BusSubscription, bus } from "./bus.ts";
+export { BUS_MESSAGE_BYTES, type Bus, type BusListener, type BusSubscription, bus, type PublishOptions } from "./bus.ts";
 export { type Clock, clock, type Timer } from "./clock.ts";
 export {
   DOCUMENT_BYTES,
