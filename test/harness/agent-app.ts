@@ -60,6 +60,8 @@ export interface AgentServiceOptions {
   readonly realtime?: Omit<SocketIoOptions, "allowOrigin">;
   /** In place of Socket.IO: `connect` of the service then reaches nothing. */
   readonly isPlainWebSocket?: boolean;
+  /** In place of stores and an engine of its own: records, log, engine, secrets, and what else processes share. */
+  readonly shared?: readonly Adapter[];
   /** Areas beside conversations and runs. */
   readonly plugins?: readonly Plugin[];
 }
@@ -130,10 +132,12 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
   const app = await createApp({
     name: "agent-service-under-test",
     adapters: [
-      sqliteRecords({ path: join(dataDir, "records.sqlite") }),
-      sqliteLog({}),
-      embeddedEngine({ ...options.durable }),
-      fileSecrets({ path: join(dataDir, "credentials.json") }),
+      ...(options.shared ?? [
+        sqliteRecords({ path: join(dataDir, "records.sqlite") }),
+        sqliteLog({}),
+        embeddedEngine({ ...options.durable }),
+        fileSecrets({ path: join(dataDir, "credentials.json") }),
+      ]),
       options.clock ? manualClock({ clock: options.clock }) : systemClock(),
       randomIds(),
       options.telemetry ?? memoryTelemetry({ telemetry }),

@@ -1,5 +1,5 @@
 import { deprecate } from "node:util";
-import { defineAdapter, definePort, type Port, ports } from "@portico/core";
+import { defineAdapter, definePort, optional, type Port, ports } from "@portico/core";
 import * as v from "valibot";
 import { type AgentRuntimeOptions, agentRuntimeConfig } from "./config.ts";
 import { type ClearInput, createClearing } from "./conversations/clearing.ts";
@@ -9,6 +9,7 @@ import { DELEGATION_DEPTH } from "./limits.ts";
 import { type Admission, createAdmission } from "./requests/admission.ts";
 import { type ClientRequests, openClientRequests } from "./requests/client-requests.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
+import { sharedPorts } from "./shared-ports.ts";
 import type { Delegate } from "./turns/built-in-tools.ts";
 import { Delegations } from "./turns/delegation.ts";
 import { createShownRoom, type ShownRoom } from "./turns/shown-room.ts";
@@ -67,6 +68,8 @@ export const agentRuntime = defineAdapter({
     log: ports.log,
     engine: ports.engine,
     realtime: ports.realtime,
+    bus: optional(ports.bus),
+    presence: optional(ports.presence),
     identity: ports.identity,
     secrets: ports.secrets,
     agents: ports.agents,
@@ -80,6 +83,7 @@ export const agentRuntime = defineAdapter({
   },
   async open(given, options: AgentRuntimeOptions, scope): Promise<AgentRuntime> {
     const { records, log, engine, agents, clock, ids, telemetry } = given;
+    const { bus, presence } = sharedPorts(given);
     const [files] = given.userFiles;
     const settings = v.parse(agentRuntimeConfig, options);
     const serverInstanceId = ids.uuid();
@@ -100,7 +104,7 @@ export const agentRuntime = defineAdapter({
       if (!isMarked) stop();
     };
     const stopSession = (sessionId: string) => void desk.stop(sessionId, undefined, "user_stop");
-    const channel = openQueryChannel({ ...given, requests, runs, stopSession, stopTurn }, scope);
+    const channel = openQueryChannel({ ...given, bus, presence, requests, runs, serverInstanceId, stopSession, stopTurn }, scope);
     const delegations = new Delegations({
       agents,
       admission,

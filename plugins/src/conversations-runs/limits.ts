@@ -51,6 +51,19 @@ export const PLACE_NAMED_TURNS = 8;
 /** How long a client's missed events wait where they cannot be read, before they are tried again. */
 export const REPLAY_PAUSE_MS = 1000;
 
+/**
+ * Of a turn that executes in another process: characters of its last events that are held, how often its log is read again for events that
+ * are not written yet, and after how long a silence it is looked at without having been told. And how long a connection waits for news of
+ * other processes before it begins without.
+ */
+export const FOLLOWED_CHARACTERS = 512 * 1024;
+export const FOLLOWED_PATIENCE = 20;
+export const FOLLOWED_SILENCE_MS = 3000;
+export const FOLLOWING_WAIT_MS = 1000;
+
+/** How long the turns of another process are counted after the last of them was heard: longer than any is remembered. */
+export const OTHERS_COUNTED_MS = 10 * 60_000;
+
 /** How long a turn's messages wait until they are written down together. */
 export const TRANSCRIPT_FLUSH_MS = 100;
 /** Characters that a turn may have said and not written down; more makes it wait. */

@@ -188,8 +188,9 @@ interface KnownRequest {
 }
 
 async function requestOf(app: AgentService["app"], clientRequestId: string): Promise<KnownRequest> {
-  const requests = app
-    .port(ports.records)
-    .collection<KnownRequest>({ name: "client-requests", indexes: { bySweep: ["isOver", "sweepAt"] } });
+  const requests = app.port(ports.records).collection<KnownRequest>({
+    name: "client-requests",
+    indexes: { bySweep: ["isOver", "sweepAt"], byAudience: ["audience", "endedAt"] },
+  });
   return (await requests.get(requestKey("owner", clientRequestId)))!.value;
 }

@@ -1,8 +1,8 @@
 import type { ports } from "@portico/core";
 import { KEPT_MS, KEPT_TURNS } from "../limits.ts";
+import type { NumberedTurn } from "./numbered-turn.ts";
 
-interface KeptTurn {
-  readonly number: number;
+interface KeptTurn extends NumberedTurn {
   /** When it may be forgotten, in milliseconds since 1970. */
   readonly until: number;
 }
@@ -15,33 +15,32 @@ export class KeptTurns {
   readonly #turns = new Map<string, KeptTurn>();
   readonly #clock: ports.Clock;
   #timer: ports.Timer | undefined;
-  #forgotten = 0;
+  /** By process, the highest number of a turn that was forgotten. */
+  readonly #forgotten = new Map<string, number>();
 
   constructor(clock: ports.Clock) {
     this.#clock = clock;
   }
 
-  /** The highest number of a turn that was forgotten; 0 for none. */
-  get forgotten(): number {
+  get forgotten(): Iterable<readonly [life: string, number: number]> {
     return this.#forgotten;
   }
 
   /** Remember a turn from now on; also one that a client has just come back for. */
-  keep(clientRequestId: string, number: number): void {
+  keep({ clientRequestId, life, number }: NumberedTurn): void {
     this.#turns.delete(clientRequestId);
-    this.#turns.set(clientRequestId, { number, until: this.#clock.now() + KEPT_MS });
+    this.#turns.set(clientRequestId, { clientRequestId, life, number, until: this.#clock.now() + KEPT_MS });
     if (this.#turns.size > KEPT_TURNS) this.#forgetFirst();
     this.#timer ??= this.#clock.after(KEPT_MS, () => this.#forgetOld());
   }
 
-  numberOf(clientRequestId: string): number | undefined {
-    return this.#turns.get(clientRequestId)?.number;
+  find(clientRequestId: string): NumberedTurn | undefined {
+    return this.#turns.get(clientRequestId);
   }
 
-  /** In the order in which they began. */
-  get turns(): readonly { readonly clientRequestId: string; readonly number: number }[] {
-    const turns = Array.from(this.#turns, ([clientRequestId, { number }]) => ({ clientRequestId, number }));
-    return turns.sort((a, b) => a.number - b.number);
+  /** In the order in which they began, for each process. */
+  get turns(): readonly NumberedTurn[] {
+    return [...this.#turns.values()].sort((a, b) => a.number - b.number);
   }
 
   clear(): void {
@@ -63,8 +62,9 @@ export class KeptTurns {
   }
 
   #forgetFirst(): void {
-    const [[clientRequestId, { number }] = ["", { number: 0 }]] = this.#turns;
-    this.#turns.delete(clientRequestId);
-    this.#forgotten = Math.max(this.#forgotten, number);
+    const [first] = this.#turns.values();
+    if (!first) return;
+    this.#turns.delete(first.clientRequestId);
+    this.#forgotten.set(first.life, Math.max(this.#forgotten.get(first.life) ?? 0, first.number));
   }
 }

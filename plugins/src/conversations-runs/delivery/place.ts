@@ -2,59 +2,96 @@ import { PLACE_CHARACTERS, PLACE_NAMED_TURNS, PLACE_TURNS } from "../limits.ts";
 
 /** Where a client is in what it is told: it has some of each turn that is listed, and all of every other turn that had begun. */
 export interface Place {
-  /** The process that counted `begun`. */
+  /** The process that sent it. */
   readonly life: string;
-  /** How many turns had begun in that process. */
-  readonly begun: number;
+  /** How many turns had begun in each process, as far as that process knew: this one's own, and those that its client heard of. */
+  readonly begun: ReadonlyMap<string, number>;
   /** How many events the client has of a turn, by `clientRequestId`. */
   readonly open: ReadonlyMap<string, number>;
-  /** The same by the turn's number in that process. */
-  readonly numbered: ReadonlyMap<number, number>;
+  /** The same by the turn's process and number (`numberedKey`). */
+  readonly numbered: ReadonlyMap<string, number>;
+  /** When a new client came, in milliseconds since 1970: it does not get turns of other processes that had ended by then. */
+  readonly since: number | undefined;
 }
 
 /** A turn of whose events a client has some. */
 export interface OpenTurn {
   readonly clientRequestId: string;
-  /** The turn's number among those that began in this process; 0 for a turn of an earlier process. */
+  readonly life: string;
+  /** The turn's number among those that began in that process; 0 where that is not known. */
   readonly number: number;
   /** Events that the client has. */
   readonly count: number;
 }
 
+/** What a place is made of. */
+export interface PlaceFacts {
+  readonly life: string;
+  /** How many turns had begun in this process. */
+  readonly begun: number;
+  readonly open: readonly OpenTurn[];
+  /** Of other processes. */
+  readonly others?: Iterable<readonly [life: string, begun: number]>;
+  readonly since?: number | undefined;
+}
+
+/** How a place lists a turn by its number. */
+export const numberedKey = (life: string, number: number): string => `${life}#${number}`;
+
 /**
- * A place as text, which travels with every event. A few turns are listed by `clientRequestId`, which later processes know, too. Many are
- * listed by number, to stay short. Turns that do not fit count as not begun: a client that comes back gets them from their beginning.
+ * A place as text, which travels with every event. A few turns are listed by `clientRequestId`. Many are listed by process and number, to stay
+ * short. Turns that do not fit count as not begun: a client that comes back gets them from their beginning.
  */
-export function formatPlace(life: string, begun: number, open: readonly OpenTurn[]): string {
+export function formatPlace({ life, begun, open, others = [], since }: PlaceFacts): string {
   const areNamed = open.length <= PLACE_NAMED_TURNS;
+  const counts = new Map(others);
   const listed: string[] = [];
-  let characters = 0;
+  let [own, characters, isFull] = [begun, 0, false];
   // The oldest first: of those that do not fit, the first tells how far the client has everything else.
-  for (const { clientRequestId, number, count } of areNamed ? open : open.toSorted((a, b) => a.number - b.number)) {
-    const entry = `${areNamed || number === 0 ? encodeURIComponent(clientRequestId) : `#${number}`}=${count}`;
+  for (const turn of areNamed ? open : open.toSorted((a, b) => a.number - b.number)) {
+    const number = turn.life === life ? `#${turn.number}` : numberedKey(turn.life, turn.number);
+    const entry = `${areNamed || turn.number === 0 ? encodeURIComponent(turn.clientRequestId) : number}=${turn.count}`;
     characters += entry.length + 1;
-    if (listed.length === PLACE_TURNS || characters > PLACE_CHARACTERS)
-      return `${life};${Math.min(begun, Math.max(number - 1, 0))};${listed.join()}`;
-    listed.push(entry);
+    isFull ||= listed.length === PLACE_TURNS || characters > PLACE_CHARACTERS;
+    if (!isFull) listed.push(entry);
+    else if (turn.life === life) own = Math.min(own, Math.max(turn.number - 1, 0));
+    else if (counts.has(turn.life)) counts.set(turn.life, Math.min(counts.get(turn.life)!, Math.max(turn.number - 1, 0)));
   }
-  return `${life};${begun};${listed.join()}`;
+  const rest = [...counts].map(([each, count]) => `${each}=${count}`);
+  if (since !== undefined) rest.push(`@=${since}`);
+  return `${life};${own};${listed.join()}${rest.length > 0 ? `;${rest.join()}` : ""}`;
 }
 
 /** Reads what a client presents. Undefined for text that `formatPlace` does not write. */
 export function readPlace(text: string): Place | undefined {
-  if (text.length > PLACE_CHARACTERS + 100) return undefined;
-  const [, life, begun, listed] = /^(\w{1,32});(\d{1,15});(.*)$/.exec(text) ?? [];
-  if (life === undefined || begun === undefined || listed === undefined) return undefined;
-  const open = new Map<string, number>();
-  const numbered = new Map<number, number>();
-  for (const entry of listed === "" ? [] : listed.split(",")) {
-    const [, number, key = "", count] = /^(?:#(\d{1,15})|([^=#]+))=(\d{1,15})$/.exec(entry) ?? [];
-    const clientRequestId = decoded(key);
-    if (count === undefined || clientRequestId === undefined) return undefined;
-    if (number === undefined) open.set(clientRequestId, Number(count));
-    else numbered.set(Number(number), Number(count));
+  if (text.length > PLACE_CHARACTERS + OTHERS_CHARACTERS) return undefined;
+  const [, life, count, listed, rest = ""] = /^(\w{1,32});(\d{1,15});([^;]*)(?:;(.*))?$/.exec(text) ?? [];
+  if (life === undefined || count === undefined || listed === undefined) return undefined;
+  const begun = new Map([[life, Number(count)]]);
+  let since: number | undefined;
+  for (const entry of split(rest)) {
+    const [, other, number] = /^(\w{1,32}|@)=(\d{1,15})$/.exec(entry) ?? [];
+    if (other === undefined) return undefined;
+    if (other === "@") since = Number(number);
+    else begun.set(other, Number(number));
   }
-  return { life, begun: Number(begun), open, numbered };
+  const open = new Map<string, number>();
+  const numbered = new Map<string, number>();
+  for (const entry of split(listed)) {
+    const [, where, number, key = "", events] = /^(?:(\w{0,32})#(\d{1,15})|([^=#]+))=(\d{1,15})$/.exec(entry) ?? [];
+    const clientRequestId = decoded(key);
+    if (events === undefined || clientRequestId === undefined) return undefined;
+    if (number === undefined) open.set(clientRequestId, Number(events));
+    else numbered.set(numberedKey(where || life, Number(number)), Number(events));
+  }
+  return { life, begun, open, numbered, since };
+}
+
+/** More than the processes take up that one client hears within minutes. */
+const OTHERS_CHARACTERS = 4 * 1024;
+
+function split(list: string): readonly string[] {
+  return list === "" ? [] : list.split(",");
 }
 
 function decoded(key: string): string | undefined {

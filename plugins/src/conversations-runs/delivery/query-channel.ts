@@ -1,32 +1,38 @@
-import { type Channel, openChannel, type ports, type Scope } from "@portico/core";
+import { type Channel, openChannel, ports, type Scope } from "@portico/core";
 import { queryChannel } from "../channel.ts";
 import { runOfSession } from "../conversations/conversations.ts";
 import { agentErrors } from "../errors.ts";
 import type { ClientRequests } from "../requests/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Turn } from "../turns/turn.ts";
-import { Audiences, type Listener } from "./audiences.ts";
+import { Audiences } from "./audiences.ts";
+import type { Listener } from "./listener.ts";
+import { lifeOf } from "./numbered-turn.ts";
+import { recentTurns } from "./recent-turns.ts";
 import { writtenEvents } from "./replay.ts";
 
 /** The realtime side of queries: who is connected, who hears which turn, and who may stop one. */
 export interface QueryChannel {
   readonly audiences: Audiences;
   /**
-   * The user who submits, and the client program that will hear of it: identity and connection must agree (specification 7.6). Throws the
-   * errors of the contract.
+   * The user who submits, and the client program that will hear of it: identity and connection must agree (specification 7.6). Any process
+   * may hold the connection. Rejects with the errors of the contract.
    */
-  submitter(who: ports.Caller, originSocketId: string): Listener;
+  submitter(who: ports.Caller, originSocketId: string): Promise<Listener>;
   /** Tell the submitting connection that a follow-up is durable (specification 6.2). */
-  followUpAccepted(originSocketId: string, sessionId: string, clientRequestId: string): void;
+  followUpAccepted(listener: Listener, originSocketId: string, sessionId: string, clientRequestId: string): void;
 }
 
 export interface QueryChannelGiven {
+  readonly engine: ports.Engine;
   readonly realtime: ports.Realtime;
   readonly telemetry: ports.Telemetry;
   readonly identity: ports.Identity;
   readonly clock: ports.Clock;
-  readonly ids: ports.Ids;
   readonly log: ports.EventLog;
+  readonly bus: ports.Bus;
+  readonly presence: ports.Presence;
+  readonly serverInstanceId: string;
   readonly requests: ClientRequests;
   readonly runs: Runs;
   /** Stops what executes in a session now. */
@@ -35,9 +41,14 @@ export interface QueryChannelGiven {
   readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
 }
 
-/** Who holds a realtime connection. */
-interface SocketHolder extends ports.Caller {
+/** What other processes know of a realtime connection. */
+interface SocketFacts {
+  readonly userId?: string | undefined;
   readonly clientInstanceId: string;
+}
+
+/** Who holds a realtime connection. */
+interface SocketHolder extends ports.Caller, Omit<SocketFacts, "userId"> {
   readonly received: ReadonlyMap<string, number>;
 }
 
@@ -45,14 +56,14 @@ const NOTHING_RECEIVED: ReadonlyMap<string, number> = new Map();
 
 /** Opens the channel (specification 4.6); it closes with the app. */
 export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryChannel {
-  const { identity, clock, ids, runs, stopSession, stopTurn } = given;
+  const { engine, identity, clock, log, bus, presence, requests, runs, serverInstanceId, stopSession, stopTurn } = given;
   const sockets = new Map<string, SocketHolder>();
   const audiences = new Audiences({
-    clock,
-    // Short, because it travels with every event.
-    life: ids.id("").slice(-8),
+    ...{ clock, log, bus },
+    life: lifeOf(serverInstanceId),
     wire: () => channel,
     written: (listener, clientRequestId) => writtenEvents(given, listener, clientRequestId),
+    recent: engine.isShared ? (listener, since) => recentTurns(requests, listener, since) : undefined,
   });
   scope.onClose(() => audiences.close());
   const channel: Channel<typeof queryChannel> = openChannel(
@@ -70,10 +81,12 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
       joined({ id, who }, place) {
         sockets.set(id, who);
         const { userId, clientInstanceId, received } = who;
+        presence.hold(id, { userId, clientInstanceId } satisfies SocketFacts);
         if (userId !== undefined) audiences.join({ userId, clientInstanceId }, id, received, place!);
       },
       gone({ id, who: { userId, clientInstanceId } }) {
         sockets.delete(id);
+        presence.release(id);
         if (userId !== undefined) audiences.leave({ userId, clientInstanceId }, id);
       },
       receive: {
@@ -90,17 +103,27 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
     scope,
   );
 
+  /** A connection of another process. */
+  const locate = async (socketId: string): Promise<SocketFacts | undefined> => {
+    try {
+      return (await presence.locate(socketId))?.facts as SocketFacts | undefined;
+    } catch (error) {
+      if (error instanceof ports.PresenceUnavailable) throw agentErrors.realtime_unavailable(undefined, undefined, error);
+      throw error;
+    }
+  };
+
   return {
     audiences,
-    submitter(who, originSocketId) {
+    async submitter(who, originSocketId) {
       if (who.userId === undefined) throw agentErrors.user_required();
-      const socket = sockets.get(originSocketId);
+      const socket = sockets.get(originSocketId) ?? (await locate(originSocketId));
       if (!socket) throw agentErrors.realtime_unavailable();
       if (socket.userId !== who.userId) throw agentErrors.socket_identity_mismatch();
       return { userId: who.userId, clientInstanceId: socket.clientInstanceId };
     },
-    followUpAccepted(originSocketId, sessionId, clientRequestId) {
-      channel.send(originSocketId, channel.say["query:followUpAccepted"]({ sessionId, clientRequestId }));
+    followUpAccepted(listener, originSocketId, sessionId, clientRequestId) {
+      audiences.announce(listener, channel.say["query:followUpAccepted"]({ sessionId, clientRequestId }), originSocketId);
     },
   };
 }

@@ -2,7 +2,7 @@ import type { ports } from "@portico/core";
 import { type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import { readTranscript } from "../turns/transcript.ts";
 import type { TurnEvent } from "../turns/turn.ts";
-import type { Listener } from "./audiences.ts";
+import type { Listener } from "./listener.ts";
 
 /**
  * What a turn told, as far as it is written and kept: also in an earlier process, and more than two minutes ago. Nothing where the request

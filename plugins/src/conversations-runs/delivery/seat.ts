@@ -2,6 +2,7 @@ import type { Channel } from "@portico/core";
 import type { queryChannel } from "../channel.ts";
 import { OUTSTANDING_CHARACTERS, UNCONFIRMED_CHARACTERS } from "../limits.ts";
 import type { TurnEvent } from "../turns/turn.ts";
+import type { SeatStart } from "./seat-start.ts";
 
 /** What a seat needs of the channel. */
 export type Wire = Pick<Channel<typeof queryChannel>, "send" | "drained" | "drop">;
@@ -9,6 +10,8 @@ export type Wire = Pick<Channel<typeof queryChannel>, "send" | "drained" | "drop
 /** One connection, with what it is behind on, and no more sent to it than it takes. */
 export class Seat {
   readonly socketId: string;
+  /** With what the client came, until it was looked for what it misses of other processes' turns. */
+  start: SeatStart | undefined;
   /**
    * By `clientRequestId`, how many events the client has of turns that it is sent from their transcripts, and not as they happen. Most
    * connections are never behind: there are many, and they are kept small.
@@ -18,8 +21,9 @@ export class Seat {
   #outstanding = 0;
   #isAsked = false;
 
-  constructor(socketId: string) {
+  constructor(socketId: string, start: SeatStart) {
     this.socketId = socketId;
+    this.start = start;
   }
 
   /** Whether nothing is missing here. */

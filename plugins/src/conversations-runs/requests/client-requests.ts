@@ -25,8 +25,11 @@ export interface ClientRequest {
   readonly reservedAt: number;
   readonly committedAt?: number | undefined;
   readonly endedAt?: number | undefined;
-  /** Which process wrote the user message. */
+  /** Which process wrote the user message, and which number the turn has among those that began there. */
   readonly serverInstanceId?: string | undefined;
+  readonly number?: number | undefined;
+  /** Who hears of the turn (`audienceOf`), from its beginning until what it said is removed. */
+  readonly audience?: string | undefined;
   /** Somebody stopped the turn before it began. */
   readonly stop?: string | undefined;
   /** Set when the turn has ended. The sweep searches for these, in the order of their times. */
@@ -46,6 +49,7 @@ interface Registry {
 }
 
 const SWEEP_PAGE = 200;
+const HEARD_PAGE = 100;
 
 /** The registry of submissions (open points 7): exactly one turn per user and clientRequestId, for as long as it is remembered. */
 export async function openClientRequests(given: {
@@ -59,7 +63,10 @@ export async function openClientRequests(given: {
 }) {
   const { records, log, clock, settings, serverInstanceId } = given;
   const { autoReplayRetentionMs, tombstoneRetentionMs } = settings;
-  const requests = records.collection<ClientRequest>({ name: "client-requests", indexes: { bySweep: ["isOver", "sweepAt"] } });
+  const requests = records.collection<ClientRequest>({
+    name: "client-requests",
+    indexes: { bySweep: ["isOver", "sweepAt"], byAudience: ["audience", "endedAt"] },
+  });
   const coveredSince = await readCoverage(given);
 
   const lookUp = async (userId: string, body: LookupBody, asked: LookupBody["requests"][number]) => {
@@ -98,6 +105,30 @@ export async function openClientRequests(given: {
       );
       return { protocolVersion: 1, serverInstanceId, observedAt, autoReplayRetentionMs, tombstoneRetentionMs, results };
     },
+    /** Requests of an audience whose turns execute now, and those whose turns ended after this time (milliseconds since 1970). */
+    async *heardBy(audience: string, since: number): AsyncIterable<ClientRequest> {
+      const pages = async function* (direction: "ascending" | "descending") {
+        let after: string | undefined;
+        do {
+          const order = { by: "endedAt", direction } as const;
+          const page: ports.Page<ClientRequest> = await requests.query({
+            ...{ where: { audience }, order, limit: HEARD_PAGE },
+            ...(after !== undefined && { after }),
+          });
+          yield* page.items.map(({ value }) => value);
+          after = page.next;
+        } while (after !== undefined);
+      };
+      // Those that have not ended come first.
+      for await (const request of pages("ascending")) {
+        if (request.endedAt !== undefined) break;
+        yield request;
+      }
+      for await (const request of pages("descending")) {
+        if (request.endedAt === undefined || request.endedAt <= since) break;
+        yield request;
+      }
+    },
     /** Forget what may be forgotten by now: first what turns said, later that there was a request. */
     async sweep(signal: AbortSignal): Promise<void> {
       for (;;) {
@@ -116,7 +147,8 @@ export async function openClientRequests(given: {
           }
           await log.remove(transcriptStream(value.turnId));
           const state = advanceRequest(value.state, "retire") as ClientRequest["state"];
-          await requests.put(id, { ...value, state, sweepAt: (value.endedAt ?? clock.now()) + tombstoneRetentionMs }, version);
+          const sweepAt = (value.endedAt ?? clock.now()) + tombstoneRetentionMs;
+          await requests.put(id, { ...value, state, sweepAt, audience: undefined }, version);
         }
         if (due.length < SWEEP_PAGE) return;
       }

@@ -9,7 +9,7 @@ export function startQuery({ agents, runtime }: ConversationServices): Conversat
   const { admission, channel, files } = runtime;
   return async ({ body, who }) => {
     const { options, clientRequestId, mediaRefs } = body;
-    const client = channel.submitter(who, body.originSocketId);
+    const client = await channel.submitter(who, body.originSocketId);
     const references = { mediaRefs, fileReferences: options.fileReferences };
     // Refused below, where it is new: what was admitted once stays so, whatever has become of its files.
     const came = await queryFiles(files, client.userId, references).catch((error: unknown) => ({ refusal: error }));
@@ -41,7 +41,7 @@ export function startQuery({ agents, runtime }: ConversationServices): Conversat
 export function followUp({ runtime: { admission, channel } }: ConversationServices): ConversationHandlers["followUp"] {
   return async ({ body, who }) => {
     const { sessionId, clientRequestId, message } = body;
-    const client = channel.submitter(who, body.originSocketId);
+    const client = await channel.submitter(who, body.originSocketId);
     const { isDuplicate } = await admission.admit(
       {
         ...client,
@@ -56,7 +56,7 @@ export function followUp({ runtime: { admission, channel } }: ConversationServic
       },
       { sessionId },
     );
-    channel.followUpAccepted(body.originSocketId, sessionId, clientRequestId);
+    channel.followUpAccepted(client, body.originSocketId, sessionId, clientRequestId);
     return { ok: true, sessionId, clientRequestId, ...(isDuplicate && { duplicate: true }) };
   };
 }

@@ -192,6 +192,7 @@ function sizeOf(held: readonly Held[]): number {
   return held.reduce((sum, { size }) => sum + size, 0);
 }
 
-function eventsOf(entry: ports.LogEntry): readonly TurnEvent[] {
+/** The events of one entry of a transcript's stream; none of a damaged one. */
+export function eventsOf(entry: ports.LogEntry): readonly TurnEvent[] {
   return entry.damaged ? [] : ((entry.entry as unknown as Piece).events ?? []);
 }

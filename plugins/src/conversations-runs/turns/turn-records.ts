@@ -1,5 +1,7 @@
 import { type ports, writeAgain } from "@portico/core";
 import { type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
+import { audienceOf } from "../delivery/listener.ts";
+import { lifeOf } from "../delivery/numbered-turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import { advanceRequest } from "../requests/request-state.ts";
 import { firstRun } from "../runs/first-run.ts";
@@ -51,11 +53,13 @@ export function createTurnRecords(given: {
       metadata: turn.metadata,
     },
   });
-  const committed = (request: ClientRequest, at: number): ClientRequest => ({
+  const committed = (request: ClientRequest, number: number, at: number): ClientRequest => ({
     ...request,
     state: advanceRequest(request.state, "commit") as ClientRequest["state"],
     committedAt: at,
     serverInstanceId,
+    number,
+    audience: audienceOf({ userId: request.userId, clientInstanceId: request.clientInstanceId ?? "" }),
   });
   const ended = (request: ClientRequest, at: number): ClientRequest => ({
     ...request,
@@ -73,16 +77,16 @@ export function createTurnRecords(given: {
   return {
     /**
      * The turn begins: the user message is durable in the conversation, the request committed and the run running. Answers why it is not to
-     * go on where somebody stopped it before.
+     * go on where somebody stopped it before. `number` is the turn's among those that began in this process.
      */
-    begin: (turn: Turn): Promise<{ readonly stop: string | undefined }> =>
+    begin: (turn: Turn, number: number): Promise<{ readonly stop: string | undefined }> =>
       writeAgain(async () => {
         const [{ request, run }, conversation] = await Promise.all([read(turn), conversations.find(turn.conversationId)]);
         const now = notBefore(clock.now(), request.value.reservedAt);
         const at = new Date(now).toISOString();
         await log.appendAll([userMessage(turn, at)], {
           records: [
-            requests.write.put(request.id, committed(request.value, now), request.version),
+            requests.write.put(request.id, committed(request.value, number, now), request.version),
             ...runWrites(run, began(run?.value ?? firstRun(turn, at), at)),
             ...conversationWrites(turn, at),
           ],
@@ -92,12 +96,13 @@ export function createTurnRecords(given: {
 
     /**
      * The turn has ended: stores answer, receipt, request and run in one commit with the last entry of its transcript. Returns the sequence number of that entry.
-     * Undefined where that was so before.
+     * Undefined where that was so before. `number` is for a turn whose beginning was not written.
      */
     end: (
       turn: Turn,
       end: TurnEnd,
       transcript: { readonly stream: string; readonly entry: object },
+      number: number,
     ): Promise<number | undefined> =>
       writeAgain(async () => {
         const { request, run: before } = await read(turn);
@@ -128,7 +133,7 @@ export function createTurnRecords(given: {
             records: [
               requests.write.put(
                 request.id,
-                ended(isBegun ? request.value : committed(request.value, now), now),
+                ended(isBegun ? request.value : committed(request.value, number, now), now),
                 request.version,
               ),
               ...runWrites(before, endRun({ ...run, messageCount: (run.messageCount ?? 0) + messages.length }, turn, end, at)),
@@ -138,6 +143,13 @@ export function createTurnRecords(given: {
         );
         return sequences.at(-1);
       }),
+
+    /** In which process a turn began, and as which of its turns. Undefined where nothing is remembered of it. */
+    async beganAs(turn: Turn): Promise<{ readonly life: string; readonly number: number } | undefined> {
+      const request = (await requests.find(requestKey(turn.userId, turn.clientRequestId)))?.value;
+      if (request?.serverInstanceId === undefined || request.number === undefined) return undefined;
+      return { life: lifeOf(request.serverInstanceId), number: request.number };
+    },
 
     /** Say that a turn is to stop, where it has not begun yet. False where it had. */
     stopWaiting: (userId: string, clientRequestId: string, sessionId: string, reason: string): Promise<boolean> =>

@@ -33,11 +33,11 @@ export function createTurnWork(given: TurnWorkGiven) {
       clock,
       told: (event, position, size) => audiences.tell(listener, watched, event, position, size),
     });
-    const watched = audiences.watch(listener, turn.clientRequestId, transcript);
+    const watched = audiences.watch(listener, turn, transcript);
     const voice = new TurnVoice(turn, transcript);
     const { signal: stopping, leave } = desk.enter(turn);
     try {
-      const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn));
+      const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn, watched.number));
       audiences.announce(listener, statusEvent(turn, "running"));
       void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);
       const end =
@@ -50,7 +50,8 @@ export function createTurnWork(given: TurnWorkGiven) {
           : { ...nothing, status: "interrupted" as const, reason: stop };
       await keepEnd(given, turn, end, {
         signal: context.signal,
-        write: (ended) => transcript.end([endEvent(turn, ended, voice.seq)], (entry) => records.end(turn, ended, entry)),
+        write: (ended) =>
+          transcript.end([endEvent(turn, ended, voice.seq)], (entry) => records.end(turn, ended, entry, watched.number)),
         letGo: () => transcript.forgetHeld(),
       });
       audiences.announce(listener, statusEvent(turn, statusAfter(turn, end)));
@@ -62,11 +63,19 @@ export function createTurnWork(given: TurnWorkGiven) {
     }
   };
 
-  /** Closes a turn whose process died: failed, with what it had said kept (open points 9). */
-  const closed = (turn: Turn): Promise<void> =>
-    keepRestart(log, turn, (end, seq) =>
-      records.end(turn, end, { stream: transcriptStream(turn.turnId), entry: { events: [endEvent(turn, end, seq)] } }),
-    );
+  /** Closes a turn whose process died: failed, with what it had said kept (open points 9). Its clients hear so from this process. */
+  const closed = async (turn: Turn): Promise<void> => {
+    const number = audiences.count();
+    await keepRestart(log, turn, (end, seq) => {
+      const entry = { stream: transcriptStream(turn.turnId), entry: { events: [endEvent(turn, end, seq)] } };
+      return records.end(turn, end, entry, number);
+    });
+    const began = await records.beganAs(turn);
+    if (!began) return;
+    const listener = { userId: turn.userId, clientInstanceId: turn.clientInstanceId ?? "" };
+    audiences.closed(listener, { clientRequestId: turn.clientRequestId, turnId: turn.turnId, ...began });
+    audiences.announce(listener, statusEvent(turn, "failed"));
+  };
 
   return { run, closed };
 }

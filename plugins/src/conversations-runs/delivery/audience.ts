@@ -1,0 +1,125 @@
+import type { ports } from "@portico/core";
+import { OTHERS_COUNTED_MS, PLACE_TURNS } from "../limits.ts";
+import type { Transcript } from "../turns/transcript.ts";
+import type { NamedTurn } from "./audience-message.ts";
+import type { FollowedTranscript } from "./followed-transcript.ts";
+import { KeptTurns } from "./kept-turns.ts";
+import type { Listener } from "./listener.ts";
+import type { NumberedTurn } from "./numbered-turn.ts";
+import { formatPlace, type OpenTurn, type Place } from "./place.ts";
+import type { Seat } from "./seat.ts";
+
+/** One turn that an audience hears. */
+export interface Watched extends NamedTurn {
+  readonly transcript: Pick<Transcript, "position" | "page">;
+  /** Present for a turn that executes in another process. */
+  readonly elsewhere?: Elsewhere;
+  /** Its end was told. */
+  isEnded: boolean;
+  /** It tells nothing more. */
+  isOver: boolean;
+  /** How many events were sent to the last connection that left. */
+  left: number;
+}
+
+/** What is known of a turn that executes in another process. */
+export interface Elsewhere {
+  readonly transcript: FollowedTranscript;
+  /** When it was last heard of, in milliseconds since 1970. */
+  heardAt: number;
+  /** How many events the connections have that are not behind on it. */
+  level: number;
+}
+
+/** The connections of one client program, and the turns that they hear. */
+export interface Audience {
+  readonly key: string;
+  readonly listener: Listener;
+  /** Its topic on the bus; undefined where no client can come. */
+  readonly topic: string | undefined;
+  /** Hardly ever more than one. */
+  seats: readonly Seat[];
+  watched: readonly Watched[];
+  /** Present from the first turn on that ended here. */
+  kept: KeptTurns | undefined;
+  /** By other process: all of its turns up to this number were heard of, and when that was last so. */
+  readonly others: Map<string, { readonly begun: number; readonly at: number }>;
+  /** While connections are there: hears of turns that execute elsewhere. */
+  following: Following | undefined;
+  expiry: ports.Timer | undefined;
+}
+
+/** How an audience hears of turns that execute elsewhere. */
+export interface Following {
+  readonly subscription: ports.BusSubscription;
+  /** Resolves when it hears, or has waited for that long enough. */
+  readonly isUp: Promise<void>;
+  poll: ports.Timer | undefined;
+}
+
+/** Names this process and counts its turns. */
+export interface Counted {
+  readonly life: string;
+  readonly begun: number;
+}
+
+/** Where a client begins that was not here before, or does not say. */
+export function firstPlace({ life, begun }: Counted, audience: Audience | undefined, now: number | undefined): string {
+  // With another connection still there, this may be the same client, and the other one dead: what that one was sent may never arrive.
+  const isAlone = audience?.seats.length === 0;
+  const open = (audience?.watched ?? [])
+    .filter(({ isEnded, left, transcript }) => !(isEnded && isAlone && left >= transcript.position))
+    .map(({ clientRequestId, life: where, number, left }) => ({
+      ...{ clientRequestId, life: where, number },
+      count: isAlone ? left : 0,
+    }));
+  return formatPlace({ life, begun, open, others: audience ? othersOf(audience, now) : [], since: now });
+}
+
+/** Where a client is that has everything that was sent to its connection. */
+export function placeOf({ life, begun }: Counted, audience: Audience, seat: Seat, now: number | undefined): string {
+  const { watched, kept } = audience;
+  const open: OpenTurn[] = [];
+  for (const { clientRequestId, life: where, number, isEnded, transcript } of watched) {
+    const count = seat.behindOn(clientRequestId) ?? (isEnded ? undefined : transcript.position);
+    if (count !== undefined) open.push({ clientRequestId, life: where, number, count });
+    // One more than a place lists tells where it ends.
+    if (seat.isLevel && open.length > PLACE_TURNS) break;
+  }
+  for (const [clientRequestId, count] of seat.behind) {
+    if (watched.some((each) => each.clientRequestId === clientRequestId)) continue;
+    open.push({ clientRequestId, life, number: 0, ...kept?.find(clientRequestId), count });
+  }
+  // What was not looked for yet may be missing: the client still has what it came with.
+  const start = seat.start?.place;
+  const others = start ? [...start.begun].filter(([each]) => each !== life) : othersOf(audience, now);
+  return formatPlace({ life, begun, open, others, since: start?.since });
+}
+
+/** Whether everything that a client at this place misses is there. */
+export function isRemembered(audience: Audience | undefined, { life, begun, numbered }: Place): boolean {
+  if (!audience) return false;
+  for (const [each, number] of audience.kept?.forgotten ?? []) {
+    const upTo = begun.get(each);
+    // A process that was heard of too long ago to be counted told nothing since.
+    if (upTo === undefined ? each === life || audience.others.has(each) : upTo < number) return false;
+  }
+  const turns = [...(audience.kept?.turns ?? []), ...audience.watched];
+  const known = new Set(turns.map((turn) => `${turn.life}#${turn.number}`));
+  return [...numbered.keys()].every((key) => known.has(key));
+}
+
+/** Remember a turn that ended, for clients that come back for its end. */
+export function keep(audience: Audience, turn: NumberedTurn, clock: ports.Clock): void {
+  (audience.kept ??= new KeptTurns(clock)).keep(turn);
+}
+
+/** Say that the audience heard of all turns of a process up to this number. */
+export function hearUpTo({ others }: Audience, life: string, number: number, now: number): void {
+  others.set(life, { begun: Math.max(others.get(life)?.begun ?? 0, number), at: now });
+}
+
+function othersOf({ others }: Audience, now = 0): readonly (readonly [string, number])[] {
+  for (const [life, { at }] of others) if (now - at > OTHERS_COUNTED_MS) others.delete(life);
+  return Array.from(others, ([life, { begun }]) => [life, begun] as const);
+}

@@ -1,0 +1,125 @@
+import { isStoreAway, type ports } from "@portico/core";
+import { REPLAY_PAUSE_MS } from "../limits.ts";
+import type { TurnEvent } from "../turns/turn.ts";
+import type { Audience, Watched } from "./audience.ts";
+import type { Listener } from "./listener.ts";
+import { countAfter, isMissing } from "./missing.ts";
+import type { Seat, Wire } from "./seat.ts";
+
+export interface CatchingUpGiven {
+  readonly clock: ports.Clock;
+  readonly wire: () => Wire;
+  /** What a turn of this listener told, as far as it is written. */
+  readonly written: (listener: Listener, clientRequestId: string) => AsyncIterable<TurnEvent>;
+  /** Where a client is that has everything that was sent to its connection. */
+  readonly placeOf: (audience: Audience, seat: Seat) => string;
+  /** A connection waits for nothing more of this turn. */
+  readonly release: (audience: Audience, watched: Watched) => void;
+}
+
+/** Sends connections what they are behind on: in order, and no more at once than they take. */
+export class CatchingUp {
+  readonly #given: CatchingUpGiven;
+  /** What is being sent, by turn. */
+  readonly #running = new WeakMap<Seat, Map<string, Promise<void>>>();
+
+  constructor(given: CatchingUpGiven) {
+    this.#given = given;
+  }
+
+  /** What has ended goes first, and in order: turns of one session tell one after another. */
+  async all(audience: Audience, seat: Seat): Promise<void> {
+    const missed = [...seat.behind].map(([clientRequestId]) => clientRequestId);
+    const isLive = (clientRequestId: string) =>
+      audience.watched.some((each) => each.clientRequestId === clientRequestId && !each.isEnded);
+    for (const clientRequestId of missed.filter((each) => !isLive(each))) await this.one(audience, seat, clientRequestId);
+    for (const clientRequestId of missed) {
+      if (seat.behindOn(clientRequestId) !== undefined) void this.one(audience, seat, clientRequestId);
+    }
+  }
+
+  /** Sends a connection what it is behind on with one turn, until it hears that turn as it tells. Called again meanwhile, it is the same. */
+  one(audience: Audience, seat: Seat, clientRequestId: string): Promise<void> {
+    const running = this.#running.get(seat)?.get(clientRequestId);
+    if (running) return running;
+    const ofSeat = this.#running.get(seat) ?? new Map<string, Promise<void>>();
+    this.#running.set(seat, ofSeat);
+    const run = this.#run(audience, seat, clientRequestId, () => ofSeat.delete(clientRequestId));
+    // It may have ended already.
+    if (seat.behindOn(clientRequestId) !== undefined) ofSeat.set(clientRequestId, run);
+    return run;
+  }
+
+  async #run(audience: Audience, seat: Seat, clientRequestId: string, ended: () => void): Promise<void> {
+    try {
+      while (seat.behindOn(clientRequestId) !== undefined && (await this.#go(audience, seat, clientRequestId)));
+    } finally {
+      // At once when the connection is level: from then on it can fall behind again.
+      ended();
+    }
+  }
+
+  /** False when the connection ends first. */
+  async #go(audience: Audience, seat: Seat, clientRequestId: string): Promise<boolean> {
+    const watchedNow = () => audience.watched.find((each) => each.clientRequestId === clientRequestId);
+    const watched = watchedNow();
+    try {
+      const isThere = watched
+        ? await this.#sendWatched(audience, seat, watched)
+        : await this.#sendAll(audience, seat, clientRequestId, this.#given.written(audience.listener, clientRequestId));
+      if (!isThere) return false;
+      if (watched) this.#given.release(audience, watched);
+      // A turn that waited may have begun meanwhile: then it goes on from its transcript.
+      else if (!watchedNow()) seat.catchUp(clientRequestId);
+      return true;
+    } catch (error) {
+      if (!isStoreAway(error)) {
+        this.#given.wire().drop(seat.socketId);
+        return false;
+      }
+      // The connection stays behind with this turn, and misses nothing of it without knowing.
+      await this.#given.clock.sleep(REPLAY_PAUSE_MS);
+      return audience.seats.includes(seat);
+    }
+  }
+
+  /** Until the connection is level with the turn. False when the connection ends first. Rejects with LogUnavailable. */
+  async #sendWatched(audience: Audience, seat: Seat, watched: Watched): Promise<boolean> {
+    const { clientRequestId, transcript, elsewhere } = watched;
+    await elsewhere?.transcript.reach(seat.behindOn(clientRequestId) ?? 0);
+    // Where the log was away, a turn may have told more than it keeps: its end is the last that there is.
+    let position = Math.min(seat.behindOn(clientRequestId) ?? 0, Math.max(transcript.position - 1, 0));
+    while (position < transcript.position) {
+      const { events, next } = await transcript.page(position);
+      if (!(await this.#sendAll(audience, seat, clientRequestId, events))) return false;
+      position = next;
+      if (!(await seat.drained(this.#given.wire()))) return false;
+    }
+    if (!audience.seats.includes(seat)) return false;
+    // At once: what the turn tells from now on is sent as it tells.
+    seat.catchUp(clientRequestId);
+    return true;
+  }
+
+  /** Those of one turn's events that the client misses. False when the connection ends first. */
+  async #sendAll(
+    audience: Audience,
+    seat: Seat,
+    clientRequestId: string,
+    events: Iterable<TurnEvent> | AsyncIterable<TurnEvent>,
+  ): Promise<boolean> {
+    for await (const event of events) {
+      if (!audience.seats.includes(seat)) return false;
+      const count = seat.behindOn(clientRequestId);
+      // After its end, or one of two ends that a restart may have left, a turn tells nothing.
+      if (count === undefined) return true;
+      if (!isMissing(event, count)) continue;
+      if (seat.isFull && !(await seat.drained(this.#given.wire()))) return false;
+      const after = countAfter(event);
+      if (after === undefined) seat.catchUp(clientRequestId);
+      else seat.fallBehind(clientRequestId, after);
+      seat.send(this.#given.wire(), event, JSON.stringify(event.data).length, this.#given.placeOf(audience, seat));
+    }
+    return audience.seats.includes(seat);
+  }
+}

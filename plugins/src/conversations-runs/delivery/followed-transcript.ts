@@ -1,0 +1,127 @@
+import type { ports } from "@portico/core";
+import { FOLLOWED_CHARACTERS, FOLLOWED_PATIENCE, TRANSCRIPT_FLUSH_MS } from "../limits.ts";
+import { eventsOf } from "../turns/transcript.ts";
+import { type TurnEvent, transcriptStream } from "../turns/turn.ts";
+import { isEnd } from "./missing.ts";
+
+/** A piece of the log: the position of its first event and the position behind its last. */
+interface Piece {
+  readonly first: number;
+  readonly next: number;
+  readonly sequence: number;
+}
+
+export interface FollowedTranscriptGiven {
+  readonly log: ports.EventLog;
+  readonly clock: ports.Clock;
+  /** Called whenever the log was looked at: there may be more events, or the end. */
+  readonly looked: () => void;
+}
+
+/**
+ * What a turn tells that executes in another process: what is written, and behind it what that process told and may not have written yet.
+ * Positions count from 0, as in the transcript itself.
+ */
+export class FollowedTranscript {
+  readonly #stream: string;
+  readonly #given: FollowedTranscriptGiven;
+  readonly #pieces: Piece[] = [];
+  /** Events that were told last, without a gap; older ones are in the log. */
+  #told: { readonly event: TurnEvent; readonly size: number }[] = [];
+  #toldFrom = 0;
+  #toldCharacters = 0;
+  #hasEnd = false;
+  #hasLooked = false;
+  #looking: Promise<void> | undefined;
+
+  constructor(turnId: string, given: FollowedTranscriptGiven) {
+    this.#stream = transcriptStream(turnId);
+    this.#given = given;
+  }
+
+  /** How many events are known. */
+  get position(): number {
+    // After its end, a turn whose process died may have told more than is written.
+    return this.#hasEnd ? this.#written : Math.max(this.#toldFrom + this.#told.length, this.#written);
+  }
+
+  /** Whether the end of the turn is written. */
+  get hasEnd(): boolean {
+    return this.#hasEnd;
+  }
+
+  /** An event was told. False if it was known before. */
+  hear(event: TurnEvent, position: number, size: number): boolean {
+    if (position < this.position || this.#hasEnd) return false;
+    if (position !== this.#toldFrom + this.#told.length) {
+      // What is in between is in the log, or will be in a moment.
+      [this.#told, this.#toldFrom, this.#toldCharacters] = [[], position, 0];
+    }
+    this.#told.push({ event, size });
+    this.#toldCharacters += size;
+    while (this.#toldCharacters > FOLLOWED_CHARACTERS && this.#told.length > 1) {
+      this.#toldCharacters -= this.#told.shift()!.size;
+      this.#toldFrom++;
+    }
+    return true;
+  }
+
+  /** Look at what is written by now. Rejects with LogUnavailable. */
+  look(): Promise<void> {
+    return (this.#looking ??= this.#look()
+      .then(() => this.#given.looked())
+      .finally(() => void (this.#looking = undefined)));
+  }
+
+  /**
+   * Resolves when this many events are known, or the end is. A client that comes from elsewhere may have some that are not written yet; what
+   * is never written is not waited for longer than a moment. Rejects with LogUnavailable.
+   */
+  async reach(count: number): Promise<void> {
+    const isToldWhole = this.#toldFrom === 0 && this.#told.length > 0;
+    if (!this.#hasLooked && !isToldWhole) await this.look();
+    for (let patience = FOLLOWED_PATIENCE; this.position < count && !this.#hasEnd && patience > 0; patience--) {
+      await this.#given.clock.sleep(TRANSCRIPT_FLUSH_MS);
+      await this.look();
+    }
+  }
+
+  /**
+   * Some events from a position on, and the position behind them. Waits a moment for events that were told later than others and are not
+   * written yet; those that are never written are left out. Rejects with LogUnavailable.
+   */
+  async page(position: number): Promise<{ readonly events: readonly TurnEvent[]; readonly next: number }> {
+    for (let patience = FOLLOWED_PATIENCE; position < this.position; patience--) {
+      if (position >= this.#toldFrom && position < this.#toldFrom + this.#told.length && !this.#hasEnd) {
+        const events = this.#told.slice(position - this.#toldFrom).map(({ event }) => event);
+        return { events, next: position + events.length };
+      }
+      const piece = this.#pieces.findLast(({ first }) => first <= position);
+      if (piece && position < piece.next) {
+        for await (const entry of this.#given.log.read(this.#stream, { from: piece.sequence, limit: 1 })) {
+          return { events: eventsOf(entry).slice(position - piece.first), next: piece.next };
+        }
+        return { events: [], next: piece.next };
+      }
+      if (patience === 0) return { events: [], next: this.#toldFrom };
+      if (patience < FOLLOWED_PATIENCE) await this.#given.clock.sleep(TRANSCRIPT_FLUSH_MS);
+      await this.look();
+    }
+    return { events: [], next: this.position };
+  }
+
+  /** How many events are written. */
+  get #written(): number {
+    return this.#pieces.at(-1)?.next ?? 0;
+  }
+
+  async #look(): Promise<void> {
+    this.#hasLooked = true;
+    for await (const entry of this.#given.log.read(this.#stream, { from: (this.#pieces.at(-1)?.sequence ?? 0) + 1 })) {
+      const events = eventsOf(entry);
+      const first = this.#written;
+      this.#pieces.push({ first, next: first + events.length, sequence: entry.sequence });
+      this.#hasEnd ||= events.some(isEnd);
+    }
+  }
+}

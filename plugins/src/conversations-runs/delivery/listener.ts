@@ -1,0 +1,12 @@
+import { hash } from "node:crypto";
+
+/** One client program of one user, with however many connections. */
+export interface Listener {
+  readonly userId: string;
+  readonly clientInstanceId: string;
+}
+
+/** Names a listener in stores and to other processes, without telling who it is. Undefined for turns that no client can hear. */
+export function audienceOf({ userId, clientInstanceId }: Listener): string | undefined {
+  return clientInstanceId === "" ? undefined : hash("sha256", JSON.stringify([userId, clientInstanceId]), "base64url");
+}

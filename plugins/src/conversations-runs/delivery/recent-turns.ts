@@ -1,0 +1,27 @@
+import type { ClientRequests } from "../requests/client-requests.ts";
+import type { NamedTurn } from "./audience-message.ts";
+import { audienceOf, type Listener } from "./listener.ts";
+import { lifeOf } from "./numbered-turn.ts";
+
+/** A turn that began, as the registry of submissions knows it. */
+export interface RecentTurn extends NamedTurn {
+  /** Milliseconds since 1970; undefined while it executes. */
+  readonly endedAt: number | undefined;
+}
+
+/** The turns of a listener that execute now, in whichever process, and those that ended after this time, in the order of their ends. */
+export async function recentTurns(
+  requests: Pick<ClientRequests, "heardBy">,
+  listener: Listener,
+  since: number,
+): Promise<readonly RecentTurn[]> {
+  const audience = audienceOf(listener);
+  if (audience === undefined) return [];
+  const turns: RecentTurn[] = [];
+  for await (const { clientRequestId, turnId, serverInstanceId, number, endedAt } of requests.heardBy(audience, since)) {
+    // What waits in line tells later.
+    if (serverInstanceId === undefined || number === undefined) continue;
+    turns.push({ clientRequestId, turnId, life: lifeOf(serverInstanceId), number, endedAt });
+  }
+  return turns.sort((a, b) => (a.endedAt ?? Infinity) - (b.endedAt ?? Infinity));
+}

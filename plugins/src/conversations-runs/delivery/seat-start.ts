@@ -1,0 +1,40 @@
+import { countOf } from "./missing.ts";
+import { type NumberedTurn } from "./numbered-turn.ts";
+import { numberedKey, type Place } from "./place.ts";
+
+/** What a client has that has just come, by its place and by what it says itself to have: the latter goes first. */
+export class SeatStart {
+  readonly place: Place;
+  readonly #received: ReadonlyMap<string, number>;
+
+  /** `received`: the `seq` of the last message by `clientRequestId`. */
+  constructor(place: Place, received: ReadonlyMap<string, number>) {
+    this.place = place;
+    this.#received = received;
+  }
+
+  /** Turns that the client names, with how many events it has of each. */
+  *named(): Iterable<readonly [clientRequestId: string, count: number]> {
+    for (const [clientRequestId, seq] of this.#received) yield [clientRequestId, countOf(seq)];
+    for (const [clientRequestId, count] of this.place.open)
+      if (!this.#received.has(clientRequestId)) yield [clientRequestId, count];
+  }
+
+  /** How many events the client has of a turn that has not ended. */
+  countOfOpen({ clientRequestId, life, number }: NumberedTurn): number {
+    const seq = this.#received.get(clientRequestId);
+    if (seq !== undefined) return countOf(seq);
+    return this.place.open.get(clientRequestId) ?? this.place.numbered.get(numberedKey(life, number)) ?? 0;
+  }
+
+  /** The same of a turn that has ended; undefined where it has all. `endedAt` in milliseconds since 1970, as far as it is known. */
+  countOfEnded(turn: NumberedTurn, endedAt?: number): number | undefined {
+    const { begun, open, numbered, since } = this.place;
+    const { clientRequestId, life, number } = turn;
+    const isListed = open.has(clientRequestId) || numbered.has(numberedKey(life, number));
+    if (isListed || this.#received.has(clientRequestId)) return this.countOfOpen(turn);
+    const upTo = begun.get(life);
+    if (upTo !== undefined) return number <= upTo ? undefined : 0;
+    return since !== undefined && endedAt !== undefined && endedAt <= since ? undefined : 0;
+  }
+}

@@ -1,0 +1,34 @@
+import type { ports } from "@portico/core";
+
+/** By what processes of one instance reach each other. */
+export interface SharedPorts {
+  readonly bus: ports.Bus;
+  readonly presence: ports.Presence;
+}
+
+/** The ports of processes that share an engine. In an instance of one process, ports without others. Throws TypeError if one is missing. */
+export function sharedPorts({
+  engine,
+  bus,
+  presence,
+}: {
+  readonly engine: ports.Engine;
+  readonly bus: ports.Bus | undefined;
+  readonly presence: ports.Presence | undefined;
+}): SharedPorts {
+  if (!engine.isShared) return { bus: noOthers, presence: noSocketsElsewhere };
+  if (!bus || !presence) throw new TypeError("Processes that share an engine need adapters for the ports bus and presence");
+  return { bus, presence };
+}
+
+const noOthers: ports.Bus = {
+  publish() {},
+  subscribe: () => ({ active: Promise.resolve(true), close() {} }),
+};
+
+const noSocketsElsewhere: ports.Presence = {
+  process: "",
+  hold() {},
+  release() {},
+  locate: async () => undefined,
+};
