@@ -48,7 +48,7 @@ export async function inspectPostgres({ url, tls }: Pick<PostgresRecordsOptions,
 
 /** Ask a Redis server. Changes nothing. Throws ServerAway, and TypeError for invalid options. */
 export async function inspectRedis(options: IoredisServerOptions): Promise<RedisFacts> {
-  await using app = await createApp({ name: "inspect", adapters: [ioredisServer(options), memoryTelemetry({})] });
+  const app = await createApp({ name: "inspect", adapters: [ioredisServer(options), memoryTelemetry({})] });
   const { commands } = app.port(redis);
   try {
     const [, clockAheadMs] = await beside(
@@ -62,6 +62,8 @@ export async function inspectRedis(options: IoredisServerOptions): Promise<Redis
     return { version, clockAheadMs, evicts: (policy as readonly string[])[1] };
   } catch (cause) {
     throw new ServerAway("Redis cannot be reached, or it refuses the connection", { cause });
+  } finally {
+    await app.close();
   }
 }
 

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
@@ -128,7 +129,13 @@ async function install(name: string, tarball: Tarball): Promise<Installed> {
 
 /** All other packages, as this repository has them: `npm run release:dry` gets them from the registry. */
 async function linkOthers(): Promise<void> {
-  const modules = join(root, "node_modules");
+  // A room has those packages of its own whose version differs from what others have. Theirs are linked first, and stay.
+  for (const room of ["core", "adapters", "plugins", "client", "presets"]) await linkAll(join(root, room, "node_modules"));
+  await linkAll(join(root, "node_modules"));
+}
+
+async function linkAll(modules: string): Promise<void> {
+  if (!existsSync(modules)) return;
   const names = (await readdir(modules)).filter((name) => !/^(?:\.|@|portico$)/.test(name));
   const scopes = (await readdir(modules)).filter((name) => name.startsWith("@") && name !== "@portico");
   const scoped = await Promise.all(
@@ -137,6 +144,6 @@ async function linkOthers(): Promise<void> {
   for (const name of [...names, ...scoped.flat()]) {
     const to = join(folder, "node_modules", name);
     await mkdir(dirname(to), { recursive: true });
-    await symlink(join(modules, name), to, "junction");
+    if (!existsSync(to)) await symlink(join(modules, name), to, "junction");
   }
 }

@@ -1,5 +1,5 @@
 import { inspectPostgres, inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
-import { createApp, findStoreMismatch, ports } from "@portico/core";
+import { type App, createApp, findStoreMismatch, ports } from "@portico/core";
 import { clusterProblems } from "../../platform/cluster-problems.ts";
 import { clusterStore, postgresOptions, redisOptions } from "../../platform/cluster-store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
@@ -75,8 +75,9 @@ function checkClock(about: string, aheadMs: number, leaseMs: number): readonly F
 
 async function checkStores(settings: PlatformSettings): Promise<readonly Finding[]> {
   const about = "cluster";
+  let app: App | undefined;
   try {
-    await using app = await createApp({
+    app = await createApp({
       name: "doctor",
       adapters: clusterStore(settings, [ports.records, ports.log, ports.secrets, ports.blobs]),
     });
@@ -94,6 +95,8 @@ async function checkStores(settings: PlatformSettings): Promise<readonly Finding
       return [wrong("blobs", error.message, "correct cluster.blobs, or start that store")];
     if (error instanceof ports.RecordsUnavailable) return [wrong(about, error.message, "correct cluster.postgres")];
     throw error;
+  } finally {
+    await app?.close();
   }
 }
 
