@@ -10,7 +10,15 @@ export async function start(): Promise<EmbeddingStory> {
   const host = new H3().get("/", () => "a page of the host's own");
   for (const name of app.surfaces) host.mount(`/${name}`, { fetch: app.surface(name).fetch });
   // crossws calls `fetch` for each WebSocket request, and reads the channel's hooks from the answer.
-  const server = serve({ fetch: (request) => host.fetch(request), websocket: {}, hostname: "127.0.0.1", port: 0, silent: true });
+  const server = serve({
+    fetch: (request) => host.fetch(request),
+    websocket: {},
+    hostname: "127.0.0.1",
+    port: 0,
+    silent: true,
+    // Bun's default is to cut answers that are silent for 10 s.
+    bun: { idleTimeout: 0 },
+  });
   await server.ready();
   const url = server.url!.replace(/\/$/, "");
   return {

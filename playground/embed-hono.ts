@@ -10,7 +10,8 @@ export async function start(): Promise<EmbeddingStory> {
   const { app, tokens } = await openDesk();
   const host = new Hono().get("/", (context) => context.text("a page of the host's own"));
   for (const name of app.surfaces) host.mount(`/${name}`, app.surface(name).fetch);
-  const server = createServer(getRequestListener(host.fetch)).listen(0, "127.0.0.1");
+  // Without `overrideGlobalObjects: false`, Hono cannot mount requests with a body on Deno and Bun.
+  const server = createServer(getRequestListener(host.fetch, { overrideGlobalObjects: false })).listen(0, "127.0.0.1");
   const attached = attach(server, app.surface("agent"), { under: "/agent" });
   return { tokens, ...(await listening(app, server, attached)) };
 }

@@ -6,7 +6,7 @@ import { answer, type Refusal } from "./http/answer.ts";
 import { answerWebSocket } from "./http/answer-web-socket.ts";
 import { EventStreams } from "./http/event-streams.ts";
 import { FetchDoor } from "./http/from-fetch.ts";
-import { NodeDoor } from "./http/from-node.ts";
+import { hasLeft, NodeDoor } from "./http/from-node.ts";
 import { type Doors, hostBound } from "./http/host-bound.ts";
 import { originRule } from "./http/origin-rule.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
@@ -90,7 +90,7 @@ export function createSurface(
       const made = await toResponse(handled, event, h3.config);
       if (!event.isTaken) onResponseOver(response, (status) => tellHostAnswer(name, event, status, services));
       // The surface's own routes have sent their answer already. Answers of the host's middleware and routes are sent here.
-      if (!response.headersSent && !response.destroyed) await sendNodeResponse(response, made);
+      if (!response.headersSent && !hasLeft(response)) await sendNodeResponse(response, made);
     } catch (error) {
       log.error(`An answer of surface "${name}" could not be sent`, {}, error);
       response.destroy();

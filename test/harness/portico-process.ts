@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beginInRoom, type CommandResult, runInRoom } from "./command-room.ts";
 import { compileCache } from "./compile-cache.ts";
+import type { Runtime } from "./runtimes.ts";
 
 /** What a service still does when its test has ended is not waited for. */
 const PATIENCE_MS = 300;
@@ -18,6 +19,8 @@ export interface CommandOptions {
   readonly before?: string;
   /** A program that starts a preset of its own, in place of `portico start`. */
   readonly program?: string | undefined;
+  /** Runs the command, in place of this Node.js. `before` has no effect then. */
+  readonly runtime?: Runtime | undefined;
   /** How many files and sockets it may have open; default: as many as this process. */
   readonly openFiles?: number;
   /** What it reads on standard input; nothing by default. */
@@ -129,8 +132,8 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   if (options.config !== undefined)
     writeFileSync(join(cwd, "portico.config.json"), JSON.stringify(options.config), { mode: 0o600 });
   const start = options.program === undefined ? ["start"] : [];
-  const { before, openFiles, program, input } = options;
-  const isShared = !options.hasOwnProcess && [before, openFiles, program, input].every((each) => each === undefined);
+  const { before, openFiles, program, input, runtime } = options;
+  const isShared = !options.hasOwnProcess && [before, openFiles, program, input, runtime].every((each) => each === undefined);
   const service = (isShared ? beginShared : beginAlone)([...start, "--json", ...(options.args ?? [])], around);
   const { exited, kill, output } = service;
   const ready = await readyOf(service).catch((error: unknown) => {
@@ -220,16 +223,17 @@ function bare() {
 
 function launch(
   args: readonly string[],
-  { cwd, env, before, input, openFiles, program = LAUNCHER }: CommandOptions & { readonly cwd: string },
+  { cwd, env, before, input, openFiles, program = LAUNCHER, runtime }: CommandOptions & { readonly cwd: string },
 ): ChildProcess {
   const preload = before === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(before)}`];
   const limit = openFiles === undefined ? [] : ["bash", "-c", `ulimit -n ${openFiles}; exec "$0" "$@"`];
-  const [command = "", ...rest] = [...limit, process.execPath, ...preload, program, ...args];
+  const engine = runtime?.command ?? [process.execPath, ...preload];
+  const [command = "", ...rest] = [...limit, ...engine, program, ...args];
   // The launcher has a cache of its own.
   const cache = program === LAUNCHER ? {} : compileCache;
   const child = spawn(command, rest, {
     cwd,
-    env: { ...bare(), ...cache, ...env },
+    env: { ...bare(), ...cache, ...runtime?.env, ...env },
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
   child.stdin?.end(input);

@@ -121,7 +121,8 @@ function hasArrived(body: Readable, { limit, declared = 0 }: BodyLimits): boolea
 
 async function takeWhole(body: Readable, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
   body.on("error", ignore);
-  await take(body.read() as Buffer);
+  // Node returns everything at once, Deno one chunk at a time.
+  for (let chunk: Buffer | null; (chunk = body.read() as Buffer | null) !== null;) await take(chunk);
 }
 
 function ignore(): void {}

@@ -15,6 +15,11 @@ export const EVENT_STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
+/** Whether an answer with this `content-type` is an event stream. */
+export function isEventStream(contentType: string | readonly string[] | undefined): boolean {
+  return typeof contentType === "string" && contentType.startsWith("text/event-stream");
+}
+
 /** Callbacks of the answer around its events. */
 export interface EventAnswer {
   /** The service ends the stream before its source has ended. */

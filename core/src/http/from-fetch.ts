@@ -4,6 +4,7 @@ import { FastResponse } from "srvx";
 import type { Clock } from "../ports/clock.ts";
 import type { RequestHead } from "../route.ts";
 import { type AnswerHeaders, CALLER_LEFT, type Door } from "./door.ts";
+import { isEventStream } from "./event-pieces.ts";
 import { abandon, linger } from "./linger.ts";
 import { decodeParams, type RawParams } from "./path-params.ts";
 import type { Pieces } from "./pieces.ts";
@@ -13,6 +14,9 @@ import { toWebStream } from "./web-stream.ts";
 
 /** Statuses without a body: the Response constructor refuses a body for them. */
 const BODYLESS: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Bytes of an event stream that its readers ignore. */
+const EMPTY_COMMENT = ":\n\n";
 
 /** The door for a fetch host. `answered` resolves with the Response as soon as its head is known. */
 export class FetchDoor implements Door {
@@ -102,6 +106,9 @@ export class FetchDoor implements Door {
       const encoder = new TextEncoder();
       const stream = new ReadableStream<Uint8Array>(
         {
+          start: (controller) => {
+            if (holdsHead() && isEventStream(headers["content-type"])) controller.enqueue(encoder.encode(EMPTY_COMMENT));
+          },
           pull: async (controller) => {
             this.#flushHead();
             try {
@@ -221,6 +228,11 @@ export class FetchDoor implements Door {
     const response = this.#node?.res;
     if (response?.headersSent) response.flushHeaders();
   }
+}
+
+/** `Bun.serve` holds the head of an answer back until the first byte of the body, as Node does, and cannot flush it. */
+function holdsHead(): boolean {
+  return "Bun" in globalThis;
 }
 
 /** h3 recognises instances of the current global Response as answers, and hosts replace it, for example Hono on Node. */

@@ -4,12 +4,18 @@ import { sendNodeResponse } from "srvx/node";
 import type { Clock } from "../ports/clock.ts";
 import type { RequestHead } from "../route.ts";
 import { type AnswerHeaders, CALLER_LEFT, type Door } from "./door.ts";
+import { isEventStream } from "./event-pieces.ts";
 import { linger } from "./linger.ts";
 import { decodeParams, type RawParams } from "./path-params.ts";
 import type { Pieces } from "./pieces.ts";
 import { roomIn } from "./room-in.ts";
 import { searchOf, type SurfaceEvent } from "./surface-event.ts";
 import { withHeaders } from "./web-headers.ts";
+
+/** Whether the caller has disconnected. On Deno, the request fails a moment before its response is destroyed. */
+export function hasLeft(response: ServerResponse): boolean {
+  return response.destroyed || response.req.errored !== null;
+}
 
 /** The door for the request and response of Node. It uses no web streams, because they cost more than a proxied call. */
 export class NodeDoor implements Door {
@@ -57,7 +63,7 @@ export class NodeDoor implements Door {
   }
 
   get isLeft(): boolean {
-    return this.#response.destroyed;
+    return hasLeft(this.#response);
   }
 
   get isAnswered(): boolean {
@@ -216,10 +222,6 @@ function sendHeadSoon(response: ServerResponse): void {
   socket?.cork();
   response.flushHeaders();
   setImmediate(() => socket?.uncork());
-}
-
-function isEventStream(contentType: string | readonly string[] | undefined): boolean {
-  return typeof contentType === "string" && contentType.startsWith("text/event-stream");
 }
 
 function callerLeft(): DOMException {

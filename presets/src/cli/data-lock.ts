@@ -40,7 +40,8 @@ export function lockDataDirectory(directory: DataDirectory): () => void {
   try {
     closeSync(openSync(directory.lock, "a", 0o600));
     database = new DatabaseSync(directory.lock, { timeout: 0 });
-    database.exec("BEGIN EXCLUSIVE");
+    // Not `exec`: Deno gives no error code for it.
+    database.prepare("BEGIN EXCLUSIVE").run();
   } catch (cause) {
     database?.close();
     if (!isBusy(cause))
@@ -58,9 +59,11 @@ export function lockDataDirectory(directory: DataDirectory): () => void {
 /** Whether a running service holds the lock of the data directory. False if the directory does not exist. */
 export function isDataDirectoryLocked(directory: DataDirectory): boolean {
   try {
-    const database = new DatabaseSync(directory.lock, { timeout: 0, readOnly: true });
+    const database = new DatabaseSync(directory.lock, { readOnly: true });
     try {
-      database.exec("BEGIN; SELECT count(*) FROM sqlite_schema");
+      // Not the option `timeout`: Deno ignores it for a database that is only read.
+      database.exec("PRAGMA busy_timeout = 0");
+      database.prepare("SELECT count(*) FROM sqlite_schema").get();
       return false;
     } finally {
       database.close();

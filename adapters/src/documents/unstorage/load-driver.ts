@@ -23,7 +23,9 @@ export async function loadDriver({ driver: name, options = {} }: NamedDriver): P
     if (name === "db0") return await loadDatabase(from, revealed);
     return (await makerIn(from))(revealed) as Driver;
   } catch (cause) {
-    const missing = /Cannot find (?:package|module) '([^']+)'/.exec(cause instanceof Error ? cause.message : "")?.[1];
+    const missing = /(?:Cannot|Could not) find (?:package|module) '([^']+)'/.exec(
+      cause instanceof Error ? cause.message : "",
+    )?.[1];
     const why = missing === undefined ? "cannot be made from its options" : `needs the package ${missing}`;
     throw new ports.DocumentsUnavailable(`The driver "${name}" of unstorage ${why}`, { cause });
   }

@@ -59,7 +59,7 @@ export class WebSocketService<W> implements ports.RealtimeConnections {
         surface,
         path,
         request: answerRequest,
-        upgrade: (request, socket, head) => void upgrade(onNode, request, socket, head),
+        upgrade: (request, socket, head) => void upgrade(onNode, log, request, socket, head),
       }),
       webSocketPaths.serve({ surface, path, hooks }),
     ];
@@ -99,10 +99,19 @@ export class WebSocketService<W> implements ports.RealtimeConnections {
   }
 }
 
-async function upgrade(sockets: () => NodeAdapter, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+async function upgrade(
+  sockets: () => NodeAdapter,
+  log: ports.Log,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): Promise<void> {
   try {
     await sockets().handleUpgrade(request, socket, head);
-  } catch {
+  } catch (error) {
+    const isElsewhere = "Deno" in globalThis || "Bun" in globalThis;
+    const hint = isElsewhere ? ": on Deno and Bun, only servers of crossws/server open plain WebSockets" : "";
+    log.error(`A WebSocket could not be opened${hint}`, {}, error);
     refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" });
   }
 }

@@ -31,7 +31,9 @@ export function openMark(database: string): DurableMark | undefined {
   return {
     write(version) {
       try {
-        writeSync(file, `${String(version).padStart(DIGITS)}\n`, 0);
+        const line = Buffer.from(`${String(version).padStart(DIGITS)}\n`);
+        // Bytes, not a string: for strings, Deno ignores the position.
+        writeSync(file, line, 0, line.length, 0);
       } catch {
         // A full disk: an older mark is still correct.
       }

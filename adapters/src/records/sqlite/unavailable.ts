@@ -9,6 +9,8 @@ interface SqliteError extends Error {
 const PRIMARY_CODE = 0xff;
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
+/** SQLite's messages for these two codes. Deno gives no code for errors of `exec`. */
+const LOCKED = /^database (?:table )?is locked$/;
 
 /** Converts a foreign error to the port's, with the error as its cause. `action` says what failed. */
 export function toUnavailable(action: "opened" | "read" | "written", cause: unknown): ports.RecordsUnavailable {
@@ -21,7 +23,7 @@ export function toUnavailable(action: "opened" | "read" | "written", cause: unkn
 
 /** Whether another connection holds a lock, so that the same call can succeed a little later. */
 export function isBusy(error: unknown): boolean {
-  if (!isSqliteError(error)) return false;
+  if (!isSqliteError(error)) return error instanceof Error && LOCKED.test(error.message);
   const code = error.errcode & PRIMARY_CODE;
   return code === SQLITE_BUSY || code === SQLITE_LOCKED;
 }

@@ -1,0 +1,50 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+/** The runtimes besides Node.js on which Portico is tested. */
+export type RuntimeName = "deno" | "bun";
+
+/** How to run a script with another runtime. */
+export interface Runtime {
+  /** The program and what stands before the script. */
+  readonly command: readonly [string, ...string[]];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const KNOWN: Readonly<Record<RuntimeName, { readonly programs: readonly string[]; readonly before: readonly string[] }>> = {
+  deno: { programs: ["deno", "deno.exe"], before: ["run", "--allow-all", "--no-lock"] },
+  bun: { programs: ["bin/bun", "bin/bun.exe"], before: ["--no-install"] },
+};
+
+/**
+ * The runtime of the npm package with this name. Undefined without a binary for this machine: tests are then skipped. If `CI` is set, a
+ * missing one is an error.
+ */
+export function findRuntime(name: RuntimeName): Runtime | undefined {
+  const { programs, before } = KNOWN[name];
+  const program = platformFolders(name)
+    .flatMap((folder) => programs.map((file) => join(folder, file)))
+    .find((file) => existsSync(file));
+  if (program) return { command: [program, ...before], env: { DENO_NO_UPDATE_CHECK: "1" } };
+  if (process.env["CI"]) throw new Error(`The npm package "${name}" has no binary for this machine`);
+  console.warn(`Tests on ${name} are skipped: the npm package "${name}" has no binary for this machine`);
+  return undefined;
+}
+
+/** Install scripts are switched off, so the binary is still in the package for this platform. npm installs no other one. */
+function platformFolders(name: RuntimeName): readonly string[] {
+  const require = createRequire(import.meta.url);
+  const find = (path: string, from = require): string[] => {
+    try {
+      return [from.resolve(path)];
+    } catch {
+      return [];
+    }
+  };
+  const [main] = find(`${name}/package.json`);
+  if (main === undefined) return [];
+  const { optionalDependencies } = require(main) as { readonly optionalDependencies: Readonly<Record<string, string>> };
+  const from = createRequire(main);
+  return Object.keys(optionalDependencies).flatMap((each) => find(`${each}/package.json`, from).map(dirname));
+}
