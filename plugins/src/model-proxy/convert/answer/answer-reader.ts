@@ -10,7 +10,7 @@ export interface AnswerReader {
    * Ends the stream. Emits `usage` and `finish`, or an `error` if the answer is incomplete. `marked`: the stream had an end marker.
    */
   close(marked: boolean): void;
-  /** Whether an event of this name belongs to the protocol. Only in such events, invalid JSON is an error of the answer. */
+  /** Whether an event of this name belongs to the protocol. In events with other names, invalid JSON is ignored. */
   knows(name: string): boolean;
 }
 

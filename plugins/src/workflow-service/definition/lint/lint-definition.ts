@@ -31,7 +31,7 @@ export function lintDefinition(definition: Definition, types: Types): readonly D
   ]);
 }
 
-/** Keywords that allow properties which the schema does not name. */
+/** Keywords with which a schema can describe properties that it does not name. */
 const OPENING = [
   ...["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"],
   ...["additionalProperties", "unevaluatedProperties"],

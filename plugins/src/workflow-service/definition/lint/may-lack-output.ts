@@ -4,7 +4,7 @@ import { ancestorsOf } from "../order-nodes.ts";
 /** The end of a node; undefined if it was skipped. */
 type Outcome = { readonly case?: string | undefined; readonly isFailed?: boolean } | undefined;
 
-/** Maximum paths that are examined. If there are more, nothing is reported. */
+/** Maximum steps of the search. If it would need more, nothing is reported. */
 const MOST_STEPS = 20_000;
 
 /** Whether there is a path through the graph on which a node has no output: the node is skipped, or its failure is ignored. */
