@@ -8,7 +8,7 @@ export interface DurableEngine {
    * The first process is dead from now on, as far as others can notice, although it stays open here. Returns another process with
    * the same store.
    */
-  again(first: EngineUnderTest): EngineUnderTest;
+  again(first: EngineUnderTest): EngineUnderTest | Promise<EngineUnderTest>;
 }
 
 /** What an engine whose store outlives its process does besides, as vitest tests. */
@@ -35,12 +35,10 @@ export function engineDurability(
     type Work = (context: ports.WorkContext, input: Record<string, unknown>) => Promise<unknown>;
     const define = (engine: ports.Engine, work: Work, options: Partial<ports.WorkOptions<object>> = {}) =>
       engine.define("kind", work, { onInterrupted: "resume", ...options });
-    const next = async (
-      work: Work,
-      options?: Partial<ports.WorkOptions<object>>,
-      from = durable.again(under),
-    ): Promise<OpenEngine> => {
-      const process = await openEngine(from, (engine) => define(engine, work, options));
+    /** Another process, after the death of the last one. */
+    const next = async (work: Work, options?: Partial<ports.WorkOptions<object>>): Promise<OpenEngine> => {
+      under = await durable.again(under);
+      const process = await openEngine(under, (engine) => define(engine, work, options));
       opened.push(process);
       await process.engine.ready();
       return process;
@@ -227,7 +225,7 @@ export function engineDurability(
       await begin(forever, { concurrency: 1 });
       await start("one");
       await start("two");
-      const other = await openEngine(durable.again(under), (engine) =>
+      const other = await openEngine(await durable.again(under), (engine) =>
         engine.define("other", forever, { onInterrupted: "resume" }),
       );
       opened.push(other);

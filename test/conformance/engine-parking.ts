@@ -9,7 +9,11 @@ type Work = (context: ports.WorkContext, input: Record<string, unknown>) => Prom
 /**
  * What an engine does with work that only waits, as vitest tests; `parkAfterMs` is after how long it parks it, of the clock that `pass` moves.
  */
-export function engineParking(make: () => EngineUnderTest | Promise<EngineUnderTest>, parkAfterMs: number): void {
+export function engineParking(
+  make: () => EngineUnderTest | Promise<EngineUnderTest>,
+  parkAfterMs: number,
+  backlog: number,
+): void {
   describe("work that only waits", () => {
     let opened: OpenEngine;
     let engine: ports.Engine;
@@ -111,6 +115,14 @@ export function engineParking(make: () => EngineUnderTest | Promise<EngineUnderT
       await opened.pass(1);
       await opened.ended("one");
       expect([begun, said]).toEqual([["one", "one"], ["slept"]]);
+    });
+
+    it("goes on after a sleep of a fraction of a millisecond", async () => {
+      await ready(async (context) => context.sleep("nap", HOUR_MS + 0.25));
+      await start("one");
+      await park(["one"]);
+      await opened.pass(HOUR_MS + 1);
+      expect(await opened.ended("one")).toMatchObject({ state: "completed" });
     });
 
     it("goes on when the time of a wait is over, which then has no signal", async () => {
@@ -414,7 +426,7 @@ export function engineParking(make: () => EngineUnderTest | Promise<EngineUnderT
     });
 
     it("comes back also if many do at once: each is executed once more", async () => {
-      const ids = Array.from({ length: 700 }, (_, at) => `work-${at}`);
+      const ids = Array.from({ length: backlog }, (_, at) => `work-${at}`);
       await ready(
         async (context) => {
           await context.waitFor("word");

@@ -174,8 +174,11 @@ function ownership(make: () => EngineUnderTest | Promise<EngineUnderTest>, owned
       for (const each of opened.splice(0).reverse()) await each.close();
     });
 
-    const next = async (from: EngineUnderTest, define: (engine: ports.Engine) => void): Promise<OpenEngine> => {
-      const process = await openEngine(from, define);
+    const next = async (
+      from: EngineUnderTest | Promise<EngineUnderTest>,
+      define: (engine: ports.Engine) => void,
+    ): Promise<OpenEngine> => {
+      const process = await openEngine(await from, define);
       opened.push(process);
       await process.engine.ready();
       return process;

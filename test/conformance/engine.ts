@@ -18,6 +18,8 @@ export interface EngineConformanceOptions {
   readonly parkAfterMs?: number;
   /** Whether what `make` gives has an `outage`: then work that executes while the store is out of reach is tested too. */
   readonly outages?: boolean;
+  /** How many works wait in the tests of long queues: more than the engine holds in memory at once. Default: 700. */
+  readonly backlog?: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -31,7 +33,7 @@ const BACKLOG = 700;
 export function engineConformance(
   name: string,
   make: () => EngineUnderTest | Promise<EngineUnderTest>,
-  { durable, parkAfterMs, outages = false }: EngineConformanceOptions = {},
+  { durable, parkAfterMs, outages = false, backlog = BACKLOG }: EngineConformanceOptions = {},
 ): void {
   describe(`engine port: ${name}`, () => {
     let opened: OpenEngine;
@@ -361,17 +363,17 @@ export function engineConformance(
           },
           { concurrency: 1 },
         );
-        const ids = Array.from({ length: BACKLOG }, (_, at) => `work-${at}`);
-        await Promise.all(ids.slice(0, -100).map((id) => start(id, { key: "k" })));
+        const ids = Array.from({ length: backlog }, (_, at) => `work-${at}`);
+        await Promise.all(ids.slice(0, -backlog / 7).map((id) => start(id, { key: "k" })));
         gate.open();
-        await Promise.all(ids.slice(-100).map((id) => start(id, { key: "k" })));
+        await Promise.all(ids.slice(-backlog / 7).map((id) => start(id, { key: "k" })));
         await opened.ended(ids.at(-1)!);
         expect(ran).toEqual(ids);
       });
 
       it("a long queue of many keys is executed completely, each work once", async () => {
         await ready(async (context) => ran.push(context.id), { concurrency: 8 });
-        const ids = Array.from({ length: BACKLOG }, (_, at) => `work-${at}`);
+        const ids = Array.from({ length: backlog }, (_, at) => `work-${at}`);
         await Promise.all(ids.map((id) => start(id)));
         await found(() => ran.length >= ids.length);
         await settled();
@@ -576,8 +578,10 @@ export function engineConformance(
 
       it("is followed by a place of one's own: no more go on at once than the kind may have", async () => {
         const gate = createGate();
+        const begun = new Set<string>();
         await ready(
           async (context) => {
+            begun.add(context.id);
             await context.sleep("nap", 1000);
             ran.push(context.id);
             await context.step("long", () => gate.passed);
@@ -586,6 +590,7 @@ export function engineConformance(
         );
         const ids = ["a", "b", "c", "d", "e"];
         for (const id of ids) await start(id);
+        await found(() => begun.size === ids.length);
         await settled();
         await opened.pass(1000);
         await found(() => ran.length === 2);
@@ -907,7 +912,7 @@ export function engineConformance(
 
     engineChores(make);
     if (outages) engineOutages(make);
-    if (parkAfterMs !== undefined) engineParking(make, parkAfterMs);
+    if (parkAfterMs !== undefined) engineParking(make, parkAfterMs, backlog);
     if (durable) engineDurability(make, durable, parkAfterMs);
   });
 }

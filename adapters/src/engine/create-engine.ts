@@ -8,10 +8,12 @@ import { Execution, type Parking } from "./execution.ts";
 import { Insistence, RETRY_MS } from "./insistence.ts";
 import type { Ending, Journal, NewWork, Note, OpenWork, Place, Rest, WorkState } from "./journal.ts";
 import { createKind, type Kind } from "./kind.ts";
-import { KindLine, type Reservation, type Seat } from "./kind-line.ts";
+import { KindLine } from "./kind-line.ts";
+import { outcomeOf } from "./outcome-of.ts";
 import { Ownership } from "./ownership.ts";
+import type { Reservation, Seat } from "./seats.ts";
 import { WakeUps } from "./wake-ups.ts";
-import { checkName, describeThrown, fromJsonText, toInputText, toJsonText } from "./work-text.ts";
+import { checkName, fromJsonText, toInputText, toJsonText } from "./work-text.ts";
 
 /** The dependencies of an engine. */
 export interface EngineSettings {
@@ -330,7 +332,7 @@ class JournalEngine implements ports.Engine {
       insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
     });
     running.execution = execution;
-    const ending = await this.#outcomeOf(kind, execution);
+    const ending = await outcomeOf(kind, execution, { clock: this.#clock, log: this.#log, stopped: () => this.#stopped });
     execution.finish();
     if (execution.rest) return this.#park(work, execution.rest);
     if (ending) return this.#end(work, ending);
@@ -350,20 +352,6 @@ class JournalEngine implements ports.Engine {
     const places = await this.#insist(() => this.#journal.park(work, rest));
     if (places.length === 0) this.#dueWork.expect(rest.until);
     this.#add(places);
-  }
-
-  /** Run the work's function. Undefined if it was stopped before its end. */
-  async #outcomeOf(kind: Kind, execution: Execution): Promise<Ending | undefined> {
-    try {
-      const output = await kind.work(execution, fromJsonText(execution.input) as object);
-      return { state: "completed", endedAt: this.#clock.now(), output: toJsonText("What the work answered", output) };
-    } catch (thrown) {
-      if (this.#stopped && execution.signal.reason === this.#stopped) return undefined;
-      // A requested stop is not a failure.
-      if (!execution.signal.aborted) this.#log.error("Work failed", { kind: kind.kind, id: execution.id }, thrown);
-      const { name, message } = describeThrown(thrown);
-      return { state: "failed", endedAt: this.#clock.now(), error: `${name}: ${message}` };
-    }
   }
 
   /** Report the end of interrupted work. If that fails, its key continues, and the next start reports it. */

@@ -35,7 +35,7 @@ async function storeFor(records: ports.Records, options: PostgresLogOptions, sco
     return {
       ...shared,
       write: async (changes, writes) => {
-        const results = await shared.change([shared.recordChanges(writes), changes]);
+        const results = await shared.change([...shared.recordChanges(writes), changes]);
         return results.slice(writes.length);
       },
     };

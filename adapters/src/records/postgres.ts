@@ -37,7 +37,7 @@ export const postgresRecords = defineAdapter({
     const backend = await openPostgresStore(options);
     scope.onClose(backend.close);
     const { records, check } = createCheckedRecords(backend);
-    shareStore(records, { ...backend, recordChanges: (writes) => ({ part: backend.recordRows, changes: check(writes) }) });
+    shareStore(records, { ...backend, recordChanges: (writes) => backend.partsOf(check(writes)) });
     return records;
   },
 });

@@ -21,7 +21,7 @@ interface Head {
 export function createStreamRows(schema: string): Part<StreamChange> {
   return {
     ready: () => undefined,
-    lockName: ({ stream }) => `_log/${stream}`,
+    lockNames: ({ stream }) => [`_log/${stream}`],
     size: ({ text }) => text?.length ?? 0,
     async load(client, changes) {
       const streams = [...new Set(changes.map(({ stream }) => stream))];

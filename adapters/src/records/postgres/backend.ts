@@ -2,8 +2,8 @@ import { ports } from "@portico/core";
 import type { CollectionShape } from "../collection-shape.ts";
 import type { CheckedWrite, RecordsBackend, Row } from "../create-records.ts";
 import type { QueryPlan } from "../query-plan.ts";
-import type { Connections, PoolClient } from "./connections.ts";
-import { createGroupWriter, type GroupWriter, type Part } from "./group-writer.ts";
+import type { Client, Connections, PoolClient } from "./connections.ts";
+import { createGroupWriter, type GroupWriter, type PartChanges } from "./group-writer.ts";
 import { createLocks } from "./locks.ts";
 import { tableName } from "./names.ts";
 import { beginsAmongLongKeys, pageSql, type PageStatement } from "./page-sql.ts";
@@ -27,7 +27,15 @@ export interface PostgresBackend extends RecordsBackend {
    * not use the store: it holds a connection. Throws RecordsUnavailable, and the errors of `work`.
    */
   locked<T>(name: string, work: () => Promise<T>): Promise<T>;
-  readonly recordRows: Part<CheckedWrite>;
+  /** Records, and conditions on rows of other adapters, as parts of a commit. */
+  partsOf(writes: readonly CheckedWrite[]): readonly PartChanges[];
+  /**
+   * Let batches of records contain conditions on the caller's own rows: writes of `collection`, which begins with `_`, write
+   * nothing. The change that `toChange` makes of one throws RecordConflict if the condition is false.
+   */
+  addCondition(collection: string, toChange: (write: CheckedWrite) => PartChanges): void;
+  /** A connection that is not in the pool, for the caller to open and to close. It gives up an answer after `timeoutMs`. */
+  dedicated(purpose: string, timeoutMs: number): Client;
   close(): Promise<void>;
 }
 
@@ -66,6 +74,16 @@ export async function openPostgresBackend(
   const recordRows = createRecordRows(schema, ready);
   const writer = createGroupWriter(connections, locks);
 
+  const conditions = new Map<string, (write: CheckedWrite) => PartChanges>();
+  const partsOf = (writes: readonly CheckedWrite[]): readonly PartChanges[] => {
+    const plain = { part: recordRows, changes: writes };
+    if (conditions.size === 0) return [plain];
+    const isPlain = ({ collection }: CheckedWrite) => !conditions.has(collection);
+    const others = writes.flatMap((write) => conditions.get(write.collection)?.(write) ?? []);
+    const rest = writes.filter(isPlain);
+    return rest.length === 0 ? others : [{ ...plain, changes: rest }, ...others];
+  };
+
   const read: PostgresBackend["read"] = async (work) => {
     if (closed) throw new ports.RecordsUnavailable("The records store is closed");
     return connections.use("read", work);
@@ -76,7 +94,7 @@ export async function openPostgresBackend(
   return {
     schema,
     migrates,
-    recordRows,
+    partsOf,
     read,
     make: (work) => making(connections, locks, work),
     change: writer.commit,
@@ -109,7 +127,10 @@ export async function openPostgresBackend(
       await ready(collection);
       return (await pageOf(plan, (whole) => rowsOf(pageSql(schema, { name: collection }, plan, whole)))).map(toRow);
     },
-    commit: (writes) => writer.commit([{ part: recordRows, changes: writes }]),
+    addCondition: (collection, toChange) => void conditions.set(collection, toChange),
+    isCondition: (collection) => conditions.has(collection),
+    dedicated: (purpose, timeoutMs) => connections.dedicated(purpose, timeoutMs),
+    commit: (writes) => writer.commit(partsOf(writes)),
     async close() {
       closed = true;
       await writer.finish();

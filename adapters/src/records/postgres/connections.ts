@@ -4,7 +4,7 @@ import { Client, type ClientConfig, Pool, type PoolClient } from "pg";
 import { createTlsContext, type TlsOptions } from "../../tls-context.ts";
 import { isConnectionLost, toUnavailable } from "./unavailable.ts";
 
-export type { PoolClient } from "pg";
+export type { Client, PoolClient } from "pg";
 
 /** Timeout for creating a connection, or for getting a free one. */
 const CONNECT_MS = 10_000;
@@ -32,6 +32,8 @@ export interface Connections {
    * RecordsUnavailable.
    */
   take(begin: string): Promise<PoolClient>;
+  /** A connection outside of the pool, not connected yet. It gives up an answer, and connecting, after `timeoutMs`. */
+  dedicated(purpose: string, timeoutMs: number): Client;
   /** Wait for running work and disconnect. */
   end(): Promise<void>;
 }
@@ -47,7 +49,8 @@ export interface ConnectionOptions {
 /** Connections are created on demand. Throws TypeError for invalid options. */
 export function createConnections({ url, tls, poolSize }: ConnectionOptions): Connections {
   if (!Number.isInteger(poolSize) || poolSize < 1) throw new TypeError("The size of a pool is a whole number from 1");
-  const pool = new Pool({ ...toConnectionConfig(url, tls), max: poolSize });
+  const config = toConnectionConfig(url, tls);
+  const pool = new Pool({ ...config, max: poolSize });
   // Without these listeners, a connection that the server ends would end the process.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
@@ -83,6 +86,14 @@ export function createConnections({ url, tls, poolSize }: ConnectionOptions): Co
         const client = await connect();
         await orThrownAway(client, () => client.query(begin));
         return client;
+      }),
+    dedicated: (purpose, timeoutMs) =>
+      new Client({
+        ...config,
+        application_name: `portico ${purpose}`,
+        connectionTimeoutMillis: timeoutMs,
+        query_timeout: timeoutMs,
+        statement_timeout: timeoutMs,
       }),
     end: () => (ended ??= pool.end()),
   };

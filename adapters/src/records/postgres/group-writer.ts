@@ -10,8 +10,8 @@ import { isRefused, toUnavailable } from "./unavailable.ts";
 export interface Part<Change> {
   /** Resolves when the tables that the changes need exist. Undefined if they are known to exist. */
   ready(changes: readonly Change[]): Promise<unknown> | undefined;
-  /** A lock name for the rows of a change: only one process at a time changes rows under this name. */
-  lockName(change: Change): string;
+  /** Lock names for the rows of a change: only one process at a time changes rows under these names. */
+  lockNames(change: Change): readonly string[];
   /** Number of characters that a change writes. */
   size(change: Change): number;
   load(client: PoolClient, changes: readonly Change[]): Promise<Loaded<Change>>;
@@ -87,7 +87,7 @@ export function createGroupWriter(connections: Connections, locks: Locks): Group
 
   const runGroup = async (group: readonly Task[]): Promise<readonly Outcome[]> => {
     const parts = gather(group);
-    const names = [...parts].flatMap(([part, changes]) => changes.map((change) => part.lockName(change)));
+    const names = [...parts].flatMap(([part, changes]) => changes.flatMap((change) => part.lockNames(change)));
     // Later reads see every commit from before the locks were acquired, because every statement takes its own snapshot.
     const client = await connections.take(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${locks.writers(names)}`);
     try {

@@ -18,7 +18,7 @@ export function createRecordRows(schema: string, ready: (collection: string) => 
       const making = writes.flatMap(({ collection }) => ready(collection) ?? []);
       return making.length > 0 ? Promise.all(making) : undefined;
     },
-    lockName: ({ collection, id }) => `${collection}/${id}`,
+    lockNames: ({ collection, id }) => [`${collection}/${id}`],
     size: ({ text }) => text?.length ?? 0,
     async load(client, writes) {
       const tables = new Map<string, Rows>();

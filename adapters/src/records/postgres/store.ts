@@ -6,9 +6,14 @@ import type { PartChanges } from "./group-writer.ts";
  * The store behind the records, for adapters of this package that keep their own tables in the same schema, so that one commit
  * covers both. Their table names begin with `_`, which no collection name does.
  */
-export interface PostgresStore extends Pick<PostgresBackend, "schema" | "read" | "make" | "migrates" | "change" | "locked"> {
-  /** Writes of records as a part of a commit. Throws TypeError for writes that cannot be stored. */
-  recordChanges(writes: readonly ports.Write[]): PartChanges;
+export interface PostgresStore extends Pick<
+  PostgresBackend,
+  "schema" | "read" | "make" | "migrates" | "change" | "locked" | "addCondition" | "dedicated"
+> {
+  /**
+   * Writes of records as parts of a commit, with one result per write. Throws TypeError for writes that cannot be stored.
+   */
+  recordChanges(writes: readonly ports.Write[]): readonly PartChanges[];
 }
 
 // In a separate map and not on the port's instances: a plugin that gets records must get only records.

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Job, Worker, type WorkerOptions } from "bullmq";
+import type { Redis } from "ioredis";
+import type { OfferConsumer } from "../cluster/dispatcher.ts";
+import type { Offer } from "../cluster/work-row.ts";
+import { type JobData, queueNameOf } from "./offer-job.ts";
+
+/** The dependencies of the loop of one kind. */
+export interface JobLoopGiven {
+  readonly kind: string;
+  readonly consumer: OfferConsumer;
+  readonly fetching: Redis;
+  readonly options: Pick<WorkerOptions, "prefix" | "skipVersionCheck">;
+  /** Add an offer again, after its job has ended. */
+  handBack(offer: Offer): Promise<void>;
+}
+
+/** How long a fetch waits for a job. */
+const WAIT_SECONDS = 5;
+/** A job ends as soon as it was taken. If a process dies between the two, BullMQ gives the job to another one after this time. */
+const STALLED_MS = 5000;
+const RETRY_MS = 200;
+
+/**
+ * Fetches jobs of one kind while there is room. Not with BullMQ's own loop: that one does not notice that room was made while it
+ * waits, and a job would have to last as long as its work.
+ */
+export class JobLoop {
+  readonly #given: JobLoopGiven;
+  readonly #worker: Worker<JobData>;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #isIdle = true;
+  /** Counts what this process offered. */
+  #offers = 0;
+  #wake = (): void => {};
+
+  constructor(given: JobLoopGiven) {
+    this.#given = given;
+    this.#worker = new Worker<JobData>(queueNameOf(given.kind), null, {
+      ...given.options,
+      connection: given.fetching,
+      autorun: false,
+      drainDelay: WAIT_SECONDS,
+      lockDuration: STALLED_MS,
+      stalledInterval: STALLED_MS,
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
+    });
+    this.#worker.on("error", () => {});
+    void this.#worker.startStalledCheckTimer().catch(() => {});
+    this.#running = this.#run();
+  }
+
+  /** Whether the last fetch found nothing, and this process has offered nothing since. */
+  get isIdle(): boolean {
+    return this.#isIdle;
+  }
+
+  /** This process offers work of the kind. */
+  noteOffers(): void {
+    this.#offers++;
+    this.#isIdle = false;
+  }
+
+  wake(): void {
+    this.#wake();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#wake();
+    await this.#worker.close(true).catch(() => {});
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    const token = randomUUID();
+    while (!signal.aborted) {
+      if (!this.#given.consumer.hasRoom()) {
+        await new Promise<void>((resolve) => (this.#wake = resolve));
+        continue;
+      }
+      try {
+        await this.#takeAll(token);
+      } catch {
+        // Redis is unavailable: its adapter logs that. Work begins where it is accepted meanwhile.
+        this.#isIdle = true;
+        await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
+  }
+
+  /** Wait for a job, and take it and those behind it as long as there is room. */
+  async #takeAll(token: string): Promise<void> {
+    const { consumer, kind, handBack } = this.#given;
+    const before = this.#offers;
+    let job = (await this.#worker.getNextJob(token)) as Job<JobData> | undefined;
+    this.#isIdle = job === undefined && this.#offers === before;
+    while (job) {
+      const offer = { kind, ...job.data };
+      const isTaken = consumer.take(offer);
+      const wantsNext = consumer.hasRoom() && !this.#closing.signal.aborted;
+      const offers = this.#offers;
+      const next = await job.moveToCompleted("", token, wantsNext);
+      // Only then: a job with the same ID must not exist.
+      if (!isTaken) await handBack(offer);
+      job = this.#toJob(next, token);
+      this.#isIdle = wantsNext && job === undefined && this.#offers === offers;
+    }
+  }
+
+  /** The next job, which ending the one before has fetched. */
+  #toJob(next: unknown, token: string): Job<JobData> | undefined {
+    const [data, id] = (Array.isArray(next) ? next : []) as [Parameters<typeof Job.fromJSON>[1] | undefined, string | undefined];
+    if (!data || !id) return undefined;
+    const job = Job.fromJSON<JobData>(this.#worker, data, id);
+    job.token = token;
+    return job;
+  }
+}

@@ -1,0 +1,13 @@
+// Nothing here runs: `npm run types` compiles it. How the page of the engine lists the adapters of a cluster.
+import { redisBus } from "@portico/adapters/bus/redis";
+import { bullmqEngine } from "@portico/adapters/engine/bullmq";
+import { postgresRecords } from "@portico/adapters/records/postgres";
+import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { type Adapter, Secret } from "@portico/core";
+
+export const adapters: readonly Adapter[] = [
+  postgresRecords({ url: new Secret("postgres://portico@database.internal/portico") }),
+  ioredisServer({ url: new Secret("redis://redis.internal") }),
+  redisBus(),
+  bullmqEngine({ leaseMs: 15_000 }),
+];
