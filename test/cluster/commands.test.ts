@@ -67,6 +67,10 @@ describe.skipIf(!first)("the command line in a cluster", () => {
     expect(JSON.parse(pushed.stdout)).toEqual({ written: names, removed: [], unchanged: [] });
     expect(JSON.parse((await place.run("documents", "push", "mine", "--json")).stdout)).toMatchObject({ unchanged: names });
     expect((await place.run("documents", "list")).stdout).toBe(`${names.join("\n")}\n`);
+    const findings = JSON.parse((await place.run("doctor", "--json")).stdout) as { about: string; message: string }[];
+    expect(findings.find(({ about }) => about === "workflows")?.message).toBe("1 definition is valid");
+    expect((await place.run("grant", "issue", "--workflow", "greet")).stderr).toBe("");
+    expect((await place.run("grant", "issue", "--workflow", "none")).stderr).toContain("in the database of the cluster");
 
     expect((await place.run("documents", "pull", "theirs")).code).toBe(0);
     write("theirs/agents/helper/agent.json", { name: "Changed there" });

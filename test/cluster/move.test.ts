@@ -50,6 +50,17 @@ describe.skipIf(!first)("portico move", () => {
     expect(await move()).toMatchObject({ code: 78, stderr: expect.stringContaining("portico migrate") });
   });
 
+  it("that has not finished stops a start, and doctor tells of it", async () => {
+    await place.run("token", "list");
+    await place.database.query(`
+      CREATE TABLE portico."instance-moves" (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, value text NOT NULL);
+      INSERT INTO portico."instance-moves" VALUES ('local', 1, '{"isComplete":false}')`);
+    const { code, stderr } = await place.run("start", "cluster", "--json");
+    expect([code, stderr]).toEqual([78, expect.stringContaining("A move into this cluster has not finished")]);
+    const findings = JSON.parse((await place.run("doctor", "--json")).stdout) as { about: string; fix?: string }[];
+    expect(findings.find(({ about }) => about === "schema")?.fix).toBe("repeat portico move");
+  });
+
   it("tells what it moved", async () => {
     await (await local()).stop();
     const { code, stdout } = await move();

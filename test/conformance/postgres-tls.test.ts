@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { postgresRecords, type PostgresRecordsOptions } from "@portico/adapters/records/postgres";
+import { inspectPostgres } from "@portico/adapters/stores/inspect-servers";
 import { ports, Secret } from "@portico/core";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -76,6 +77,13 @@ describe.skipIf(!canRun)("records/postgres with TLS", () => {
       "ERR_TLS_CERT_ALTNAME_INVALID",
     );
     expect((await refusal({ url: server.url })).message).toContain("28000");
+  });
+
+  it("is inspected over an encrypted connection", async () => {
+    const facts = await inspectPostgres({ url: atLocalhost(), tls: { ca: theirs.certificate } });
+    // The harness starts it with `fsync = off`.
+    expect(facts).toMatchObject({ version: expect.stringMatching(/^\d+/), isDurable: false });
+    expect(facts.maxConnections).toBeGreaterThan(facts.connections);
   });
 
   it("takes no invalid texts, no half of a pair, and no other word about TLS in the url", async () => {

@@ -14,6 +14,8 @@ export interface PostgresFacts {
   /** How many connections it allows, and how many there are. */
   readonly maxConnections: number;
   readonly connections: number;
+  /** Whether an acknowledged write survives a crash of the server, by its settings `fsync` and `synchronous_commit`. */
+  readonly isDurable: boolean;
 }
 
 /** What a Redis server says of itself. */
@@ -28,7 +30,16 @@ export interface RedisFacts {
 
 const FACTS = `
   SELECT current_setting('server_version') AS version, current_setting('max_connections')::int AS most,
-    extract(epoch FROM clock_timestamp()) * 1000 AS now, (SELECT count(*)::int FROM pg_stat_activity) AS open`;
+    extract(epoch FROM clock_timestamp()) * 1000 AS now, (SELECT count(*)::int FROM pg_stat_activity) AS open,
+    current_setting('fsync')::boolean AND current_setting('synchronous_commit') <> 'off' AS durable`;
+
+interface FactsRow {
+  readonly version: string;
+  readonly most: number;
+  readonly now: string;
+  readonly open: number;
+  readonly durable: boolean;
+}
 
 /** Ask a PostgreSQL server. Changes nothing. Throws RecordsUnavailable, and TypeError for invalid options. */
 export async function inspectPostgres({ url, tls }: Pick<PostgresRecordsOptions, "url" | "tls">): Promise<PostgresFacts> {
@@ -36,10 +47,11 @@ export async function inspectPostgres({ url, tls }: Pick<PostgresRecordsOptions,
   try {
     return await connections.use("read", async (client) => {
       const [row, clockAheadMs] = await beside(
-        async () => (await client.query<{ version: string; most: number; now: string; open: number }>(FACTS)).rows[0]!,
+        async () => (await client.query<FactsRow>(FACTS)).rows[0]!,
         ({ now }) => Number(now),
       );
-      return { version: row.version.split(" ")[0]!, clockAheadMs, maxConnections: row.most, connections: row.open };
+      const { version, most, open, durable } = row;
+      return { version: version.split(" ")[0]!, clockAheadMs, maxConnections: most, connections: open, isDurable: durable };
     });
   } finally {
     await connections.end();

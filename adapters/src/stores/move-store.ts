@@ -37,6 +37,8 @@ interface Move {
   readonly isComplete: boolean;
 }
 
+const MOVES = { name: "instance-moves" };
+const MOVE = "local";
 const SHOWN = 5;
 
 /**
@@ -56,9 +58,9 @@ export async function moveStore(options: MoveStoreOptions): Promise<MovedStore> 
         `${source.openWorks} accepted queries, events and runs have not ended: start the instance, let them end`,
       );
     }
-    const moves = to.records.collection<Move>({ name: "instance-moves" });
-    await prepare(target, (await moves.get("local"))?.value);
-    await moves.put("local", { isComplete: false });
+    const moves = to.records.collection<Move>(MOVES);
+    await prepare(target, (await moves.get(MOVE))?.value);
+    await moves.put(MOVE, { isComplete: false });
 
     const moved = {} as Record<MovePart["name"] | "documents", number>;
     for (const { name, copy } of MOVE_PARTS) {
@@ -74,11 +76,17 @@ export async function moveStore(options: MoveStoreOptions): Promise<MovedStore> 
     for (const { compare } of MOVE_PARTS) differing.push(...(await compare(source, target)));
     for (const each of documents) differing.push(...(await compareDocuments(each)));
     if (differing.length > 0) throw new MoveFailed(`These differ after the move: ${inWords(differing)}. Repeat the move`);
-    await moves.put("local", { isComplete: true });
+    await moves.put(MOVE, { isComplete: true });
     return moved;
   } finally {
     await source.close();
   }
+}
+
+/** Whether a move into these records has begun and has not finished. Throws RecordsUnavailable. */
+export async function isMoveUnfinished(records: ports.Records): Promise<boolean> {
+  const move = await records.collection<Move>(MOVES).get(MOVE);
+  return move !== undefined && !move.value.isComplete;
 }
 
 /** No table of the target contains data afterwards. */

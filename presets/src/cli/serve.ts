@@ -65,7 +65,7 @@ export async function serve<T extends PlatformSettings>(
   const undo: (() => unknown)[] = [];
   try {
     const { settings } = await read();
-    const service = await start(preset, preset.prepare?.(settings) ?? settings, stop, undo);
+    const service = await start(preset, (await preset.prepare?.(settings)) ?? settings, stop, undo);
     announce(service);
     return await stop.requested;
   } catch (error) {

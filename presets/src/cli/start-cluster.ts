@@ -1,6 +1,7 @@
 import { cluster } from "../cluster/preset.ts";
 import { clusterProblems } from "../platform/cluster-problems.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
+import { refuseUnfinishedMove } from "./cluster/refuse-unfinished-move.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import type { StartablePreset } from "./startable-preset.ts";
 
@@ -8,9 +9,10 @@ import type { StartablePreset } from "./startable-preset.ts";
 export const startCluster = {
   build: cluster,
   hasNoData: true,
-  prepare(settings) {
+  async prepare(settings) {
     const problems = clusterProblems(settings);
     if (problems.length > 0) throw new CommandFailed(problems.join("\n"), EXIT.config);
+    await refuseUnfinishedMove(settings);
     return withListener(settings);
   },
   serves: ({ cluster: { surfaces } }) => [...surfaces, "probes"],

@@ -9,8 +9,8 @@ export interface StartablePreset<T extends PlatformSettings = PlatformSettings> 
   readonly build: (options: PlatformOptions<T>) => Preset;
   /** Where its surfaces listen. A surface without an entry listens only on this machine, on a port that the system chooses. */
   readonly addresses: (settings: T) => Readonly<Record<string, ListenAddress>>;
-  /** Completes the settings before anything is opened. Throws CommandFailed. */
-  readonly prepare?: (settings: T) => T;
+  /** Completes the settings, and checks what they name, before the app is opened. Throws CommandFailed. */
+  readonly prepare?: (settings: T) => T | Promise<T>;
   /** The surfaces to listen on. Default: all. */
   readonly serves?: (settings: T) => readonly string[];
   /** Whether all data is on servers. The process then has only a temporary folder, which it removes at its end. */

@@ -4,12 +4,13 @@ import { copyDocuments, type CopiedDocuments } from "@portico/adapters/documents
 import { recordDocuments } from "@portico/adapters/documents/records";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { redis } from "@portico/adapters/redis/server";
-import { type Adapter, createApp, findStoreMismatch, ports } from "@portico/core";
+import { type Adapter, ports } from "@portico/core";
 import * as v from "valibot";
 import { clusterStore } from "../../platform/cluster-store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
+import { withClusterApp } from "./cluster-app.ts";
 import { readClusterSettings } from "./cluster-settings.ts";
 import { DOCUMENT_SOURCES, type DocumentSource } from "./document-sources.ts";
 
@@ -100,17 +101,13 @@ async function withSources<T>(
   use: (of: (source: DocumentSource) => ports.Documents) => Promise<T>,
 ): Promise<T> {
   try {
-    await using app = await createApp({ name: "documents", adapters });
-    const sources = app.port(ports.documents);
-    return await use((source) => sources.find(({ id }) => id === source)!);
+    return await withClusterApp(adapters, async (app) => {
+      const sources = app.port(ports.documents);
+      return use((source) => sources.find(({ id }) => id === source)!);
+    });
   } catch (error) {
-    const mismatch = findStoreMismatch(error);
-    if (mismatch) throw new CommandFailed(mismatch.message, EXIT.config, error);
-    if (error instanceof ports.RecordsUnavailable || error instanceof ports.DocumentsUnavailable)
-      throw new CommandFailed((error as Error).message, EXIT.unavailable, error);
-    if (error instanceof ports.DocumentConflict)
-      throw new CommandFailed("Another program changed a document meanwhile: run the command again", EXIT.failed, error);
-    throw error;
+    if (!(error instanceof ports.DocumentConflict)) throw error;
+    throw new CommandFailed("Another program changed a document meanwhile: run the command again", EXIT.failed, error);
   }
 }
 

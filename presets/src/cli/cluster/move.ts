@@ -4,7 +4,7 @@ import { recordDocuments } from "@portico/adapters/documents/records";
 import { readAgentDocuments } from "@portico/adapters/stores/agent-documents";
 import { MoveFailed, type MovedDocuments, type MovedStore, moveStore } from "@portico/adapters/stores/move-store";
 import { readWorkflowDocuments } from "@portico/adapters/stores/workflow-documents";
-import { type App, createApp, findStoreMismatch, isStoreAway, ports } from "@portico/core";
+import { type App, ports } from "@portico/core";
 import { clusterStore } from "../../platform/cluster-store.ts";
 import { agentsAt, definitionsAt } from "../../platform/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
@@ -13,6 +13,7 @@ import { lockDataDirectory } from "../data-lock.ts";
 import { checkDirectoryFormat } from "../directory-format.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
+import { withClusterApp } from "./cluster-app.ts";
 import { readClusterSettings } from "./cluster-settings.ts";
 import { DOCUMENT_SOURCES, type DocumentSource } from "./document-sources.ts";
 
@@ -32,7 +33,7 @@ export async function moveInstance(flags: SettingsFlags, from: string, onPart: (
   try {
     return await intoCluster(settings, async (to, documents) => moveStore({ from: directory.path, to, documents, onPart }));
   } catch (error) {
-    throw toCommandFailed(error);
+    throw error instanceof MoveFailed ? new CommandFailed(error.message, EXIT.failed, error) : error;
   } finally {
     unlock();
   }
@@ -47,36 +48,25 @@ async function intoCluster<T>(
   const stores = clusterStore(settings, [ports.records, ports.log, ports.blobs, ports.secrets]);
   const isDatabase = settings.cluster.documents === "database";
   const sources = isDatabase ? [recordDocuments({ id: "agents" }), recordDocuments({ id: "workflows" })] : [];
-  await using app = await createApp({ name: "move", adapters: [...stores, ...sources] });
-  const to = {
-    records: app.port(ports.records),
-    log: app.port(ports.log),
-    blobs: app.port(ports.blobs),
-    secrets: app.port(ports.secrets),
-  };
-  if (!isDatabase) return move(to, []);
-  const agents = await readAgentDocuments(agentsAt(settings.agent));
-  const workflows = await readWorkflowDocuments(definitionsAt(settings.workflow));
-  try {
-    return await move(to, [copied("agents", agents, app), copied("workflows", workflows, app)]);
-  } finally {
-    await Promise.all([agents.close(), workflows.close()]);
-  }
+  return withClusterApp([...stores, ...sources], async (app) => {
+    const to = {
+      records: app.port(ports.records),
+      log: app.port(ports.log),
+      blobs: app.port(ports.blobs),
+      secrets: app.port(ports.secrets),
+    };
+    if (!isDatabase) return move(to, []);
+    const agents = await readAgentDocuments(agentsAt(settings.agent));
+    const workflows = await readWorkflowDocuments(definitionsAt(settings.workflow));
+    try {
+      return await move(to, [copied("agents", agents, app), copied("workflows", workflows, app)]);
+    } finally {
+      await Promise.all([agents.close(), workflows.close()]);
+    }
+  });
 }
 
 function copied(source: DocumentSource, from: MovedDocuments["from"], app: App): MovedDocuments {
   const to = app.port(ports.documents).find(({ id }) => id === source)!;
   return { from, to, accepts: (name) => DOCUMENT_SOURCES[source].test(name) };
-}
-
-function toCommandFailed(error: unknown): unknown {
-  if (error instanceof MoveFailed) return new CommandFailed(error.message, EXIT.failed, error);
-  const mismatch = findStoreMismatch(error);
-  if (mismatch) return new CommandFailed(mismatch.message, EXIT.config, error);
-  const isOutside =
-    isStoreAway(error) ||
-    error instanceof ports.BlobsUnavailable ||
-    error instanceof ports.DocumentsUnavailable ||
-    error instanceof ports.SecretsUnavailable;
-  return isOutside ? new CommandFailed((error as Error).message, EXIT.unavailable, error) : error;
 }

@@ -1,8 +1,10 @@
 import { inspectPostgres, inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
+import { isMoveUnfinished } from "@portico/adapters/stores/move-store";
 import { type App, createApp, findStoreMismatch, ports } from "@portico/core";
 import { clusterProblems } from "../../platform/cluster-problems.ts";
 import { clusterStore, postgresOptions, redisOptions } from "../../platform/cluster-store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
+import { UNFINISHED_MOVE } from "../cluster/refuse-unfinished-move.ts";
 import { doubtful, type Finding, fine, wrong } from "./finding.ts";
 
 const LEAST_POSTGRES = 14;
@@ -23,11 +25,15 @@ async function checkPostgres({ cluster }: PlatformSettings): Promise<readonly Fi
   const about = "PostgreSQL";
   const { poolSize, ...options } = postgresOptions(cluster);
   try {
-    const { version, clockAheadMs, maxConnections, connections } = await inspectPostgres(options);
+    const { version, clockAheadMs, maxConnections, connections, isDurable } = await inspectPostgres(options);
     const found: Finding[] = [];
     if (Number.parseFloat(version) < LEAST_POSTGRES)
       found.push(wrong(about, `it has version ${version}`, `install version ${LEAST_POSTGRES} or later`));
     else found.push(fine(about, `version ${version}, ${connections} of ${maxConnections} connections are open`));
+    if (!isDurable)
+      found.push(
+        wrong(about, "a crash of the server loses accepted work", "switch fsync and synchronous_commit on in its configuration"),
+      );
     if (poolSize + 1 > maxConnections)
       found.push(
         wrong(
@@ -81,6 +87,7 @@ async function checkStores(settings: PlatformSettings): Promise<readonly Finding
       name: "doctor",
       adapters: clusterStore(settings, [ports.records, ports.log, ports.secrets, ports.blobs]),
     });
+    if (await isMoveUnfinished(app.port(ports.records))) return [wrong("schema", UNFINISHED_MOVE, "repeat portico move")];
     const stores = [
       fine("schema", `${settings.cluster.postgres.schema} has the format of this version`),
       fine("instance key", "it opens the stored secrets"),

@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import { definitionsAt, placeInWords } from "../../platform/documents-place.ts";
+import { definitionsAt, definitionsInWords, isInDatabase } from "../../platform/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { readDefinitions } from "../workflows/read-definitions.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
@@ -9,16 +9,17 @@ const ABOUT = "workflows";
 /** Checks that every definition is valid, and that every binding names an existing workflow. */
 export async function checkWorkflows(settings: PlatformSettings): Promise<readonly Finding[]> {
   const { bindings } = settings.workflow;
-  const place = definitionsAt(settings.workflow);
-  const words = placeInWords(place);
+  const words = definitionsInWords(settings);
   let deployed: readonly string[];
   let broken: Awaited<ReturnType<typeof readDefinitions>>["broken"];
   try {
     ({ deployed, broken } = await readDefinitions(settings));
   } catch (error) {
     if (!(error instanceof ports.DocumentsUnavailable)) throw error;
-    const fix =
-      "dir" in place ? "give this user read permission for that folder" : "correct workflow.documents, or start that store";
+    // Other checks say what is wrong with the database.
+    if (isInDatabase(settings)) return [];
+    const isFolder = "dir" in definitionsAt(settings.workflow);
+    const fix = isFolder ? "give this user read permission for that folder" : "correct workflow.documents, or start that store";
     return [wrong(ABOUT, `the definitions in ${words} cannot be read: ${error.message}`, fix)];
   }
   const problems = broken.map(({ name, problems: all }) => {

@@ -33,7 +33,8 @@ export async function diagnose(flags: SettingsFlags): Promise<readonly Finding[]
     ...checkEnvironment(read, process.env),
     ...(isCluster ? await clusterFindings(settings) : [...checkDataDirectory(directory), ...checkStores(directory)]),
     ...(await checkProviders(settings, directory)),
-    ...(areDocumentsHere ? [...(await checkAgents(settings)), ...(await checkWorkflows(settings))] : []),
+    ...(areDocumentsHere ? await checkAgents(settings) : []),
+    ...(await checkWorkflows(settings)),
     ...checkHttps(settings, directory),
     ...(await checkPorts(settings, directory)),
   ];

@@ -1,6 +1,6 @@
 import { GRANT_MS } from "@portico/plugins/workflow-service/grants";
-import { parseDuration } from "@portico/core";
-import { definitionsAt, placeInWords } from "../../platform/documents-place.ts";
+import { parseDuration, ports } from "@portico/core";
+import { definitionsInWords } from "../../platform/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readSettings } from "../read-settings.ts";
@@ -25,12 +25,24 @@ export async function orderGrant(
   const { workflowId, userId, bindingId } = wanted;
   checkBinding(settings, workflowId, bindingId);
   const grant = await issueGrant(settings, { workflowId, userId, bindingId, ttlMs: readTtl(wanted.ttl) });
-  const { deployed } = await readDefinitions(settings);
+  const place = definitionsInWords(settings);
+  const deployed = await deployedIds(settings);
+  if (deployed === undefined) return { grant, warning: `The definitions in ${place} cannot be read.` };
   if (deployed.includes(workflowId)) return { grant };
   return {
     grant,
-    warning: `No usable definition in ${placeInWords(definitionsAt(settings.workflow))} has the id "${workflowId}". The grant becomes usable when such a definition is deployed.`,
+    warning: `No usable definition in ${place} has the id "${workflowId}". The grant becomes usable when such a definition is deployed.`,
   };
+}
+
+/** Undefined if they cannot be read. */
+async function deployedIds(settings: PlatformSettings): Promise<readonly string[] | undefined> {
+  try {
+    return (await readDefinitions(settings)).deployed;
+  } catch (error) {
+    if (error instanceof ports.DocumentsUnavailable) return undefined;
+    throw error;
+  }
 }
 
 /** A service with these settings would never accept such a grant. */
