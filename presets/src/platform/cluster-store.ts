@@ -1,6 +1,7 @@
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { s3Blobs } from "@portico/adapters/blobs/s3";
 import { redisBus } from "@portico/adapters/bus/redis";
+import { bullmqEngine } from "@portico/adapters/engine/bullmq";
 import { postgresLog } from "@portico/adapters/log/postgres";
 import { redisPresence } from "@portico/adapters/presence/redis";
 import { postgresRecords } from "@portico/adapters/records/postgres";
@@ -25,6 +26,7 @@ export function clusterStore(settings: PlatformSettings, ports?: readonly Port<a
     ioredisServer(redisOptions(cluster)),
     redisBus(),
     redisPresence({}),
+    bullmqEngine({ leaseMs: cluster.leaseMs, executes: cluster.executes }),
     blobs(cluster),
     recordSecrets({ key }),
     hmacSigning({ key: instanceKey(tokens) }),
