@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beginInRoom, type CommandResult, runInRoom } from "./command-room.ts";
 import { compileCache } from "./compile-cache.ts";
-import type { Runtime } from "./runtimes.ts";
+import { chosenRuntime, type Runtime } from "./runtimes.ts";
 
 /** What a service still does when its test has ended is not waited for. */
 const PATIENCE_MS = 300;
@@ -19,7 +19,7 @@ export interface CommandOptions {
   readonly before?: string;
   /** A program that starts a preset of its own, in place of `portico start`. */
   readonly program?: string | undefined;
-  /** Runs the command, in place of this Node.js. `before` has no effect then. */
+  /** Runs the command, in place of this Node.js. Default: `chosenRuntime`, unless there is a `before`, which only Node.js runs. */
   readonly runtime?: Runtime | undefined;
   /** How many files and sockets it may have open; default: as many as this process. */
   readonly openFiles?: number;
@@ -132,7 +132,7 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
   if (options.config !== undefined)
     writeFileSync(join(cwd, "portico.config.json"), JSON.stringify(options.config), { mode: 0o600 });
   const start = options.program === undefined ? ["start"] : [];
-  const { before, openFiles, program, input, runtime } = options;
+  const { before, openFiles, program, input, runtime = chosenRuntime() } = options;
   const isShared = !options.hasOwnProcess && [before, openFiles, program, input, runtime].every((each) => each === undefined);
   const service = (isShared ? beginShared : beginAlone)([...start, "--json", ...(options.args ?? [])], around);
   const { exited, kill, output } = service;
@@ -227,13 +227,14 @@ function launch(
 ): ChildProcess {
   const preload = before === undefined ? [] : ["--import", `data:text/javascript,${encodeURIComponent(before)}`];
   const limit = openFiles === undefined ? [] : ["bash", "-c", `ulimit -n ${openFiles}; exec "$0" "$@"`];
-  const engine = runtime?.command ?? [process.execPath, ...preload];
+  const chosen = runtime ?? (before === undefined ? chosenRuntime() : undefined);
+  const engine = chosen?.command ?? [process.execPath, ...preload];
   const [command = "", ...rest] = [...limit, ...engine, program, ...args];
   // The launcher has a cache of its own.
   const cache = program === LAUNCHER ? {} : compileCache;
   const child = spawn(command, rest, {
     cwd,
-    env: { ...bare(), ...cache, ...runtime?.env, ...env },
+    env: { ...bare(), ...cache, ...chosen?.env, ...env },
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
   child.stdin?.end(input);

@@ -32,6 +32,15 @@ export function findRuntime(name: RuntimeName): Runtime | undefined {
   return undefined;
 }
 
+/** The runtime on which all services of a test run are started, if `PORTICO_TEST_RUNTIME` names one. */
+export function chosenRuntime(): Runtime | undefined {
+  const name = process.env["PORTICO_TEST_RUNTIME"];
+  if (name === undefined) return undefined;
+  const runtime = name === "deno" || name === "bun" ? findRuntime(name) : undefined;
+  if (!runtime) throw new Error(`PORTICO_TEST_RUNTIME is "${name}": no such runtime is here`);
+  return runtime;
+}
+
 /** Install scripts are switched off, so the binary is still in the package for this platform. npm installs no other one. */
 function platformFolders(name: RuntimeName): readonly string[] {
   const require = createRequire(import.meta.url);

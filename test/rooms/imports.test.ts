@@ -126,6 +126,14 @@ describe.each(Object.entries(mayImport))("%s", (room, allowed) => {
   });
 });
 
+it("undici is imported by its file: for its name, Bun gives a module of its own, whose pools cannot dispatch", () => {
+  const own = imports.filter(
+    ({ file, target }) => bound.some((room) => file.startsWith(`${room}/`)) && packageOf(target) === "undici",
+  );
+  expect(own.length).toBeGreaterThan(2);
+  expect(own.filter(({ target }) => target !== "undici/index.js")).toEqual([]);
+});
+
 describe("a template", () => {
   it("never leaves its folder by a relative path", () => {
     const folderOf = (path: string) => path.split("/").slice(0, 3).join("/");
