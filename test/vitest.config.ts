@@ -5,6 +5,13 @@ import { defineConfig } from "vitest/config";
 /** Files that change what all files of a process share, or that are about it. */
 const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
 
+/** Files that load, kill or connect whole servers. */
+const SERVERS = [
+  "{chaos,cluster}/**/*.test.ts",
+  "conformance/*{postgres,redis,bullmq}*.test.ts",
+  "conformance/{move-store,documents-shared-folder}.test.ts",
+];
+
 // What a test starts in a process of its own is compiled once, and not each time.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/compiled");
 
@@ -26,14 +33,14 @@ export default defineConfig({
         test: {
           name: "together",
           include: ["{conformance,spec,rooms}/**/*.test.ts"],
-          exclude: ALONE,
+          exclude: [...ALONE, ...SERVERS],
           // One after another in the same process, files load what they import once: nearly half of the suite's processor time.
           isolate: false,
         },
       },
       { extends: true, test: { name: "alone", include: ALONE } },
-      // `npm run test:servers`: what kills, loads and connects whole servers. CI runs it after `npm test`, which is for every change.
-      { extends: true, test: { name: "servers", include: ["{chaos,cluster}/**/*.test.ts"], isolate: false } },
+      // `npm run test:servers`: CI runs it after `npm test`, which is for every change.
+      { extends: true, test: { name: "servers", include: SERVERS, isolate: false } },
       // `npm run try:tools` installs large programs and runs them: not for every day.
       ...(process.env.PORTICO_CODING_TOOLS
         ? [{ extends: true as const, test: { name: "coding-tools", include: ["coding-tools/**/*.test.ts"] } }]
