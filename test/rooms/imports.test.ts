@@ -233,3 +233,13 @@ describe("what runs in a browser", () => {
 function pathOf(file: string, target: string): string {
   return posix.join(posix.dirname(file), target);
 }
+
+it("what is published does without `using`, which Node.js 22 cannot read, and which bundles replace by a package that is not a dependency", async () => {
+  const published = (await repositoryFiles()).filter((file) =>
+    /^(?:core|adapters|plugins|client|presets)\/src\/.*\.ts$/.test(file),
+  );
+  const found: string[] = [];
+  for (const file of published) if (/^\s*(?:await )?using \w+ =/m.test(await readText(file))) found.push(file);
+  expect(published.length).toBeGreaterThan(500);
+  expect(found).toEqual([]);
+});

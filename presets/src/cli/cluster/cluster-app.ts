@@ -3,11 +3,14 @@ import { CommandFailed, EXIT } from "../exit-codes.ts";
 
 /** Open stores of a cluster for a command, and close them afterwards. Throws what `toCommandFailed` makes of errors. */
 export async function withClusterApp<T>(adapters: readonly Adapter[], use: (app: App) => Promise<T>): Promise<T> {
+  let app: App | undefined;
   try {
-    await using app = await createApp({ name: "cluster-command", adapters });
+    app = await createApp({ name: "cluster-command", adapters });
     return await use(app);
   } catch (error) {
     throw toCommandFailed(error);
+  } finally {
+    await app?.close();
   }
 }
 
