@@ -1,7 +1,13 @@
+import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text as textOf } from "node:stream/consumers";
 import { DatabaseSync } from "node:sqlite";
+import { redisBus } from "@portico/adapters/bus/redis";
+import { bullmqEngine } from "@portico/adapters/engine/bullmq";
+import { embeddedEngine } from "@portico/adapters/engine/embedded";
+import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { memoryDocuments } from "@portico/adapters/documents/memory";
 import { recordDocuments } from "@portico/adapters/documents/records";
@@ -10,15 +16,21 @@ import { memoryRecords } from "@portico/adapters/records/memory";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { moveStore, type MoveStoreOptions } from "@portico/adapters/stores/move-store";
+import { migratePostgresStore } from "@portico/adapters/stores/postgres";
 import { sqliteStore, sqliteStorePaths } from "@portico/adapters/stores/sqlite";
 import { type App, createApp, ports, Secret } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DATA_FOLDER } from "../fixtures/platform-folder.ts";
+import type { StoredThings } from "../fixtures/read-stores.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
 import { postgresDatabase } from "../harness/postgres.ts";
+import { redisPlace } from "../harness/redis.ts";
 
 const database = await postgresDatabase();
 afterAll(() => database?.drop());
+const redis = await redisPlace();
 const KEY = new Secret(Buffer.alloc(32, 1).toString("base64url"));
+const FIXTURES = join(import.meta.dirname, "../fixtures/stores");
 const KEPT = [ports.records, ports.log, ports.blobs, ports.secrets];
 
 describe.skipIf(!database)("moveStore", () => {
@@ -73,9 +85,9 @@ describe.skipIf(!database)("moveStore", () => {
     ];
     const parts: string[] = [];
     expect(await move({ documents, onPart: (part) => parts.push(part) })).toEqual({
-      ...{ records: 252, log: 303, blobs: 2, secrets: 2, documents: 1 },
+      ...{ records: 252, log: 303, works: 6, blobs: 2, secrets: 2, documents: 1 },
     });
-    expect(parts).toEqual(["records", "log", "blobs", "secrets", "documents", "comparison"]);
+    expect(parts).toEqual(["records", "log", "works", "blobs", "secrets", "documents", "comparison"]);
     await target.close();
     target = await openTarget();
     const { records, log, blobs, secrets } = portsOf(target);
@@ -134,6 +146,46 @@ describe.skipIf(!database)("moveStore", () => {
     await expect(move()).rejects.toThrow("was moved into this store before");
   });
 
+  it.skipIf(!redis)("lets the cluster end work that had not ended, with what it had done", async () => {
+    await move();
+    const app = await createApp({
+      name: "cluster",
+      adapters: [
+        ...[postgresRecords({ url, schema, poolSize: 4 }), ioredisServer({ ...redis!() }), redisBus()],
+        ...[memoryTelemetry({}), bullmqEngine({})],
+      ],
+    });
+    const engine = app.port(ports.engine);
+    const heard = defineKinds(engine, Promise.resolve());
+    expect(await engine.status("ended")).toMatchObject({ state: "completed", output: { step: 1 } });
+    expect(await engine.status("waits")).toMatchObject({ state: "waiting", attempt: 1 });
+    await engine.ready();
+    expect(await engine.start("resumed", "ended", {})).toEqual({ duplicate: true });
+    await engine.signal("waits", "go", "second");
+    const state = async (id: string) => (await engine.status(id))?.state;
+    for (const [id, end] of [
+      ["waits", "completed"],
+      ["hangs", "completed"],
+      ["closes", "interrupted"],
+      ["sleeps", "completed"],
+      ["behind", "completed"],
+    ] as const) {
+      await expect.poll(async () => [id, await state(id)]).toEqual([id, end]);
+    }
+    // It was kept before the move, and the step of the first execution was not run again.
+    expect((await engine.status("waits"))?.output).toEqual({ step: 1, first: "first", second: "second" });
+    expect(heard).toEqual({ steps: ["hangs", "behind"], closed: ["closes"] });
+    await app.close();
+  });
+
+  it("refuses a store that processes use", async () => {
+    await migratePostgresStore({ url, schema });
+    await query(`INSERT INTO ${schema}._engine_processes VALUES (1, 'p', 's', now() + interval '1 minute')`);
+    await expect(move()).rejects.toThrow("A process uses this store: stop them first");
+    await query(`UPDATE ${schema}._engine_processes SET until = now()`);
+    expect(await move()).toMatchObject({ works: 6 });
+  });
+
   it("refuses a store with data, and changes nothing in it", async () => {
     await target.port(ports.records).collection({ name: "theirs" }).put("one", {});
     await expect(move()).rejects.toThrow(`The schema "${schema}" contains data (theirs)`);
@@ -152,6 +204,22 @@ describe.skipIf(!database)("moveStore", () => {
     await expect(move({ to })).rejects.toThrow(TypeError);
   });
 
+  it.each(readdirSync(FIXTURES))("moves the data directory that version %s wrote", async (name) => {
+    const from = join(dir, "earlier");
+    cpSync(join(FIXTURES, name, DATA_FOLDER), from, { recursive: true });
+    const { stored } = JSON.parse(readFileSync(join(FIXTURES, name, "expected.json"), "utf8")) as { stored: StoredThings };
+    const count = (all: Readonly<Record<string, object>>) =>
+      Object.values(all).reduce((sum, each) => sum + Object.keys(each).length, 0);
+    expect(await move({ from })).toEqual({
+      records: count(stored.records),
+      log: count(stored.log),
+      works: Object.keys(stored.works).length,
+      blobs: Object.keys(stored.blobs).length,
+      secrets: Object.keys(stored.secrets).length,
+      documents: 0,
+    });
+  });
+
   it("stops when its signal aborts", async () => {
     const reason = new Error("stop");
     await expect(move({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
@@ -159,8 +227,61 @@ describe.skipIf(!database)("moveStore", () => {
   });
 });
 
+/** Kinds of work, as the source and the target have them. `hang` holds executions that hang, until it resolves. */
+function defineKinds(engine: ports.Engine, hang: Promise<void>) {
+  const heard = { steps: [] as string[], closed: [] as string[] };
+  const step = (context: ports.WorkContext) =>
+    context.step("one", async () => {
+      heard.steps.push(context.id);
+      return 1;
+    });
+  engine.define(
+    "resumed",
+    async (context, { waits = 0, sleeps = 0, hangs = false }: { waits?: number; sleeps?: number; hangs?: boolean }) => {
+      const found = { step: hangs ? 1 : await step(context) };
+      if (hangs) await hang;
+      if (hangs) await step(context);
+      if (sleeps > 0) await context.sleep("nap", sleeps);
+      if (waits === 0) return found;
+      return { ...found, first: await context.waitFor("go"), second: await context.waitFor("go") };
+    },
+    { onInterrupted: "resume" },
+  );
+  engine.define("closed", () => hang.then(() => new Promise(() => {})), {
+    onInterrupted: "close",
+    closed: async (id) => void heard.closed.push(id),
+  });
+  return heard;
+}
+
+/** Work in each state in which a process can leave it. */
+async function leaveWork(engine: ports.Engine): Promise<void> {
+  defineKinds(engine, new Promise(() => {}));
+  await engine.ready();
+  const until = async (id: string, state: string) => {
+    while ((await engine.status(id))?.state !== state) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  await engine.start("resumed", "ended", {});
+  await engine.start("resumed", "waits", { waits: 2 });
+  await engine.signal("waits", "go", "first");
+  await engine.start("resumed", "sleeps", { sleeps: 1500 });
+  await engine.start("resumed", "hangs", { hangs: true }, { key: "one" });
+  await engine.start("resumed", "behind", {}, { key: "one" });
+  await engine.start("closed", "closes", {});
+  for (const [id, state] of [
+    ["ended", "completed"],
+    ["waits", "waiting"],
+    ["sleeps", "waiting"],
+    ["hangs", "executing"],
+    ["closes", "executing"],
+  ] as const) {
+    await until(id, state);
+  }
+}
+
 async function withSource<T>(dir: string, work: (app: App) => Promise<T>): Promise<T> {
-  const app = await createApp({ name: "source", adapters: sqliteStore({ dir, ports: KEPT }) });
+  const adapters = [...sqliteStore({ dir, ports: KEPT }), embeddedEngine({ parkAfterMs: 10 }), memoryTelemetry({})];
+  const app = await createApp({ name: "source", adapters });
   try {
     return await work(app);
   } finally {
@@ -195,5 +316,6 @@ function fill(dir: string): Promise<void> {
     const secrets = app.port(ports.secrets);
     await secrets.replace("agent", new Secret("kept"));
     await secrets.replace("workflow", new Secret("another"));
+    await leaveWork(app.port(ports.engine));
   });
 }

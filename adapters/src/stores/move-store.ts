@@ -1,10 +1,11 @@
 import type { ports } from "@portico/core";
 import { copyDocuments } from "../documents/copy-documents.ts";
+import { makeTables as makeEngineTables } from "../engine/cluster/tables.ts";
 import { postgresStoreOf } from "../records/postgres/store.ts";
 import { MOVE_PARTS, type MovePart, type MoveTarget } from "./move/copy-parts.ts";
 import { MoveFailed } from "./move/move-failed.ts";
 import { openSource } from "./move/open-source.ts";
-import { removeData, tablesWithData } from "./move/postgres-target.ts";
+import { countProcesses, removeData, tablesWithData } from "./move/postgres-target.ts";
 
 export { MoveFailed } from "./move/move-failed.ts";
 
@@ -53,11 +54,6 @@ export async function moveStore(options: MoveStoreOptions): Promise<MovedStore> 
   const target: MoveTarget = { ...to, store };
   const source = await openSource(from);
   try {
-    if (source.openWorks > 0) {
-      throw new MoveFailed(
-        `${source.openWorks} accepted queries, events and runs have not ended: start the instance, let them end`,
-      );
-    }
     const moves = to.records.collection<Move>(MOVES);
     await prepare(target, (await moves.get(MOVE))?.value);
     await moves.put(MOVE, { isComplete: false });
@@ -92,6 +88,10 @@ export async function isMoveUnfinished(records: ports.Records): Promise<boolean>
 /** No table of the target contains data afterwards. */
 async function prepare({ store, blobs }: MoveTarget, earlier: Move | undefined): Promise<void> {
   if (earlier?.isComplete) throw new MoveFailed("An instance was moved into this store before");
+  await makeEngineTables(store);
+  const running = await countProcesses(store);
+  if (running > 0)
+    throw new MoveFailed(`${running === 1 ? "A process uses" : `${running} processes use`} this store: stop them first`);
   // Blobs of an earlier move are overwritten, but not removed: since then, the options may name another place with other blobs.
   if (earlier) return removeData(store);
   const present = await tablesWithData(store);

@@ -1,8 +1,9 @@
 import { type ports, Secret } from "@portico/core";
+import { type ImportedWork, importWorks, readWorks } from "../../engine/cluster/import-works.ts";
 import { toLogEntry } from "../../log/log-text.ts";
 import { createStreamRows, type StreamChange } from "../../log/postgres/stream-rows.ts";
 import type { PostgresStore } from "../../records/postgres/store.ts";
-import { digestBlob, digestCollection, digestEntries, type PartDigest } from "./digests.ts";
+import { digestBlob, digestCollection, digestEntries, digestWorks, type PartDigest } from "./digests.ts";
 import type { MoveSource } from "./open-source.ts";
 import { raiseVersions } from "./postgres-target.ts";
 
@@ -17,7 +18,7 @@ export interface MoveTarget {
 
 /** One part of a store: how it is copied, and what differs afterwards. */
 export interface MovePart {
-  readonly name: "records" | "log" | "blobs" | "secrets";
+  readonly name: "records" | "log" | "works" | "blobs" | "secrets";
   /** Returns how many things were copied. */
   copy(source: MoveSource, target: MoveTarget, signal: AbortSignal | undefined): Promise<number>;
   /** What differs, as text for people. */
@@ -85,6 +86,32 @@ const log: MovePart = {
   },
 };
 
+const works: MovePart = {
+  name: "works",
+  async copy(source, { store }, signal) {
+    let batch: ImportedWork[] = [];
+    let characters = 0;
+    let count = 0;
+    const write = async (): Promise<void> => {
+      signal?.throwIfAborted();
+      await importWorks(store, batch);
+      count += batch.length;
+      [batch, characters] = [[], 0];
+    };
+    for (const work of source.works()) {
+      batch.push(work);
+      for (const { value } of work.notes) characters += value?.length ?? 0;
+      if (batch.length === BATCH_ITEMS || characters > BATCH_CHARACTERS) await write();
+    }
+    await write();
+    return count;
+  },
+  async compare(source, { store }) {
+    const [from, to] = [await digestWorks(source.works()), await digestWorks(readWorks(store))];
+    return from.count === to.count && from.digest === to.digest ? [] : ["the engine's journal"];
+  },
+};
+
 const blobs: MovePart = {
   name: "blobs",
   async copy({ blobs: from }, { blobs: to }, signal) {
@@ -117,7 +144,7 @@ const secrets: MovePart = {
 };
 
 /** All parts, in the order in which they are copied. */
-export const MOVE_PARTS: readonly MovePart[] = [records, log, blobs, secrets];
+export const MOVE_PARTS: readonly MovePart[] = [records, log, works, blobs, secrets];
 
 /** An entry that cannot be read is moved as one that cannot be read. PostgreSQL does not store U+0000, which JSON never contains. */
 function storable(text: string | undefined): string {

@@ -1,5 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import type { ports } from "@portico/core";
+import type { ImportedWork } from "../../engine/cluster/import-works.ts";
+import { WORK_COLUMNS } from "../../engine/cluster/work-row.ts";
 
 /** How many things are in a part of a store, and their SHA-256, in an order that every store has. */
 export interface PartDigest {
@@ -26,6 +28,16 @@ export async function digestCollection(records: ports.Records, name: string): Pr
 export async function digestEntries(entries: Iterable<ports.LogEntry> | AsyncIterable<ports.LogEntry>): Promise<PartDigest> {
   return digesting(async (add) => {
     for await (const entry of entries) add(JSON.stringify(entry));
+  });
+}
+
+/** All works of a journal, with their notes. */
+export async function digestWorks(works: Iterable<ImportedWork> | AsyncIterable<ImportedWork>): Promise<PartDigest> {
+  return digesting(async (add) => {
+    for await (const { row, notes } of works) {
+      const columns = WORK_COLUMNS.map(([name]) => row[name]);
+      add(JSON.stringify([columns, notes.map(({ kind, name, number, state, value }) => [kind, name, number, state, value])]));
+    }
   });
 }
 

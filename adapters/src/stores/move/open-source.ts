@@ -1,5 +1,7 @@
 import { existsSync } from "node:fs";
 import { createApp, ports } from "@portico/core";
+import type { ImportedWork } from "../../engine/cluster/import-works.ts";
+import { exportWorks } from "../../engine/embedded/export-works.ts";
 import { createSecretFile } from "../../secrets/files/secret-file.ts";
 import { sqliteStoreOf } from "../../records/sqlite/store.ts";
 import { sqliteStore, sqliteStorePaths } from "../sqlite.ts";
@@ -15,8 +17,8 @@ export interface MoveSource {
   readonly streams: readonly SourceStream[];
   /** The newest version of a record. */
   readonly newestVersion: number;
-  /** Work that was accepted and has not ended. */
-  readonly openWorks: number;
+  /** The works of the engine's journal, as the target's journal has them. */
+  works(): Iterable<ImportedWork>;
   /** The texts of a stream's entries, the first one first. Undefined for an entry that is too large to be read. */
   entries(stream: SourceStream): Iterable<string | undefined>;
   close(): Promise<void>;
@@ -54,9 +56,7 @@ export async function openSource(dir: string): Promise<MoveSource> {
       collections: names.filter((name) => !/^(?:_|sqlite_)/.test(name)),
       streams: rowsOf<SourceStream>(`SELECT stream AS name, newest, number FROM "_log_streams" ORDER BY stream`),
       newestVersion: rowsOf<{ version: number }>(`SELECT version FROM "_store"`)[0]?.version ?? 0,
-      openWorks: names.includes("_engine_work")
-        ? rowsOf<{ count: number }>(`SELECT count(*) AS count FROM "_engine_work" WHERE ended IS NULL`)[0]!.count
-        : 0,
+      works: () => exportWorks(database),
       *entries({ number, newest }) {
         let sequence = 0;
         for (const row of entry.iterate(number, number)) {

@@ -21,6 +21,14 @@ export async function removeData(store: PostgresStore): Promise<void> {
   await store.make(async (client) => void (await client.query(`TRUNCATE ${list}`)));
 }
 
+/** Processes whose lease on work has not expired. One that was killed counts until then. */
+export async function countProcesses({ schema, read }: PostgresStore): Promise<number> {
+  const { rows } = await read((client) =>
+    client.query<{ count: number }>(`SELECT count(*)::int AS count FROM "${schema}"."_engine_processes" WHERE until > now()`),
+  );
+  return rows[0]!.count;
+}
+
 /** New versions are larger than all that the moved records had, so that no caller can replace a record with an old version. */
 export async function raiseVersions(store: PostgresStore, newest: number): Promise<void> {
   const sequence = `"${store.schema}"."_version"`;
@@ -29,13 +37,13 @@ export async function raiseVersions(store: PostgresStore, newest: number): Promi
   );
 }
 
-/** Collections, and the tables of the log. */
+/** Collections, and the tables of the log and of the engine. */
 async function tablesOf({ schema, read }: PostgresStore): Promise<readonly string[]> {
   const { rows } = await read((client) =>
     client.query<{ name: string }>(
       `SELECT relname AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
        WHERE nspname = $1 AND relkind = 'r' AND relname <> ALL ($2) AND (relname !~ '^_' OR relname IN
-         ('_log_streams', '_log_entries', '_log_removed')) ORDER BY relname`,
+         ('_log_streams', '_log_entries', '_log_removed', '_engine_work', '_engine_notes')) ORDER BY relname`,
       [schema, OPENED],
     ),
   );
