@@ -42,7 +42,9 @@ describe.each<RuntimeName>(["deno", "bun"])("on %s", (name) => {
     await using upstream = await startFakeUpstream();
     const [program, ...before] = runtime!.command;
     const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], ...runtime!.env };
-    const { stdout } = await promisify(execFile)(program, [...before, CHILD, upstream.baseUrl], { env });
+    // A child that hangs does not outlive the test.
+    const options = { env, timeout: 50_000, killSignal: "SIGKILL" } as const;
+    const { stdout } = await promisify(execFile)(program, [...before, CHILD, upstream.baseUrl], options);
     expect(stdout).toBe(PRINTED);
   });
 });
