@@ -1,8 +1,13 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { jsonCaller } from "../fixtures/platform-caller.ts";
+import { DATA_FOLDER, fixtureEnvironment } from "../fixtures/platform-folder.ts";
+import { inAnyOrder, readAnswers } from "../fixtures/read-answers.ts";
 import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
-import { startPortico } from "../harness/portico-process.ts";
+import { runCommand, startPortico } from "../harness/portico-process.ts";
+
+const FIXTURE = join(import.meta.dirname, "../fixtures/stores/formats");
 
 const first = await clusterPlace();
 await first?.remove();
@@ -68,5 +73,35 @@ describe.skipIf(!first)("portico move", () => {
     expect(stdout).toMatch(
       /^records +\d+\n(?:\w+ +\d+\n)+Everything was compared\. \.portico still has its data: do not start it again\.\n$/,
     );
+  });
+
+  it("lets the cluster serve what the local instance kept, and end what it had accepted", async () => {
+    cpSync(FIXTURE, place.folder, { recursive: true });
+    const dataDir = join(place.folder, DATA_FOLDER);
+    const { agentServiceToken, workflowServiceToken } = JSON.parse(readFileSync(join(dataDir, "credentials.json"), "utf8"));
+    const tokens = [
+      { token: agentServiceToken, userId: "owner", role: "owner" },
+      { token: "fixture-token-of-a-member", userId: "mia", role: "member" },
+    ];
+    const env = {
+      ...{ ...place.env, ...fixtureEnvironment },
+      ...{ PORTICO_AGENT_TOKENS: JSON.stringify(tokens), WORKFLOW_SERVICE_TOKEN: workflowServiceToken },
+    };
+    const moved = await runCommand(["move", "--from", DATA_FOLDER], { cwd: place.folder, env });
+    expect([moved.code, moved.stderr]).toEqual([0, ""]);
+
+    const { filled, answers } = JSON.parse(readFileSync(join(FIXTURE, "expected.json"), "utf8"));
+    await using service = await startPortico({ cwd: place.folder, args: ["cluster"], env, hasOwnProcess: true });
+    expect(inAnyOrder(await readAnswers(service, dataDir, filled))).toMatchObject(inAnyOrder(answers));
+
+    const { agent, workflow } = jsonCaller(service, dataDir);
+    const models = await fetch(`${service.url("proxy")}/models`, { headers: { authorization: `Bearer ${filled.safeToken}` } });
+    expect(models.status).toBe(200);
+    const { executionGrantId } = await agent("POST", "/api/execution-grants", { workflowId: "notice" });
+    const run = `/api/workflow/notice/runs/${filled.workflowRuns.notice}`;
+    const decision = { decision: "approve", values: { audience: "members" } };
+    await workflow("POST", `${run}/gate`, decision, { "x-execution-grant": executionGrantId });
+    await expect.poll(async () => (await workflow("GET", run)).status).toBe("completed");
+    expect((await workflow("GET", run)).finalOutputs).toEqual({ text: "To members: The lift", signed: true });
   });
 });

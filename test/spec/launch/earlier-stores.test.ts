@@ -5,7 +5,7 @@ import type { FilledPlatform } from "../../fixtures/fill-platform.ts";
 import { DATA_FOLDER, fixtureEnvironment } from "../../fixtures/platform-folder.ts";
 import { jsonCaller } from "../../fixtures/platform-caller.ts";
 import { readPostgres } from "../../fixtures/postgres-fixture.ts";
-import { readAnswers } from "../../fixtures/read-answers.ts";
+import { inAnyOrder, readAnswers } from "../../fixtures/read-answers.ts";
 import { readDataDirectory, type StoredThings } from "../../fixtures/read-stores.ts";
 import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { type PostgresDatabase, postgresDatabase } from "../../harness/postgres.ts";
@@ -81,10 +81,3 @@ describe.skipIf(!database).each(names)("the PostgreSQL schema that version %s wr
     expect(await readPostgres(database!.url)).toEqual(readJson(name, "expected-postgres.json"));
   });
 });
-
-/** Tools of an instance have no order: they stand as the areas do that bring them. */
-function inAnyOrder(answers: unknown): object {
-  return JSON.parse(JSON.stringify(answers), (key, value: unknown) =>
-    key === "availableTools" ? (value as { readonly id: string }[]).toSorted((a, b) => a.id.localeCompare(b.id)) : value,
-  ) as object;
-}
