@@ -1,5 +1,5 @@
 import { randomFillSync, randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+import { createSystemClock } from "./clock/system-clock.ts";
 import { describeCause } from "./describe-cause.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Ids } from "./ports/ids.ts";
@@ -10,14 +10,7 @@ import type { Telemetry } from "./ports/telemetry.ts";
  * Telemetry writes errors to `console.error` and drops everything else.
  */
 export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telemetry: Telemetry } = {
-  clock: {
-    now: () => Date.now(),
-    after(ms, run) {
-      const timer = setTimeout(run, ms).unref();
-      return { refresh: () => void timer.refresh(), cancel: () => clearTimeout(timer) };
-    },
-    sleep: (ms, signal) => sleep(ms, undefined, { ref: false, ...(signal && { signal }) }),
-  },
+  clock: createSystemClock(),
   ids: { uuid: () => randomUUID(), id: (prefix) => prefix + randomDigits() },
   telemetry: {
     log: {

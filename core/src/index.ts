@@ -106,6 +106,9 @@ export { DURATION, parseDuration } from "./parse-duration.ts";
 export { Secret } from "./secret.ts";
 
 // Durable work: waits, repetition, what stores keep
+export { checkDuration } from "./clock/check-duration.ts";
+export { createSleep } from "./clock/create-sleep.ts";
+export { createSystemClock } from "./clock/system-clock.ts";
 export { orAborted } from "./or-aborted.ts";
 export { isStoreAway } from "./store-away.ts";
 export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreTooNew, StoreUnmigrated } from "./store-format.ts";

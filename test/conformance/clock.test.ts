@@ -1,12 +1,19 @@
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
+import { defineAdapter, ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
+import { builtIn } from "../../core/src/built-in.ts";
 import { clockConformance } from "./clock.ts";
 import { openAdapter } from "./open-adapter.ts";
 
 clockConformance("system", () => ({
   adapter: systemClock(),
   // Node runs its timers in the order of falling due, so that this one, set last and a little longer, runs last.
+  pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms + 20)),
+}));
+
+clockConformance("of an app without an adapter", () => ({
+  adapter: defineAdapter({ name: "clock/built-in", port: ports.clock, needs: {}, open: () => builtIn.clock })(),
   pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms + 20)),
 }));
 

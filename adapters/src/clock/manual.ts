@@ -1,6 +1,4 @@
-import { defineAdapter, ports } from "@portico/core";
-import { checkDuration } from "./duration.ts";
-import { createSleep } from "./sleep.ts";
+import { checkDuration, createSleep, defineAdapter, ports } from "@portico/core";
 
 const DEFAULT_START = "2030-01-01T00:00:00.000Z";
 

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { ports } from "@portico/core";
-import { checkDuration } from "../clock/duration.ts";
+import { checkDuration, ports } from "@portico/core";
 import { type Chore, createChore, TimedChores } from "./chores.ts";
 import { DueWork } from "./due-work.ts";
 import { Execution, type Parking } from "./execution.ts";

@@ -1,5 +1,4 @@
-import { ports } from "@portico/core";
-import { checkDuration } from "../clock/duration.ts";
+import { checkDuration, ports } from "@portico/core";
 import { IdleWatch } from "./idle-watch.ts";
 import type { Note, NoteKind, OpenWork, Rest } from "./journal.ts";
 import { type Answerable, type Asking, ReplayOrder } from "./replay-order.ts";

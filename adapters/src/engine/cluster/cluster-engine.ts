@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { ports } from "@portico/core";
-import { checkDuration } from "../../clock/duration.ts";
+import { checkDuration, ports } from "@portico/core";
 import type { PostgresStore } from "../../records/postgres/store.ts";
 import { type Chore, createChore } from "../chores.ts";
 import { Insistence } from "../insistence.ts";

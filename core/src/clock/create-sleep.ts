@@ -1,7 +1,7 @@
-import type { ports } from "@portico/core";
+import type { Clock } from "../ports/clock.ts";
 
 /** The clock port's `sleep`, made of its `after`. */
-export function createSleep(after: ports.Clock["after"]): ports.Clock["sleep"] {
+export function createSleep(after: Clock["after"]): Clock["sleep"] {
   return (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
