@@ -5,11 +5,15 @@ import { type AgentRuntimeOptions, agentRuntimeConfig } from "./config.ts";
 import { type ClearInput, createClearing } from "./conversations/clearing.ts";
 import { type Conversations, createConversations, workKind } from "./conversations/conversations.ts";
 import { openQueryChannel, type QueryChannel } from "./delivery/query-channel.ts";
+import { toldEnd } from "./background/told-end.ts";
+import { Hints } from "./hints.ts";
 import { DELEGATION_DEPTH } from "./limits.ts";
 import { type Admission, createAdmission } from "./requests/admission.ts";
-import { type ClientRequests, openClientRequests } from "./requests/client-requests.ts";
+import { type ClientRequests, openClientRequests, requestKey } from "./requests/client-requests.ts";
+import { lastReceipt } from "./runs/receipts.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
 import { sharedPorts } from "./shared-ports.ts";
+import { BusyAgents } from "./turns/busy-agents.ts";
 import type { Delegate } from "./turns/built-in-tools.ts";
 import { Delegations } from "./turns/delegation.ts";
 import { createShownRoom, type ShownRoom } from "./turns/shown-room.ts";
@@ -24,6 +28,7 @@ export interface AgentRuntime {
   readonly requests: ClientRequests;
   readonly runs: Runs;
   readonly conversations: Conversations;
+  readonly busy: BusyAgents;
   readonly desk: TurnDesk;
   readonly admission: Admission;
   readonly clearing: ReturnType<typeof createClearing>;
@@ -83,32 +88,40 @@ export const agentRuntime = defineAdapter({
   },
   async open(given, options: AgentRuntimeOptions, scope): Promise<AgentRuntime> {
     const { records, log, engine, agents, clock, ids, telemetry } = given;
-    const { bus, presence } = sharedPorts(given);
+    const shared = sharedPorts(given);
     const [files] = given.userFiles;
     const settings = v.parse(agentRuntimeConfig, options);
     const serverInstanceId = ids.uuid();
     const requests = await openClientRequests({ ...given, settings, serverInstanceId });
     const runs = createRuns(records);
     const conversations = createConversations(records);
-    const desk = new TurnDesk();
+    const hints = new Hints(shared, clock);
+    const busy = new BusyAgents({ ...shared, clock, process: serverInstanceId }, scope);
+    const desk = new TurnDesk({ ...shared, busy, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
     const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, serverInstanceId });
     const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
 
     /** Stop one turn, whether it executes or still waits. */
     const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
-      const stop = () => desk.stop(turn.sessionId, turn.clientRequestId, "user_stop");
-      if (stop()) return;
-      const isMarked = await turnRecords.stopWaiting(turn.userId, turn.clientRequestId, turn.sessionId, "user_stop");
-      // It began in between.
-      if (!isMarked) stop();
+      const { userId, sessionId, clientRequestId } = turn;
+      if (desk.stop({ sessionId, clientRequestId }, "user_stop")) return;
+      const state = await turnRecords.stop(userId, clientRequestId, sessionId, "user_stop");
+      if (state === "executes") desk.stopAnywhere({ sessionId, clientRequestId }, "user_stop");
     };
-    const stopSession = (sessionId: string) => void desk.stop(sessionId, undefined, "user_stop");
-    const channel = openQueryChannel({ ...given, bus, presence, requests, runs, serverInstanceId, stopSession, stopTurn }, scope);
+    const stopSession = (sessionId: string) => desk.stopAnywhere({ sessionId }, "user_stop");
+    const channel = openQueryChannel({ ...given, ...shared, requests, runs, serverInstanceId, stopSession, stopTurn }, scope);
     const delegations = new Delegations({
       agents,
       admission,
       ids,
+      hints,
+      endOf: async ({ userId, clientRequestId, runId }) => {
+        const request = (await requests.find(requestKey(userId, clientRequestId)))?.value;
+        if (request && request.endedAt === undefined) return undefined;
+        const [run, receipt] = await Promise.all([runs.find(runId), lastReceipt(log, runId)]);
+        return toldEnd(runId, run?.value, receipt);
+      },
       stop: (turn) =>
         void stopTurn(turn).catch((error: unknown) => telemetry.log.error("A delegated turn could not be stopped", {}, error)),
     });
@@ -123,8 +136,8 @@ export const agentRuntime = defineAdapter({
       delegate,
     });
     const clearing = createClearing({
-      ...{ engine, log, clock, ids, conversations, runs },
-      interrupt: (sessionId) => void desk.stop(sessionId, undefined, "conversation_cleared"),
+      ...{ engine, log, clock, ids, conversations, runs, hints },
+      interrupt: (sessionId) => desk.stopAnywhere({ sessionId }, "conversation_cleared"),
     });
 
     for (let depth = 0; depth <= DELEGATION_DEPTH; depth++) {
@@ -141,13 +154,30 @@ export const agentRuntime = defineAdapter({
         },
         {
           onInterrupted: "close",
-          closed: (_id, input) => ("clear" in input ? clearing.finish(input) : work.closed(input)),
+          closed: async (_id, input) => {
+            if ("clear" in input) return clearing.finish(input);
+            await work.closed(input);
+            delegations.tell(input, undefined);
+          },
           concurrency: CONCURRENCY,
         },
       );
     }
     engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
     scope.onReady(() => engine.ready());
-    return { serverInstanceId, requests, runs, conversations, desk, admission, clearing, channel, delegate, files, shownRoom };
+    return {
+      serverInstanceId,
+      requests,
+      runs,
+      conversations,
+      busy,
+      desk,
+      admission,
+      clearing,
+      channel,
+      delegate,
+      files,
+      shownRoom,
+    };
   },
 });

@@ -73,7 +73,7 @@ export const backgroundTurns = defineAdapter({
         const stopped = await records.stop(runId, reason);
         if (typeof stopped === "object") await leaveLine(stopped, reason);
         if (stopped !== true) return stopped !== false;
-        desk.stopTurn(turnId, reason);
+        desk.stopAnywhere({ turnId }, reason);
         return records.isStopped(runId, reason);
       },
     };

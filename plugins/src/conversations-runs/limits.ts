@@ -61,6 +61,13 @@ export const FOLLOWED_PATIENCE = 20;
 export const FOLLOWED_SILENCE_MS = 3000;
 export const FOLLOWING_WAIT_MS = 1000;
 
+/** Where hints of other processes may be lost: after this time stores are looked at again. */
+export const LOOK_AGAIN_MS = 3000;
+
+/** How often a process says which agents work in it, and how long others believe it. */
+export const BUSY_REPEAT_MS = 5000;
+export const BUSY_BELIEVED_MS = 15_000;
+
 /** How long the turns of another process are counted after the last of them was heard: longer than any is remembered. */
 export const OTHERS_COUNTED_MS = 10 * 60_000;
 

@@ -2,6 +2,8 @@ import type { ports } from "@portico/core";
 
 /** By what processes of one instance reach each other. */
 export interface SharedPorts {
+  /** Whether there may be others. */
+  readonly isShared: boolean;
   readonly bus: ports.Bus;
   readonly presence: ports.Presence;
 }
@@ -16,9 +18,9 @@ export function sharedPorts({
   readonly bus: ports.Bus | undefined;
   readonly presence: ports.Presence | undefined;
 }): SharedPorts {
-  if (!engine.isShared) return { bus: noOthers, presence: noSocketsElsewhere };
+  if (!engine.isShared) return { isShared: false, bus: noOthers, presence: noSocketsElsewhere };
   if (!bus || !presence) throw new TypeError("Processes that share an engine need adapters for the ports bus and presence");
-  return { bus, presence };
+  return { isShared: true, bus, presence };
 }
 
 const noOthers: ports.Bus = {

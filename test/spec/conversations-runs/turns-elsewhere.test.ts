@@ -194,6 +194,7 @@ describe.skipIf(!servers)("processes of one instance", () => {
       await client.comeBackTo(c!);
       const last = await submit(a!, { id: client.socket.id! }, "last");
       await expect.poll(() => client.of(last)).toContain("complete");
+      expect(client.of(goesOn)).toHaveLength(6);
       expect([client.of(had), client.of(missed)]).toEqual([
         ["started", "1", "complete"],
         ["started", "1", "complete"],

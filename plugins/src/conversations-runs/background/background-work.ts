@@ -29,7 +29,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
     // No client receives its output. The output is stored in case the process dies.
     const transcript = new Transcript(turn.turnId, { log, clock, told: () => {} });
     const voice = new TurnVoice(turn, transcript);
-    const { signal: stopping, stop, leave } = desk.enter(turn);
+    const { signal: stopping, stop, leave } = desk.enter(turn, () => records.stopOf(turn));
     const timer = clock.after(timeoutMs, () => stop("background_timeout"));
     try {
       const { isOver, stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn));

@@ -1,4 +1,5 @@
 import { type ports, retryWhileStoreAway, writeAgain } from "@portico/core";
+import type { Hints } from "../hints.ts";
 import { type Runs, withEvent } from "../runs/runs.ts";
 import { type Conversations, messageStream, runOfSession, workKind } from "./conversations.ts";
 
@@ -20,21 +21,21 @@ export function createClearing(given: {
   readonly ids: ports.Ids;
   readonly conversations: Conversations;
   readonly runs: Runs;
-  /** Interrupts the turn that executes. */
+  readonly hints: Hints;
+  /** Interrupts the turn that executes, in whichever process. */
   readonly interrupt: (sessionId: string) => void;
 }) {
-  const { engine, log, clock, ids, conversations, runs, interrupt } = given;
-  const waiting = new Map<string, Set<PromiseWithResolvers<void>>>();
+  const { engine, log, clock, ids, conversations, runs, hints, interrupt } = given;
 
   const finish = async ({ conversationId, sessionId }: ClearInput, signal?: AbortSignal): Promise<void> => {
     try {
       if (signal) await retryWhileStoreAway({ clock, signal }, () => empty(conversationId, sessionId));
       else await empty(conversationId, sessionId);
     } catch (error) {
-      for (const told of waiting.get(conversationId) ?? []) told.reject(error);
+      hints.fail(topicOf(conversationId), error);
       throw error;
     }
-    for (const told of waiting.get(conversationId) ?? []) told.resolve();
+    hints.tell(topicOf(conversationId), true);
   };
 
   const empty = async (conversationId: string, sessionId: string | undefined): Promise<void> => {
@@ -63,13 +64,7 @@ export function createClearing(given: {
     finish,
     /** Resolves when the conversation is empty; from the call on it takes no query. False if this user has no such conversation. */
     async clear(conversationId: string, mayClear: (userId: string) => boolean, signal: AbortSignal): Promise<boolean> {
-      const cleared = Promise.withResolvers<void>();
-      // Its work may fail before anybody waits for it.
-      cleared.promise.catch(() => {});
-      const onAbort = () => cleared.reject(signal.reason);
-      const told = waiting.get(conversationId) ?? new Set();
-      waiting.set(conversationId, told.add(cleared));
-      signal.addEventListener("abort", onAbort, { once: true });
+      const cleared = hints.listen<true>(topicOf(conversationId));
       try {
         const started = await writeAgain(async () => {
           const stored = await conversations.find(conversationId);
@@ -90,13 +85,13 @@ export function createClearing(given: {
         });
         if (!started) return false;
         if (started.sessionId !== undefined) interrupt(started.sessionId);
-        await cleared.promise;
-        return true;
+        const isCleared = async () => ((await conversations.find(conversationId))?.value.clearing ? undefined : true);
+        return await cleared.until(isCleared, signal);
       } finally {
-        signal.removeEventListener("abort", onAbort);
-        told.delete(cleared);
-        if (told.size === 0) waiting.delete(conversationId);
+        cleared.close();
       }
     },
   };
 }
+
+const topicOf = (conversationId: string): string => `conversations-runs/cleared/${conversationId}`;

@@ -44,6 +44,8 @@ export interface Audience {
   kept: KeptTurns | undefined;
   /** By other process: all of its turns up to this number were heard of, and when that was last so. */
   readonly others: Map<string, { readonly begun: number; readonly at: number }>;
+  /** Turns elsewhere of which the last connection that left was sent a part: with how many events. */
+  leftElsewhere: readonly OpenTurn[];
   /** While connections are there: hears of turns that execute elsewhere. */
   following: Following | undefined;
   expiry: ports.Timer | undefined;
@@ -73,6 +75,7 @@ export function firstPlace({ life, begun }: Counted, audience: Audience | undefi
       ...{ clientRequestId, life: where, number },
       count: isAlone ? left : 0,
     }));
+  open.push(...(audience?.leftElsewhere ?? []));
   return formatPlace({ life, begun, open, others: audience ? othersOf(audience, now) : [], since: now });
 }
 

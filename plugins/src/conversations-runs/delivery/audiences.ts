@@ -76,7 +76,8 @@ export class Audiences {
       kept?.keep(turn);
     }
     for (const turn of watched) {
-      const count = turn.isEnded ? start.countOfEnded(turn) : start.countOfOpen(turn);
+      // Of a turn elsewhere, this process may not know the end yet.
+      const count = turn.isEnded || turn.elsewhere ? start.countOfEnded(turn) : start.countOfOpen(turn);
       if (count !== undefined) seat.fallBehind(turn.clientRequestId, count);
     }
     const isHere = (id: string) =>
@@ -232,7 +233,8 @@ export class Audiences {
       audience.expiry = undefined;
       for (const watched of audience.watched) if (watched.isOver) keep(audience, watched, this.#given.clock);
       audience.kept?.clear();
-      audience.watched = audience.watched.filter(({ isOver, elsewhere }) => !isOver && !elsewhere);
+      audience.watched = audience.watched.filter(({ isOver }) => !isOver);
+      audience.leftElsewhere = [];
       if (audience.watched.length === 0) this.#audiences.delete(audience.key);
     });
   }
@@ -241,7 +243,7 @@ export class Audiences {
     const key = keyOf(listener);
     const known = this.#audiences.get(key) ?? {
       ...{ key, listener, topic: topicOf(listener), seats: [], watched: [], others: new Map() },
-      ...{ kept: undefined, following: undefined, expiry: undefined },
+      ...{ kept: undefined, leftElsewhere: [], following: undefined, expiry: undefined },
     };
     this.#audiences.set(key, known);
     return known;

@@ -68,9 +68,7 @@ export class FollowedTranscript {
 
   /** Look at what is written by now. Rejects with LogUnavailable. */
   look(): Promise<void> {
-    return (this.#looking ??= this.#look()
-      .then(() => this.#given.looked())
-      .finally(() => void (this.#looking = undefined)));
+    return (this.#looking ??= this.#look().finally(() => void (this.#looking = undefined)));
   }
 
   /**
@@ -116,12 +114,19 @@ export class FollowedTranscript {
   }
 
   async #look(): Promise<void> {
-    this.#hasLooked = true;
+    const found: Piece[] = [];
+    let next = this.#written;
+    let hasEnd = false;
     for await (const entry of this.#given.log.read(this.#stream, { from: (this.#pieces.at(-1)?.sequence ?? 0) + 1 })) {
       const events = eventsOf(entry);
-      const first = this.#written;
-      this.#pieces.push({ first, next: first + events.length, sequence: entry.sequence });
-      this.#hasEnd ||= events.some(isEnd);
+      found.push({ first: next, next: next + events.length, sequence: entry.sequence });
+      next += events.length;
+      hasEnd ||= events.some(isEnd);
     }
+    // All at once, so that nothing is sent of it before it is known what is behind.
+    this.#pieces.push(...found);
+    this.#hasEnd ||= hasEnd;
+    this.#hasLooked = true;
+    this.#given.looked();
   }
 }

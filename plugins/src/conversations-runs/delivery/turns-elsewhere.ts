@@ -53,15 +53,21 @@ export class TurnsElsewhere {
       for (const [life, number] of seat.start!.place.begun) this.#hearUpTo(audience, life, number);
       this.#look(audience, 0);
     }
+    audience.leftElsewhere = [];
     seat.start = undefined;
     this.#given.catchUpAll(audience, seat);
   }
 
-  /** No connection is left. */
+  /** No connection is left: what goes on elsewhere is found again when one comes. */
   stop(audience: Audience): void {
     audience.following?.subscription.close();
     audience.following?.poll?.cancel();
     audience.following = undefined;
+    const elsewhere = audience.watched.filter((turn) => turn.elsewhere);
+    audience.watched = audience.watched.filter((turn) => !turn.elsewhere);
+    audience.leftElsewhere = elsewhere.flatMap(({ clientRequestId, life, number, isEnded, left, transcript }) =>
+      isEnded && left >= transcript.position ? [] : [{ clientRequestId, life, number, count: left }],
+    );
   }
 
   /** The end of a turn was written in place of its process. */
@@ -72,8 +78,13 @@ export class TurnsElsewhere {
   /** A turn executes here no more, and its end is not told: another process writes it. */
   handOver(audience: Audience, lost: Watched): void {
     audience.watched = audience.watched.filter((each) => each !== lost);
+    const { clientRequestId, life, number, left, transcript } = lost;
+    if (audience.seats.length === 0) {
+      audience.leftElsewhere = [...audience.leftElsewhere, { clientRequestId, life, number, count: left }];
+      return;
+    }
     const { elsewhere } = this.#watch(audience, lost, true);
-    elsewhere!.level = lost.transcript.position;
+    elsewhere!.level = transcript.position;
   }
 
   #follow(audience: Audience): Audience["following"] {

@@ -1,3 +1,6 @@
+import { isStoreAway, type ports, type Scope } from "@portico/core";
+import type { SharedPorts } from "../shared-ports.ts";
+import type { BusyAgents } from "./busy-agents.ts";
 import { type StopReason, TurnStopped } from "./turn-failed.ts";
 import type { PlayedTurn } from "./turn.ts";
 
@@ -7,49 +10,87 @@ interface Entry {
   readonly leave: () => void;
 }
 
-/** The turns that execute in this process: one per session at most. */
-export class TurnDesk {
-  readonly #turns = new Map<string, { readonly turn: PlayedTurn; readonly stopping: AbortController }>();
-  readonly #agents = new Map<string, number>();
+/** Which turns are to stop: one, or those of a session, or of one request of it. */
+export type Stopped = { readonly turnId: string } | { readonly sessionId: string; readonly clientRequestId?: string | undefined };
 
-  /** Registers a turn that starts to execute. `signal` aborts with TurnStopped when the turn is stopped. Call `leave` when it has ended. */
-  enter(turn: PlayedTurn): Entry {
+interface Seated {
+  readonly turn: PlayedTurn;
+  readonly stopping: AbortController;
+  readonly stopOf: () => Promise<string | undefined>;
+}
+
+export interface TurnDeskGiven extends SharedPorts {
+  readonly busy: BusyAgents;
+  readonly log: ports.Log;
+}
+
+const TOPIC = "conversations-runs/stops";
+
+/** The turns that execute in this process: one per session at most. Others can be stopped through it, too. */
+export class TurnDesk {
+  readonly #given: TurnDeskGiven;
+  readonly #turns = new Map<string, Seated>();
+
+  constructor(given: TurnDeskGiven, scope: Scope) {
+    this.#given = given;
+    const subscription = given.bus.subscribe(TOPIC, {
+      told: (message) => {
+        const { stopped, reason } = message as { readonly stopped: Stopped; readonly reason: string };
+        this.stop(stopped, reason);
+      },
+      missed: () => void this.#lookAgain(),
+    });
+    scope.onClose(() => subscription.close());
+  }
+
+  /**
+   * Registers a turn that starts to execute. `signal` aborts with TurnStopped when the turn is stopped. Call `leave` when it has ended.
+   * `stopOf` finds in stores why it is to stop: used where another process may have said so and was not heard.
+   */
+  enter(turn: PlayedTurn, stopOf: () => Promise<string | undefined>): Entry {
     const stopping = new AbortController();
-    this.#turns.set(turn.turnId, { turn, stopping });
-    this.#count(turn.agentId, 1);
+    this.#turns.set(turn.turnId, { turn, stopping, stopOf });
+    this.#given.busy.change(turn.agentId, 1);
     return {
       signal: stopping.signal,
       stop: (reason) => stopping.abort(new TurnStopped(reason)),
       leave: () => {
-        if (this.#turns.delete(turn.turnId)) this.#count(turn.agentId, -1);
+        if (this.#turns.delete(turn.turnId)) this.#given.busy.change(turn.agentId, -1);
       },
     };
   }
 
-  /** Stop the turns of a session, or of one request of it. Answers whether there was one. */
-  stop(sessionId: string, clientRequestId: string | undefined, reason: StopReason): boolean {
+  /** Stop turns that execute here. Answers whether there was one. */
+  stop(stopped: Stopped, reason: string): boolean {
     let isStopped = false;
     for (const { turn, stopping } of this.#turns.values()) {
-      if (turn.sessionId !== sessionId || (clientRequestId !== undefined && turn.clientRequestId !== clientRequestId)) continue;
+      if (!isMeant(turn, stopped)) continue;
       stopping.abort(new TurnStopped(reason));
       isStopped = true;
     }
     return isStopped;
   }
 
-  /** Stop one turn, where it executes. */
-  stopTurn(turnId: string, reason: string): void {
-    this.#turns.get(turnId)?.stopping.abort(new TurnStopped(reason));
+  /** Stop turns where they execute. Another process may hear it late, and then finds in stores that they are to stop. */
+  stopAnywhere(stopped: Stopped, reason: string): void {
+    if (!this.stop(stopped, reason)) this.#given.bus.publish(TOPIC, { stopped, reason }, { toOthers: true });
   }
 
-  /** Whether an agent plays a turn now. */
-  isBusy(agentId: string): boolean {
-    return (this.#agents.get(agentId) ?? 0) > 0;
+  /** Stops that other processes told may have been lost. */
+  async #lookAgain(): Promise<void> {
+    for (const { stopping, stopOf } of [...this.#turns.values()]) {
+      try {
+        const reason = await stopOf();
+        if (reason !== undefined) stopping.abort(new TurnStopped(reason));
+      } catch (error) {
+        if (!isStoreAway(error)) throw error;
+        this.#given.log.warn("Whether a turn was stopped could not be read", {}, error);
+      }
+    }
   }
+}
 
-  #count(agentId: string, by: number): void {
-    const count = (this.#agents.get(agentId) ?? 0) + by;
-    if (count > 0) this.#agents.set(agentId, count);
-    else this.#agents.delete(agentId);
-  }
+function isMeant({ turnId, sessionId, clientRequestId }: PlayedTurn, stopped: Stopped): boolean {
+  if ("turnId" in stopped) return turnId === stopped.turnId;
+  return sessionId === stopped.sessionId && (stopped.clientRequestId ?? clientRequestId) === clientRequestId;
 }

@@ -151,13 +151,22 @@ export function createTurnRecords(given: {
       return { life: lifeOf(request.serverInstanceId), number: request.number };
     },
 
-    /** Say that a turn is to stop, where it has not begun yet. False where it had. */
-    stopWaiting: (userId: string, clientRequestId: string, sessionId: string, reason: string): Promise<boolean> =>
+    /** Say that a turn is to stop. Answers whether it executes; one that waits stops when it begins. */
+    stop: (userId: string, clientRequestId: string, sessionId: string, reason: string): Promise<"waits" | "executes" | "ended"> =>
       writeAgain(async () => {
         const request = await requests.find(requestKey(userId, clientRequestId));
-        if (!request || request.value.sessionId !== sessionId || request.value.state !== "reserved") return false;
+        if (!request || request.value.sessionId !== sessionId) return "ended";
+        const { state } = request.value;
+        if (state !== "reserved" && state !== "committed") return "ended";
         await requests.put(request.id, { ...request.value, stop: reason }, request.version);
-        return true;
+        return state === "reserved" ? "waits" : "executes";
       }),
+
+    /** Why a turn is to stop that has begun. */
+    async stopOf(turn: Turn): Promise<string | undefined> {
+      const key = requestKey(turn.userId, turn.clientRequestId);
+      const [request, conversation] = await Promise.all([requests.find(key), conversations.find(turn.conversationId)]);
+      return conversation?.value.clearing ? "conversation_cleared" : request?.value.stop;
+    },
   };
 }

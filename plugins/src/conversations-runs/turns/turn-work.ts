@@ -35,7 +35,7 @@ export function createTurnWork(given: TurnWorkGiven) {
     });
     const watched = audiences.watch(listener, turn, transcript);
     const voice = new TurnVoice(turn, transcript);
-    const { signal: stopping, leave } = desk.enter(turn);
+    const { signal: stopping, leave } = desk.enter(turn, () => records.stopOf(turn));
     try {
       const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn, watched.number));
       audiences.announce(listener, statusEvent(turn, "running"));
