@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { rootCertificates } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
 import { runCommand } from "../harness/portico-process.ts";
@@ -116,6 +117,37 @@ describe.skipIf(!first)("the command line in a cluster", () => {
     const { code, stdout } = await runCommand(["doctor", "--json"], { cwd: place.folder, env: away });
     expect([code, wrongOf(stdout).map((each) => each.about)]).toEqual([1, ["PostgreSQL", "Redis"]]);
     expect(stdout).not.toContain("hidden-password");
+  });
+
+  it.each([
+    ["cluster.postgres.url", { PORTICO_POSTGRES_URL: "mysql://SECRET@host/db" }, {}],
+    [
+      "cluster.postgres.url",
+      { PORTICO_POSTGRES_URL: "postgres://u:SECRET@h/d?sslmode=disable" },
+      { tls: { ca: rootCertificates[0] } },
+    ],
+    ["cluster.postgres.schema", { PORTICO_POSTGRES_SCHEMA: "Not-A-Name" }, {}],
+    ["cluster.redis.url", { PORTICO_REDIS_URL: "http://u:SECRET@host" }, {}],
+    ["cluster.redis.prefix", { PORTICO_REDIS_PREFIX: "a b" }, {}],
+    ["cluster.tls", {}, { tls: { cert: "SECRET" } }],
+    [
+      "cluster.blobs.s3",
+      {},
+      { blobs: { s3: { endpoint: "ftp://SECRET@h", bucket: "b", accessKeyId: "k", secretAccessKey: "s" } } },
+    ],
+  ])("an invalid %s is a line with exit code 78, and shows no secret (%#)", async (key, env, cluster) => {
+    const path = configOf({ cluster });
+    const { PORTICO_CLUSTER_BLOBS_DIR: blobs, ...rest } = place.env;
+    const all = { ...rest, ...("blobs" in cluster ? {} : { PORTICO_CLUSTER_BLOBS_DIR: blobs! }), ...env };
+    for (const args of [
+      ["start", "cluster"],
+      ["token", "list"],
+    ]) {
+      const { code, stderr } = await runCommand([...args, "--config", path], { cwd: place.folder, env: all });
+      expect([args, code, stderr.split(":")[0]]).toEqual([args, 78, key]);
+      expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+      expect(stderr).not.toContain("SECRET");
+    }
   });
 
   it("another instance key than the first one is refused with a line", async () => {

@@ -1,5 +1,7 @@
 import { defineAdapter, ports, type Secret } from "@portico/core";
 import { Redis, type RedisOptions } from "ioredis";
+import { createTlsContext, type TlsOptions } from "../tls-context.ts";
+import { checkRedisPrefix, toRedisAddress } from "./redis-address.ts";
 import { redis, type RedisServer } from "./server.ts";
 
 /** Options of `ioredisServer`. */
@@ -8,15 +10,8 @@ export interface IoredisServerOptions {
   readonly url: string | Secret;
   /** 1-64 characters of letters, digits, `_`, `.`, `:` and `-`. Instances on one server need different prefixes. Default: `portico`. */
   readonly prefix?: string;
-  /** Connect with TLS. All values are PEM. Default for `rediss://`: the system's authorities, and no client certificate. */
-  readonly tls?: {
-    /** Certificates of the authorities to trust in place of the system's. */
-    readonly ca?: string | undefined;
-    /** The client's certificate, for servers that ask for one. */
-    readonly cert?: string | undefined;
-    /** The key of `cert`. */
-    readonly key?: string | Secret | undefined;
-  };
+  /** Connect with TLS. Default for `rediss://`: the authorities that Node.js trusts, and no client certificate. */
+  readonly tls?: TlsOptions | undefined;
   /** A command, and a connection attempt, fails after this time. Default: 5,000. */
   readonly commandTimeoutMs?: number;
 }
@@ -43,7 +38,7 @@ export const ioredisServer = defineAdapter({
     const commands = connect();
     logAbsence(commands, telemetry.log);
     await firstAttempt(commands);
-    return { prefix: toPrefix(options.prefix), commands, connect };
+    return { prefix: checkRedisPrefix(options.prefix ?? "portico"), commands, connect };
   },
 });
 
@@ -66,11 +61,11 @@ function toSettings({ url, tls, commandTimeoutMs = TIMEOUT_MS }: IoredisServerOp
   if (!Number.isInteger(commandTimeoutMs) || commandTimeoutMs < 1) {
     throw new TypeError("The timeout of Redis commands is a whole number of milliseconds from 1");
   }
-  const address = toAddress(typeof url === "string" ? url : url.reveal());
+  const address = toRedisAddress(typeof url === "string" ? url : url.reveal());
   const isEncrypted = tls !== undefined || address.isEncrypted;
   return {
     ...address.options,
-    ...(isEncrypted && { tls: toTls(tls) }),
+    ...(isEncrypted && { tls: { secureContext: createTlsContext("Redis", tls ?? {}) } }),
     connectionName: "portico",
     connectTimeout: commandTimeoutMs,
     commandTimeout: commandTimeoutMs,
@@ -84,38 +79,6 @@ function toSettings({ url, tls, commandTimeoutMs = TIMEOUT_MS }: IoredisServerOp
     // A primary that became a replica refuses writes until the name leads to the new primary.
     reconnectOnError: (error) => error.message.startsWith("READONLY"),
   };
-}
-
-function toTls({ ca, cert, key }: NonNullable<IoredisServerOptions["tls"]> = {}): NonNullable<RedisOptions["tls"]> {
-  return {
-    ...(ca !== undefined && { ca }),
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key: typeof key === "string" ? key : key.reveal() }),
-  };
-}
-
-function toAddress(url: string): { readonly isEncrypted: boolean; readonly options: RedisOptions } {
-  // The message does not quote the URL, which may contain a password.
-  const invalid = new TypeError("The url of a Redis server must be redis://user:password@host:port/database, or rediss://…");
-  if (!URL.canParse(url)) throw invalid;
-  const { protocol, hostname, port, username, password, pathname } = new URL(url);
-  const database = /^\/?(\d{0,5})$/.exec(pathname)?.[1];
-  if (!/^rediss?:$/.test(protocol) || hostname === "" || database === undefined) throw invalid;
-  return {
-    isEncrypted: protocol === "rediss:",
-    options: {
-      host: hostname.replace(/^\[(.*)\]$/, "$1"),
-      port: Number(port || 6379),
-      db: Number(database),
-      ...(username !== "" && { username: decodeURIComponent(username) }),
-      ...(password !== "" && { password: decodeURIComponent(password) }),
-    },
-  };
-}
-
-function toPrefix(prefix = "portico"): string {
-  if (!/^[\w.:-]{1,64}$/.test(prefix)) throw new TypeError("A prefix of Redis keys is 1-64 letters, digits, _, ., : and -");
-  return prefix;
 }
 
 /** One line when the server becomes unavailable, and one when it is available again. */

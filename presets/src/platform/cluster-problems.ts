@@ -1,3 +1,9 @@
+import { createStoreAddress } from "@portico/adapters/blobs/s3/store-address";
+import { checkConnectionUrl } from "@portico/adapters/records/postgres/connection-url";
+import { checkSchema } from "@portico/adapters/records/postgres/names";
+import { checkRedisPrefix, toRedisAddress } from "@portico/adapters/redis/redis-address";
+import { createTlsContext } from "@portico/adapters/tls-context";
+import type { ClusterSettings } from "../settings/cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 
 /** What keeps a process of a cluster from starting with these settings, one line each, in the form of other mistakes of a configuration. */
@@ -25,5 +31,31 @@ export function clusterProblems(settings: PlatformSettings): readonly string[] {
   for (const [area, { driver }] of [["agent", agent.documents] as const, ["workflow", workflow.documents] as const]) {
     if (driver !== "fs") problems.push(`${area}.documents: in a cluster, cluster.documents says where documents are`);
   }
+  return [...problems, ...invalidOptions(cluster)];
+}
+
+/** Values that the adapters would refuse. Loads no driver: commands that only read settings use this, too. */
+function invalidOptions({ postgres, redis, tls, blobs }: ClusterSettings): readonly string[] {
+  const problems: string[] = [];
+  const check = (key: string, run: () => unknown) => {
+    try {
+      run();
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      problems.push(`${key}: ${error.message}`);
+    }
+  };
+  const { url } = postgres;
+  if (url) check("cluster.postgres.url", () => checkConnectionUrl(url.reveal(), hasTls(tls)));
+  check("cluster.postgres.schema", () => checkSchema(postgres.schema));
+  if (redis.url) check("cluster.redis.url", () => toRedisAddress(redis.url!.reveal()));
+  check("cluster.redis.prefix", () => checkRedisPrefix(redis.prefix));
+  if (hasTls(tls)) check("cluster.tls", () => createTlsContext("PostgreSQL and Redis", tls));
+  if (blobs.s3) check("cluster.blobs.s3", () => createStoreAddress(blobs.s3!));
   return problems;
+}
+
+/** Whether the settings say anything about TLS. */
+export function hasTls({ ca, cert, key }: ClusterSettings["tls"]): boolean {
+  return [ca, cert, key].some((each) => each !== undefined);
 }

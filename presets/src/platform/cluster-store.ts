@@ -12,6 +12,7 @@ import { hmacSigning } from "@portico/adapters/signing/hmac";
 import type { Adapter, Port, Secret } from "@portico/core";
 import type { ClusterSettings } from "../settings/cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
+import { hasTls } from "./cluster-problems.ts";
 import { instanceIdentity, instanceKey } from "./instance.ts";
 
 /** The stores and users of a cluster: PostgreSQL, Redis, and S3 or a shared folder. The settings must have no `clusterProblems`. */
@@ -38,25 +39,17 @@ export function clusterStore(settings: PlatformSettings, ports?: readonly Port<a
 /** How a process connects to PostgreSQL. It refuses a schema that `portico migrate` has not made. */
 export function postgresOptions({ postgres, tls }: ClusterSettings) {
   const { url, schema, poolSize } = postgres;
-  return { url: needed(url), schema, poolSize, migrate: false, ...(hasTls(tls) && { tls: revealed(tls) }) };
+  return { url: needed(url), schema, poolSize, migrate: false, ...(hasTls(tls) && { tls }) };
 }
 
 /** How a process connects to Redis. */
 export function redisOptions({ redis, tls }: ClusterSettings) {
   const { url, prefix } = redis;
-  return { url: needed(url), prefix, ...(hasTls(tls) && { tls: revealed(tls) }) };
+  return { url: needed(url), prefix, ...(hasTls(tls) && { tls }) };
 }
 
 function blobs({ blobs: { s3, directory } }: ClusterSettings): Adapter {
   return s3 ? s3Blobs(s3) : fileBlobs({ dir: needed(directory) });
-}
-
-function hasTls({ ca, cert, key }: ClusterSettings["tls"]): boolean {
-  return [ca, cert, key].some((each) => each !== undefined);
-}
-
-function revealed({ ca, cert, key }: ClusterSettings["tls"]) {
-  return { ca: ca?.reveal(), cert: cert?.reveal(), key };
 }
 
 /** `clusterProblems` has refused settings without it. */

@@ -1,6 +1,6 @@
 import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
-import { milliseconds, text } from "./scalar.ts";
+import { keySecret, milliseconds, text } from "./scalar.ts";
 
 /** The surfaces that a process of a cluster can serve. */
 export const CLUSTER_SURFACES = ["proxy", "workflow", "agent"] as const;
@@ -50,9 +50,15 @@ const redisSchema = v.strictObject({
 const s3Schema = v.strictObject({
   endpoint: fromEnv("PORTICO_S3_ENDPOINT", v.pipe(text(), v.description("Address of the S3 service."))),
   bucket: fromEnv("PORTICO_S3_BUCKET", v.pipe(text(), v.description("Bucket of attachments and media."))),
-  region: v.optional(fromEnv("PORTICO_S3_REGION", v.pipe(text(), v.description("Region of the bucket."))), "us-east-1"),
-  accessKeyId: fromEnv("PORTICO_S3_ACCESS_KEY_ID", v.pipe(secret(), v.description("Id of the access key."))),
-  secretAccessKey: fromEnv("PORTICO_S3_SECRET_ACCESS_KEY", v.pipe(secret(), v.description("Secret of the access key."))),
+  region: v.optional(
+    fromEnv(
+      "PORTICO_S3_REGION",
+      v.pipe(v.string(), v.regex(/^[\w-]+$/, "letters, digits, _ and -"), v.description("Region of the bucket.")),
+    ),
+    "us-east-1",
+  ),
+  accessKeyId: fromEnv("PORTICO_S3_ACCESS_KEY_ID", v.pipe(keySecret(), v.description("Id of the access key."))),
+  secretAccessKey: fromEnv("PORTICO_S3_SECRET_ACCESS_KEY", v.pipe(keySecret(), v.description("Secret of the access key."))),
   prefix: v.optional(fromEnv("PORTICO_S3_PREFIX", v.pipe(text(), v.description("Beginning of all keys in the bucket.")))),
 });
 

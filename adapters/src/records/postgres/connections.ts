@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ports, type Secret } from "@portico/core";
 import { Client, type ClientConfig, Pool, type PoolClient } from "pg";
 import { createTlsContext, type TlsOptions } from "../../tls-context.ts";
+import { checkConnectionUrl } from "./connection-url.ts";
 import { isConnectionLost, toUnavailable } from "./unavailable.ts";
 
 export type { Client, PoolClient } from "pg";
@@ -110,10 +111,7 @@ async function orThrownAway<T>(client: PoolClient, work: (client: PoolClient) =>
 
 /** One connection's configuration, for `pg`. Throws TypeError for invalid options. */
 export function toConnectionConfig(url: string | Secret, tls: TlsOptions | undefined): ClientConfig {
-  const connectionString = typeof url === "string" ? url : url.reveal();
-  // The driver lets the URL override everything else: a forgotten `sslmode=disable` would switch TLS off.
-  if (tls && [...(URL.parse(connectionString)?.searchParams.keys() ?? [])].some((key) => key.startsWith("ssl")))
-    throw new TypeError("A PostgreSQL store takes TLS from its option tls or from its url, not from both");
+  const connectionString = checkConnectionUrl(typeof url === "string" ? url : url.reveal(), tls !== undefined);
   const config: ClientConfig = {
     connectionString,
     application_name: "portico",
