@@ -1,10 +1,15 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A line between a client and a server of this machine, which the test breaks. */
+/** What becomes of something that a client sends. `hold`: the whole line is held before it. */
+export type SentFate = "through" | "hold" | "answer lost";
+
+/** A line between clients and a server of this machine, which the test breaks. */
 export interface TcpLine extends AsyncDisposable {
   /** Where clients connect, on 127.0.0.1. */
   readonly port: number;
+  /** Decides about each piece that a client sends. Default: through. */
+  fate: (sent: string) => SentFate;
   /** Break all connections. New ones are refused until `heal`. */
   cut(): void;
   /** Break all connections. New ones are accepted. */
@@ -18,6 +23,7 @@ export interface TcpLine extends AsyncDisposable {
 /** Open a line to a port of 127.0.0.1. */
 export async function openTcpLine(target: number): Promise<TcpLine> {
   const sockets = new Set<Socket>();
+  const held: (() => void)[] = [];
   let isCut = false;
   let isHeld = false;
   const track = (socket: Socket, other: () => Socket): void => {
@@ -29,39 +35,46 @@ export async function openTcpLine(target: number): Promise<TcpLine> {
       other().destroy();
     });
     socket.setNoDelay();
-    if (isHeld) socket.pause();
   };
   const server = createServer((near) => {
     if (isCut) return void near.destroy();
     const far = connect(target, "127.0.0.1");
     track(near, () => far);
     track(far, () => near);
+    let losesAnswer = false;
+    near.on("data", (data: Buffer) => {
+      const fate = line.fate(data.toString("latin1"));
+      if (fate === "hold") line.hold();
+      losesAnswer ||= fate === "answer lost";
+      if (isHeld) held.push(() => far.write(data));
+      else far.write(data);
+    });
     // By hand: pipes resume paused streams.
-    near.on("data", (data) => far.write(data));
-    far.on("data", (data) => near.write(data));
+    far.on("data", (data) => (losesAnswer ? near.destroy() : near.write(data)));
     if (isHeld) for (const socket of [near, far]) socket.pause();
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
-  const reset = (): void => {
-    for (const socket of sockets) socket.destroy();
-  };
   const line: TcpLine = {
     port: (server.address() as AddressInfo).port,
+    fate: () => "through",
     cut() {
       isCut = true;
-      reset();
+      line.reset();
     },
-    reset,
+    reset() {
+      for (const socket of sockets) socket.destroy();
+    },
     hold() {
       isHeld = true;
       for (const socket of sockets) socket.pause();
     },
     heal() {
       isCut = isHeld = false;
+      for (const send of held.splice(0)) send();
       for (const socket of sockets) socket.resume();
     },
     async [Symbol.asyncDispose]() {
-      reset();
+      line.reset();
       server.close();
       await once(server, "close");
     },

@@ -1,4 +1,5 @@
 import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
 import type { RedisServer } from "../../redis/server.ts";
 import type { Dispatcher } from "../cluster/dispatcher.ts";
 import type { Offer } from "../cluster/work-row.ts";
@@ -15,13 +16,7 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
   const prefix = `${redis.prefix}:engine`;
   const queues = new Map<string, Queue<JobData>>();
   const loops = new Map<string, JobLoop>();
-  /** Blocking commands take longer than the timeout of other commands. BullMQ duplicates this connection for each kind. */
-  const fetching = redis.connect({
-    connectionName: "portico-engine",
-    maxRetriesPerRequest: null,
-    enableOfflineQueue: true,
-    ...{ commandTimeout: undefined, socketTimeout: undefined },
-  });
+  const fetching = connectForFetching(redis);
   const options = { prefix, skipVersionCheck: true } as const;
 
   const queueOf = (kind: string): Queue<JobData> => {
@@ -88,4 +83,13 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
       fetching.disconnect();
     },
   };
+}
+
+/** A connection for commands that block, which take longer than the timeout of other commands. BullMQ duplicates it for each kind. */
+function connectForFetching(redis: RedisServer): Redis {
+  const settings = { maxRetriesPerRequest: null, commandTimeout: undefined, socketTimeout: undefined };
+  const connection = redis.connect({ ...settings, connectionName: "portico-engine" });
+  // Duplicates are the server's connections, too: their errors are heard from the beginning, and they close with it.
+  connection.duplicate = (more) => redis.connect({ ...settings, ...more });
+  return connection;
 }

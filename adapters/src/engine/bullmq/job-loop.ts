@@ -96,18 +96,32 @@ export class JobLoop {
   async #takeAll(token: string): Promise<void> {
     const { consumer, kind, handBack } = this.#given;
     const before = this.#offers;
-    let job = (await this.#worker.getNextJob(token)) as Job<JobData> | undefined;
+    let job = (await this.#orClosed(this.#worker.getNextJob(token))) as Job<JobData> | undefined;
     this.#isIdle = job === undefined && this.#offers === before;
     while (job) {
       const offer = { kind, ...job.data };
       const isTaken = consumer.take(offer);
       const wantsNext = consumer.hasRoom() && !this.#closing.signal.aborted;
       const offers = this.#offers;
-      const next = await job.moveToCompleted("", token, wantsNext);
+      const next = await this.#orClosed(job.moveToCompleted("", token, wantsNext));
       // Only then: a job with the same ID must not exist.
-      if (!isTaken) await handBack(offer);
+      if (!isTaken) await this.#orClosed(handBack(offer));
       job = this.#toJob(next, token);
       this.#isIdle = wantsNext && job === undefined && this.#offers === offers;
+    }
+  }
+
+  /** Commands may wait for a Redis that is away. Rejects when the loop is closed. */
+  async #orClosed<T>(answer: Promise<T>): Promise<T> {
+    const { signal } = this.#closing;
+    const closed = Promise.withResolvers<never>();
+    const close = (): void => closed.reject(signal.reason);
+    signal.addEventListener("abort", close, { once: true });
+    try {
+      signal.throwIfAborted();
+      return await Promise.race([answer, closed.promise]);
+    } finally {
+      signal.removeEventListener("abort", close);
     }
   }
 

@@ -65,9 +65,12 @@ export async function openClusterJournal(store: PostgresStore) {
   const read = async <Row extends object>(text: string, values: readonly unknown[]): Promise<readonly Row[]> =>
     store.read((client) => prepared<Row>(client, text, values)).catch(rejectTranslated);
   const none: Effect = { offers: [] };
-  /** The IDs of some works, and the changes that put them into the queue. */
-  const queueEach = async (ids: readonly string[], changeOf: (id: string) => WorkChange): Promise<readonly Offer[]> => {
-    const changes = await Promise.all(ids.map((id) => write(changeOf(id) as Extract<WorkChange, { type: "lose" | "return" }>)));
+  /** Put each of some works into the queue. */
+  const queueEach = async <Found>(
+    found: readonly Found[],
+    changeOf: (each: Found) => Extract<WorkChange, { type: "lose" | "return" }>,
+  ): Promise<readonly Offer[]> => {
+    const changes = await Promise.all(found.map((each) => write(changeOf(each))));
     return changes.flatMap(({ outcome = none }) => outcome.offers);
   };
 
@@ -105,23 +108,19 @@ export async function openClusterJournal(store: PostgresStore) {
     },
 
     /** Queue the works of a lost process. They are marked as interrupted. */
-    async lose(lease: number, only?: readonly string[]): Promise<readonly Offer[]> {
-      const rows = only
-        ? only.map((id) => ({ id }))
-        : await read<{ id: string }>(`SELECT id FROM ${table("work")} WHERE owner = $1 ORDER BY work`, [lease]);
-      return queueEach(
-        rows.map(({ id }) => id),
-        (id) => ({ type: "lose", id, lease }),
-      );
+    async lose(lease: number): Promise<readonly Offer[]> {
+      const rows = await read<{ id: string }>(`SELECT id FROM ${table("work")} WHERE owner = $1 ORDER BY work`, [lease]);
+      return queueEach(rows, ({ id }) => ({ type: "lose", id, lease }));
+    },
+    /** The same for executions of a living process that it does not know of. */
+    loseEach(lease: number, holders: readonly Holder[]): Promise<readonly Offer[]> {
+      return queueEach(holders, ({ id, fence }) => ({ type: "lose", id, lease, fence }));
     },
     /** Queue parked works that are due, and unclosed ones whose end must be told again. Up to a page of them. */
     async bringBack(now: number): Promise<readonly Offer[]> {
       const text = `SELECT id FROM ${table("work")} WHERE due <= $1 ORDER BY due LIMIT ${PAGE}`;
       const rows = await read<{ id: string }>(text, [now]);
-      return queueEach(
-        rows.map(({ id }) => id),
-        (id) => ({ type: "return", id, at: now, interrupts: false }),
-      );
+      return queueEach(rows, ({ id }) => ({ type: "return", id, at: now, interrupts: false }));
     },
     /** Queue, as interrupted, what a process finds when it starts: unclosed works, and parked ones of kinds that now are closed. */
     async interrupt(kinds: readonly string[]): Promise<readonly Offer[]> {
@@ -130,10 +129,7 @@ export async function openClusterJournal(store: PostgresStore) {
          UNION ALL SELECT id FROM ${table("work")} WHERE kind = ANY($1) AND state = 'parked' AND ended IS NULL`,
         [kinds],
       );
-      return queueEach(
-        rows.map(({ id }) => id),
-        (id) => ({ type: "return", id, at: 0, interrupts: true }),
-      );
+      return queueEach(rows, ({ id }) => ({ type: "return", id, at: 0, interrupts: true }));
     },
     /** When the earliest work is due. Undefined without such work. */
     async nextDue(): Promise<number | undefined> {
@@ -159,10 +155,11 @@ export async function openClusterJournal(store: PostgresStore) {
       );
       return rows.map(({ owner }) => Number(owner));
     },
-    /** The works that a process owns. */
-    async owned(lease: number): Promise<readonly { readonly work: number; readonly id: string }[]> {
-      const rows = await read<{ work: string; id: string }>(`SELECT work, id FROM ${table("work")} WHERE owner = $1`, [lease]);
-      return rows.map(({ work, id }) => ({ work: Number(work), id }));
+    /** The executions that a process has, as the journal knows them. */
+    async owned(lease: number): Promise<readonly (Holder & { readonly work: number })[]> {
+      const text = `SELECT work, id, fence FROM ${table("work")} WHERE owner = $1`;
+      const rows = await read<{ work: string; id: string; fence: number }>(text, [lease]);
+      return rows.map(({ work, id, fence }) => ({ work: Number(work), id, fence }));
     },
     /** What others changed about executing works. Works that are gone are missing. */
     async news(known: readonly Known[]): Promise<readonly News[]> {

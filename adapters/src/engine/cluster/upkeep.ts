@@ -39,8 +39,6 @@ const CHECKED = 20_000;
  */
 export class Upkeep {
   readonly #given: UpkeepGiven;
-  /** Works of this process that it did not know of in the last round. */
-  #unknown = new Set<number>();
   #timer: NodeJS.Timeout | undefined;
   #round: Promise<void> | undefined;
   #isStopped = false;
@@ -79,12 +77,9 @@ export class Upkeep {
     const { journal, executions, lease, isBeginning, offer } = this.#given;
     const own = lease();
     if (own === 0) return;
-    const isUnknown = ({ work, id }: { readonly work: number; readonly id: string }) => !executions.has(work) && !isBeginning(id);
-    const unknown = (await journal.owned(own)).filter(isUnknown);
-    const lost = unknown.filter(({ work }) => this.#unknown.has(work));
-    this.#unknown = new Set(unknown.map(({ work }) => work));
-    const ids = lost.map(({ id }) => id);
-    if (ids.length > 0) offer(await journal.lose(own, ids));
+    const owned = await journal.owned(own);
+    const unknown = owned.filter(({ work, id }) => !executions.has(work) && !isBeginning(id));
+    if (unknown.length > 0) offer(await journal.loseEach(own, unknown));
   }
 
   /** What one process does for all. */

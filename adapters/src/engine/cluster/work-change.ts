@@ -104,8 +104,8 @@ export type WorkChange =
       readonly retryAt: number;
       outcome?: Effect;
     }
-  /** Queue work that executed in a lost process. */
-  | { readonly type: "lose"; readonly id: string; readonly lease: number; outcome?: Effect }
+  /** Queue work that executed in a lost process, or the work of one lost execution. */
+  | { readonly type: "lose"; readonly id: string; readonly lease: number; readonly fence?: number | undefined; outcome?: Effect }
   /** Queue parked or unclosed work. `interrupts`: as if its process had been lost. */
   | { readonly type: "return"; readonly id: string; readonly at: number; readonly interrupts: boolean; outcome?: Effect }
   /** Throws RecordConflict if the execution does not have the work. */

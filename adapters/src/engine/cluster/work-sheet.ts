@@ -166,9 +166,9 @@ export class WorkSheet {
     return { offers: this.#finish(this.#held(change), ending, retryAt, of, undo) };
   }
 
-  #lose({ id, lease }: ChangeOf<"lose">, undo: Undo): Effect {
+  #lose({ id, lease, fence }: ChangeOf<"lose">, undo: Undo): Effect {
     const row = this.#rows.get(id);
-    if (row?.state !== "executing" || row.owner !== lease) return { offers: [] };
+    if (row?.state !== "executing" || row.owner !== lease || row.fence !== (fence ?? row.fence)) return { offers: [] };
     return { offers: [this.#enqueue({ ...row, lost: true }, undo)] };
   }
 
