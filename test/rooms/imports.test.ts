@@ -243,3 +243,13 @@ it("what is published does without `using`, which Node.js 22 cannot read, and wh
   expect(published.length).toBeGreaterThan(500);
   expect(found).toEqual([]);
 });
+
+it("no published package imports a module of the adapters that their package does not export: it exports `port/technology`", async () => {
+  const published = (await repositoryFiles()).filter((file) =>
+    /^(?:plugins|client|presets)\/(?:src|templates)\/.*\.ts$/.test(file),
+  );
+  const imports = (await Promise.all(published.map(async (file) => importsOf(file, await readText(file))))).flat();
+  const ofAdapters = imports.filter(({ target }) => target.startsWith("@portico/adapters/"));
+  expect(ofAdapters.length).toBeGreaterThan(30);
+  expect(ofAdapters.filter(({ target }) => target.split("/").length > 4)).toEqual([]);
+});

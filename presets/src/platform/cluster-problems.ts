@@ -1,7 +1,5 @@
-import { createStoreAddress } from "@portico/adapters/blobs/s3/store-address";
-import { checkConnectionUrl } from "@portico/adapters/records/postgres/connection-url";
-import { checkSchema } from "@portico/adapters/records/postgres/names";
 import { checkRedisPrefix, toRedisAddress } from "@portico/adapters/redis/redis-address";
+import { checkConnectionUrl, checkSchema, createStoreAddress } from "@portico/adapters/stores/check-settings";
 import { createTlsContext } from "@portico/adapters/tls-context";
 import type { ClusterSettings } from "../settings/cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";

@@ -163,7 +163,8 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     const [run] = await runsOf("agent_id=helper");
     for (let turn = 2; turn <= 24; turn++)
       await client.submit({ agentId: "helper", sessionId: run.session_id, prompt: `Turn ${turn}` }).ended;
-    using database = new DatabaseSync(`${opened.service.dataDir}/records.sqlite`);
+    // The service writes to the same file.
+    using database = new DatabaseSync(`${opened.service.dataDir}/records.sqlite`, { timeout: 30_000 });
     const spoil = database.prepare(`UPDATE "_log_entries" SET entry = '{' WHERE entry LIKE '%"goal":"Turn 3"%'`);
     expect(spoil.run().changes).toBe(1);
 

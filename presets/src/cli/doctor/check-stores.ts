@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { readMark } from "@portico/adapters/records/sqlite/durable-mark";
+import { readMark } from "@portico/adapters/stores/sqlite-mark";
 import type { DataDirectory } from "../data-directory.ts";
 import { checkDirectoryFormat } from "../directory-format.ts";
 import { CommandFailed } from "../exit-codes.ts";
