@@ -1,4 +1,5 @@
 import { redisBus } from "@portico/adapters/bus/redis";
+import { bullmqEngine } from "@portico/adapters/engine/bullmq";
 import { postgresLog } from "@portico/adapters/log/postgres";
 import { redisPresence } from "@portico/adapters/presence/redis";
 import { postgresRecords } from "@portico/adapters/records/postgres";
@@ -8,22 +9,33 @@ import { Secret } from "@portico/core";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "./agent-app.ts";
 import { type PostgresDatabase, postgresDatabase } from "./postgres.ts";
 import { type RedisPlace, redisPlace } from "./redis.ts";
-import { createSharedWork, type SharedWork } from "./shared-work.ts";
+import { openTcpLine, type TcpLine } from "./tcp-line.ts";
+
+/** Options of one process of a cluster. */
+export interface AgentProcessOptions extends AgentServiceOptions {
+  /** Whether the process executes work, or only accepts it. Default: true. */
+  readonly executes?: boolean;
+}
+
+/** An agent service as one process of a cluster. */
+export interface AgentProcess extends AgentService {
+  /** Its connections to PostgreSQL: without them, the process is dead for the others. */
+  readonly line: TcpLine;
+}
 
 /** Several agent services in this process that share PostgreSQL and Redis, as processes of a cluster do. */
 export interface AgentCluster extends AsyncDisposable {
-  readonly work: SharedWork;
   /** One more process. */
-  start(name: string, options?: AgentServiceOptions): Promise<AgentService>;
+  start(options?: AgentProcessOptions): Promise<AgentProcess>;
 }
 
-/** What clusters of one test file stand on; undefined where a server is missing. */
+/** What clusters of one test file stand on. */
 export interface ClusterServers {
   readonly database: PostgresDatabase;
   readonly newPlace: () => RedisPlace;
 }
 
-/** The servers of a test file. Drop the database in the end. */
+/** The servers of a test file; undefined where one is missing. Drop the database in the end. */
 export async function clusterServers(): Promise<ClusterServers | undefined> {
   const [database, newPlace] = await Promise.all([postgresDatabase(), redisPlace()]);
   if (database && newPlace) return { database, newPlace };
@@ -38,28 +50,34 @@ export function createAgentCluster({ database, newPlace }: ClusterServers, redis
   const schema = `cluster_${++schemas}`;
   const place = { ...newPlace(), ...redis };
   const key = new Secret(Buffer.alloc(32, 7).toString("base64url"));
-  const work = createSharedWork();
-  const services: AgentService[] = [];
+  const services: AgentProcess[] = [];
   return {
-    work,
-    async start(name, options = {}) {
+    async start({ executes = true, ...options } = {}) {
+      const url = new URL(database.url);
+      const line = await openTcpLine(Number(url.port || 5432));
+      [url.hostname, url.port] = ["127.0.0.1", String(line.port)];
       const service = await startAgentService({
         ...options,
         shared: [
-          postgresRecords({ url: database.url, schema, poolSize: 4 }),
+          postgresRecords({ url: url.href, schema, poolSize: 4 }),
           postgresLog({}),
-          work.engineOf(name),
+          bullmqEngine({ executes }),
           recordSecrets({ key }),
           ioredisServer({ ...place, commandTimeoutMs: 1000 }),
           redisBus(),
           redisPresence({}),
         ],
       });
-      services.push(service);
-      return service;
+      const process = { ...service, line };
+      services.push(process);
+      return process;
     },
     async [Symbol.asyncDispose]() {
-      for (const service of services) await service.close();
+      for (const service of services) {
+        service.line.heal();
+        await service.close();
+        await service.line[Symbol.asyncDispose]();
+      }
     },
   };
 }

@@ -12,6 +12,7 @@ import { type Admission, createAdmission } from "./requests/admission.ts";
 import { type ClientRequests, openClientRequests, requestKey } from "./requests/client-requests.ts";
 import { lastReceipt } from "./runs/receipts.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
+import { registerProcess } from "./living-processes.ts";
 import { sharedPorts } from "./shared-ports.ts";
 import { BusyAgents } from "./turns/busy-agents.ts";
 import type { Delegate } from "./turns/built-in-tools.ts";
@@ -92,7 +93,8 @@ export const agentRuntime = defineAdapter({
     const [files] = given.userFiles;
     const settings = v.parse(agentRuntimeConfig, options);
     const serverInstanceId = ids.uuid();
-    const requests = await openClientRequests({ ...given, settings, serverInstanceId });
+    const isAlive = registerProcess({ ...shared, serverInstanceId }, scope);
+    const requests = await openClientRequests({ ...given, settings, serverInstanceId, isAlive });
     const runs = createRuns(records);
     const conversations = createConversations(records);
     const hints = new Hints(shared, clock);

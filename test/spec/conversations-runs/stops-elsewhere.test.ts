@@ -2,7 +2,7 @@
 import { defineAdapter, definePort, ports } from "@portico/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type AgentClient, type AgentService, startBody } from "../../harness/agent-app.ts";
-import { type AgentCluster, clusterServers, createAgentCluster } from "../../harness/agent-cluster.ts";
+import { type AgentCluster, type AgentProcess, clusterServers, createAgentCluster } from "../../harness/agent-cluster.ts";
 import { createGate } from "../../harness/gate.ts";
 import { hasRedisServer, type OwnRedis, ownRedis } from "../../harness/redis.ts";
 import { untilStopped } from "../../harness/scripted-agent.ts";
@@ -46,13 +46,12 @@ const reached = defineAdapter({
 
 describe.skipIf(!servers)("a process of an instance", () => {
   let cluster: AgentCluster;
-  let [a, b, c]: AgentService[] = [];
+  let [a, b, c]: AgentProcess[] = [];
   let client: AgentClient;
   beforeAll(async () => {
     cluster = createAgentCluster(servers!);
-    const start = (name: string) => cluster.start(name, { adapters: [reached()], agents });
-    [a, b, c] = [await start("a"), await start("b"), await start("c")];
-    cluster.work.route(() => "b");
+    const start = (executes: boolean) => cluster.start({ executes, adapters: [reached()], agents });
+    [a, b, c] = [await start(false), await start(true), await start(false)];
     waits(b!, "wait");
   });
   afterAll(() => cluster[Symbol.asyncDispose]());
@@ -116,7 +115,7 @@ describe.skipIf(!servers)("a process of an instance", () => {
     await expect.poll(() => statusOf(a!, "helper")).toBe("idle");
     const { sessionId, clientRequestId } = await begun(client, "wait");
     for (const service of [a!, b!, c!]) await expect.poll(() => statusOf(service, "helper")).toBe("busy");
-    const late = await cluster.start("d");
+    const late = await cluster.start({ executes: false, agents });
     await expect.poll(() => statusOf(late, "helper")).toBe("busy");
     expect(await statusOf(a!, "second")).toBe("idle");
     client.socket.emit("query:abort", { sessionId });
@@ -125,31 +124,35 @@ describe.skipIf(!servers)("a process of an instance", () => {
   });
 
   it("has a turn wait for the answer of a turn that it delegated and that executes elsewhere", async () => {
-    // The delegating turn here, the other there.
-    cluster.work.route((_kind, input) => (input.delegation ? "c" : "b"));
     const results: unknown[] = [];
+    const leaving = createGate();
     b!.engine.on("delegate", async (_turn, { callTool, signal }) => {
+      await leaving.opened;
       const call = { callId: "1", toolId: "DelegateToAgent", arguments: { agentId: "second", prompt: "do it" } };
       results.push(await callTool(call as never, signal));
     });
     const { clientRequestId } = await client.start("delegate");
+    await client.event("query:started", clientRequestId);
+    // From now on, nothing begins in the process of the delegating turn.
+    const drained = b!.app.port(ports.engine).drain(60_000);
+    const next = await cluster.start({ agents });
+    leaving.open();
     await client.ended(clientRequestId);
+    await drained;
     expect(results).toEqual([{ content: [{ type: "text", text: "You said: do it" }], isError: false }]);
-    expect(c!.engine.played).toContain("do it");
-    cluster.work.route(() => "b");
+    expect(next.engine.played).toEqual(["do it"]);
   });
 });
 
 describe.skipIf(!servers || !hasRedisServer())("a process of an instance whose Redis is away", () => {
   let cluster: AgentCluster;
   let redis: OwnRedis;
-  let [a, b]: AgentService[] = [];
+  let [a, b]: AgentProcess[] = [];
   let client: AgentClient;
   beforeEach(async () => {
     redis = await ownRedis();
     cluster = createAgentCluster(servers!, { url: redis.url });
-    [a, b] = [await cluster.start("a"), await cluster.start("b")];
-    cluster.work.route(() => "b");
+    [a, b] = [await cluster.start({ executes: false }), await cluster.start()];
     waits(b!, "wait");
     client = await a!.connect();
   });

@@ -4,6 +4,7 @@ import { lastReceipt, receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { notBefore } from "../turns/not-before.ts";
 import { endRun, nothing, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
+import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 import { toldEnd } from "./told-end.ts";
 
@@ -32,13 +33,22 @@ export function createBackgroundRecords(given: {
     const [run, kept] = await Promise.all([runs.find(runId), open.get(runId)]);
     return { run, kept };
   };
-  const writeEnd = async (turn: AcceptedTurn, end: TurnEnd, { run: before, kept }: Awaited<ReturnType<typeof read>>) => {
+  const writeEnd = async (
+    turn: AcceptedTurn,
+    end: TurnEnd,
+    { run: before, kept }: Awaited<ReturnType<typeof read>>,
+    condition: readonly ports.Write[] = [],
+  ) => {
     const at = new Date(notBefore(clock.now(), before?.value.turn_started_at)).toISOString();
     const run = before?.value ?? begun(turn, at);
     const ended = endRun(run, turn, end, at);
     const entry = toReceipt(turn, end, run, { id: ids.id("rcp_"), at });
     await log.appendAll([{ stream: receiptStream(turn.runId), entry }], {
-      records: [...(before ? [runs.replace(before, ended)] : runs.begin(ended)), ...(kept ? [open.write.remove(kept.id)] : [])],
+      records: [
+        ...condition,
+        ...(before ? [runs.replace(before, ended)] : runs.begin(ended)),
+        ...(kept ? [open.write.remove(kept.id)] : []),
+      ],
     });
   };
 
@@ -52,22 +62,22 @@ export function createBackgroundRecords(given: {
     accept: (turn: AcceptedTurn): readonly ports.Write[] => (turn.tell ? [open.write.put(turn.runId, { turn })] : []),
 
     /** The turn starts: its run exists and is running. Returns whether the turn has already ended, and the reason if a stop was requested. */
-    begin: (turn: AcceptedTurn): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
-      writeAgain(async () => {
+    begin: (turn: AcceptedTurn, held: HeldCondition): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
+      writeWhileHeld(held, async (condition) => {
         const { run, kept } = await read(turn.runId);
         // It is there where the store took it, and its answer was lost.
-        if (!run) await runs.writeAll(runs.begin(begun(turn, now())));
+        if (!run) await runs.writeAll([...condition, ...runs.begin(begun(turn, now()))]);
         if (!isOver(run)) return { isOver: false, stop: kept?.value.stop };
         await close(kept);
         return { isOver: true, stop: undefined };
       }),
 
     /** The turn has ended: stores run and receipt in one commit, also if its start was not stored. Idempotent. */
-    end: (turn: AcceptedTurn, end: TurnEnd): Promise<void> =>
-      writeAgain(async () => {
+    end: (turn: AcceptedTurn, end: TurnEnd, held: HeldCondition): Promise<void> =>
+      writeWhileHeld(held, async (condition) => {
         const found = await read(turn.runId);
         if (isOver(found.run)) return close(found.kept);
-        await writeEnd(turn, end, found);
+        await writeEnd(turn, end, found, condition);
       }),
 
     /**

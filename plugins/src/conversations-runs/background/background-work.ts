@@ -26,13 +26,14 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
 
   /** Executes one turn. What goes wrong in it is its end, and no failure of the work. */
   const run = async (context: ports.WorkContext, turn: AcceptedTurn): Promise<void> => {
+    const held = engine.isShared ? context.held : undefined;
     // No client receives its output. The output is stored in case the process dies.
-    const transcript = new Transcript(turn.turnId, { log, clock, told: () => {} });
+    const transcript = new Transcript(turn.turnId, { log, clock, held, told: () => {} });
     const voice = new TurnVoice(turn, transcript);
     const { signal: stopping, stop, leave } = desk.enter(turn, () => records.stopOf(turn));
     const timer = clock.after(timeoutMs, () => stop("background_timeout"));
     try {
-      const { isOver, stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn));
+      const { isOver, stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn, held));
       // Stopped in line, or begun by its key after the engine had forgotten it: all that is left is to tell.
       if (isOver) return await retryWhileStoreAway({ clock, signal: context.signal }, () => tell(turn));
       const end =
@@ -46,7 +47,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
       transcript.stop();
       await keepEnd(given, turn, end, {
         signal: context.signal,
-        write: (ended) => records.end(turn, ended),
+        write: (ended) => records.end(turn, ended, held),
         letGo: () => transcript.forgetHeld(),
       });
       await retryWhileStoreAway({ clock, signal: context.signal }, () => tell(turn));
@@ -64,7 +65,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
     const stop = await records.stopOf(turn);
     // The caller who stopped it was told that it will stop, so a restart must not replace this reason.
     const asStopped = (end: TurnEnd): TurnEnd => (stop === undefined ? end : { ...end, status: "interrupted", reason: stop });
-    await keepRestart(log, turn, (end) => records.end(turn, asStopped(end)));
+    await keepRestart(log, turn, (end) => records.end(turn, asStopped(end), undefined));
     await tell(turn);
     await log.remove(transcriptStream(turn.turnId));
   };

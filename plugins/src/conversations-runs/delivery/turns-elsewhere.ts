@@ -160,6 +160,8 @@ export class TurnsElsewhere {
   #hear(audience: Audience, message: AudienceMessage): void {
     if (message.kind === "announced") return this.#given.say(audience, message.event, message.socketId);
     const { turn } = message;
+    // A process that lost the turn may not know it yet, and tell more.
+    if (audience.kept?.find(turn.clientRequestId)) return;
     const known = audience.watched.find((each) => each.clientRequestId === turn.clientRequestId);
     const isFirst = message.kind === "told" && message.position === 0;
     const watched = known ?? this.#watch(audience, turn, !isFirst);

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { ports, Secret } from "@portico/core";
+import { ports, Secret, writeAgain } from "@portico/core";
 import type { AgentRuntimeSettings } from "../config.ts";
 import type { LookupBody, LookupResult } from "../query-contract.ts";
 import { transcriptStream } from "../turns/turn.ts";
@@ -60,14 +60,24 @@ export async function openClientRequests(given: {
   readonly ids: ports.Ids;
   readonly settings: AgentRuntimeSettings;
   readonly serverInstanceId: string;
+  /** Whether the process with this `serverInstanceId` lives. Undefined where that cannot be known now. */
+  readonly isAlive: (serverInstanceId: string) => Promise<boolean | undefined>;
 }) {
-  const { records, log, clock, settings, serverInstanceId } = given;
+  const { records, log, clock, settings, serverInstanceId, isAlive } = given;
   const { autoReplayRetentionMs, tombstoneRetentionMs } = settings;
   const requests = records.collection<ClientRequest>({
     name: "client-requests",
     indexes: { bySweep: ["isOver", "sweepAt"], byAudience: ["audience", "endedAt"] },
   });
   const coveredSince = await readCoverage(given);
+
+  /** Open points 11: `current` is what any living process committed. */
+  const committedBy = async (instance: string | undefined): Promise<"current" | "previous" | "unknown"> => {
+    if (instance === undefined) return "previous";
+    const lives = await isAlive(instance);
+    if (lives === undefined) return "unknown";
+    return lives ? "current" : "previous";
+  };
 
   const lookUp = async (userId: string, body: LookupBody, asked: LookupBody["requests"][number]) => {
     const { clientRequestId } = asked;
@@ -86,7 +96,7 @@ export async function openClientRequests(given: {
       status,
       ...(found.committedAt !== undefined && { committedAt: new Date(found.committedAt).toISOString() }),
       sessionId: found.sessionId,
-      committedServerInstance: found.serverInstanceId === serverInstanceId ? ("current" as const) : ("previous" as const),
+      committedServerInstance: await committedBy(found.serverInstanceId),
       executionWitness: "user-message" as const,
     };
   };
@@ -188,20 +198,23 @@ async function readCoverage({
   readonly ids: ports.Ids;
 }): Promise<number> {
   const registries = records.collection<Registry>({ name: "client-registry" });
-  const known = await registries.get("registry");
   const losses = (await records.collection<ports.StoreLoss>({ name: ports.STORE_LOSSES }).query({ limit: 1000 })).items.length;
-  if (known && known.value.coveredSince !== "pending") {
-    if (losses <= (known.value.losses ?? 0)) return known.value.coveredSince;
-    const coveredSince = clock.now();
-    await registries.put("registry", { coveredSince, losses });
+  // Processes that start at the same time go on with what the first of them wrote.
+  return writeAgain(async () => {
+    const known = await registries.get("registry");
+    if (known && known.value.coveredSince !== "pending") {
+      if (losses <= (known.value.losses ?? 0)) return known.value.coveredSince;
+      const coveredSince = clock.now();
+      await registries.put("registry", { coveredSince, losses }, known.version);
+      return coveredSince;
+    }
+    // A first start that was cut off goes on with its own mark: the secret holds it, or is made with it now. Another's secret means that
+    // there was a registry before.
+    const mark = known?.value.mark ?? ids.id("");
+    const pending = await registries.put("registry", { coveredSince: "pending", mark }, known?.version ?? "absent");
+    const kept = await secrets.keep("clientRequestRegistry", () => new Secret(`registry_${mark}`));
+    const coveredSince = kept.value.reveal() === `registry_${mark}` ? 0 : clock.now();
+    await registries.put("registry", { coveredSince, ...(losses > 0 && { losses }) }, pending.version);
     return coveredSince;
-  }
-  // A first start that was cut off goes on with its own mark: the secret holds it, or is made with it now. Another's secret means that
-  // there was a registry before.
-  const mark = known?.value.mark ?? ids.id("");
-  await registries.put("registry", { coveredSince: "pending", mark });
-  const kept = await secrets.keep("clientRequestRegistry", () => new Secret(`registry_${mark}`));
-  const coveredSince = kept.value.reveal() === `registry_${mark}` ? 0 : clock.now();
-  await registries.put("registry", { coveredSince, ...(losses > 0 && { losses }) });
-  return coveredSince;
+  });
 }

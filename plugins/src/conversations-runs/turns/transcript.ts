@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import { TRANSCRIPT_FLUSH_MS, TRANSCRIPT_HELD, TRANSCRIPT_PIECE_CHARACTERS } from "../limits.ts";
 import { type TurnEvent, transcriptStream } from "./turn.ts";
+import { type HeldCondition, whileHeld } from "./while-held.ts";
 
 /** One entry of a transcript's stream: events that were written down together. */
 interface Piece {
@@ -22,6 +23,8 @@ interface Written {
 export interface TranscriptGiven {
   readonly log: ports.EventLog;
   readonly clock: ports.Clock;
+  /** With it, nothing is written after another process was given the turn. */
+  readonly held: HeldCondition;
   /** Told of each event when it is there, with its position and about how many characters it takes. */
   readonly told: (event: TurnEvent, position: number, size: number) => void;
 }
@@ -151,7 +154,7 @@ export class Transcript {
       const found = this.#uncertain > 0 ? await this.#found() : undefined;
       this.#uncertain = piece.length;
       const entry: Piece = { events: piece.map(({ event }) => event) };
-      const sequence = found ?? (await this.#given.log.append(this.#stream, entry));
+      const sequence = found ?? (await this.#append(entry));
       this.#uncertain = 0;
       this.#written.push({ first: this.#heldFrom, sequence });
       this.#heldFrom += piece.length;
@@ -159,6 +162,13 @@ export class Transcript {
       this.#characters -= sizeOf(piece);
       count -= piece.length;
     }
+  }
+
+  async #append(entry: Piece): Promise<number> {
+    const { log, held } = this.#given;
+    if (!held) return log.append(this.#stream, entry);
+    const [sequence] = await whileHeld(held, (records) => log.appendAll([{ stream: this.#stream, entry }], { records }));
+    return sequence!;
   }
 
   #nextPiece(most: number): readonly Held[] {

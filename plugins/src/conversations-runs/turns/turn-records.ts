@@ -10,6 +10,7 @@ import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedMessage } from "./bounds.ts";
 import { notBefore } from "./not-before.ts";
 import type { Turn } from "./turn.ts";
+import { type HeldCondition, writeWhileHeld } from "./while-held.ts";
 import { storedParts } from "./shown-files.ts";
 import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
 
@@ -79,13 +80,14 @@ export function createTurnRecords(given: {
      * The turn begins: the user message is durable in the conversation, the request committed and the run running. Answers why it is not to
      * go on where somebody stopped it before. `number` is the turn's among those that began in this process.
      */
-    begin: (turn: Turn, number: number): Promise<{ readonly stop: string | undefined }> =>
-      writeAgain(async () => {
+    begin: (turn: Turn, number: number, held: HeldCondition): Promise<{ readonly stop: string | undefined }> =>
+      writeWhileHeld(held, async (condition) => {
         const [{ request, run }, conversation] = await Promise.all([read(turn), conversations.find(turn.conversationId)]);
         const now = notBefore(clock.now(), request.value.reservedAt);
         const at = new Date(now).toISOString();
         await log.appendAll([userMessage(turn, at)], {
           records: [
+            ...condition,
             requests.write.put(request.id, committed(request.value, number, now), request.version),
             ...runWrites(run, began(run?.value ?? firstRun(turn, at), at)),
             ...conversationWrites(turn, at),
@@ -96,18 +98,23 @@ export function createTurnRecords(given: {
 
     /**
      * The turn has ended: stores answer, receipt, request and run in one commit with the last entry of its transcript. Returns the sequence number of that entry.
-     * Undefined where that was so before. `number` is for a turn whose beginning was not written.
+     * Undefined where that was so before. Throws EngineFenced where another process ended it. `number` is for a turn whose beginning was not written.
      */
     end: (
       turn: Turn,
       end: TurnEnd,
       transcript: { readonly stream: string; readonly entry: object },
       number: number,
+      held: HeldCondition,
     ): Promise<number | undefined> =>
-      writeAgain(async () => {
+      writeWhileHeld(held, async (condition) => {
         const { request, run: before } = await read(turn);
         const { state } = request.value;
-        if (state === "ended" || state === "tombstone") return undefined;
+        if (state === "ended" || state === "tombstone") {
+          // Either this execution wrote it and did not learn so, or another process closed the turn.
+          if (condition.length > 0) await runs.writeAll(condition);
+          return undefined;
+        }
         const isBegun = state === "committed";
         const { reservedAt, committedAt } = request.value;
         const now = notBefore(clock.now(), reservedAt, committedAt, isBegun ? before?.value.turn_started_at : undefined);
@@ -131,6 +138,7 @@ export function createTurnRecords(given: {
           ],
           {
             records: [
+              ...condition,
               requests.write.put(
                 request.id,
                 ended(isBegun ? request.value : committed(request.value, number, now), now),

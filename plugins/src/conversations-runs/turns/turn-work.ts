@@ -1,4 +1,4 @@
-import { type ports, retryWhileStoreAway } from "@portico/core";
+import { ports, retryWhileStoreAway } from "@portico/core";
 import { readHistory } from "../conversations/messages.ts";
 import type { Audiences } from "../delivery/audiences.ts";
 import { EVENT_CHARACTERS } from "../limits.ts";
@@ -15,6 +15,7 @@ import type { TurnRecords } from "./turn-records.ts";
 import { TurnVoice } from "./turn-voice.ts";
 
 export interface TurnWorkGiven extends PlayGiven {
+  readonly engine: ports.Engine;
   readonly log: ports.EventLog;
   readonly records: TurnRecords;
   readonly desk: TurnDesk;
@@ -23,21 +24,25 @@ export interface TurnWorkGiven extends PlayGiven {
 
 /** What the engine is told of turns: how one is executed, and how one is closed that was executing when its process died. */
 export function createTurnWork(given: TurnWorkGiven) {
-  const { log, clock, records, desk, audiences } = given;
+  const { engine, log, clock, records, desk, audiences } = given;
 
   /** Executes one turn. What goes wrong in it is its end, and no failure of the work. */
   const run = async (context: ports.WorkContext, turn: Turn): Promise<TurnEnd> => {
     const listener = { userId: turn.userId, clientInstanceId: turn.clientInstanceId ?? "" };
+    const held = engine.isShared ? context.held : undefined;
     const transcript: Transcript = new Transcript(turn.turnId, {
-      log,
-      clock,
+      ...{ log, clock, held },
       told: (event, position, size) => audiences.tell(listener, watched, event, position, size),
     });
     const watched = audiences.watch(listener, turn, transcript);
     const voice = new TurnVoice(turn, transcript);
+    // Another process has the turn: what this one still says is not its.
+    context.signal.addEventListener("abort", () => context.signal.reason instanceof ports.EngineFenced && transcript.stop());
     const { signal: stopping, leave } = desk.enter(turn, () => records.stopOf(turn));
     try {
-      const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn, watched.number));
+      const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () =>
+        records.begin(turn, watched.number, held),
+      );
       audiences.announce(listener, statusEvent(turn, "running"));
       void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);
       const end =
@@ -51,7 +56,7 @@ export function createTurnWork(given: TurnWorkGiven) {
       await keepEnd(given, turn, end, {
         signal: context.signal,
         write: (ended) =>
-          transcript.end([endEvent(turn, ended, voice.seq)], (entry) => records.end(turn, ended, entry, watched.number)),
+          transcript.end([endEvent(turn, ended, voice.seq)], (entry) => records.end(turn, ended, entry, watched.number, held)),
         letGo: () => transcript.forgetHeld(),
       });
       audiences.announce(listener, statusEvent(turn, statusAfter(turn, end)));
@@ -68,7 +73,7 @@ export function createTurnWork(given: TurnWorkGiven) {
     const number = audiences.count();
     await keepRestart(log, turn, (end, seq) => {
       const entry = { stream: transcriptStream(turn.turnId), entry: { events: [endEvent(turn, end, seq)] } };
-      return records.end(turn, end, entry, number);
+      return records.end(turn, end, entry, number, undefined);
     });
     const began = await records.beganAs(turn);
     if (!began) return;

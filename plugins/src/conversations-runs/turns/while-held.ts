@@ -1,0 +1,19 @@
+import { ports, writeAgain } from "@portico/core";
+
+/** The condition that an execution still has its work (`WorkContext.held`). Undefined where no other process can have it. */
+export type HeldCondition = ports.Write | undefined;
+
+/** As `writeAgain`, with a condition among its writes. Throws EngineFenced when another process was given the work. */
+export function writeWhileHeld<T>(held: HeldCondition, attempt: (condition: readonly ports.Write[]) => Promise<T>): Promise<T> {
+  return writeAgain(() => whileHeld(held, attempt));
+}
+
+/** One write with the condition. Throws EngineFenced when another process was given the work. */
+export async function whileHeld<T>(held: HeldCondition, write: (condition: readonly ports.Write[]) => Promise<T>): Promise<T> {
+  try {
+    return await write(held ? [held] : []);
+  } catch (error) {
+    const isLost = error instanceof ports.RecordConflict && error.collection === held?.collection && error.id === held.id;
+    throw isLost ? new ports.EngineFenced("Another process executes the turn") : error;
+  }
+}
