@@ -150,8 +150,11 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await page.getByText("A turn is under way").waitFor({ state: "detached" });
 
     upstream.answerNext(({ over }) => over);
+    const asked = upstream.request(upstream.requests.length + 1);
     const stopped = client.submit({ agentId: "slow", sessionId, prompt: "Never mind" });
     await page.getByText("A turn is under way").waitFor();
+    // The page may show the turn before the client has heard of it, and before the model is asked.
+    await Promise.all([stopped.started, asked]);
     stopped.abort();
     await turns().getByText("Interrupted: stopped by its user").waitFor();
     await page.getByText("Idle, interrupted").waitFor();

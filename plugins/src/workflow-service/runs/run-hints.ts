@@ -79,11 +79,15 @@ export class RunHints {
    */
   read(runId: string, since: ReaderMark, takenOver: () => void): ports.BusSubscription {
     const topic = `${topicOf(runId)}/reader`;
+    const tell = (): void => this.#bus.publish(topic, since);
     const told = (message: unknown): void => {
-      if (isLater(message as ReaderMark, since)) takenOver();
+      const other = message as ReaderMark;
+      if (isLater(other, since)) takenOver();
+      // The earlier reader was subscribed too late to hear of this one.
+      else if (isLater(since, other)) tell();
     };
-    const subscription = this.#bus.subscribe(topic, { told, missed: () => this.#bus.publish(topic, since) });
-    void subscription.active.then((isActive) => isActive && this.#bus.publish(topic, since));
+    const subscription = this.#bus.subscribe(topic, { told, missed: tell });
+    void subscription.active.then((isActive) => isActive && tell());
     return subscription;
   }
 }
