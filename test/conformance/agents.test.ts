@@ -137,7 +137,7 @@ describe.skipIf(!hasGit)("an agent's git state", () => {
     expect(await state()).toEqual({ hasGit: true, hasRemote: false });
   });
 
-  it("says unknown until it knows how the branch stands to its upstream, and then synced, ahead, behind or diverged", async () => {
+  it("says unknown until the branch was compared with its upstream, and then synced, ahead, behind or diverged", async () => {
     const remote = newFolder();
     const other = newFolder();
     git(folder, "init", "-q", "--bare", remote);

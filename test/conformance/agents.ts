@@ -30,7 +30,7 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
     /** Changes that another program makes are seen soon. */
     const soon = (holds: () => unknown) => vi.waitFor(holds, { timeout: 30_000, interval: 20 });
 
-    it("has none where there is none", async () => {
+    it("has no agents without documents", async () => {
       expect(await agents.list()).toEqual([]);
       expect(await agents.find("nobody")).toBeUndefined();
     });
@@ -119,7 +119,7 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
       await soon(async () => expect((await agents.list()).length).toBe(300));
     });
 
-    it("tells of a file that is no text as unreadable", async (test) => {
+    it("reports a binary file as unreadable", async (test) => {
       if (!made.spoil) return test.skip();
       await made.spoil("spoiled");
       await write("whole", { name: "Whole" });

@@ -100,7 +100,7 @@ export function backgroundTurnsConformance(
       expect(new Set(items.map(({ id }) => id)).size).toBe(20);
     });
 
-    it("tells a turn's tools how deep the workflow run stands that began it, and nothing where none did", async () => {
+    it("tells a turn's tools the depth of the workflow run that began it, and nothing without such a run", async () => {
       await start("depth", "helper", { workflowDepth: 3 });
       await delivered(1);
       await start("depth");
@@ -114,7 +114,7 @@ export function backgroundTurnsConformance(
       await delivered(1);
     });
 
-    it("takes the same key for the same turn, whatever else it says, also when it is over", async () => {
+    it("answers the same key with the same turn, with any other content, also after its end", async () => {
       const first = await start("once", "helper", { key: "a" });
       expect(await Promise.all([start("again", "second", { key: "a" }), start("again", "helper", { key: "a" })])).toEqual([
         first,
@@ -164,7 +164,7 @@ export function backgroundTurnsConformance(
       expect((await page()).items.map(({ delivery }) => delivery.message)).toEqual(["afterwards"]);
     });
 
-    it("stops a turn in line whose end nobody is told, too", async () => {
+    it("also stops a waiting turn without a listener", async () => {
       const begun: string[] = [];
       for (let index = 0; index < MORE_THAN_AT_ONCE; index++) begun.push((await start("wait")).runId);
       const waits = await start("never");
@@ -174,7 +174,7 @@ export function backgroundTurnsConformance(
       expect((await page()).items.map(({ delivery }) => delivery.message)).toEqual(["afterwards"]);
     });
 
-    it("stops nothing that is over or never was", async () => {
+    it("stops no turn that has ended or never existed", async () => {
       const { runId } = await startToTell("x", "work");
       await told("work");
       expect(await turns.stop(runId, "too_late")).toBe(false);

@@ -98,7 +98,7 @@ describe("blobs/files", () => {
     expect(readFileSync(mark, "utf8")).toBe("1\n");
   });
 
-  it("leaves nothing unfinished behind, whatever goes wrong", async () => {
+  it("leaves no unfinished file after any failure", async () => {
     await put("a", "x");
     await put("a", "y");
     await put("b", "x", { ifAbsent: true });

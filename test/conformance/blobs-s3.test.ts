@@ -479,7 +479,7 @@ describe("blobs/s3", () => {
   });
 
   describe("keys", () => {
-    it("are those below the prefix that are keys, page by page, whatever others have put there", async () => {
+    it("are the valid keys below the prefix, page by page, beside objects of others", async () => {
       const mine = Array.from({ length: 8 }, (_, at) => `k/${at}`);
       for (const key of mine) await put(key, Buffer.from("x"));
       for (const name of ["other", "blobs/.x", "blobs/k/ +%&<\u0001", "blobs/k/á"]) bucket.put(name, [], {});

@@ -98,7 +98,7 @@ export function blobsConformance(
         expect((await blobs.stat("a"))!.modifiedAt).toBeGreaterThanOrEqual(first);
       });
 
-      it("takes the place of what was there, while who reads that goes on reading it", async () => {
+      it("replaces the previous blob; a reader of that one continues with it", async () => {
         const old = randomBytes(MANY_BYTES);
         await blobs.put("a", Readable.from(pieces(old, 65_536)), PLENTY);
         const reading = (await blobs.open("a"))!;
@@ -341,7 +341,7 @@ export function blobsConformance(
         await expect(blobs.open("a", { signal })).rejects.toThrow("at once");
       });
 
-      it("ends a stream that nobody listens to when its signal aborts", async () => {
+      it("ends a stream without listeners when its signal aborts", async () => {
         await put("a", "text");
         const stop = new AbortController();
         const { stream } = (await blobs.open("a", { signal: stop.signal }))!;
@@ -369,7 +369,7 @@ export function blobsConformance(
         expect(ends.filter(Boolean)).toHaveLength(1);
       });
 
-      it("leaves who reads it alone", async () => {
+      it("does not disturb its readers", async () => {
         await put("a", "still there");
         const { stream } = (await blobs.open("a"))!;
         await blobs.remove("a");
@@ -403,7 +403,7 @@ export function blobsConformance(
         await expect(keysOf(blobs, prefix)).rejects.toThrow(TypeError);
       });
 
-      it("gives what is there all the while, whatever comes and goes meanwhile", async () => {
+      it("gives every key that exists throughout, while others come and go", async () => {
         const kept = Array.from({ length: 100 }, (_, at) => `kept/${at}`);
         const gone = Array.from({ length: 100 }, (_, at) => `kept/gone-${at}`);
         await Promise.all([...kept, ...gone].map((key) => put(key, "")));
@@ -498,7 +498,7 @@ export function blobsConformance(
         expect(silent.destroyed).toBe(true);
       });
 
-      it("cuts streams short, also those that nobody reads yet", async () => {
+      it("ends open streams, also those that are not read yet", async () => {
         await blobs.put("a", Readable.from(pieces(Buffer.alloc(MANY_BYTES), 65_536)), PLENTY);
         const unread = (await blobs.open("a"))!.stream;
         const { stream } = (await blobs.open("a"))!;

@@ -108,7 +108,7 @@ export function clockConformance(
         expect(ran).toEqual([]);
       });
 
-      it("refuses what is no number of milliseconds", async () => {
+      it("refuses a value that is not a number of milliseconds", async () => {
         for (const ms of [Number.NaN, Number.POSITIVE_INFINITY]) {
           expect(() => clock.after(ms, note("never"))).toThrow(RangeError);
           await expect(clock.sleep(ms)).rejects.toThrow(RangeError);

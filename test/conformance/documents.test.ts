@@ -73,7 +73,7 @@ documentsConformance(
 );
 
 describe("documents/memory", () => {
-  it("has the texts that it was given, and refuses a name that is none", async () => {
+  it("has the texts that it was given, and refuses an invalid name", async () => {
     const { port } = await openAdapter(memoryDocuments({ id: "workflows", texts: { "a/b": "text" } }), others);
     expect([port.id, await port.list(), (await port.read("a/b"))?.text]).toEqual(["workflows", ["a/b"], "text"]);
     await expect(openAdapter(memoryDocuments({ id: "workflows", texts: { "../b": "" } }), others)).rejects.toThrow(TypeError);
@@ -104,7 +104,7 @@ describe("documents/unstorage, a folder", () => {
   const soon = (holds: () => unknown): Promise<unknown> => vi.waitFor(holds, { timeout: 30_000, interval: 20 });
   const refused = (call: Promise<unknown>) => expect(call).rejects.toBeInstanceOf(ports.DocumentsUnavailable);
 
-  it("is empty and readable where there is no folder, and makes it for the first document", async () => {
+  it("is empty and readable without its folder, and makes it for the first document", async () => {
     expect(existsSync(dir)).toBe(false);
     expect([await documents.list(), await documents.read("x")]).toEqual([[], undefined]);
     await documents.write("a/b/x", "text", "absent");
@@ -119,7 +119,7 @@ describe("documents/unstorage, a folder", () => {
     expect(readdirSync(dir)).toEqual(["x"]);
   });
 
-  it("never shows a part: whoever reads meanwhile has the old text or the new one", async () => {
+  it("never shows a part: a concurrent reader gets the old text or the new one", async () => {
     const texts = Array.from({ length: 40 }, (_, at) => `${at}`.repeat(200_000));
     let { version } = await documents.write("x", texts[0]!, "absent");
     const read: string[] = [];
@@ -148,7 +148,7 @@ describe("documents/unstorage, a folder", () => {
     expect((await documents.read("x"))?.text).toBe("theirs");
   });
 
-  it("conflicts with a document that somebody else makes while ours is already being written", async () => {
+  it("conflicts with a document that another writer makes at the same time", async () => {
     mkdirSync(dir);
     const writing = documents.write("x", "ours".repeat(1_000_000), "absent");
     writing.catch(() => {});
@@ -158,7 +158,7 @@ describe("documents/unstorage, a folder", () => {
     expect((await documents.read("x"))?.text).toBe("theirs");
   });
 
-  it("writes into a new file and leaves the old one as it was to whoever has it open", async () => {
+  it("writes into a new file; readers that have the old one open keep its content", async () => {
     const { version } = await documents.write("x", "one", "absent");
     const before = statSync(join(dir, "x")).ino;
     await documents.write("x", "two", version);
@@ -224,7 +224,7 @@ describe("documents/unstorage, a folder", () => {
       },
     );
 
-    it("makes nothing outside through a link, new folders neither", async () => {
+    it("makes no file and no folder outside through a link", async () => {
       symlinkSync(outside, join(dir, "link"));
       await refused(documents.write("link/new", "text", "absent"));
       await refused(documents.write("link/new/deep/x", "text", "absent"));
@@ -252,12 +252,12 @@ describe("documents/unstorage, a folder", () => {
     });
   });
 
-  it("lists neither hidden files nor those below hidden folders, and no name that is none", async () => {
+  it("lists no hidden files, no files below hidden folders, and no invalid names", async () => {
     for (const name of ["x", ".hidden", "a/.git/config", ".portico/x", "a:b", "a?b"]) edit(name, "text");
     expect(await documents.list()).toEqual(["x"]);
   });
 
-  it("refuses a file over 16 MiB and what is no file, and takes a folder for nothing", async () => {
+  it("refuses a file over 16 MiB and anything but a file, and ignores a folder", async () => {
     edit("large", Buffer.alloc(ports.DOCUMENT_BYTES + 1, "x"));
     mkdirSync(join(dir, "folder"));
     await refused(documents.read("large"));

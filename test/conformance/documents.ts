@@ -44,7 +44,7 @@ export function documentsConformance(
     describe("read and write", () => {
       it("has an id that tells it from other sources", () => expect(documents.id).toMatch(/./));
 
-      it("gives nothing where there is none", async () => expect(await documents.read("none.json")).toBeUndefined());
+      it("gives undefined if the document does not exist", async () => expect(await documents.read("none.json")).toBeUndefined());
 
       it.each([
         ["a plain text", '{\n  "name": "Ada"\n}\n'],
@@ -197,7 +197,7 @@ export function documentsConformance(
         expect(names.slice(1)).toContain("a/x");
       });
 
-      it("tells nobody of what was not changed", async () => {
+      it("announces no write that changed nothing", async () => {
         const { names } = await watched();
         await documents.write("x", "one", "0".repeat(64)).catch(() => {});
         await documents.remove("x", "absent");
@@ -205,7 +205,7 @@ export function documentsConformance(
         expect(names).toEqual([]);
       });
 
-      it("tells everybody who watches, and nobody any longer who stopped", async () => {
+      it("tells all watchers, and none that stopped", async () => {
         const first = await watched();
         const second = await watched();
         await first.stop();
@@ -236,7 +236,7 @@ export function documentsConformance(
       });
     });
 
-    it("reads what another program wrote, and nothing that is no text (DocumentsUnavailable)", async ({ skip }) => {
+    it("reads text that another program wrote, and refuses other bytes (DocumentsUnavailable)", async ({ skip }) => {
       if (!made.edit || !made.spoil) return skip("No other program can change these documents");
       await made.edit("theirs.json", "text");
       expect((await documents.read("theirs.json"))?.text).toBe("text");

@@ -190,7 +190,7 @@ export function engineDurability(
       expect(await process.ended("waits")).toMatchObject({ output: "nothing" });
     });
 
-    it("has the signals that nobody had waited for, and those that a dead wait had taken", async () => {
+    it("has the signals that no wait had taken, and those that a dead wait had taken", async () => {
       await begin(async (context) => {
         ran.push(String(await context.waitFor("taken")));
         await untilAborted(context.signal);

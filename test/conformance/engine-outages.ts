@@ -59,7 +59,7 @@ export function engineOutages(make: () => EngineUnderTest | Promise<EngineUnderT
       await settled();
     };
 
-    it("is refused anew, and goes on when the store is back", async () => {
+    it("is refused again, and continues when the store is back", async () => {
       await begin(async ({ step }) => step("say", async () => "said"));
       await expect(engine.start("kind", "two", {})).rejects.toThrow(ports.EngineUnavailable);
       await expect(engine.signal("one", "word", {})).rejects.toThrow(ports.EngineUnavailable);

@@ -102,7 +102,7 @@ export function engineParking(
       expect(await outputOf("one")).toEqual(["a", "b"]);
     });
 
-    it("goes on when its sleep is over, counted from when it was first reached, and not before", async () => {
+    it("continues when its sleep has ended, counted from when it was first reached, and not before", async () => {
       await ready(async (context) => {
         await context.sleep("nap", HOUR_MS);
         said.push("slept");
@@ -125,7 +125,7 @@ export function engineParking(
       expect(await opened.ended("one")).toMatchObject({ state: "completed" });
     });
 
-    it("goes on when the time of a wait is over, which then has no signal", async () => {
+    it("continues without a signal when the time of a wait has ended", async () => {
       await ready(async (context) => {
         const none = await context.waitFor("word", { timeoutMs: HOUR_MS });
         return [none === undefined, await context.waitFor("word")];
@@ -139,7 +139,7 @@ export function engineParking(
       expect(await outputOf("one")).toEqual([true, "late"]);
     });
 
-    it("comes back each at its time, whatever was parked in between", async () => {
+    it("comes back at its own time, also if other work was parked in between", async () => {
       await ready(async (context, { ms }) => context.sleep("nap", Number(ms)));
       // Neither in their order nor against it.
       const naps = [5, 2, 8, 3, 7, 4, 6].map((hours) => [`nap-${hours}`, hours * HOUR_MS] as const);
@@ -324,7 +324,7 @@ export function engineParking(
       expect(await outputOf("one")).toBe("there");
     });
 
-    it("begins no step when it was told to let go, whatever its function then tries", async () => {
+    it("begins no step after it was told to park, also if its function tries to", async () => {
       await ready(async (context) => {
         try {
           return await context.waitFor("word");
@@ -383,7 +383,7 @@ export function engineParking(
       expect([...new Set(said)].toSorted()).toEqual(["first a", "second b"]);
     });
 
-    it("lets a race be won by who has won it, though the others have come since", async () => {
+    it("keeps the winner of a race, also if the others arrived since", async () => {
       await ready(async (context) => {
         const winner = await Promise.race(["no", "perhaps", "yes"].map((name) => context.waitFor(name).then(() => name)));
         const nap = context.sleep("nap", HOUR_MS).then(() => "nap");

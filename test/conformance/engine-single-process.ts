@@ -257,7 +257,7 @@ function ownership(make: () => EngineUnderTest | Promise<EngineUnderTest>, owned
       expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
     });
 
-    it("of another owner stands by until the lease has run out, and accepts nothing meanwhile", async () => {
+    it("of another owner is a standby until the lease has expired, and accepts nothing meanwhile", async () => {
       await begin(kind(forever));
       await start("one");
       const rival = await next(owned.rival(under), (engine) => {

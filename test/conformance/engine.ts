@@ -136,7 +136,7 @@ export function engineConformance(
         await end("two");
       });
 
-      it("is the same work when the id comes again, whatever its input and kind, also after its end", async () => {
+      it("is the same work when the id comes again, with any input and kind, also after its end", async () => {
         engine.define("other", async () => ran.push("other"), resume);
         const end = await gated();
         await start("one");
@@ -232,7 +232,7 @@ export function engineConformance(
         expect(await opened.ended("one")).toMatchObject({ state: "failed", error });
       });
 
-      it("fails, too, when it throws at once or answers what is no JSON", async () => {
+      it("also fails if it throws synchronously or answers a value that is not JSON", async () => {
         await ready((_context, input) => {
           if (input["now"]) throw new Error("at once");
           return Promise.resolve(1n);
@@ -243,7 +243,7 @@ export function engineConformance(
         expect((await opened.ended("two")).error).toMatch(/^TypeError: /);
       });
 
-      it("keeps nobody else from working, not even in its own key", async () => {
+      it("blocks no other work, not even of its own key", async () => {
         await ready(async (context) => {
           if (context.id !== "last") throw new Error("no");
         });
@@ -345,7 +345,7 @@ export function engineConformance(
         for (const id of ["a", "b"]) expect(ran.indexOf(id)).toBeLessThan(5);
       });
 
-      it("kinds have neither limits nor keys in common", async () => {
+      it("kinds share no limits and no keys", async () => {
         engine.define("other", async () => ran.push("other"), { ...resume, concurrency: 1 });
         const end = await gated({ concurrency: 1 });
         await start("one", { key: "k" });
@@ -528,7 +528,7 @@ export function engineConformance(
     });
 
     describe("sleep", () => {
-      it("ends when its time has passed, not before, and who sleeps less wakes earlier", async () => {
+      it("ends when its time has passed, not before, and a shorter sleep ends earlier", async () => {
         await ready(async (context, { ms }) => {
           await context.sleep("nap", Number(ms));
           ran.push(context.id);
@@ -795,7 +795,7 @@ export function engineConformance(
         await opened.ended("next");
       });
 
-      it("counts, whatever the work answers or throws afterwards, and the first reason does", async () => {
+      it("counts, also if the work answers or throws afterwards, with the first reason", async () => {
         await ready(async (context, { fails }) => {
           ran.push(context.id);
           await untilAborted(context.signal).catch(() => {});
@@ -893,7 +893,7 @@ export function engineConformance(
         expect(ran).toEqual(["one"]);
       });
 
-      it("is over when the last that executes begins to wait", async () => {
+      it("ends when the last executing work begins to wait", async () => {
         const gate = createGate();
         await ready(async (context) => {
           ran.push(context.id);

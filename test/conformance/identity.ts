@@ -84,7 +84,7 @@ export function identityConformance(
       },
     );
 
-    it.runIf(!hasInstanceToken)("knows no instance access token, and nobody who holds it", async () => {
+    it.runIf(!hasInstanceToken)("identifies no caller by an instance access token", async () => {
       for (const known of KNOWN) expect(await identity.isInstanceToken(await present(known))).toBe(false);
       expect(await identity.instanceOwner()).toBeUndefined();
     });

@@ -91,7 +91,7 @@ describe("opening", () => {
     await expect(openAdapter(sqliteLog({}), [memoryRecords()])).rejects.toThrow(TypeError);
   });
 
-  it("refuses a file that is none of its kind with LogUnavailable", async () => {
+  it("refuses a file of another format with LogUnavailable", async () => {
     const other = join(folder, "other.db");
     const database = new DatabaseSync(other);
     database.exec("CREATE TABLE something (x)");

@@ -249,7 +249,7 @@ export function logConformance(
     });
 
     describe("remove", () => {
-      it("removes a stream with all its entries, and its numbers begin anew", async () => {
+      it("removes a stream with all its entries, and its numbers begin again", async () => {
         await fill("a", 1100);
         await fill("b", 2);
         expect(await log.remove("a")).toBe(true);
@@ -262,7 +262,7 @@ export function logConformance(
       });
     });
 
-    it("behaves as a simple model does, whatever is done in whatever order", async () => {
+    it("behaves as a simple model, for any operations in any order", async () => {
       const stream = fc.constantFrom("a", "b");
       const step = fc.oneof(
         fc.record({ do: fc.constant("append" as const), stream, text: fc.string({ maxLength: 5 }) }),

@@ -45,7 +45,7 @@ describe("models/messages-http", () => {
     expect(Object.keys(headers).sort()).toEqual([...TRANSPORT, ...own].sort());
   });
 
-  it("leaves the version to a caller who names one", async () => {
+  it("uses the caller's version if the call names one", async () => {
     const { send, upstream } = await subjects.open();
     await send({ headers: { "anthropic-version": "2024-01-01", "anthropic-beta": "a-1,b-2" } });
     expect((await upstream.request()).headers).toMatchObject({ "anthropic-version": "2024-01-01", "anthropic-beta": "a-1,b-2" });
@@ -102,7 +102,7 @@ describe("models/chat-http", () => {
     expect((await upstream.request()).headers).not.toHaveProperty("authorization");
   });
 
-  it("hides a credential that stands in a header of its own, with its scheme and without", async () => {
+  it("hides a credential in a custom header, with its scheme and without", async () => {
     const { provider } = await subjects.open({ setting: { headers: { Authorization: "Bearer other-secret-0815" } } });
     expect(provider.redact("other-secret-0815 and Bearer other-secret-0815")).not.toContain("other-secret-0815");
   });

@@ -51,7 +51,7 @@ export function modelsConformance(name: string, make: MakeModels, { upstream, di
 
 function describeEveryProvider(open: OpenSubject): void {
   describe("any provider", () => {
-    it("says who it is and which protocol it speaks", async () => {
+    it("names its id and its protocol", async () => {
       const { provider } = await open();
       expect(provider.id).toMatch(/./);
       expect(provider.type).toMatch(/./);
@@ -127,7 +127,7 @@ function describeEveryProvider(open: OpenSubject): void {
       expect(text.length).toBeGreaterThan(0);
     });
 
-    it("goes on serving after an answer that nobody read to its end", async () => {
+    it("continues serving after an answer that was not read to its end", async () => {
       const { provider, send } = await open();
       const answer = await send({ body: sampleRequest(provider, { stream: true }) });
       answer.body.destroy();

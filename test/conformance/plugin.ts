@@ -84,7 +84,7 @@ export function pluginConformance(
       }
     });
 
-    it("has strict schemas for what comes in: a key that nobody knows is refused, not ignored", () => {
+    it("has strict schemas for input: an unknown key is refused, not ignored", () => {
       const loose = routes.flatMap(({ key, route }) =>
         (["params", "query", "body"] as const)
           .filter((part) => LOOSE.includes(route[part]?.type ?? ""))
@@ -99,7 +99,7 @@ export function pluginConformance(
       await second.close();
     });
 
-    it("answers what nobody declared in an envelope of its surface", async () => {
+    it("answers an undeclared path or method in an envelope of its surface", async () => {
       const { route, url } = routes[0]!;
       expect(await refused(await ask(route, "/no-such-path-of-the-suite"))).toBe(404);
       const others = METHODS.filter((method) => !routes.some((each) => each.url === url && each.method === method));
@@ -129,7 +129,7 @@ export function pluginConformance(
         expect(Object.values(route.errors ?? {}).map((error) => error.status)).toContain(status);
       });
 
-      it("lets in who has the credential", async () => {
+      it("admits a caller with the credential", async () => {
         const body = takesJson(route) ? json(`{"${HIDDEN}":`) : {};
         const answer = await ask(route, url, withCredential(route, body));
         await answer.body?.cancel();

@@ -55,7 +55,7 @@ export function realtimeConformance(
     const connect = (hello: unknown, path = "/live/", last?: string) => made.connect(opened.port, path, hello, last);
     const serve = (more: Partial<ports.RealtimeService<string>> = {}) => serveNamed(opened.port, more);
 
-    it("admits by what the client presents, and tells who it is", async () => {
+    it("admits a client by its credential, and reports its identity", async () => {
       const service = serve();
       await connect({ name: "ada" });
       await service.saw("joined ada");
@@ -72,7 +72,7 @@ export function realtimeConformance(
       await service.saw("joined late");
     });
 
-    it("shows a refused client code and message, and lets it neither join nor go", async () => {
+    it("shows a refused client the code and the message, and does not let it join or send", async () => {
       const service = serve({ admit: () => Promise.reject(new ports.ConnectionRefused("unauthorized", "Wrong token")) });
       await expect(connect({ name: "eve" })).rejects.toMatchObject({ code: "unauthorized", message: "Wrong token" });
       expect(service.seen).toEqual([]);
@@ -137,7 +137,7 @@ export function realtimeConformance(
       expect(await Promise.all([service.connections.drained(id), service.connections.drained(id)])).toEqual([true, true]);
     });
 
-    it("tells that nothing can leave any more when the connection is over", async () => {
+    it("reports that nothing can be sent after the connection has ended", async () => {
       const service = serve();
       await connect({ name: "ada" });
       await service.saw("joined ada");
@@ -199,7 +199,7 @@ export function realtimeConformance(
       expect(service.idOf("ada")).not.toBe(id);
     });
 
-    it("tells a service that resumes where a client that comes back was, and nobody else", async () => {
+    it("tells a client that comes back, and no other, where the service resumes", async () => {
       const asked: unknown[] = [];
       const joined: unknown[] = [];
       const hellos: unknown[] = [];
@@ -264,7 +264,7 @@ export function realtimeConformance(
       await service.saw("joined ada");
     });
 
-    it("ends every connection when it closes, lets nobody in, and gives the path free", async () => {
+    it("ends every connection when it closes, admits no client, and frees the path", async () => {
       const service = serve();
       const client = await connect({ name: "ada" });
       await service.saw("joined ada");

@@ -154,7 +154,7 @@ describe.skipIf(!database)("records/postgres", () => {
   });
 
   describe("writes at the same time", () => {
-    it("share a transaction, and a conflict among them harms nobody else", async () => {
+    it("share a transaction, and a conflict of one does not affect the others", async () => {
       const { version } = await notes.put("taken", { text: "old" });
       const outcomes = await Promise.allSettled([
         ...Array.from({ length: 50 }, (_, at) => notes.put(`note-${at}`, { text: "t" })),
@@ -356,7 +356,7 @@ describe.skipIf(!database)("records/postgres", () => {
       async (options) => expect(await refusal({ url, ...options })).toBeInstanceOf(TypeError),
     );
 
-    it("answers no record that somebody broke, without repeating it", async () => {
+    it("refuses a damaged record, without its content in the error", async () => {
       await notes.put("one", { text: "t" });
       await query(`UPDATE ${schema}.notes SET value = '{"text": hidden'`);
       const error: unknown = await notes.get("one").catch((thrown: unknown) => thrown);
@@ -381,7 +381,7 @@ describe.skipIf(!database)("records/postgres", () => {
       expect(await query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [`${schema}_none`])).toEqual([]);
     });
 
-    it("refuses a schema without the log, and opens it once somebody migrated it", async () => {
+    it("refuses a schema without the log, and opens it after a migration", async () => {
       const error = await refusalOf(schema);
       expect(error).toBeInstanceOf(ports.LogUnavailable);
       expect(error.message).toContain("The log does not exist yet");

@@ -88,7 +88,7 @@ describe("records/sqlite: the file", () => {
     database.close();
   });
 
-  it("tells nobody of a commit that the disk did not take, and goes on when it does again", async () => {
+  it("announces no commit that the disk refused, and continues when the disk accepts writes", async () => {
     const { fdatasync } = fs;
     const { port, close } = await openAdapter(sqliteRecords({ path: newPath() }));
     const notes = port.collection<Note>({ name: "notes" });
@@ -209,7 +209,7 @@ describe("records/sqlite: what it refuses", () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  it("answers no record that somebody broke, without repeating it", async () => {
+  it("refuses a damaged record, without its content in the error", async () => {
     const path = newPath();
     const { port, close } = await openAdapter(sqliteRecords({ path }));
     const notes = port.collection<Note>({ name: "notes" });

@@ -164,7 +164,7 @@ export function recordsConformance(
     });
 
     describe("optimistic locking", () => {
-      it("creates only where there is none", async () => {
+      it("creates a record only if it does not exist", async () => {
         const first = await tasks.put("one", { owner: "a" }, "absent");
         const conflict = { name: "RecordConflict", collection: TASKS.name, id: "one" };
         await expect(tasks.put("one", { owner: "b" }, "absent")).rejects.toMatchObject(conflict);
@@ -181,13 +181,13 @@ export function recordsConformance(
         expect(await tasks.remove("one", second.version)).toBe(true);
       });
 
-      it("finds no version where there is no record", async () => {
+      it("finds no version without a record", async () => {
         await expect(tasks.put("none", { owner: "a" }, 1)).rejects.toThrow(ports.RecordConflict);
         await expect(tasks.remove("none", 1)).rejects.toThrow(ports.RecordConflict);
         expect(await tasks.get("none")).toBeUndefined();
       });
 
-      it("refuses an expectation that is none, instead of writing over whatever is there", async () => {
+      it("refuses an invalid expectation instead of overwriting the record", async () => {
         const first = await tasks.put("one", { owner: "a" });
         for (const expected of [null, Number.NaN, 1.5, "1", ""]) {
           await expect(tasks.put("one", { owner: "b" }, expected as never)).rejects.toThrow(TypeError);
@@ -261,7 +261,7 @@ export function recordsConformance(
         expect((await notes.get("one"))?.value).toEqual({ text: "n" });
       });
 
-      it("writes nothing when one write conflicts, and names that one", async () => {
+      it("writes nothing if one write conflicts, and names the conflicting one", async () => {
         const before = await tasks.put("taken", { owner: "a" });
         const writes = [
           tasks.write.put("one", { owner: "a" }),
@@ -408,7 +408,7 @@ export function recordsConformance(
         await expect(tasks.query(query)).rejects.toThrow(ports.RecordsUnindexed);
       });
 
-      it("refuses a where value that is none, instead of answering everybody's", async () => {
+      it("refuses an invalid where value instead of answering all records", async () => {
         await tasks.put("one", { owner: "a" });
         for (const owner of [undefined, null, {}, ["a"]]) {
           await expect(tasks.query({ where: { owner } as never })).rejects.toThrow(TypeError);
@@ -424,14 +424,14 @@ export function recordsConformance(
     });
 
     describe("pages", () => {
-      it("has no next page when there is no more", async () => {
+      it("has no next page after the last record", async () => {
         await putAll({ a: { owner: "a" }, b: { owner: "a" } });
         expect((await tasks.query({ limit: 2 })).next).toBeUndefined();
         expect((await tasks.query({ limit: 1 })).next).toBeTypeOf("string");
         expect(await tasks.query({ where: { owner: "none" } })).toEqual({ items: [], next: undefined });
       });
 
-      it("goes on behind its last record when that one is gone and others came", async () => {
+      it("continues after its last record, also if that one was removed and others were added", async () => {
         await putAll(Object.fromEntries([1, 3, 5, 7].map((rank) => [`r${rank}`, { owner: "a", rank }])));
         const query: ports.Query = { where: { owner: "a" }, order: { by: "rank", direction: "ascending" }, limit: 2 };
         const first = await tasks.query(query);
@@ -450,7 +450,7 @@ export function recordsConformance(
         expect(await ids({ where: { title: "t", owner: "a" }, order, after: next, limit: 5 })).toEqual(["b", "c"]);
       });
 
-      it("refuses what is no cursor, or one of another query", async () => {
+      it("refuses an invalid cursor, or one of another query", async () => {
         await putAll(Object.fromEntries(["a", "b", "c"].map((id) => [id, { owner: "a" }])));
         const { next } = await tasks.query({ where: { owner: "a" }, limit: 1 });
         const forged = Buffer.from(JSON.stringify(["x", null, "a"])).toString("base64url");
@@ -472,7 +472,7 @@ export function recordsConformance(
     });
 
     describe("collections", () => {
-      it("are the same for the same spec, whatever its indexes are called", () => {
+      it("are the same for the same spec, with any names of its indexes", () => {
         const renamed = Object.fromEntries(
           Object.entries(TASKS.indexes ?? {}).map(([key, fields]) => [`${key}-renamed`, fields]),
         );
@@ -520,7 +520,7 @@ export function recordsConformance(
       });
     });
 
-    it("behaves as a map does, whatever comes in whatever order", async () => {
+    it("behaves as a map, for any operations in any order", async () => {
       const details = await check(recordsHistories(store), { numRuns: 60 });
       expect(details.counterexample).toBeNull();
       expect(details.failed, String(details.errorInstance ?? "")).toBe(false);

@@ -100,7 +100,7 @@ describe.skipIf(!hasRedisServer() || !hasOpenssl())("redis/ioredis over TLS", ()
   });
   const tls = () => ({ ca: certificate.certificate, cert: certificate.certificate, key: new Secret(certificate.key) });
 
-  it("connects with the authority and the client's certificate, whatever the scheme", async () => {
+  it("connects with the authority and the client's certificate, with either scheme", async () => {
     for (const scheme of ["redis", "rediss"]) {
       const { answer, lines } = await answerOf({ url: `${scheme}://127.0.0.1:${server.port}`, tls: tls() });
       expect([answer, lines]).toEqual(["PONG", []]);

@@ -40,7 +40,7 @@ export function sealingConformance(
         (error: unknown) => (error instanceof ports.SealBroken ? error.reason : String(error)),
       );
 
-    it("opens what it sealed, whatever it is, also when the instance was opened again", async () => {
+    it("opens anything it sealed, also after the instance was opened again", async () => {
       const again = await open(new Secret(KEY.reveal()));
       const texts = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("", "\0", "é", "x".repeat(100_000)));
       await fc.assert(

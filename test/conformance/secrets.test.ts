@@ -131,7 +131,7 @@ describe("secrets/files", () => {
     expect((await secrets.keep("other", () => new Secret("o"))).created).toBe(true);
   });
 
-  it("agrees with other processes that start at the same time, and loses nobody's own", async () => {
+  it("agrees with other processes that start at the same time, and loses no secret", async () => {
     const names = ["one", "two", "three", "four"];
     const children = names.map((name) => fork(join(import.meta.dirname, "processes/keep-secret.ts"), [path, name]));
     await Promise.all(children.map((child) => once(child, "message")));

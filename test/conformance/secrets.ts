@@ -101,7 +101,7 @@ export function secretsConformance(
         expect(kept.filter(({ created }) => created)).toHaveLength(1);
       });
 
-      it("keeps each name's own, whatever the name", async () => {
+      it("keeps the secret of each name, for any name", async () => {
         const names = ["agent", "workflow", "webhook:helper", "a/b.c_d-e", "constructor", "__proto__", "x".repeat(128)];
         for (const at of names) await secrets.keep(at, () => new Secret(`value of ${at}`));
         for (const at of names) expect(reveal((await secrets.keep(at, () => secrets.create(""))).value)).toBe(`value of ${at}`);

@@ -62,7 +62,7 @@ export function signingConformance(
       expect(await again.sign("link", "GET /media/a")).toBe(signature);
     });
 
-    it("takes no message for another, whatever they have in common", async () => {
+    it("accepts a signature for its own message alone", async () => {
       const messages = ["", "a", "b", "aa", "a ", " a", "a\n", "a\0", "A", "é", "e\u0301", "\ufffd"];
       for (const message of messages) {
         const signature = await signing.sign("link", message);
@@ -92,7 +92,7 @@ export function signingConformance(
       expect(await signing.verify("link", "message", await foreign.sign("link", "message"))).toBe(false);
     });
 
-    it("takes a signature letter for letter only: each of the 63 others at each place is none", async () => {
+    it("compares every letter: each of the 63 others at each place is refused", async () => {
       const signature = await signing.sign("link", "message");
       const taken: string[] = [];
       for (let place = 0; place < signature.length; place++) {
@@ -135,12 +135,12 @@ export function signingConformance(
 
     const noPurposes = ["", "Link", "a_b", "a b", "a/b", "é", "a\n", "a".repeat(65), undefined as unknown as string];
 
-    it.each(noPurposes)("throws TypeError for a purpose that is none (%#)", async (purpose) => {
+    it.each(noPurposes)("throws TypeError for an invalid purpose (%#)", async (purpose) => {
       await expect(signing.sign(purpose, "message")).rejects.toThrow(TypeError);
       await expect(signing.verify(purpose, "message", "A".repeat(43))).rejects.toThrow(TypeError);
     });
 
-    it.runIf(keyless)("throws SigningUnavailable where there is no key, whatever is presented", async () => {
+    it.runIf(keyless)("throws SigningUnavailable without a key, for any signature", async () => {
       const without = await open(undefined);
       await expect(without.sign("link", "message")).rejects.toThrow(ports.SigningUnavailable);
       for (const signature of ["", "A".repeat(43), await signing.sign("link", "message")]) {

@@ -79,7 +79,7 @@ export function telemetryConformance(
       expect(told).not.toContain(SECRET);
     });
 
-    it("survives whatever is thrown at it as a cause", async () => {
+    it("accepts any thrown value as a cause", async () => {
       const circle = new Error("circle");
       circle.cause = circle;
       const hostile = new Proxy(new Error("hostile"), {
@@ -139,7 +139,7 @@ export function telemetryConformance(
       expect(told).not.toContain("answer_broken");
     });
 
-    it("takes model calls that no request stands for, whatever their names are", async () => {
+    it("accepts model calls without a request, with any names", async () => {
       const call = { source: "agent", provider: "main", providerType: "vendor", model: "m".repeat(5000), durationMs: 12.5 };
       telemetry.modelCall(call);
       telemetry.modelCall({ ...call, durationMs: -1, inputTokens: 0, outputTokens: undefined, error: "ModelTimeout" });

@@ -235,7 +235,7 @@ describe("what a tool of an MCP server gives", () => {
     expect(await run(source, "shop/a")).toEqual({ content: [expected], isError: false });
   });
 
-  it("is its structured content where there is no other", async () => {
+  it("is its structured content if it has no other", async () => {
     const { source } = await open([tool("a")], () => ({ structuredContent: { sum: 3 } }));
     expect(await run(source, "shop/a")).toEqual({ content: [text('{"sum":3}')], isError: false });
   });

@@ -206,7 +206,7 @@ describe("the connection to an MCP server", () => {
     expect((await source.list()).map(({ id }) => id)).toEqual(["shop/a"]);
   });
 
-  it("is not waited for longer than it may take, and a caller who leaves earlier is not held", async () => {
+  it("is not waited for longer than its limit, and a caller that aborts earlier is not delayed", async () => {
     const clock = createManualClock();
     const silent = await startRawMcpServer([], undefined, { initialize: () => undefined });
     undo.push(() => silent.close());

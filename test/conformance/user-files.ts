@@ -39,7 +39,7 @@ export function userFilesConformance(name: string, make: () => UserFilesSubject 
       expect(found[0]?.mimeType).toBe("image/png");
     });
 
-    it("gives nobody another's files", async () => {
+    it("gives no user the files of another user", async () => {
       for (const userId of ["bob", "", "ADA", "constructor"]) {
         expect(await files.media(userId, known.mediaId)).toBeUndefined();
         expect(await files.attachment(userId, known.fileReference)).toBeUndefined();

@@ -22,7 +22,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       expect(Object.values(headers).some((value) => String(value).includes(CREDENTIAL))).toBe(true);
     });
 
-    it("are not asked for before somebody wants them", async () => {
+    it("are not fetched before the first call needs them", async () => {
       const { send, upstream } = await start();
       await send();
       expect(upstream.requests.map(({ method }) => method)).toEqual(["POST"]);
@@ -40,14 +40,14 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       expect(upstream.requests).toHaveLength(2);
     });
 
-    it("are read once for all who ask at the same time", async () => {
+    it("are fetched once for concurrent callers", async () => {
       const { provider, upstream } = await start();
       const asked = await Promise.all(Array.from({ length: 20 }, () => provider.listModels()));
       expect(new Set(asked.map(String)).size).toBe(1);
       expect(upstream.requests).toHaveLength(1);
     });
 
-    it("reach the others when one who asked leaves", async () => {
+    it("reach the other callers when one aborts", async () => {
       const { provider, upstream } = await start();
       const ready = createGate();
       upstream.answerNext(onceReady(ready.opened, listOf("late")));
@@ -64,7 +64,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       expect(upstream.requests).toHaveLength(1);
     });
 
-    it("fail nobody when all who asked have left before the upstream breaks", async () => {
+    it("fail no later call when all callers aborted before the upstream broke", async () => {
       const { provider, upstream } = await start();
       const breaks = createGate();
       upstream.answerNext(onceReady(breaks.opened, hangUp()));
@@ -119,7 +119,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       expect(await asked).toEqual(known);
     });
 
-    it("are a time-out when the upstream is silent and there is no list", async () => {
+    it("are a time-out if the upstream is silent and no list is known", async () => {
       const { provider, upstream, pass } = await start();
       upstream.answerAll(never());
       const failure = failureOf(provider.listModels());
@@ -171,7 +171,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       expect(await provider.listModels()).toEqual([]);
     });
 
-    it("are nothing that one caller can change for another", async () => {
+    it("cannot be changed by one caller for another", async () => {
       const { provider } = await start();
       const listed = await provider.listModels();
       await failureOf((async () => (listed as string[]).push("own"))());

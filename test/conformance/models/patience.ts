@@ -40,7 +40,7 @@ export function describePatience(open: OpenSubject): void {
       expect(await request.outcome).toBe("aborted");
     });
 
-    it("is over with the head", async () => {
+    it("ends with the head", async () => {
       const { send, upstream, pass } = await open({
         setting: { timeouts: { ...TIMEOUTS, idleMs: HOUR_MS } },
       });

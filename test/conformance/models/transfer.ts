@@ -197,7 +197,7 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
       expect(await next()).toBe("");
     });
 
-    it("follows interim answers, which are none", async () => {
+    it("skips interim answers", async () => {
       const { send, upstream } = await open();
       upstream.answerNext(afterInterim(json(200, { ok: true })));
       const answer = await send();
@@ -205,7 +205,7 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
       expect((await readBytes(answer.body)).toString("utf8")).toBe('{"ok":true}');
     });
 
-    it("stops the upstream while nobody reads, and is complete in the end", async () => {
+    it("stops the upstream while the body is not read, and is complete in the end", async () => {
       const { send, upstream } = await open();
       const sent = sentBy(upstream.answerNext, huge(LARGE));
       const { body } = await send();
@@ -255,7 +255,7 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
   });
 
   describe("redact", () => {
-    it("takes the credential, secret headers and the address out, wherever they stand, and leaves the rest", async () => {
+    it("removes the credential, secret headers and the address at any position, and leaves the rest", async () => {
       const { provider, send, upstream } = await open();
       // There are words of an upstream's only after a call: a credential that is made for it is known by then.
       await readBytes((await send()).body);

@@ -66,7 +66,7 @@ describe("a run that a webhook event began (2.11, 4.4)", () => {
     ]);
   });
 
-  it("has the event's maxTurns and only the event's tools, whatever the agent has else", async () => {
+  it("has the event's maxTurns, and of the agent's tools only the event's", async () => {
     const run = async () => "done";
     const tool = (name: string) =>
       ({ name, description: name, inputSchema: { type: "object" }, run, riskLevel: "low", requiresConfirmation: false }) as const;

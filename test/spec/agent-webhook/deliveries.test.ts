@@ -58,7 +58,7 @@ it("a message is text or blocks; text is set where it degraded to plain text", a
   expect(degraded.text).toBe("Sales: 1, 2");
 });
 
-it("an ordinary final answer is not delivered, and neither is anything without the tool (4.4)", async () => {
+it("a final answer is not delivered; only the tool delivers (4.4)", async () => {
   await start([]);
   await service.trigger(secret, { event: "news", payload: { message: { text: "Deployed" } } });
   await expect.poll(async () => (await service.call("owner", "GET", "/api/runs")).body.runs[0]?.status).toBe("completed");

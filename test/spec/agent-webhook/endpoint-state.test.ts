@@ -99,7 +99,7 @@ describe("the webhook endpoint of an agent (3.1)", () => {
     ]);
   });
 
-  it("whatever its owner does, and however it was left: enabled it has an event, and a secret is made anew but never lost", () => {
+  it("after any owner's actions, from any state: if enabled it has an event, and a secret is replaced but never lost", () => {
     const facts = fc.record({ enabled: fc.boolean(), events: fc.nat(2), hasSecret: fc.boolean() });
     const kind = fc.constantFrom("save", "save", "delete", "enable", "pause", "rotate");
     const asked = fc.array(fc.tuple(kind, fc.constantFrom("a", "b", "c")), { maxLength: 40 });

@@ -104,8 +104,8 @@ describe("a prompt template (4.4)", () => {
   });
 });
 
-describe("whatever the template and the payload", () => {
-  it("the prompt is what a reader of single characters makes of them, or too long", () => {
+describe("for any template and payload", () => {
+  it("the prompt equals what a reader of single characters renders, or is too long", () => {
     fc.assert(
       fc.property(template, payload, fc.nat(120), (template, json, most) => {
         const wanted = read(template, payloadOf(json));

@@ -42,7 +42,7 @@ describe("POST /api/webhook/:agent_id (4.4)", () => {
     await expect.poll(() => service.engine.played).toEqual(["Deploy {{version}}"]);
   });
 
-  it("the same event twice is executed twice: there is no deduplication", async () => {
+  it("the same event twice is executed twice, without deduplication", async () => {
     await start();
     await Promise.all([service.trigger(secret, deploy), service.trigger(secret, deploy)]);
     await expect.poll(() => service.engine.played).toEqual(["Deploy 1.2", "Deploy 1.2"]);
@@ -342,7 +342,7 @@ describe("an agent without a secret (5, rule 4; open points 5)", () => {
     expect(told(await service.trigger(TOKENS.owner, deploy))).toEqual([401, "Invalid webhook secret"]);
   });
 
-  it("remote: 403 webhook_secret_required, whatever the bearer", async () => {
+  it("remote: 403 webhook_secret_required, with any bearer token", async () => {
     await startWithout("remote");
     for (const bearer of [undefined, "wrong", TOKENS.owner])
       expect(told(await service.trigger(bearer, deploy))).toEqual([403, "webhook_secret_required"]);

@@ -22,7 +22,7 @@ describe("an event's name (4.3)", () => {
     expect(isEventName(name)).toBe(false);
   });
 
-  it("is one by its characters and its length alone, whatever the text", () => {
+  it("is decided by its characters and its length alone", () => {
     const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     const character = fc.oneof(
       { weight: 9, arbitrary: fc.constantFrom(...letters, ".", "_", "-") },

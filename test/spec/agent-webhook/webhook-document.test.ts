@@ -162,7 +162,7 @@ describe("a change of an agent's webhooks keeps the file as its people wrote it 
     expect(await changed(text, { enabled: true })).toBe(text.replace("false", "true"));
   });
 
-  it("whatever it holds: a file that JSON.stringify laid out stays one", async () => {
+  it("any file formatted by JSON.stringify stays so", async () => {
     await fc.assert(
       fc.asyncProperty(
         definition,
@@ -188,7 +188,7 @@ describe("a change of an agent's webhooks keeps the file as its people wrote it 
     );
   });
 
-  it("whatever it holds and however it is laid out: nothing else changes, not even a blank", async () => {
+  it("any file in any format: nothing else changes, not even white space", async () => {
     await fc.assert(
       fc.asyncProperty(definition, changes, blanks, fc.boolean(), async (json, [change], blanks, areEscaped) => {
         if (!change) return;
@@ -237,7 +237,7 @@ describe("a change that changes nothing", () => {
   });
 });
 
-describe("an agent.json that somebody else changes between reading and writing", () => {
+describe("an agent.json that another program changes between reading and writing", () => {
   const before = '{\n  "name": "A"\n}\n';
   const after = '{\n  "name": "B"\n}\n';
 
@@ -264,7 +264,7 @@ describe("an agent.json that somebody else changes between reading and writing",
     expect(await text()).toBeUndefined();
   });
 
-  it("is read anew for each change", async () => {
+  it("is read again for each change", async () => {
     const file = await inFolder(before);
     await file.webhooks.change("a1", () => ({ save: saved("a") }));
     file.edit(before);
@@ -324,7 +324,7 @@ describe("an agent.json that cannot be changed without harm", () => {
     expect(file.text()).toBe(text);
   });
 
-  it("is changed where names stand twice that the change does not come by, and keeps them", async () => {
+  it("keeps duplicate names that the change does not touch", async () => {
     const text = `{"name":"A","name":"B","webhooks":{"x":1,"x":2,"events":{"b":${event},"b":${event}}}}`;
     const after = await changed(text, { enabled: true, save: saved("a") });
     expect(after.startsWith(text.slice(0, -3))).toBe(true);

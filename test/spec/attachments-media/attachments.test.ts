@@ -134,7 +134,7 @@ describe("POST /api/attachments (4.5)", () => {
     expect(body.mimeType.length).toBeLessThanOrEqual(128);
   });
 
-  it("a caller who leaves in the middle leaves nothing behind", async () => {
+  it("an upload whose caller disconnects leaves no file", async () => {
     const head = [
       "POST /api/attachments HTTP/1.1",
       "host: a",
@@ -313,7 +313,7 @@ describe("GET /api/attachments/:attachmentId (4.5)", () => {
     expect([answer.status, await answer.json()]).toEqual([401, { error: "attachment_identity_required" }]);
   });
 
-  it("readers who leave in the middle leave no file open", async () => {
+  it("a reader that disconnects leaves no file open", async () => {
     const { body } = await upload({ bytes: randomBytes(20 * MIB) });
     const isItsFile = (fd: string): boolean => {
       try {

@@ -249,7 +249,7 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     ]);
   });
 
-  it("If-None-Match and If-Modified-Since are 304; If-Range lets a range stand or not", async () => {
+  it("If-None-Match and If-Modified-Since answer 304; If-Range decides whether a Range applies", async () => {
     const url = await linked();
     const { headers } = await read(url);
     const [etag, modified] = [headers.get("etag")!, headers.get("last-modified")!];
@@ -316,7 +316,7 @@ describe("GET /media/:filename (4.5 rules 7-9)", () => {
     expect((await fetch(timed.url + url)).status).toBe(401);
   });
 
-  it("whatever is changed in a link makes it 401 invalid_media_signature", async () => {
+  it("any change to a link makes it 401 invalid_media_signature", async () => {
     const [one, other] = [await linked(), (await image()).mediaId];
     const url = new URL(one, service.url);
     const [expires, signature] = [url.searchParams.get("expires")!, url.searchParams.get("signature")!];

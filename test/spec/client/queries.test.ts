@@ -7,7 +7,7 @@ import { queriesOver } from "./query-suite.ts";
 
 queriesOver("socket-io");
 
-it("the digest is that of the content's canonical JSON, whatever the connection (open points 7)", () => {
+it("the digest is that of the content's canonical JSON, on any connection (open points 7)", () => {
   const content = { prompt: "Zürich", options: { maxTurns: 1e1, agentId: "helper" } };
   const digest = `qrd1:${hash("sha256", '{"options":{"agentId":"helper","maxTurns":10},"prompt":"Zürich"}')}`;
   expect(requestDigest(content)).toBe(digest);

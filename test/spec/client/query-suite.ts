@@ -152,7 +152,7 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
       expect((await again.ended).status).toBe("completed");
     });
 
-    it("whoever closes the client has queries whose end is unknown", async () => {
+    it("closing the client ends its queries as unknown", async () => {
       const gate = createGate();
       service.engine.on("left alone", () => gate.opened);
       const client = connect();
@@ -247,7 +247,7 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
       expect(plays("patient")).toBe(1);
     });
 
-    it("every step is told to whoever wants to show it, and what the lookup said", async () => {
+    it("every step and the lookup's answer are told to listeners", async () => {
       const gate = createGate();
       service.engine.on("ahead of it", () => gate.opened);
       const client = connect();
@@ -291,7 +291,7 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
       expect((await query.ended).status).toBe("completed");
     });
 
-    it("is told to whoever wants to show it", async () => {
+    it("is told to listeners", async () => {
       const states: string[] = [];
       const client = connect({ onConnection: (state) => states.push(state) });
       await client.connected();
@@ -334,7 +334,7 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
       folder.remove();
     });
 
-    it("an end that nobody tells any more is unknown, once the run has come to rest", async () => {
+    it("an end whose event was lost is unknown, once the run is idle", async () => {
       const gate = createGate();
       service.engine.on("untold", () => gate.opened);
       const client = connect({ silenceMs: 50, clientInstanceId: "first-instance-0001" });

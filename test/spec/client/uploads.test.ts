@@ -154,7 +154,7 @@ describe("uploadMedia and mediaLinks", () => {
     expect([answer.status, Buffer.from(await answer.arrayBuffer())]).toEqual([200, png(4, 5)]);
   });
 
-  it("links stand under the address of a service that is mounted somewhere", async () => {
+  it("links begin with the address under which the service is mounted", async () => {
     const { mediaId } = await image();
     await using mounted = connectAgent({
       baseURL: `${service.url}/agent/`,

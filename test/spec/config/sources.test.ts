@@ -34,7 +34,7 @@ function problems(sources: Parameters<typeof loadConfig>[1], of: Parameters<type
 }
 
 describe("sources of a configuration", () => {
-  it("defaults stand where nothing is set, and paths among them start from the working directory", () => {
+  it("defaults apply to keys that are not set; their paths are relative to the working directory", () => {
     expect(loadConfig(schema, { cwd: "/srv" }).value).toMatchObject({
       greeting: "Hello",
       loud: false,
@@ -54,7 +54,7 @@ describe("sources of a configuration", () => {
     expect(loadConfig(schema, sources).value).toMatchObject({ greeting: "file", limit: 2, nested: { inner: { value: "flag" } } });
   });
 
-  it("options that code gives stand in the place of a file, and their paths start from the working directory", () => {
+  it("options given in code replace the file; their paths are relative to the working directory", () => {
     const sources = { options: { greeting: "code", folder: "own", limit: 1, key: { env: "SECRET" } }, cwd: "/srv" };
     const { value, settings } = loadConfig(schema, { ...sources, env: { LIMIT: "2", SECRET: "s" } });
     expect(value).toMatchObject({ greeting: "code", folder: "/srv/own", limit: 2, loud: false });
@@ -156,7 +156,7 @@ describe("secrets in a configuration", () => {
     expect(headers?.["a"]?.reveal()).toBe("of-env");
   });
 
-  it("is never shown, also not when it stands where a reference should, or at an unknown key", () => {
+  it("is never shown, also if it is written in place of a reference or under an unknown key", () => {
     const lines = [
       ...problems({ file: file({ key: { env: "sk-live-1" }, keey: "sk-live-2" }) }),
       ...problems({ file: file({ key: { value: "sk-live-3" } }) }),

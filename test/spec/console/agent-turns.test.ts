@@ -197,7 +197,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     });
   });
 
-  it("show one's own picture at once, also to a reader who had scrolled up", async () => {
+  it("show the user's own picture at once, also if the chat was scrolled up", async () => {
     upstream.answerNext(events(messagesEvents(Array.from({ length: 80 }, (_, index) => `row${index}\n\n`).join(""))));
     await say("A long one, once more");
     await messages().getByText("row79", { exact: true }).waitFor();

@@ -37,7 +37,7 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
     await area("Model proxy").getByText("Listening", { exact: true }).waitFor();
   });
 
-  it("says who is there", async () => {
+  it("shows the signed-in user", async () => {
     const { serverInstanceId, version } = await opened.call("GET", "/api/handshake");
     await opened.page.getByText(`Portico ${version} · instance ${serverInstanceId}`).waitFor();
   });

@@ -66,7 +66,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     expect(await findingsInEveryLook(opened.page)).toEqual([]);
   });
 
-  it("filters as the service does: agent, delegating agent and parent run, which stand in the address", async () => {
+  it("filters as the service does, by agent, delegating agent and parent run; the address contains the filters", async () => {
     const { page } = opened;
     await filter("Agent").selectOption("helper");
     await expect.poll(() => titles()).toEqual(["Say hello"]);
@@ -222,7 +222,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
 describe.skipIf(findChromium() === undefined)("runs of others in the web console", () => {
   const browser = useChromium();
 
-  it("keep their receipts from the owner, who is told so and stays signed in (4.6)", async () => {
+  it("hide their receipts from the owner, say so, and keep the owner signed in (4.6)", async () => {
     const [owner, member] = ["owner-token-0123456789abcdef0123456789", "member-token-0123456789abcdef012345678"];
     await using opened = await openConsole({
       browser: browser(),

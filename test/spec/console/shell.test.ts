@@ -68,7 +68,7 @@ describe.skipIf(findChromium() === undefined)("the web console", () => {
     },
   );
 
-  it("neither has the sign-in page", async () => {
+  it("the sign-in page has none, too", async () => {
     const { page } = opened;
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();

@@ -200,7 +200,7 @@ describe("the end of a turn is told", () => {
     expect(await receiptsOf(runId)).toHaveLength(1);
   });
 
-  it("to nobody where the work is unknown, which is no failure", async () => {
+  it("to no listener if the work is unknown, without an error", async () => {
     await start();
     const { runId } = await turns.start(turn("x", { tell: { workId: "\0", signal: "ended" } }));
     await isOver(runId);
@@ -247,7 +247,7 @@ describe("a turn that is stopped", () => {
       await expect.poll(() => service.engine.played).toEqual(["first"]);
     };
 
-    it("never begins; it is over and told at once, and leaves the line", async () => {
+    it("never begins; its end is told at once, and it leaves the queue", async () => {
       await startInLine();
       const { runId } = await startToTell("second", "work");
       const { runId: last } = await turns.start(turn("third"));
@@ -278,7 +278,7 @@ describe("a turn that is stopped", () => {
       expect(await receiptsOf(runId)).toHaveLength(1);
     });
 
-    it("never begins after a restart either, where nobody is told", async () => {
+    it("never begins after a restart either, without a listener", async () => {
       await startInLine();
       const { runId } = await turns.start(turn("second"));
       expect(await turns.stop(runId, reason)).toBe(true);
@@ -323,7 +323,7 @@ describe("a turn that is stopped", () => {
     expect((await kept.query()).items).toEqual([]);
   });
 
-  it("is none of a query's: those are their users'", async () => {
+  it("cannot stop a query's turn, which belongs to its user", async () => {
     await start();
     service.engine.otherwise(async (_turn, context) => untilStopped(context));
     const client = await service.connect("owner");

@@ -241,7 +241,7 @@ describe("what a client returns (pid, offset)", () => {
     await expect(hello({ token: "revoked", pid: "x", offset: "y" })).rejects.toMatchObject({ code: "unauthorized" });
   });
 
-  it("gives nobody another's turns", async () => {
+  it("gives no user the turns of another user", async () => {
     using client = await stock();
     const request = await client.start("not for others");
     await expect.poll(() => client.of(request)).toContain("complete");

@@ -92,7 +92,7 @@ describe("mediaRefs (4.5 rule 11)", () => {
     expect(seen[1]!.history[0]!.parts[2]).toEqual({ type: "text", text: expect.stringContaining("no longer exists") });
   });
 
-  it("the same submission again is a duplicate, whatever has become of its media", async () => {
+  it("the same submission again is a duplicate, also if its media changed or are gone", async () => {
     const { sent, clientRequestId } = await start({ mediaRefs: [{ mediaId: "m-1.png" }] });
     await client.ended(clientRequestId);
     media.delete("m-1.png");

@@ -332,7 +332,7 @@ describe("the client package", () => {
     expect(await within(query.ended)).not.toBe("never");
   });
 
-  it("R6c a follow-up that is submitted again with the IDs that the application kept is no refusal", async () => {
+  it("R6c a follow-up submitted again with the same IDs is not refused", async () => {
     const service = await open();
     const a = connectAgent({ baseURL: service.url, token: TOKENS.owner, clientInstanceId: "client-0123456789-a" });
     const started = await a.submit({ agentId: "helper", prompt: "x" }).started;
@@ -469,7 +469,7 @@ describe("an engine that goes on talking after it was stopped", () => {
   });
 });
 
-describe("schemas of tools that are listed anew", () => {
+describe("schemas of tools that are listed again", () => {
   it("are forgotten with their definitions", async () => {
     setFlagsFromString("--expose-gc");
     const gc = runInNewContext("gc") as () => void;

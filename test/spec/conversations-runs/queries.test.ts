@@ -543,7 +543,7 @@ describe("POST /api/query/client-requests/lookup (4.6, 2.13)", () => {
     });
   });
 
-  it("an ID that stands for another agent, conversation or user message is unknown: automatic replay stops", async () => {
+  it("an ID used for another agent, conversation or user message is unknown: automatic replay stops", async () => {
     const { clientRequestId, sent } = await client.start("specific");
     const { data } = await client.ended(clientRequestId);
     const status = async (more: object, request: object = {}) =>

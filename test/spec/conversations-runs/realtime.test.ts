@@ -74,8 +74,8 @@ describe.each(Object.entries(clientKinds))("a client over %s", (_kind, transport
   });
 });
 
-describe("who hears a turn", () => {
-  it("connections of the same identity and clientInstanceId, and nobody else", async () => {
+describe("the recipients of a turn's events", () => {
+  it("are the connections of the same identity and clientInstanceId alone", async () => {
     const clientInstanceId = "shared-instance-0001";
     const [submitter, twin, sibling, stranger] = await Promise.all([
       service.connect("owner", { clientInstanceId }),

@@ -94,7 +94,7 @@ describe("after a crash (open points 9)", () => {
     expect((await after.ended(next.clientRequestId)).event).toBe("query:complete");
   });
 
-  it("a replay after the restart is a duplicate, whatever had become of the first", async () => {
+  it("a replay after the restart is a duplicate, whichever end the first had", async () => {
     const first = await open();
     const client = await first.connect("owner");
     const { sent, clientRequestId } = await client.start("once");

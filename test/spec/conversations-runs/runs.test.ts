@@ -100,7 +100,7 @@ describe("GET /api/runs (4.6)", () => {
     },
   );
 
-  it("a member sees the runs of its own turns alone, a token that is no user's none (open points 10)", async () => {
+  it("a member sees only the runs of its own turns; a token without a user sees none (open points 10)", async () => {
     const { runId } = await played(member);
     expect(await listed("", "member")).toEqual([runId]);
     expect(await listed("", "other")).toEqual([]);
@@ -310,7 +310,7 @@ describe("GET /api/agents (4.6, 2.10)", () => {
 });
 
 describe("GET /api/handshake (open points 4)", () => {
-  it("says who calls, and what this instance can do; serverInstanceId is another after a restart (9)", async () => {
+  it("says the caller's identity and the instance's capabilities; serverInstanceId changes with a restart (9)", async () => {
     const { body } = await get("/api/handshake", "member");
     expect(body).toEqual({
       protocolVersion: 1,

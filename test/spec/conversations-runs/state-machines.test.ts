@@ -45,7 +45,7 @@ describe("the admission of a client request (3.4, open points 7)", () => {
     expect(targets.filter(([, to]) => !states.includes(to))).toEqual([]);
   });
 
-  it("whatever happens, a submission is executed once while it is remembered, and what was committed stays committed", () => {
+  it("in any order of events, a submission is executed once while it is remembered, and a commit is final", () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...requestEvents), { maxLength: 60 }), (events) => {
         const { taken, state } = walk<RequestState, RequestEvent>("absent", events, advanceRequest);

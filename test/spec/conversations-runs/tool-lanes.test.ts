@@ -67,7 +67,7 @@ beforeEach(() => {
 });
 
 describe("the tool calls of one answer", () => {
-  it("run one after another per source where they are neither read-only nor idempotent, and all others side by side", async () => {
+  it("run one after another per source unless they are read-only or idempotent; those run in parallel", async () => {
     const call = (name: string, of: string) => ({ id: `call_${name}_${of}`, name, input: { of } });
     const calls = [
       ...[call("write", "1"), call("read", "2"), call("move", "3"), call("log", "4")],

@@ -89,7 +89,7 @@ describe("the tools of a turn", () => {
     expect(runs).not.toContain("dangerous");
   });
 
-  it("are called by the built-in loop with the offline model, and stand in the receipt in order (open points 10)", async () => {
+  it("are called by the built-in loop with the offline model, and are in the receipt in order (open points 10)", async () => {
     const looped = new Map([["looper", { name: "Looper", tools: ["double"] }]]);
     await using other = await startAgentService({ agents: looped, adapters: [tools] });
     const user = await other.connect("owner");

@@ -28,7 +28,7 @@ describe("the API reference", () => {
 describe.skipIf(findChromium() === undefined)("the API reference in a browser (skipped where there is none)", () => {
   const browser = useChromium();
 
-  it("leads from its list to each surface, shows every call, asks nobody for anything, and keeps its own policy", async () => {
+  it("links to each surface, shows every call, requests nothing from other hosts, and obeys its own policy", async () => {
     await using context = await browser().newContext();
     const page = await context.newPage();
     const troubles: string[] = [];

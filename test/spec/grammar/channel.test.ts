@@ -29,7 +29,7 @@ const contract = defineChannel({
 type Handlers = ChannelHandlers<typeof contract, string>;
 
 describe("a channel", () => {
-  it("admits a hello that fits its schema, and knows who it is from then on", async () => {
+  it("admits a hello that fits its schema, and keeps its identity", async () => {
     await using service = await open();
     const client = await service.connect({ token: "ada" });
     client.emit("say", { text: "hi" });

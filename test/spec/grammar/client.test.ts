@@ -124,7 +124,7 @@ describe("a client", () => {
     expect(calls).toEqual([]);
   });
 
-  it("calls once, whatever is answered", async () => {
+  it("sends one request, for every answer", async () => {
     let calls = 0;
     const client = answering(() => {
       calls++;

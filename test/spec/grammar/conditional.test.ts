@@ -83,7 +83,7 @@ describe("the conditions of a PUT", () => {
   });
 });
 
-describe("If-Range lets a Range stand", () => {
+describe("If-Range: the Range applies", () => {
   it.each([
     ["where it is not there", {}, true],
     ["with its tag", { "if-range": '"a"' }, true],

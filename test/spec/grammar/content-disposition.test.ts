@@ -31,7 +31,7 @@ describe("a Content-Disposition", () => {
     }
   });
 
-  it("is a header, and says its name, whatever the name is", () => {
+  it("is a valid header with the file's name, for any name", () => {
     const name = fc.string({ unit: "binary", maxLength: 240 });
     const half = fc.array(fc.constantFrom("\ud800", "\udfff", '"', "\\", "\r\n", "\0", ";", "%41", "ü", "日", "x"), {
       maxLength: 20,

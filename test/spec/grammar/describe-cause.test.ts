@@ -18,7 +18,7 @@ describe("the description of a cause", () => {
     expect(names).toEqual(Array(5).fill("Error"));
   });
 
-  it("never repeats a message, whatever it looks like and wherever the stack repeats it", () => {
+  it("never contains the message, in whichever form the stack repeats it", () => {
     const secret = "very-secret-4711";
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.constantFrom("\n", "\n    at ", "\r\n", " (", ":1:1)"), (before, after, joint) => {

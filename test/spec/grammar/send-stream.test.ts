@@ -149,7 +149,7 @@ describe.each(hostKinds)("an answer from a stream on a %s host", (kind) => {
     expect(Buffer.from((await reader.read()).value!).toString()).toBe("more");
   });
 
-  it("is not begun for a caller who left while its source was opened", async () => {
+  it("is not begun if its caller disconnected while the source was opened", async () => {
     const source = new Readable({ read() {} });
     const asked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();

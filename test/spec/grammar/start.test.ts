@@ -23,7 +23,7 @@ const garden: Port<string> = definePort<string>("garden");
 const guests: ManyPort<string> = defineManyPort<string>("guests");
 
 describe("adapters", () => {
-  it("open after what they need, whatever order they stand in, and close in reverse", async () => {
+  it("open after the adapters they need, in any listed order, and close in reverse", async () => {
     const log: string[] = [];
     const app = await createApp({ name: "ok", adapters: [loud(log, garden, "garden", { house }), loud(log, house, "house")] });
     expect(log.splice(0)).toEqual(["open house", "open garden"]);

@@ -99,7 +99,7 @@ it("agent.webhooks.management false: the handshake says so, and management is re
   expect([answer.status, await answer.json()]).toEqual([403, { error: "webhook_management_unavailable" }]);
 });
 
-it("instance.mode remote: an agent without a secret is not triggered, whatever the token (5, rule 4)", async () => {
+it("instance.mode remote: an agent without a secret is not triggered, with any token (5, rule 4)", async () => {
   agent("open", { name: "Open", webhooks: { enabled: true, events: { deploy: { promptTemplate: "x", toolIds: [] } } } });
   const trigger = async (service: PorticoProcess) => {
     const token = (JSON.parse(service.read("credentials.json")) as { agentServiceToken: string }).agentServiceToken;
@@ -175,7 +175,7 @@ describe("a service that stops or is killed (open points 1 and 9)", () => {
   });
 });
 
-it("a page of a foreign origin reaches neither the calls nor the channel", async () => {
+it("a page of a foreign origin cannot use the calls or the channel", async () => {
   await using service = await start("agent", { agent: { allowedOrigins: ["https://desk.example"] } });
   const ask = async (path: string, origin: string) => {
     const answer = await fetch(`${service.url("agent")}${path}`, { headers: { origin } });

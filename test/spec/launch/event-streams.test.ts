@@ -53,14 +53,14 @@ async function start() {
 }
 
 describe("a listener with an open event stream that stops (open points 1)", () => {
-  it("does not wait for it: the stream ends as any does, and is none of the requests that were cut", async () => {
+  it("does not wait for it: the stream ends normally, and does not count as a cut request", async () => {
     const { listeners, next } = await start();
     const drained = listeners.drain(GRACE_MS);
     expect(await next()).toBe("");
     expect(await drained).toBe(0);
   });
 
-  it("lets it tell what happens until accepted work is over", async () => {
+  it("lets it send events until accepted work has ended", async () => {
     const { listeners, next, tell } = await start();
     const working = Promise.withResolvers<void>();
     const drained = listeners.drain(GRACE_MS, working.promise);

@@ -52,7 +52,7 @@ describe("a service whose store lost what was acknowledged, after a kill", () =>
     expect(await doctor()).toEqual([{ about: "records store", message: "it is intact", isWrong: false }]);
   });
 
-  it("is told of by doctor and at the start; lookups answer unknown for what is missing, and committed for what is there", async () => {
+  it("is reported by doctor and at the start; lookups answer unknown for lost records, and committed for the others", async () => {
     rmSync(join(folder.path, ".portico/records.sqlite-wal"));
     expect(await doctor()).toMatchObject([{ isWrong: true, message: expect.stringContaining("the last writes are missing") }]);
     await using service = await start();

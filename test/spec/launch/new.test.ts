@@ -175,7 +175,7 @@ describe("what portico new makes, outside the workspace", () => {
     expect(await service.stop()).toBe(0);
   });
 
-  it("prints its address to a person who starts it by hand, and no hints about providers", async () => {
+  it("started in a terminal, prints its address and no hints about providers", async () => {
     const child = spawn(process.execPath, ["dev/start.ts"], {
       cwd: join(outside.path, "tea-house"),
       env: { PATH: process.env["PATH"], ...compileCache, TEA_HOUSE_TOKEN: "secret", PORTICO_AUTO_PROVIDERS: "false" },

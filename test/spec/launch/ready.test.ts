@@ -31,7 +31,7 @@ describe("portico start local --json (open points 1)", () => {
     expect(new URL(service.url("proxy")).port).not.toBe(new URL(service.url("agent")).port);
   });
 
-  it("the same object, without event, stands in endpoints.json with mode 0600", () => {
+  it("the same object, without event, is in endpoints.json with mode 0600", () => {
     const { event: _, ...endpoints } = service.ready;
 
     expect(JSON.parse(service.read("endpoints.json"))).toEqual(endpoints);

@@ -113,7 +113,7 @@ describe("stopping (open points 1)", () => {
     expect(existsSync(join(service.dataDir, "endpoints.json"))).toBe(false);
   });
 
-  it("under npm, which passes Ctrl-C on to a child that has got it already, the echo is no second signal", async () => {
+  it("under npm, which forwards Ctrl-C a second time, the repetition does not count as a second signal", async () => {
     const twice = 'process.on("SIGUSR2", () => { process.emit("SIGINT"); process.emit("SIGINT"); });';
     await using plain = await startPortico({ before: twice });
     await using underNpm = await startPortico({ before: twice, env: { npm_lifecycle_event: "start" } });

@@ -9,7 +9,7 @@ import * as v from "valibot";
 import { expect, it, vi } from "vitest";
 import { startBody } from "../../harness/agent-app.ts";
 
-it("preset testing fills every port that a third party's plugin may need, and time stands still", async () => {
+it("preset testing fills every port that a third party's plugin may need, and its clock does not advance", async () => {
   const clock = createManualClock({ startAt: "2031-01-01T00:00:00.000Z" });
   const mine = definePlugin({
     name: "mine",
@@ -54,7 +54,7 @@ it("preset testing fills every port that a third party's plugin may need, and ti
   await app.close();
 });
 
-it("an agent service stands on it, with clients in process", async () => {
+it("an agent service runs on it, with clients in the same process", async () => {
   const loopback = createLoopback();
   await using app = await createApp({
     name: "service",

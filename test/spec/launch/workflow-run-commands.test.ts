@@ -126,7 +126,7 @@ describe("portico workflow start", () => {
     });
   });
 
-  it("reads a file, or standard input, in which parameters of the command line stand above those of the same name", async () => {
+  it("reads a file or standard input; parameters of the command line override those of the same name", async () => {
     folder.deploy("echo.json", echo);
     writeFileSync(join(folder.path, "given.json"), '{ "a": 1, "count": 2 }');
     await using service = await folder.start("workflow");

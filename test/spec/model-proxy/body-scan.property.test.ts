@@ -60,7 +60,7 @@ describe("the scanner and JSON.parse agree on what is valid, and on the facts", 
   });
 });
 
-describe("how a body is cut into chunks changes nothing, neither the facts nor the refusal", () => {
+describe("the facts and the refusal do not depend on how the body is cut into chunks", () => {
   it("for every text of JSON", () => {
     check(fc.tuple(bodyText, cuts), ([text, places]) => {
       const bytes = Buffer.from(text);

@@ -110,7 +110,7 @@ describe("the facts of a body (specification 4.1)", () => {
   });
 });
 
-describe("what is no JSON object is refused, at the first wrong byte (RFC 8259)", () => {
+describe("a body that is not a JSON object is refused at the first wrong byte (RFC 8259)", () => {
   const table: [body: string, offset: number, reason: string][] = [
     ["", 0, "the body is empty"],
     [" \n", 2, "the body is cut short"],

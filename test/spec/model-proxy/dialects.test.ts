@@ -133,7 +133,7 @@ describe("providers that take less (open points 12)", () => {
     expect(assistant).toHaveProperty(REASONING_DETAILS);
   });
 
-  it("a caller of the same protocol is not touched, whatever the dialect", async () => {
+  it("a call of the same protocol is forwarded unchanged, with any dialect", async () => {
     const body = CALLERS["chat-completions"].request("hello", {
       max_completion_tokens: 5,
       reasoning_effort: "high",

@@ -115,7 +115,7 @@ describe("providers that a machine already has (open points 2, autoProviders)", 
       expect(upstream.requests.map(({ method, url }) => `${method} ${url}`)).toEqual(["GET /v1/models"]);
     });
 
-    it("stand behind the providers with a key", async () => {
+    it("come after the providers with a key", async () => {
       const all = await findProviders({ env: { XAI_API_KEY: "k" }, localServers: [{ id: "local", baseUrl: upstream.baseUrl }] });
       expect(all.map(({ options }) => options.id)).toEqual(["xai", "local"]);
     });

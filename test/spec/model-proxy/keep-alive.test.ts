@@ -53,7 +53,7 @@ describe.each(["node", "fetch"] as const)("keep-alive of converted streams (open
       expect(text).toContain("two");
     });
 
-    it("every event begins the 15 s anew", async () => {
+    it("every event restarts the 15 s", async () => {
       await using upstream = await startFakeUpstream();
       const [one, two, end] = [createGate(), createGate(), createGate()];
       const at = (word: string) => script.findIndex((event) => event.includes(word));

@@ -80,7 +80,7 @@ describe.each(["node", "fetch"] as const)("paths (4.1) on a %s host", (host) => 
     });
   });
 
-  it("/v1/messages?beta=true works, and the query goes upstream as it stands", async () => {
+  it("/v1/messages?beta=true works, and the query is forwarded unchanged", async () => {
     for (const query of ["?beta=true", "?a=1&a=2&%41=%20+", "?", "?x=/v1/models?y"]) {
       const reply = await proxy.post(`/v1/messages${query}`, CALLERS.messages.request());
       expect(reply.status, query).toBe(200);

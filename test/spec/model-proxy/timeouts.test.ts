@@ -57,7 +57,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
       expect(await (await upstream.request()).outcome).toBe("aborted");
     });
 
-    it("each event begins idleMs anew", async () => {
+    it("each event restarts idleMs", async () => {
       await using upstream = await startFakeUpstream();
       const steps = all.map((event) => ({ event, gate: Promise.withResolvers<void>() }));
       upstream.answerNext(events(steps.flatMap(({ event, gate }) => [gate.promise, event])));
@@ -106,7 +106,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
       if (caller === "messages") expect(last).toMatch(/^event: error\n/);
     });
 
-    it("an upstream that ends its stream without its end marker or a finish is no normal end when converting", async () => {
+    it("converting: a stream that ends without its end marker or a finish reason is an error", async () => {
       await using upstream = await startFakeUpstream();
       upstream.answerNext(events(begun));
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream }] });
@@ -129,7 +129,7 @@ describe.each(["node", "fetch"] as const)("time-outs and broken upstreams (open 
       if (caller === "messages") expect(error.type).toBe("api_error");
     });
 
-    it("an upstream that nobody can connect to is 502, and its address is not told", async () => {
+    it("an unreachable upstream is 502, and the answer does not contain its address", async () => {
       const baseUrl = await closedPort();
       await using proxy = await startProxy({ host, providers: [{ protocol, upstream: { baseUrl } }] });
       const error = await expectError(await proxy.post(path, request()), 502, caller);

@@ -31,7 +31,7 @@ describe("a provider that has to be signed in to", () => {
     return async () => ({ token: new Secret(`token-${++count}`), expiresInMs: HOUR_MS });
   };
 
-  it("is signed in to once for all who call at the same time, and again before the token expires", async () => {
+  it("is signed in to once for concurrent callers, and again before the token expires", async () => {
     const { send, sent, clock, close } = await open(counting());
     await Promise.all([send(), send(), send()]);
     await clock.advance(HOUR_MS / 2);
@@ -63,7 +63,7 @@ describe("a provider that has to be signed in to", () => {
     await close();
   });
 
-  it("does not let one caller who leaves end the signing in that another waits for", async () => {
+  it("a caller that aborts does not end the sign-in that another waits for", async () => {
     const signedIn = Promise.withResolvers<{ token: Secret; expiresInMs: number }>();
     const { send, sent, close } = await open(() => signedIn.promise);
     const leaving = new AbortController();

@@ -66,7 +66,7 @@ describe("triggering an agent", () => {
     },
   );
 
-  it("a refusal stays one, whatever it says", async () => {
+  it("any refusal is reported as a refusal", async () => {
     expect((await told(json(409, { accepted: true }))).status).toBe(502);
   });
 

@@ -98,7 +98,7 @@ describe.each(Object.entries(clientKinds))("a replay of more than the backlog, %
 });
 
 describe("what was sent", () => {
-  it("has left for all who wait at the same time, and not for one whose events came later", async () => {
+  it("is drained for all that wait at the same time, but not for one whose events came later", async () => {
     const service = await open();
     const { poll } = await openRawSession(host.origin, { name: "ada" });
     const id = service.idOf("ada");

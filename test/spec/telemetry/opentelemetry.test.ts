@@ -90,7 +90,7 @@ describe("spans", () => {
     expect(span!.parentSpanContext).toMatchObject({ spanId: CALLER_SPAN, isRemote: true });
   });
 
-  it("hangs under the host's own span where one is active, whatever the caller says", async () => {
+  it("is a child of the host's active span, also if the caller names another parent", async () => {
     const host = trace.getTracer("host").startSpan("host");
     await tell({}, { status: 200 }, { header: () => `00-${TRACE_ID}-${CALLER_SPAN}-01` }, trace.setSpan(context.active(), host));
     expect(spans.getFinishedSpans()[0]!.parentSpanContext?.spanId).toBe(host.spanContext().spanId);
@@ -139,7 +139,7 @@ describe("spans", () => {
     expect(call.endTime).toEqual(request.endTime);
   });
 
-  it("contain no method that the conventions do not know, and no path if there is no path", async () => {
+  it("contain only methods that the conventions know, and a path only if the request has one", async () => {
     await tell({}, { status: 404 }, { method: "BREW", path: "" });
     const [span] = spans.getFinishedSpans();
     expect(span!.name).toBe("HTTP");

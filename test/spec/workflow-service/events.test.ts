@@ -56,7 +56,7 @@ describe("the events of a run (6.1)", () => {
     ]);
   });
 
-  it("a gate is told, and is neither completion nor approval", async () => {
+  it("a gate has an event, which is not a completion or an approval", async () => {
     await using service = await startWorkflowService({
       definitions: { "w.json": { nodes: { ok: { type: "human_gate", with: { title: "Go on?", message: "Sure?" } } } } },
     });
@@ -169,7 +169,7 @@ describe("the events of a run (6.1)", () => {
     await answer.body?.cancel();
   });
 
-  it("a reader that does not read holds back neither the run nor memory, and finds all of it later", async () => {
+  it("a reader that does not read delays no run and uses no memory, and gets every event later", async () => {
     const text = "x".repeat(20_000);
     const many = {
       nodes: {

@@ -4,7 +4,7 @@ import { Ledger } from "../../../plugins/src/workflow-service/runs/ledger.ts";
 import { expect, it, onTestFinished } from "vitest";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 
-it("a run's end is written whatever was told at once before it: more than one place of the log takes is divided", async () => {
+it("a run's end is written after any number of events at once: more than one log entry can hold is divided", async () => {
   const { port: log, close } = await openAdapter(memoryLog(undefined), [memoryRecords()]);
   onTestFinished(close);
   const ledger = new Ledger(log, "wrun_1");

@@ -26,7 +26,7 @@ function starred(text: string, alphabet: "base64" | "base64url", start: number, 
 }
 
 describe("secrets in texts", () => {
-  it("are masked in base64 and base64url wherever they stand in what is encoded", async () => {
+  it("are masked in base64 and base64url at any position of the encoded text", async () => {
     const secrets = ["s3cr3t-value", "abcd", "ab\u{1f680}cd?>~", "0123456789abcdef0", "p@ss/w+rd=="];
     const places = fc.sample(fc.record({ before: fc.string({ maxLength: 7 }), after: fc.string({ maxLength: 7 }) }), {
       numRuns: 150,

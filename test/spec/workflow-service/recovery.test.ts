@@ -127,7 +127,7 @@ describe("a run whose definition goes beyond limits that came later", () => {
   }
 });
 
-describe("a process that stands by, and takes the work over when the owner's lease has run out", () => {
+describe("a standby process that takes the work over when the owner's lease has expired", () => {
   const leaseMs = 15_000;
   const definitions = { "w.json": { nodes: { a: { type: "scripted", with: { say: "held", gate: "held" } } } } };
 

@@ -118,7 +118,7 @@ describe("runs that ended long ago (`keepRuns`)", () => {
     expect(await listed(service, "quick")).toEqual([runId]);
   });
 
-  it("never go before they end, whatever they wait for and however long", async () => {
+  it("are never removed before they end, however long they wait", async () => {
     await using service = await start();
     const runId = await waiting(service);
     await ended(service, "quick");

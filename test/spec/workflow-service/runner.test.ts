@@ -125,7 +125,7 @@ describe("a run (workflow.md)", () => {
     expect(detail).toMatchObject({ status: "failed", error: { code: "failed", message: "No bread" } });
   });
 
-  it("holds outputs to their limit, of whatever node, and its own, and keeps what it can of what was given", async () => {
+  it("limits the outputs of every node and of the run, and keeps the part that fits", async () => {
     const double = { n: value("${{ previous == null ? parameters.text : previous + previous }}") };
     const large = (turns: number) => ({
       type: "loop",

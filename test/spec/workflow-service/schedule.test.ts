@@ -150,7 +150,7 @@ const graphs = fc
     return { graph: graphOf(written), nodes };
   });
 
-describe("whatever the order in which nodes end", () => {
+describe("in any order in which nodes end", () => {
   it("no node starts before its needs have ended, each starts or is skipped once, and the graph ends", () => {
     fc.assert(
       fc.property(graphs, fc.infiniteStream(fc.nat()), ({ graph, nodes }, choices) => {

@@ -277,7 +277,7 @@ async function approve(service: WorkflowProcess, runId: string): Promise<void> {
 }
 
 describe("secrets of workflows", () => {
-  it("stand nowhere as they are: in no store, answer, event, log or metric, over kills in all places", async () => {
+  it("appear unsealed in no store, answer, event, log or metric, with kills at all places", async () => {
     let runId: string;
     let events: () => string;
     {

@@ -229,7 +229,7 @@ describe("stored values that cannot be opened", () => {
     }
   }
 
-  it("are looked up anew: a secret that was changed is the new one, and one that is gone interrupts the run", async () => {
+  it("are read again: a changed secret has its new value, and a removed one interrupts the run", async () => {
     const parameters = { given: "Bearer k3y-of-the-test" };
     const changed = await resumed(definition, parameters, () => {}, { KEY: new Secret("an0ther-key") });
     expect(changed).toMatchObject({ status: "completed", nodeResults: { use: { outputs: "Bearer ***" } } });

@@ -123,7 +123,7 @@ describe("a whole answer of Chat Completions as a message", () => {
     expect(convert(completion(given)).content).toEqual(expected);
   });
 
-  it("says tool_use after tool calls and refusal after a refusal, whatever the upstream says", () => {
+  it("says tool_use after tool calls and refusal after a refusal, also if the upstream says otherwise", () => {
     expect(convert(completion({ tool_calls: [call("a", "{}")] }, "stop")).stop_reason).toBe("tool_use");
     expect(convert(completion({ refusal: "no" }, "stop")).stop_reason).toBe("refusal");
     expect(convert(completion({ content: "a" }, null)).stop_reason).toBe("end_turn");

@@ -89,7 +89,7 @@ const ending = fc.oneof(
 const MESSAGE = { id: "msg_1", model: "asked-model" };
 const COMPLETION = { id: "chatcmpl-1", model: "asked-model", created: 1700000000 };
 
-describe("conversion of answers, whatever they are", () => {
+describe("conversion of arbitrary answers", () => {
   it("any events in any order give grammatical streams", () => {
     fc.assert(
       fc.property(disorder, ending, disorder, (events, end, late) => {

@@ -207,7 +207,7 @@ describe("writing Chat Completions streams", () => {
     ]);
   });
 
-  it("writes usage only for who asked for it, after the finish, with null in every other chunk", () => {
+  it("writes usage only if the request asks for it: after the finish, with null in every other chunk", () => {
     const events: readonly ModelEvent[] = [START, text("a"), { type: "usage", usage: { input: 3, output: 2 } }, FINISHED];
     expect(chatText(events, false)).not.toContain("usage");
     const asked = chatText(events);

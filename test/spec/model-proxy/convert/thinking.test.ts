@@ -100,7 +100,7 @@ describe("how much to think, towards Messages", () => {
     expect(dropped).toEqual(named);
   });
 
-  it("is refused where reasoning is no object", () => {
+  it("is refused if reasoning is not an object", () => {
     expect(refusal(() => toMessages({ reasoning: "high" })).field).toBe("reasoning");
   });
 });
@@ -185,7 +185,7 @@ describe("thinking of earlier turns, towards Messages", () => {
     expect(dropped).toEqual([]);
   });
 
-  it("stands before the call that it led to, so that a loop with a tool goes on", () => {
+  it("comes before the tool call it led to, so that a tool loop continues", () => {
     const tool_calls = [{ id: "c", type: "function", function: { name: "look", arguments: "{}" } }];
     const { content } = messagesAssistant({ content: null, reasoning_details: [detail], tool_calls });
     expect(content).toEqual([signed, { type: "tool_use", id: "c", name: "look", input: {} }]);

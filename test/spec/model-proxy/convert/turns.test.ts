@@ -82,7 +82,7 @@ describe("the order of turns, towards Messages", () => {
     ]);
   });
 
-  it.each(["", "  \n", []])("keeps the turn of a user who said nothing: %j", (content) => {
+  it.each(["", "  \n", []])("keeps an empty user turn: %j", (content) => {
     expect(messagesTurns(user("a"), assistant("b"), user(content))).toEqual([user("a"), assistant("b"), user("(empty message)")]);
   });
 

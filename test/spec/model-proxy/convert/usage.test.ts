@@ -126,7 +126,7 @@ describe("usage in general", () => {
     );
   });
 
-  it("is never negative and never more than the prompt, whatever a vendor reports", () => {
+  it("is never negative and never more than the prompt, for any report of a vendor", () => {
     const value = fc.oneof(fc.integer({ min: -5, max: 50 }), fc.constantFrom(null, undefined, "7", 1.5, Number.NaN));
     const details = fc.option(fc.record({ cached_tokens: value, cache_write_tokens: value }), { nil: null });
     const given = fc.record({

@@ -43,7 +43,7 @@ describe("a duration", () => {
     "٥s",
   ])("is not %j", (text) => expect(parseDuration(text)).toBeUndefined());
 
-  it("is whatever its parts add up to", () => {
+  it("is the sum of its parts", () => {
     const part = fc.nat({ max: 10_000 });
     fc.assert(
       fc.property(part, part, part, part, (days, hours, minutes, seconds) => {

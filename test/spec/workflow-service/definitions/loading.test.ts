@@ -151,7 +151,7 @@ describe("loading never throws and never hangs", () => {
     }
   };
 
-  it("whatever text comes in", () => {
+  it("for any text", () => {
     const piece = fc.constantFrom(
       ...[
         "nodes:",
@@ -187,7 +187,7 @@ describe("loading never throws and never hangs", () => {
     fc.assert(fc.property(fc.string({ unit: "binary" }), check));
   });
 
-  it("whatever JSON comes in", () => {
+  it("for any JSON", () => {
     fc.assert(fc.property(fc.jsonValue(), (value) => check(JSON.stringify(value))));
     fc.assert(fc.property(fc.jsonValue(), (value) => check(stringify(value))));
   });

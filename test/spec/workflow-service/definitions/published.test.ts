@@ -71,7 +71,7 @@ describe("the JSON Schema of definitions", () => {
     expect(check(parse(text.replaceAll("§", "")))).toBe(false);
   });
 
-  it("refuses nothing that loading takes: templates stand for any value", () => {
+  it("accepts all that loading accepts: a template is allowed for any value", () => {
     const text = `
 nodes:
   a: { type: agent, if: true, with: { agent: x, prompt: y, maxTurns: "\${{ parameters.n }}", toolIds: "\${{ parameters.t }}" } }

@@ -34,7 +34,7 @@ describe("transform: value", () => {
 });
 
 describe("transform: jsonata", () => {
-  it("answers what the expression makes of the input", async () => {
+  it("answers the expression's result for the input", async () => {
     const input = {
       items: [
         { price: 2, n: 3 },
@@ -167,7 +167,7 @@ describe("transform: limits", () => {
     expect(await evaluate("($f := function($n){ $n < 1 ? 0 : 1 + $f($n - 1) }; $f(200))")).toBe(200);
   });
 
-  it("end what is aborted, and let those go on who wait behind it", async () => {
+  it("end an aborted evaluation, and continue with the ones that wait", async () => {
     const stopping = new AbortController();
     const reason = new Error("the run was cancelled");
     const stopped = node.run(
