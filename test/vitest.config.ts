@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
@@ -15,11 +16,17 @@ const SERVERS = [
 // What a test starts in a process of its own is compiled once, and not each time.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/compiled");
 
+/** Areas whose suites also run on a cluster. */
+const ON_CLUSTER = ["workflow-service", "model-proxy"];
+
+const isClusterRun = process.env["PORTICO_TEST_PRESET"] === "cluster";
+
 export default defineConfig({
   root: import.meta.dirname,
   test: {
     // Most of our tests wait for processes, browsers and disks.
-    maxWorkers: availableParallelism() + 2,
+    // Members of clusters share the 100 connections of PostgreSQL.
+    maxWorkers: isClusterRun ? 3 : availableParallelism() + 2,
     globalSetup: process.env.PORTICO_LONG ? ["chaos/whole-bound.ts"] : [],
     // What is late tells of a busy machine, not of a fault: these only end what hangs.
     testTimeout: 60_000,
@@ -41,6 +48,21 @@ export default defineConfig({
       { extends: true, test: { name: "alone", include: ALONE } },
       // `npm run test:servers`: CI runs it after `npm test`, which is for every change.
       { extends: true, test: { name: "servers", include: SERVERS, isolate: false } },
+      // `npm run test:cluster`: every service of a file is a cluster of three members.
+      ...(isClusterRun
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: "on-cluster",
+                include: suitesOnCluster(),
+                isolate: false,
+                runner: "./cluster/suites/suites-runner.ts",
+                globalSetup: ["cluster/suites/suites-setup.ts"],
+              },
+            },
+          ]
+        : []),
       // `npm run try:tools` installs large programs and runs them: not for every day.
       ...(process.env.PORTICO_CODING_TOOLS
         ? [{ extends: true as const, test: { name: "coding-tools", include: ["coding-tools/**/*.test.ts"] } }]
@@ -48,3 +70,10 @@ export default defineConfig({
     ],
   },
 });
+
+/** The tests that start services with the harness that can start clusters. */
+function suitesOnCluster(): string[] {
+  const files = ON_CLUSTER.flatMap((area) => globSync(`spec/${area}/**/*.test.ts`, { cwd: import.meta.dirname }));
+  const harness = /harness\/(?:workflow|proxy|agent|webhook|files)-app\.ts"/;
+  return files.filter((file) => harness.test(readFileSync(join(import.meta.dirname, file), "utf8")));
+}

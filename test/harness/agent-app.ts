@@ -1,7 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { loopAgentEngine } from "@portico/adapters/agent-engines/loop";
 import { documentAgents } from "@portico/adapters/agents/documents";
@@ -20,11 +17,11 @@ import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, type App, createApp, isOriginAllowed, type Plugin, Secret } from "@portico/core";
-import { attach, toNodeHandler } from "@portico/core/node";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { requestDigest } from "../../plugins/src/conversations-runs/requests/request-digest.ts";
 import { io, type Socket } from "socket.io-client";
 import { type Call, httpCall, type Reply } from "./http-call.ts";
+import { openMember, openMembers, serveMembers } from "./members.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { createScriptedEngine, type ScriptedEngine } from "./scripted-agent.ts";
 
@@ -70,6 +67,8 @@ export interface AgentServiceOptions {
 export interface AgentService extends AsyncDisposable {
   readonly url: string;
   readonly app: App;
+  /** All apps, if the service is a cluster. */
+  readonly apps: readonly App[];
   readonly telemetry: MemoryTelemetry;
   readonly engine: ScriptedEngine;
   readonly dataDir: string;
@@ -129,52 +128,60 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
   const dataDir = options.dataDir ?? folder!.path;
   const telemetry = createMemoryTelemetry();
   const engine = options.engine ?? createScriptedEngine();
-  const app = await createApp({
-    name: "agent-service-under-test",
-    adapters: [
-      ...(options.shared ?? [
-        sqliteRecords({ path: join(dataDir, "records.sqlite") }),
-        sqliteLog({}),
-        embeddedEngine({ ...options.durable }),
-        fileSecrets({ path: join(dataDir, "credentials.json") }),
-      ]),
-      options.clock ? manualClock({ clock: options.clock }) : systemClock(),
-      randomIds(),
-      options.telemetry ?? memoryTelemetry({ telemetry }),
-      tokenIdentity({
-        tokens: (Object.keys(TOKENS) as Holder[]).map((holder) => ({
-          token: new Secret(TOKENS[holder]),
-          ...(holder !== "service" && { userId: holder }),
-          role: holder === "other" ? "member" : holder,
-        })),
-      }),
-      ...agentsOf(options),
-      demo({}),
-      loopAgentEngine({}),
-      engine.adapter,
-      (options.isPlainWebSocket ? webSocketRealtime : socketIoRealtime)({
-        ...options.realtime,
-        allowOrigin: (facts) => isOriginAllowed(facts, [ALLOWED_ORIGIN]),
-      }),
-      ...(options.adapters ?? []),
-    ],
-    plugins: [
-      conversationsRuns({ ...options.runtime, ...(options.background && { background: options.background }) }),
-      ...(options.plugins ?? []),
-    ],
-    surfaces: { agent: { allowedOrigins: [ALLOWED_ORIGIN] } },
-  });
-  const surface = app.surface("agent");
-  const server = createServer(toNodeHandler(surface)).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  attach(server, surface);
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const open = (stores: readonly Adapter[]) =>
+    createApp({
+      name: "agent-service-under-test",
+      adapters: [
+        ...stores,
+        options.clock ? manualClock({ clock: options.clock }) : systemClock(),
+        randomIds(),
+        options.telemetry ?? memoryTelemetry({ telemetry }),
+        tokenIdentity({
+          tokens: (Object.keys(TOKENS) as Holder[]).map((holder) => ({
+            token: new Secret(TOKENS[holder]),
+            ...(holder !== "service" && { userId: holder }),
+            role: holder === "other" ? "member" : holder,
+          })),
+        }),
+        ...agentsOf(options),
+        demo({}),
+        loopAgentEngine({}),
+        engine.adapter,
+        (options.isPlainWebSocket ? webSocketRealtime : socketIoRealtime)({
+          ...options.realtime,
+          allowOrigin: (facts) => isOriginAllowed(facts, [ALLOWED_ORIGIN]),
+        }),
+        ...(options.adapters ?? []),
+      ],
+      plugins: [
+        conversationsRuns({ ...options.runtime, ...(options.background && { background: options.background }) }),
+        ...(options.plugins ?? []),
+      ],
+      surfaces: { agent: { allowedOrigins: [ALLOWED_ORIGIN] } },
+    });
+  const { parkAfterMs, keepEndedMs } = options.durable ?? {};
+  const members = options.shared
+    ? await openMember(options.shared, open)
+    : await openMembers({
+        dataDir,
+        stores: () => [
+          sqliteRecords({ path: join(dataDir, "records.sqlite") }),
+          sqliteLog({}),
+          embeddedEngine({ ...options.durable }),
+          fileSecrets({ path: join(dataDir, "credentials.json") }),
+        ],
+        engine: { ...(parkAfterMs !== undefined && { parkAfterMs }), ...(keepEndedMs !== undefined && { keepEndedMs }) },
+        open,
+      });
+  const served = await serveMembers(members, "agent", { hasRealtime: true });
+  const { url } = served;
   const sockets: Socket[] = [];
   let closing: Promise<void> | undefined;
 
   const service: AgentService = {
     url,
-    app,
+    app: members.app,
+    apps: members.apps,
     telemetry,
     engine,
     dataDir,
@@ -206,9 +213,9 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
     close() {
       return (closing ??= (async () => {
         for (const socket of sockets) socket.disconnect();
-        server.close();
-        await app.close();
-        server.closeAllConnections();
+        served.stop();
+        await members.close();
+        await served.end();
         folder?.remove();
       })());
     },

@@ -55,15 +55,25 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
         createConnection: () => socket,
         method,
         path: url,
-        headers: { ...headers, connection: "close" },
+        // With `close`, a process that refuses a body would end the connection before its answer arrives.
+        headers: { ...headers, connection: "keep-alive" },
       });
+      let isAnswered = false;
       upstream.on("response", (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.headers);
+        isAnswered = true;
+        const { "keep-alive": _, connection, ...rest } = answer.headers;
+        const named = { ...rest, ...(connection === "close" && { connection }) };
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, named);
         if (url?.startsWith("/socket.io/")) answer.on("data", (chunk: Buffer) => remember(chunk, backend));
         answer.pipe(response);
         answer.once("error", () => response.destroy());
       });
-      upstream.on("error", () => response.destroy());
+      upstream.on("error", () => {
+        if (!isAnswered) return void response.destroy();
+        // The process answered without reading the whole body.
+        request.unpipe(upstream);
+        request.resume();
+      });
       response.once("close", () => upstream.destroy());
       request.pipe(upstream);
     });

@@ -1,10 +1,8 @@
-import { once } from "node:events";
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
+import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";
@@ -17,12 +15,12 @@ import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { transformNode } from "@portico/adapters/workflow-nodes/transform";
 import { type Adapter, type App, createApp, type Plugin, ports, Secret } from "@portico/core";
-import { toNodeHandler } from "@portico/core/node";
 import { workflowService } from "@portico/plugins/workflow-service";
 import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service/grants";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type AgentService, type AgentServiceOptions, type Answer, startAgentService } from "./agent-app.ts";
 import { type Call, httpCall } from "./http-call.ts";
+import { isClusterRun, openMembers, serveMembers } from "./members.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { createScriptedNodes, type ScriptedNodes } from "./scripted-node.ts";
 
@@ -49,6 +47,8 @@ export interface WorkflowServiceOptions {
 export interface WorkflowService extends AsyncDisposable {
   readonly url: string;
   readonly app: App;
+  /** All apps, if the service is a cluster. */
+  readonly apps: readonly App[];
   readonly nodes: ScriptedNodes;
   readonly telemetry: MemoryTelemetry;
   readonly dataDir: string;
@@ -99,41 +99,52 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
   };
   for (const [name, definition] of Object.entries(options.definitions ?? {})) deploy(name, definition);
   const plugin = workflowService({ ...options.runtime, ...(token !== undefined && { token: new Secret(token) }) });
-  const own: readonly Adapter[] = [
+  const own = (): readonly Adapter[] => [
     hmacSigning({ key: new Secret("a key of this test") }),
     aesGcmSealing({}),
-    unstorageDocuments({ id: "workflows", dir: definitionsDir }),
+    isClusterRun
+      ? sharedFolderDocuments({ id: "workflows", dir: definitionsDir })
+      : unstorageDocuments({ id: "workflows", dir: definitionsDir }),
     transformNode({}),
     ...nodes.adapters,
     ...(options.adapters ?? []),
   ];
   const agents =
-    options.agents && (await startBesideAgents({ ...options.agents, dataDir, durable: options.engine ?? {} }, own, plugin));
-  const app =
-    agents?.app ??
-    (await createApp({
-      name: "workflow-service-under-test",
-      adapters: [
+    options.agents && (await startBesideAgents({ ...options.agents, dataDir, durable: options.engine ?? {} }, own(), plugin));
+  const { parkAfterMs, keepEndedMs } = options.engine ?? {};
+  const members =
+    agents ??
+    (await openMembers({
+      dataDir,
+      stores: () => [
         sqliteRecords({ path: join(dataDir, "records.sqlite") }),
         sqliteLog({}),
         embeddedEngine({ ...options.engine }),
         fileSecrets({ path: join(dataDir, "credentials.json") }),
-        options.clock ? manualClock({ clock: options.clock }) : systemClock(),
-        randomIds(),
-        options.telemetry ?? memoryTelemetry({ telemetry }),
-        tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
-        ...own,
       ],
-      plugins: [plugin],
+      engine: { ...(parkAfterMs !== undefined && { parkAfterMs }), ...(keepEndedMs !== undefined && { keepEndedMs }) },
+      open: (stores) =>
+        createApp({
+          name: "workflow-service-under-test",
+          adapters: [
+            ...stores,
+            options.clock ? manualClock({ clock: options.clock }) : systemClock(),
+            randomIds(),
+            options.telemetry ?? memoryTelemetry({ telemetry }),
+            tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
+            ...own(),
+          ],
+          plugins: [plugin],
+        }),
     }));
-  const server = createServer(toNodeHandler(app.surface("workflow"))).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { app, apps } = members;
+  const served = await serveMembers(members, "workflow");
+  const { url } = served;
   const grants = createGrants({ signing: app.port(ports.signing), clock: app.port(ports.clock), ids: app.port(ports.ids) });
   let closing: Promise<void> | undefined;
 
   const service: WorkflowService = {
-    ...{ url, app, nodes, dataDir, deploy, agents },
+    ...{ url, app, apps, nodes, dataDir, deploy, agents },
     telemetry: agents?.telemetry ?? telemetry,
     async call(method, path, body, { token: own = SERVICE_TOKEN, headers } = {}) {
       const reply = await httpCall(url, {
@@ -179,9 +190,9 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     grant: async (order) => (await grants.issue(order)).executionGrantId,
     close() {
       return (closing ??= (async () => {
-        server.close();
-        await (agents ?? app).close();
-        server.closeAllConnections();
+        served.stop();
+        await members.close();
+        await served.end();
         folder?.remove();
       })());
     },

@@ -1,0 +1,171 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { redisBus } from "@portico/adapters/bus/redis";
+import { bullmqEngine, type BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
+import { postgresLog } from "@portico/adapters/log/postgres";
+import { redisPresence } from "@portico/adapters/presence/redis";
+import { postgresRecords } from "@portico/adapters/records/postgres";
+import { ioredisServer } from "@portico/adapters/redis/ioredis";
+import { recordSecrets } from "@portico/adapters/secrets/records";
+import { type Adapter, type App, Secret } from "@portico/core";
+import { attach, toNodeHandler } from "@portico/core/node";
+import { startBalancer } from "./balancer.ts";
+import { type MemberPlace, memberPlaceOf } from "./member-place.ts";
+import { openTcpLine, type TcpLine } from "./tcp-line.ts";
+
+/** Whether each service under test is a cluster: `npm run test:cluster`. */
+export const isClusterRun = process.env["PORTICO_TEST_PRESET"] === "cluster";
+
+const COUNT = 3;
+/** PostgreSQL allows 100 connections by default, and several test files run at the same time. */
+const POOL_SIZE = 2;
+
+/** The instance key of all clusters of tests. */
+const INSTANCE_KEY = new Secret(Buffer.alloc(32, 7).toString("base64url"));
+
+/** The app of a service under test, or the apps of the members of a cluster. */
+export interface Members {
+  readonly apps: readonly App[];
+  /** The first of them. Its `close` closes all. */
+  readonly app: App;
+  close(): Promise<void>;
+}
+
+/** How a service under test is opened. */
+export interface MembersOptions {
+  /** Services of one directory have the same stores. */
+  readonly dataDir: string;
+  /** The stores and the engine on one machine. */
+  readonly stores: () => readonly Adapter[];
+  /** Of the engine of a cluster; `none`: the service needs no engine. */
+  readonly engine?: BullmqEngineOptions | "none";
+  /** Open one app with these stores. */
+  open(stores: readonly Adapter[]): Promise<App>;
+}
+
+/**
+ * Open the app of a service under test. In a run of the suites on a cluster: three apps that share PostgreSQL and Redis, each with its own
+ * connections. A second service of the same directory continues after a crash: the living members of the first are killed.
+ */
+export async function openMembers({ dataDir, stores, engine = {}, open }: MembersOptions): Promise<Members> {
+  if (!isClusterRun) return openMember(stores(), open);
+  const place = await memberPlaceOf(dataDir);
+  place.kill();
+  const opened = await Promise.allSettled(Array.from({ length: COUNT }, () => startMember(place, engine, open)));
+  const members = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  let closing: Promise<void> | undefined;
+  const close = () => (closing ??= closeMembers(place, members));
+  const failed = opened.find((each) => each.status === "rejected");
+  if (failed) {
+    await close();
+    throw failed.reason;
+  }
+  place.kill = () => {
+    for (const { lines } of members) for (const line of lines) line.cut();
+  };
+  const apps = members.map(({ app }) => app);
+  return { apps, app: { ...apps[0]!, close, [Symbol.asyncDispose]: close }, close };
+}
+
+/** Open the only app of a service. */
+export async function openMember(stores: readonly Adapter[], open: MembersOptions["open"]): Promise<Members> {
+  const app = await open(stores);
+  return { apps: [app], app, close: () => app.close() };
+}
+
+interface LivingMember {
+  readonly app: App;
+  /** Its connections to PostgreSQL and Redis: without them, it is dead for the others. */
+  readonly lines: readonly TcpLine[];
+}
+
+async function startMember(
+  place: MemberPlace,
+  engine: NonNullable<MembersOptions["engine"]>,
+  open: MembersOptions["open"],
+): Promise<LivingMember> {
+  const [postgresUrl, postgres] = await lineTo(place.postgresUrl, 5432);
+  const [redisUrl, redis] = await lineTo(place.redis.url, 6379);
+  const lines = [postgres, redis];
+  try {
+    const app = await open([
+      postgresRecords({ url: postgresUrl, schema: place.schema, poolSize: POOL_SIZE }),
+      recordSecrets({ key: INSTANCE_KEY }),
+      ...(engine === "none" ? [] : sharedWork({ url: redisUrl, prefix: place.redis.prefix }, engine)),
+    ]);
+    place.members++;
+    return { app, lines };
+  } catch (error) {
+    await Promise.all(lines.map((line) => line[Symbol.asyncDispose]()));
+    throw error;
+  }
+}
+
+function sharedWork(redis: { readonly url: string; readonly prefix: string }, engine: BullmqEngineOptions): readonly Adapter[] {
+  return [
+    postgresLog({}),
+    ioredisServer({ ...redis, commandTimeoutMs: 2000 }),
+    redisBus(),
+    redisPresence({}),
+    bullmqEngine(engine),
+  ];
+}
+
+async function lineTo(url: string, defaultPort: number): Promise<readonly [string, TcpLine]> {
+  const far = new URL(url);
+  const line = await openTcpLine(Number(far.port || defaultPort));
+  [far.hostname, far.port] = ["127.0.0.1", String(line.port)];
+  return [far.href, line];
+}
+
+async function closeMembers(place: MemberPlace, members: readonly LivingMember[]): Promise<void> {
+  const closed = await Promise.allSettled(
+    members.map(async ({ app, lines }) => {
+      // Killed members close as processes do that come back and find that they lost their lease.
+      for (const line of lines) line.heal();
+      await app.close().finally(() => Promise.all(lines.map((line) => line[Symbol.asyncDispose]())));
+    }),
+  );
+  place.members -= members.length;
+  const failed = closed.find((each) => each.status === "rejected");
+  if (failed) throw failed.reason;
+}
+
+/** The listener of a surface of a service under test. */
+export interface ServedMembers {
+  readonly url: string;
+  /** Accept no more connections. */
+  stop(): void;
+  /** End the connections. */
+  end(): Promise<void>;
+}
+
+/** Listen for one surface, on a port per member. Behind a balancer that sends each request to the next member, if there are several. */
+export async function serveMembers(
+  { apps }: Members,
+  name: string,
+  { hasRealtime = false }: { readonly hasRealtime?: boolean } = {},
+): Promise<ServedMembers> {
+  const servers = await Promise.all(
+    apps.map(async (app) => {
+      const surface = app.surface(name);
+      const server = createServer(toNodeHandler(surface)).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      if (hasRealtime) attach(server, surface);
+      return server;
+    }),
+  );
+  const urls = servers.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const balancer = urls.length > 1 ? await startBalancer(urls) : undefined;
+  return {
+    url: balancer?.url ?? urls[0]!,
+    stop() {
+      for (const server of servers) server.close();
+    },
+    async end() {
+      for (const server of servers) server.closeAllConnections();
+      await balancer?.[Symbol.asyncDispose]();
+    },
+  };
+}
