@@ -7,8 +7,19 @@ import { PathTable } from "./http/path-table.ts";
 import { type InstalledRoute, sayings } from "./http/pipeline.ts";
 import type { Plugin } from "./plugin.ts";
 import type { Needs, Port } from "./port.ts";
-import { areas, clock, ids, type NodePath, nodePaths, telemetry, type WebSocketPath, webSocketPaths } from "./ports/index.ts";
+import {
+  areas,
+  clock,
+  ids,
+  type NodePath,
+  nodePaths,
+  readiness,
+  telemetry,
+  type WebSocketPath,
+  webSocketPaths,
+} from "./ports/index.ts";
 import { allAdapters, flattenPreset, type Preset } from "./preset.ts";
+import { ReadinessChecks } from "./readiness-checks.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
 import type { Scope } from "./scope.ts";
 import { createSurface, type SurfaceBuilder } from "./create-surface.ts";
@@ -66,6 +77,7 @@ export async function createApp(preset: Preset, { container: host }: AppOptions 
     assertNamedOnce(name, plugins);
     container.put(nodePaths, served.node);
     container.put(webSocketPaths, served.webSocket);
+    container.put(readiness, new ReadinessChecks());
     container.put(areas, plugins.map(areaOf));
     for (const [port, standIn] of [
       [clock, builtIn.clock],

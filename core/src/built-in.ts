@@ -22,6 +22,7 @@ export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telem
     },
     begin: () => ({ note() {}, end() {} }),
     modelCall() {},
+    gauge: () => () => {},
   },
 };
 

@@ -147,6 +147,17 @@ export function telemetryConformance(
       expect(await toldInTheEnd()).toContain("still here");
     });
 
+    it("refuses a second gauge of one name, until the first one is removed", () => {
+      const gauge = { name: "rooms_free", help: "Rooms that are free", read: () => 3 };
+      const remove = telemetry.gauge(gauge);
+      expect(() => telemetry.gauge(gauge)).toThrow("rooms_free");
+      remove();
+      telemetry.gauge({ ...gauge });
+      // A second call leaves the later gauge.
+      remove();
+      expect(() => telemetry.gauge(gauge)).toThrow("rooms_free");
+    });
+
     it("keeps requests that run side by side apart", async () => {
       const [one, two] = [telemetry.begin(request({ id: "req_a" })), telemetry.begin(request({ id: "req_b" }))];
       one.note({ model: "m-one" });

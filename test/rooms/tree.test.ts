@@ -73,6 +73,7 @@ describe("the plugin of every area", () => {
 /** Ports that the app itself fills: no adapter can, and their law is tested on apps, in the file on the right. */
 const filledByTheApp: Readonly<Record<string, string>> = {
   areas: "test/spec/grammar/areas.test.ts",
+  readiness: "test/spec/grammar/readiness.test.ts",
   "node-paths": "test/spec/grammar/node-paths.test.ts",
   "websocket-paths": "test/spec/grammar/websocket-paths.test.ts",
 };

@@ -1,9 +1,10 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineAdapter, optional, ports } from "@portico/core";
 import { postgresStoreOf } from "../records/postgres/store.ts";
 import { redis } from "../redis/server.ts";
 import { createBullmqDispatcher } from "./bullmq/bullmq-dispatcher.ts";
 import { ClusterEngine } from "./cluster/cluster-engine.ts";
 import { openClusterJournal } from "./cluster/cluster-journal.ts";
+import { engineGauges } from "./cluster/engine-gauges.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LEASE_MS = 15_000;
@@ -30,8 +31,12 @@ export interface BullmqEngineOptions {
 export const bullmqEngine = defineAdapter({
   name: "engine/bullmq",
   port: ports.engine,
-  needs: { records: ports.records, bus: ports.bus, redis, clock: ports.clock, telemetry: ports.telemetry },
-  async open({ records, bus, redis: server, clock, telemetry }, options: BullmqEngineOptions, scope): Promise<ports.Engine> {
+  needs: {
+    ...{ records: ports.records, bus: ports.bus, redis, clock: ports.clock, telemetry: ports.telemetry },
+    readiness: optional(ports.readiness),
+  },
+  async open(given, options: BullmqEngineOptions, scope): Promise<ports.Engine> {
+    const { records, bus, redis: server, clock, telemetry, readiness } = given;
     const store = postgresStoreOf(records);
     if (!store) throw new TypeError("The engine engine/bullmq needs records in records/postgres");
     const { leaseMs = LEASE_MS, keepEndedMs = DAY_MS, parkAfterMs = PARK_AFTER_MS, executes = true } = options;
@@ -43,6 +48,8 @@ export const bullmqEngine = defineAdapter({
       log: telemetry.log,
     });
     scope.onClose(() => engine.close());
+    readiness?.add({ name: "lease", reason: () => engine.fault });
+    for (const gauge of engineGauges(engine)) scope.onClose(telemetry.gauge(gauge));
     return engine;
   },
 });

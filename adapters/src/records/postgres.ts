@@ -1,4 +1,4 @@
-import { defineAdapter, ports, type Secret } from "@portico/core";
+import { defineAdapter, optional, ports, type Secret } from "@portico/core";
 import type { TlsOptions } from "../tls-context.ts";
 import { createCheckedRecords } from "./create-records.ts";
 import { openPostgresBackend, type PostgresBackend } from "./postgres/backend.ts";
@@ -32,10 +32,17 @@ export interface PostgresRecordsOptions {
 export const postgresRecords = defineAdapter({
   name: "records/postgres",
   port: ports.records,
-  needs: {},
-  async open(_given, options: PostgresRecordsOptions, scope) {
+  needs: { readiness: optional(ports.readiness), telemetry: optional(ports.telemetry) },
+  async open({ readiness, telemetry }, options: PostgresRecordsOptions, scope) {
     const backend = await openPostgresStore(options);
     scope.onClose(backend.close);
+    readiness?.add({ name: "PostgreSQL", reason: backend.fault });
+    const gauge: ports.Gauge = {
+      name: "portico_postgres_connections",
+      help: "Connections of this process to PostgreSQL that work (busy) or are free, and callers that wait for one (waiting)",
+      read: () => Object.entries(backend.connections()).map(([state, value]) => ({ labels: { state }, value })),
+    };
+    if (telemetry) scope.onClose(telemetry.gauge(gauge));
     const { records, check } = createCheckedRecords(backend);
     shareStore(records, { ...backend, recordChanges: (writes) => backend.partsOf(check(writes)) });
     return records;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { defineAdapter, ports, type Secret } from "@portico/core";
 import { Redis, type RedisOptions } from "ioredis";
 import { createTlsContext, type TlsOptions } from "../tls-context.ts";
@@ -37,6 +38,13 @@ export const ioredisServer = defineAdapter({
     scope.onClose(() => connections.forEach((connection) => connection.disconnect()));
     const commands = connect();
     logAbsence(commands, telemetry.log);
+    scope.onClose(
+      telemetry.gauge({
+        name: "portico_redis_up",
+        help: "1 if Redis answers this process, otherwise 0",
+        read: () => ask(commands),
+      }),
+    );
     await firstAttempt(commands);
     return { prefix: checkRedisPrefix(options.prefix ?? "portico"), commands, connect };
   },
@@ -54,6 +62,18 @@ export function firstAttempt(connection: Redis): Promise<void> {
   });
 }
 
+/** A frozen server keeps its connections. */
+async function ask(connection: Redis): Promise<0 | 1> {
+  const isLate = sleep(ANSWER_MS, false, { ref: false });
+  const isThere = connection.ping().then(
+    () => true,
+    () => false,
+  );
+  return (await Promise.race([isThere, isLate])) ? 1 : 0;
+}
+
+/** Metrics wait this long for Redis. */
+const ANSWER_MS = 500;
 const TIMEOUT_MS = 5000;
 const LONGEST_PAUSE_MS = 1000;
 

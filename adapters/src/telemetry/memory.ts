@@ -1,4 +1,5 @@
 import { type CauseDescription, defineAdapter, describeCause, ports } from "@portico/core";
+import { Gauges } from "./gauges.ts";
 
 /** One line of the log. */
 export interface MemoryLine {
@@ -23,6 +24,8 @@ export interface MemoryTelemetry extends ports.Telemetry {
   readonly lines: readonly MemoryLine[];
   readonly requests: readonly MemoryRequest[];
   readonly modelCalls: readonly ports.MeasuredModelCall[];
+  /** Read every gauge now: its numbers by name. A gauge without numbers has an empty list. */
+  readGauges(): Promise<Readonly<Record<string, readonly ports.GaugeValue[]>>>;
 }
 
 /** Options of `memoryTelemetry`. */
@@ -36,6 +39,7 @@ export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}):
   const lines: MemoryLine[] = [];
   const requests: MemoryRequest[] = [];
   const modelCalls: ports.MeasuredModelCall[] = [];
+  const gauges = new Gauges();
   const write = (level: MemoryLine["level"], message: string, fields: ports.LogFields = {}, cause?: unknown) =>
     void lines.push({ level, message, fields: { ...fields }, cause: cause === undefined ? undefined : describeCause(cause) });
   return {
@@ -66,6 +70,8 @@ export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}):
       };
     },
     modelCall: (call) => void modelCalls.push({ ...call }),
+    gauge: (gauge) => gauges.add(gauge),
+    readGauges: async () => Object.fromEntries((await gauges.read()).map(({ gauge, values }) => [gauge.name, values])),
   };
 }
 

@@ -4,6 +4,7 @@ import { createLogLines, type LogFormat, type LogLevel } from "./opentelemetry/l
 import { createMeasures } from "./opentelemetry/measures.ts";
 import { RequestRecord } from "./opentelemetry/request-record.ts";
 import { callOfItsOwn, callOfRequest, type EndedCall } from "./opentelemetry/ended-call.ts";
+import { Gauges } from "./gauges.ts";
 import type { PrometheusMetrics } from "./prometheus.ts";
 import { createRequestSpans } from "./opentelemetry/request-span.ts";
 
@@ -33,6 +34,8 @@ export const openTelemetry = defineAdapter({
     scope.onClose(() => lines.close());
     const spans = createRequestSpans();
     const measures = createMeasures();
+    const gauges = new Gauges();
+    options?.prometheus?.collect(gauges);
     const tellCall = (ended: EndedCall) => {
       measures.recordCall(ended);
       options?.prometheus?.recordCall(ended);
@@ -54,6 +57,14 @@ export const openTelemetry = defineAdapter({
         const ended = callOfItsOwn(call);
         spans.call(ended);
         tellCall(ended);
+      },
+      gauge(gauge) {
+        const remove = gauges.add(gauge);
+        const stop = measures.observe(gauge);
+        return () => {
+          remove();
+          stop();
+        };
       },
     };
   },

@@ -1,4 +1,5 @@
 import prometheus from "prom-client";
+import type { Gauges, ReadGauge } from "./gauges.ts";
 import type { EndedCall } from "./opentelemetry/ended-call.ts";
 import type { EndedRequest } from "./opentelemetry/request-record.ts";
 import { errorType } from "./opentelemetry/semantic-names.ts";
@@ -11,6 +12,8 @@ export interface PrometheusMetrics {
   text(): Promise<string>;
   record(ended: EndedRequest): void;
   recordCall(ended: EndedCall): void;
+  /** Read these gauges for each text. */
+  collect(gauges: Pick<Gauges, "read">): void;
 }
 
 const HTTP_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -41,10 +44,15 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     registers,
   });
   processGauges(registers);
+  const collected: Pick<Gauges, "read">[] = [];
 
   return {
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    async text() {
+      const read = (await Promise.all(collected.map((gauges) => gauges.read()))).flat();
+      return (await registry.metrics()) + (await textOf(read));
+    },
+    collect: (gauges) => void collected.push(gauges),
     record(ended) {
       const { request, status, beganAt, endedAt } = ended;
       const method = METHODS.has(request.method) ? request.method : "other";
@@ -62,6 +70,18 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       if (facts.outputTokens !== undefined) tokens.inc({ ...call, type: "output", source }, facts.outputTokens);
     },
   };
+}
+
+/** In a registry of their own: the gauges may change between two texts. */
+async function textOf(read: readonly ReadGauge[]): Promise<string> {
+  const registry = new prometheus.Registry();
+  for (const { gauge, values } of read) {
+    if (values.length === 0) continue;
+    const labelNames = [...new Set(values.flatMap(({ labels }) => Object.keys(labels)))];
+    const made = new prometheus.Gauge({ name: gauge.name, help: gauge.help, labelNames, registers: [registry] });
+    for (const { labels, value } of values) made.set(labels, value);
+  }
+  return read.length === 0 ? "" : registry.metrics();
 }
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

@@ -82,6 +82,7 @@ export {
 } from "./models.ts";
 export { type NodePath, type NodePaths, nodePaths } from "./node-paths.ts";
 export { type LocatedSocket, type Presence, PresenceUnavailable, presence } from "./presence.ts";
+export { READINESS_MS, type Readiness, type ReadinessCheck, type ReadinessFailure, readiness } from "./readiness.ts";
 export {
   ConnectionRefused,
   type Realtime,
@@ -112,6 +113,9 @@ export { SealBroken, type Sealing, SealingUnavailable, sealing } from "./sealing
 export { isSigningPurpose, type Signing, SigningUnavailable, signing } from "./signing.ts";
 export { type KeptSecret, type Secrets, SecretsUnavailable, secrets } from "./secrets.ts";
 export {
+  type Gauge,
+  type GaugeReading,
+  type GaugeValue,
   type Log,
   type LogFields,
   type MeasuredModelCall,

@@ -7,6 +7,31 @@ export interface Telemetry {
   begin(request: RequestBegin): RequestTrace;
   /** Record one ended model call that belongs to no request. Calls of the model proxy are recorded with their requests. */
   modelCall(call: MeasuredModelCall): void;
+  /**
+   * Report a number that changes by itself. It is read when metrics are collected, until the returned function is called. A gauge
+   * that throws, or does not answer in a second, is left out. Throws an Error for a name that another gauge has.
+   */
+  gauge(gauge: Gauge): () => void;
+}
+
+/** A number that is read when metrics are collected: a state, not an event. */
+export interface Gauge {
+  /** Lowercase words joined by `_`, the unit last: `portico_engine_lease_age_seconds`. */
+  readonly name: string;
+  /** What the number means, in one sentence. */
+  readonly help: string;
+  /** The present number, or numbers that differ in their labels. Undefined if it is not known now. */
+  read(): GaugeReading | Promise<GaugeReading>;
+}
+
+/** What a gauge reads. */
+export type GaugeReading = number | readonly GaugeValue[] | undefined;
+
+/** One of several numbers of a gauge. */
+export interface GaugeValue {
+  /** Only few values are allowed: each combination is a separate time series. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
 }
 
 /** Writes log lines by level. */

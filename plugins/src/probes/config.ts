@@ -6,7 +6,7 @@ type IsReady = () => boolean | string;
 export const probesConfig = v.strictObject({
   /** The surface that answers. */
   surface: v.string(),
-  /** Whether the app is ready for requests; a text is the reason why it is not. Default: always ready. A stopping host is not ready while it drains. */
+  /** Whether the app is ready for requests; a text is the reason why it is not. Default: always ready. A stopping host is not ready while it drains. The checks of the port `readiness` are asked afterwards. */
   isReady: v.optional(v.custom<IsReady>((value) => typeof value === "function", "a function")),
 });
 

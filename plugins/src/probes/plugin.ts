@@ -1,10 +1,13 @@
-import { definePlugin, type Plugin } from "@portico/core";
+import { definePlugin, type Plugin, ports } from "@portico/core";
 import { probesConfig, type ProbesOptions } from "./config.ts";
 import { probesContract } from "./contract.ts";
 
 export type { ProbesOptions } from "./config.ts";
 
-/** `GET /healthz` (alive) and `GET /readyz` (503 until ready), without a token (open points 4). Install it once per surface. */
+/**
+ * `GET /healthz` (alive) and `GET /readyz` (503 until ready), without a token (open points 4). Ready means: the host says so, and every
+ * check of the port `readiness` passes. Install it once per surface.
+ */
 export function probes(options: ProbesOptions): Plugin {
   const { surface } = options;
   const plugin = definePlugin({
@@ -12,14 +15,19 @@ export function probes(options: ProbesOptions): Plugin {
     name: `probes-${surface}`,
     summary: "Liveness and readiness of the process.",
     config: probesConfig,
-    needs: {},
+    needs: { readiness: ports.readiness },
     contract: probesContract(surface),
-    setup: (_given, { isReady = () => true }) => ({
+    setup: ({ readiness }, { isReady = () => true }) => ({
       alive: () => ({ status: "alive" as const }),
-      ready({ fail }) {
+      async ready({ fail }) {
         const answer = isReady();
         if (typeof answer === "string") throw fail.service_not_ready(undefined, { reason: answer });
         if (!answer) throw fail.service_not_ready();
+        const failures = await readiness.failures();
+        if (failures.length > 0) {
+          const reason = failures.map(({ name, reason: why }) => `${name}: ${why}`).join("; ");
+          throw fail.service_not_ready(undefined, { reason });
+        }
         return { status: "ready" as const };
       },
     }),

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type App,
   createApp,
@@ -102,7 +103,7 @@ async function start<T extends PlatformSettings>(
   const providers = await chooseProviders(settings, { env: process.env, signal });
   signal.throwIfAborted();
   const madeTokens: MadeToken[] = [];
-  const isReady = () => (signal.aborted ? false : (describeFullDisk(directory) ?? true));
+  const isReady = () => (signal.aborted ? "The service is stopping" : (describeFullDisk(directory) ?? true));
   let urls: Listeners["urls"] = {};
   const app = await openApp(() =>
     createApp(
@@ -126,7 +127,11 @@ async function start<T extends PlatformSettings>(
   const https = readHttps(settings, directory, Object.values(addresses));
   const listeners = await openListeners(app, { addresses, https, surfaces: preset.serves?.(settings) });
   urls = listeners.urls;
-  undo.push(() => drain(app, listeners, settings.shutdownGraceMs, log));
+  undo.push(async () => {
+    // Only a requested stop waits: balancers have been told of a process that is ready, and not of a start that failed.
+    if (signal.aborted) await sleep(settings.shutdownDelayMs);
+    await drain(app, listeners, settings.shutdownGraceMs, log);
+  });
   // A port that the system chose is known only now.
   await refuseOwnAddress(listeners.urls, addresses["proxy"], providers);
   signal.throwIfAborted();

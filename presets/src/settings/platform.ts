@@ -73,6 +73,18 @@ export const platformSchema = v.strictObject({
     ),
     10_000,
   ),
+  shutdownDelayMs: v.optional(
+    fromEnv(
+      "PORTICO_SHUTDOWN_DELAY_MS",
+      v.pipe(
+        milliseconds(0),
+        v.description(
+          "How long a stop goes on accepting requests while `/readyz` returns 503, so that load balancers send requests elsewhere.",
+        ),
+      ),
+    ),
+    0,
+  ),
   log: v.optional(
     v.strictObject({
       level: v.optional(

@@ -10,7 +10,7 @@ import type { Reservation, Seat } from "../seats.ts";
 import { WakeUps } from "../wake-ups.ts";
 import { checkName, fromJsonText, toInputText, toJsonText } from "../work-text.ts";
 import { ChoreRota } from "./chore-rota.ts";
-import type { ClusterJournal, FoundWork } from "./cluster-journal.ts";
+import type { Backlog, ClusterJournal, FoundWork } from "./cluster-journal.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { DueWatch } from "./due-watch.ts";
 import { Executions } from "./executions.ts";
@@ -269,6 +269,27 @@ export class ClusterEngine implements ports.Engine {
         .then(dispatcher.offer)
         .catch(() => {});
     await dispatcher.close();
+  }
+
+  /** Why this process cannot do its part of the work; undefined if it can. */
+  get fault(): string | undefined {
+    if (this.#isDraining) return "the process gives its work up";
+    return this.#isReady ? this.#lease.fault : "not taken yet";
+  }
+
+  /** Milliseconds since the lease was renewed. */
+  get leaseAgeMs(): number {
+    return this.#lease.ageMs;
+  }
+
+  /** The kinds that this process executes, each with its seats. */
+  get seats(): readonly { readonly kind: string; readonly taken: number; readonly limit: number }[] {
+    return [...this.#desks.values()].map(({ kind: { kind, concurrency }, taken }) => ({ kind, taken, limit: concurrency }));
+  }
+
+  /** The works of all processes that wait for a seat. Rejects with EngineUnavailable. */
+  backlog(): Promise<readonly Backlog[]> {
+    return this.#given.journal.backlog([...this.#kinds.keys()]);
   }
 
   #assertReady(): void {

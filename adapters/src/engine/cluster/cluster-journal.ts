@@ -33,6 +33,13 @@ export interface News {
   readonly signals: readonly Note[];
 }
 
+/** Works of a kind that wait for a seat in any process. */
+export interface Backlog {
+  readonly kind: string;
+  readonly works: number;
+  readonly seconds: number;
+}
+
 /** An executing work, and the highest number of its signals that is known. */
 export interface Known {
   readonly work: number;
@@ -48,6 +55,8 @@ export type ClusterJournal = Awaited<ReturnType<typeof openClusterJournal>>;
 
 /** Works that one statement reads. Limits the duration of a transaction. */
 const PAGE = 200;
+/** Waiting works of one kind that are counted. Counting reads each of them. */
+const COUNTED = 10_000;
 
 /** Open the journal, and create its tables. Throws EngineUnavailable. */
 export async function openClusterJournal(store: PostgresStore) {
@@ -135,6 +144,16 @@ export async function openClusterJournal(store: PostgresStore) {
     async nextDue(): Promise<number | undefined> {
       const [row] = await read<{ due: number | null }>(`SELECT min(due) AS due FROM ${table("work")} WHERE due IS NOT NULL`, []);
       return row?.due ?? undefined;
+    },
+    /** Of each kind: how many works may begin and have not, counted up to a limit, and the seconds for which the first one has waited. */
+    async backlog(kinds: readonly string[]): Promise<readonly Backlog[]> {
+      const lined = `FROM ${table("work")} WHERE state = 'lined' AND kind = given.kind`;
+      return read<Backlog>(
+        `SELECT given.kind, (SELECT count(*)::int FROM (SELECT 1 ${lined} LIMIT ${COUNTED}) AS counted) AS works,
+           coalesce((SELECT greatest(0, extract(epoch FROM now() - min(queued))) ${lined}), 0)::double precision AS seconds
+         FROM unnest($1::text[]) AS given (kind)`,
+        [kinds],
+      );
     },
     /** Works that have been queued for some time, in pages: up to 1,000 after `after`, in the order of the journal's numbers. */
     async waiting(kinds: readonly string[], forMs: number, after: number): Promise<readonly Offer[]> {

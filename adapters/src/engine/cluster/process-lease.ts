@@ -48,6 +48,8 @@ export class ProcessLease {
   readonly #closing = new AbortController();
   #client: Client | undefined;
   #lease = 0;
+  /** When the last successful renewal was sent, on this machine's monotonic clock. */
+  #renewedAt = Number.NEGATIVE_INFINITY;
   /** When the present session began, by the database's clock, and in which run of the server. */
   #since: Date | undefined;
   #server = "";
@@ -72,6 +74,21 @@ export class ProcessLease {
   /** Whether the lease is held in a session that has not ended, as far as this process knows. */
   get isHeld(): boolean {
     return this.#lease !== 0 && this.#client !== undefined;
+  }
+
+  /** Milliseconds since the last successful renewal was sent; Infinity before the first one. */
+  get ageMs(): number {
+    return performance.now() - this.#renewedAt;
+  }
+
+  /**
+   * Why other processes may be given this process's work; undefined while they may not. The database counts the lease from when it
+   * received the renewal, so it has not expired there before it has expired here.
+   */
+  get fault(): string | undefined {
+    if (this.#client === undefined) return "no connection to PostgreSQL";
+    if (this.#lease === 0) return "lost to another process";
+    return this.ageMs < this.#options.leaseMs ? undefined : "not renewed in time";
   }
 
   /** Take a lease. Throws the driver's error. */
@@ -118,6 +135,7 @@ export class ProcessLease {
     const { store, process, leaseMs } = this.#options;
     const client = store.dedicated("engine lease", Math.max(500, leaseMs / RENEWALS_PER_LEASE));
     client.on("error", () => {});
+    const sentAt = performance.now();
     try {
       await client.connect();
       this.#server = await serverRun(client, store.schema);
@@ -134,6 +152,7 @@ export class ProcessLease {
       throw error;
     }
     this.#suspects.clear();
+    this.#renewedAt = sentAt;
     this.#client = client;
     client.on("end", () => this.#client === client && this.#lose());
     this.#options.onHeld(this.#lease);
@@ -154,10 +173,11 @@ export class ProcessLease {
   }
 
   async #renew(): Promise<void> {
+    const sentAt = performance.now();
     const { rowCount } = await this.#client!.query(`UPDATE ${this.#processes} SET until = ${this.#until} WHERE lease = $1`, [
       this.#lease,
     ]);
-    if (rowCount === 1) return;
+    if (rowCount === 1) return void (this.#renewedAt = sentAt);
     this.#tellLost();
     this.#lose();
   }

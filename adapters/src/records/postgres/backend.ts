@@ -36,6 +36,9 @@ export interface PostgresBackend extends RecordsBackend {
   addCondition(collection: string, toChange: (write: CheckedWrite) => PartChanges): void;
   /** A connection that is not in the pool, for the caller to open and to close. It gives up an answer after `timeoutMs`. */
   dedicated(purpose: string, timeoutMs: number): Client;
+  /** Why the database does not answer this process now; undefined if it answers. Never rejects. */
+  readonly fault: Connections["fault"];
+  readonly connections: () => Connections["counts"];
   close(): Promise<void>;
 }
 
@@ -131,6 +134,8 @@ export async function openPostgresBackend(
     isCondition: (collection) => conditions.has(collection),
     dedicated: (purpose, timeoutMs) => connections.dedicated(purpose, timeoutMs),
     commit: (writes) => writer.commit(partsOf(writes)),
+    fault: connections.fault,
+    connections: () => connections.counts,
     async close() {
       closed = true;
       await writer.finish();

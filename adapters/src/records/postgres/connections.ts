@@ -16,6 +16,9 @@ const SILENCE_MS = 35_000;
 /** A stalled process loses its transaction after this time, so that others can continue. */
 const IDLE_TRANSACTION_MS = 5_000;
 
+/** An answer of the server says for this time that it answers. */
+const FRESH_MS = 500;
+
 const ATTEMPTS = 3;
 const PAUSE_MS = 20;
 
@@ -35,6 +38,10 @@ export interface Connections {
   take(begin: string): Promise<PoolClient>;
   /** A connection outside of the pool, not connected yet. It gives up an answer, and connecting, after `timeoutMs`. */
   dedicated(purpose: string, timeoutMs: number): Client;
+  /** Why the server does not answer this process now; undefined if it answers. Calls at the same time ask once. Never rejects. */
+  fault(): Promise<string | undefined>;
+  /** How many connections work, are free, and how many callers wait for one. */
+  readonly counts: { readonly busy: number; readonly free: number; readonly waiting: number };
   /** Wait for running work and disconnect. */
   end(): Promise<void>;
 }
@@ -56,10 +63,24 @@ export function createConnections({ url, tls, poolSize }: ConnectionOptions): Co
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   let ended: Promise<void> | undefined;
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  let asking: Promise<string | undefined> | undefined;
 
   const connect = async (): Promise<PoolClient> => {
     if (ended) throw new ports.RecordsUnavailable("The records store is closed");
     return pool.connect();
+  };
+
+  const ask = async (): Promise<string | undefined> => {
+    try {
+      const client = await connect();
+      await orThrownAway(client, () => client.query("SELECT 1"));
+      client.release();
+      answeredAt = performance.now();
+      return undefined;
+    } catch {
+      return "not reachable";
+    }
   };
 
   const patiently = async <T>(action: Action, attempting: () => Promise<T>): Promise<T> => {
@@ -80,12 +101,14 @@ export function createConnections({ url, tls, poolSize }: ConnectionOptions): Co
         const client = await connect();
         const result = await orThrownAway(client, work);
         client.release();
+        answeredAt = performance.now();
         return result;
       }),
     take: (begin) =>
       patiently("written", async () => {
         const client = await connect();
         await orThrownAway(client, () => client.query(begin));
+        answeredAt = performance.now();
         return client;
       }),
     dedicated: (purpose, timeoutMs) =>
@@ -96,6 +119,16 @@ export function createConnections({ url, tls, poolSize }: ConnectionOptions): Co
         query_timeout: timeoutMs,
         statement_timeout: timeoutMs,
       }),
+    async fault() {
+      // A busy pool proves it without another statement, which would have to wait for a connection.
+      if (performance.now() - answeredAt < FRESH_MS) return undefined;
+      asking ??= ask().finally(() => (asking = undefined));
+      return asking;
+    },
+    get counts() {
+      const { totalCount, idleCount, waitingCount } = pool;
+      return { busy: totalCount - idleCount, free: idleCount, waiting: waitingCount };
+    },
     end: () => (ended ??= pool.end()),
   };
 }

@@ -1,4 +1,6 @@
-import { type Attributes, metrics } from "@opentelemetry/api";
+import { type Attributes, metrics, type ObservableResult } from "@opentelemetry/api";
+import type { ports } from "@portico/core";
+import { readGauge } from "../gauges.ts";
 import type { EndedCall } from "./ended-call.ts";
 import type { EndedRequest } from "./request-record.ts";
 import { errorType, httpMethod, SCOPE } from "./semantic-names.ts";
@@ -6,6 +8,8 @@ import { errorType, httpMethod, SCOPE } from "./semantic-names.ts";
 export interface Measures {
   record(ended: EndedRequest): void;
   recordCall(ended: EndedCall): void;
+  /** Read the gauge at each collection, until the returned function is called. */
+  observe(gauge: ports.Gauge): () => void;
 }
 
 const HTTP_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -52,6 +56,14 @@ export function createMeasures(): Measures {
       // A missing number does not mean zero (specification 4.1): no value is recorded then.
       if (facts.inputTokens !== undefined) tokens.record(facts.inputTokens, { ...call, "gen_ai.token.type": "input" });
       if (facts.outputTokens !== undefined) tokens.record(facts.outputTokens, { ...call, "gen_ai.token.type": "output" });
+    },
+    observe(gauge) {
+      const observable = meter.createObservableGauge(gauge.name, { description: gauge.help });
+      const tell = async (result: ObservableResult): Promise<void> => {
+        for (const { value, labels } of await readGauge(gauge)) result.observe(value, labels);
+      };
+      observable.addCallback(tell);
+      return () => observable.removeCallback(tell);
     },
   };
 }

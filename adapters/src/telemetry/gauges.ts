@@ -1,0 +1,46 @@
+import type { ports } from "@portico/core";
+
+/** How long a collection of metrics waits for a gauge. Scrapers usually give up after ten seconds. */
+const READ_MS = 1000;
+
+/** A gauge with its present numbers. */
+export interface ReadGauge {
+  readonly gauge: ports.Gauge;
+  readonly values: readonly ports.GaugeValue[];
+}
+
+/** The gauges of one app. */
+export class Gauges {
+  readonly #gauges = new Map<string, ports.Gauge>();
+
+  /** Throws an Error for a name that another gauge has. Returns the function that removes the gauge. */
+  add(gauge: ports.Gauge): () => void {
+    const { name } = gauge;
+    if (this.#gauges.has(name)) throw new Error(`There are two gauges with the name "${name}"`);
+    this.#gauges.set(name, gauge);
+    return () => {
+      // A second call must not remove a later gauge of the same name.
+      if (this.#gauges.get(name) === gauge) this.#gauges.delete(name);
+    };
+  }
+
+  /** Read all gauges at the same time. Never rejects, and takes a second at most. */
+  read(): Promise<readonly ReadGauge[]> {
+    return Promise.all([...this.#gauges.values()].map(async (gauge) => ({ gauge, values: await readGauge(gauge) })));
+  }
+}
+
+/** The present numbers of one gauge; none if it throws, or does not answer in a second. Never rejects. */
+export async function readGauge(gauge: ports.Gauge): Promise<readonly ports.GaugeValue[]> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => late.resolve(undefined), READ_MS);
+  try {
+    const read = await Promise.race([gauge.read(), late.promise]);
+    const values = typeof read === "number" ? [{ labels: {}, value: read }] : (read ?? []);
+    return values.filter(({ value }) => Number.isFinite(value));
+  } catch {
+    return [];
+  } finally {
+    clearTimeout(timer);
+  }
+}
