@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
-import { runCommand } from "../harness/portico-process.ts";
+import { CLUSTER_OWNER, type ClusterPlace, clusterPlace } from "../harness/cluster.ts";
+import { runCommand, startPortico } from "../harness/portico-process.ts";
 
 const first = await clusterPlace();
 if (!first) console.warn("Tests of clusters are skipped: no PostgreSQL or no Redis server answers");
@@ -26,6 +26,27 @@ describe.skipIf(!first)("the command line in a cluster", () => {
     const made = { code: 0, stdout: "The schema portico has the format of this version.\n", stderr: "" };
     expect(await place.run("migrate")).toEqual(made);
     expect(await place.run("migrate")).toEqual(made);
+  });
+
+  it("migrate makes the tables and indexes of all collections that the preset uses, and keeps those of other plugins", async () => {
+    await migrated();
+    const made = async () =>
+      (
+        await place.database.query(`
+          SELECT tablename || ' ' || indexname AS name FROM pg_indexes WHERE schemaname = 'portico'
+          UNION ALL SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'portico'
+          ORDER BY 1`)
+      ).map(({ name }) => name as string);
+    const before = await made();
+    expect(before.filter((name) => name.endsWith(".version")).length).toBeGreaterThan(15);
+    await using service = await startPortico({ cwd: place.folder, args: ["cluster"], env: place.env });
+    const headers = { "x-agent-service-token": CLUSTER_OWNER };
+    expect((await fetch(`${service.url("agent")}/api/conversations`, { headers })).status).toBe(200);
+    expect(await made()).toEqual(before);
+
+    await place.database.query(`CREATE TABLE portico."own-notes" (id text COLLATE "C" PRIMARY KEY, version bigint, value text)`);
+    await migrated();
+    expect((await made()).filter((name) => !name.startsWith("own-notes"))).toEqual(before);
   });
 
   it("commands and starts refuse a schema that is not made, and say what to run", async () => {

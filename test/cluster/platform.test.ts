@@ -4,8 +4,10 @@ import { connectAgent } from "@portico/client";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CLUSTER_OWNER, CLUSTER_WORKFLOW, clusterPlace, type RunningCluster, startCluster } from "../harness/cluster.ts";
+import { startPortico } from "../harness/portico-process.ts";
 
 const place = await clusterPlace();
+const surfaces = ["proxy", "workflow", "agent"] as const;
 
 describe.skipIf(!place)("three processes of a cluster behind balancers", () => {
   let cluster: RunningCluster;
@@ -63,6 +65,33 @@ describe.skipIf(!place)("three processes of a cluster behind balancers", () => {
 
   it("say in their ready lines which surfaces they serve", () => {
     for (const { ready } of cluster.processes) expect(Object.keys(ready.listeners)).toEqual(["proxy", "workflow", "agent"]);
+  });
+
+  it("show the public addresses of all surfaces, not their own, to callers and to the console", async () => {
+    const headers = { "x-agent-service-token": CLUSTER_OWNER };
+    const listeners = Object.fromEntries(surfaces.map((name) => [name, { url: cluster.url(name) }]));
+    for (const each of cluster.processes) {
+      const answer = await fetch(`${each.url("agent")}/api/listeners`, { headers });
+      expect([answer.status, await answer.json()]).toEqual([200, { listeners }]);
+    }
+    const page = await fetch(cluster.url("agent"));
+    const policy = page.headers.get("content-security-policy");
+    expect([page.status, /connect-src ([^;]*)/.exec(policy ?? "")?.[1]?.split(" ")]).toEqual([
+      200,
+      ["'self'", ...surfaces.map((name) => new URL(cluster.url(name)).origin)],
+    ]);
+  });
+
+  it("show the surfaces that other processes serve, too", async () => {
+    const publicUrls = Object.fromEntries(
+      surfaces.map((name) => [`PORTICO_${name.toUpperCase()}_PUBLIC_URL`, cluster.url(name)]),
+    );
+    const env = { ...place!.env, ...publicUrls, PORTICO_CLUSTER_SURFACES: '["agent"]' };
+    await using agents = await startPortico({ cwd: place!.folder, args: ["cluster"], env });
+    expect(Object.keys(agents.ready.listeners)).toEqual(["agent"]);
+    const answer = await fetch(`${agents.url("agent")}/api/listeners`, { headers: { "x-agent-service-token": CLUSTER_OWNER } });
+    const listeners = Object.fromEntries(surfaces.map((name) => [name, { url: cluster.url(name) }]));
+    expect(await answer.json()).toEqual({ listeners });
   });
 
   it("use the same documents, within a second of a change", async () => {

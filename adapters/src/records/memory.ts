@@ -11,11 +11,17 @@ export const memoryRecords = defineAdapter({
   port: ports.records,
   needs: {},
   open(_given, _options, scope) {
-    const backend = createMemoryBackend();
-    scope.onClose(backend.close);
-    return createRecords(backend);
+    const { records, close } = createMemoryRecords();
+    scope.onClose(close);
+    return records;
   },
 });
+
+/** The same records without an app. */
+export function createMemoryRecords(): { readonly records: ports.Records; close(): void } {
+  const backend = createMemoryBackend();
+  return { records: createRecords(backend), close: backend.close };
+}
 
 /** A row and its parsed value, which is only read: callers get their own copy, parsed from the text. */
 interface MemoryRow extends Row {

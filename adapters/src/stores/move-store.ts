@@ -38,7 +38,8 @@ interface Move {
   readonly isComplete: boolean;
 }
 
-const MOVES = { name: "instance-moves" };
+/** The collection in which a store notes a move into it. */
+export const MOVES = { name: "instance-moves" } as const satisfies ports.CollectionSpec;
 const MOVE = "local";
 const SHOWN = 5;
 

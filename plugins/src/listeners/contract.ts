@@ -8,7 +8,7 @@ export const listenersContract = defineContract(
     listeners: {
       method: "GET",
       path: "/api/listeners",
-      summary: "Read the addresses of this process's surfaces, as printed at the start",
+      summary: "Read the addresses of the instance's surfaces: as printed at the start, or the public ones of a cluster",
       success: reply.json(v.object({ listeners: v.record(v.string(), v.object({ url: v.string() })) })),
       errors: accessErrors,
     },

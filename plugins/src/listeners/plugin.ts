@@ -4,10 +4,10 @@ import { listenersContract } from "./contract.ts";
 
 export type { Listeners } from "./config.ts";
 
-/** `GET /api/listeners` on surface `agent`: the addresses on which the host listens. The web console uses it. */
+/** `GET /api/listeners` on surface `agent`: the addresses of the surfaces, as the host knows them. The web console uses it. */
 export const listeners = definePlugin({
   name: "listeners",
-  summary: "The addresses of this process's listeners.",
+  summary: "The addresses of the instance's surfaces.",
   config: listenersConfig,
   needs: instanceAccess.needs,
   contract: listenersContract,

@@ -4,6 +4,7 @@ import { clusterProblems } from "../platform/cluster-problems.ts";
 import { clusterStore } from "../platform/cluster-store.ts";
 import { platform } from "../platform/platform.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
+import { publicAddresses } from "../platform/public-addresses.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
@@ -24,6 +25,7 @@ export const cluster = definePreset((options: PlatformOptions) => {
       store: clusterStore(settings),
       agents: clusterAgents(settings),
       workflows: clusterWorkflows(settings),
+      addresses: publicAddresses(settings, options.listeners ?? (() => ({}))),
     }),
   };
 });

@@ -10,21 +10,28 @@ import { listeners as listenersPage } from "@portico/plugins/listeners";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { pagesOf } from "./allowed-origins.ts";
 import { agentsAt } from "./documents-place.ts";
-import type { PlatformOptions } from "./platform-options.ts";
+import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
 import { VERSION } from "./version.ts";
 
-/**
- * The parts of the agent service, in addition to `serviceAdapters`: everything of surface `agent`. `hasConsole` is from the settings, or the preset's
- * default. `documents` are the adapters of the agents and their turns; default: as the settings of the area say.
- */
+interface AgentServiceParts {
+  /** From the settings, or the preset's default. */
+  readonly hasConsole: boolean;
+  /** The adapters of the agents and their turns. Default: as the settings of the area say. */
+  readonly documents?: readonly Adapter[];
+  /** The addresses that pages and the console show. Default: those of this process. */
+  readonly addresses?: Listeners | undefined;
+}
+
+/** The parts of the agent service, in addition to `serviceAdapters`: everything of surface `agent`. */
 export function agentService(
   options: PlatformOptions,
   measured: PrometheusMetrics,
-  { hasConsole, documents }: { readonly hasConsole: boolean; readonly documents?: readonly Adapter[] },
+  { hasConsole, documents, addresses }: AgentServiceParts,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
-  const { settings, providers, listeners: urls = () => ({}) } = options;
+  const { settings, providers } = options;
+  const urls = addresses ?? options.listeners ?? (() => ({}));
   const { management, ...background } = settings.agent.webhooks;
   const allowedOrigins = pagesOf(settings.agent);
   return {

@@ -10,7 +10,7 @@ import { serviceAdapters } from "./service-adapters.ts";
 import { probesService } from "./service-pages.ts";
 import { workflowService } from "./workflow-service.ts";
 
-/** What a platform stands on. */
+/** What a platform stands on, and where its callers find it. */
 export interface PlatformStores {
   /** The ports of the stores, `identity` among them. */
   readonly store: readonly Adapter[];
@@ -18,6 +18,8 @@ export interface PlatformStores {
   readonly agents: readonly Adapter[];
   /** The documents of workflow definitions. */
   readonly workflows: readonly Adapter[];
+  /** The addresses that pages and the console show. Default: those of this process. */
+  readonly addresses?: Listeners;
 }
 
 /** All areas in one process: surfaces `proxy`, `workflow` and `agent`. */
@@ -26,7 +28,11 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
   const { settings, listeners } = options;
   const hasConsole = settings.agent.console ?? true;
   const workflows = workflowService(options, prometheus, stores.workflows);
-  const agents = agentService(options, prometheus, { hasConsole, documents: stores.agents });
+  const agents = agentService(options, prometheus, {
+    hasConsole,
+    documents: stores.agents,
+    addresses: stores.addresses,
+  });
   return {
     adapters: [...serviceAdapters(options, prometheus, stores.store), ...workflows.adapters, ...agents.adapters],
     plugins: [

@@ -4,13 +4,17 @@ import { postgresOptions } from "../../platform/cluster-store.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { readClusterSettings } from "./cluster-settings.ts";
+import { declaredCollections } from "./declared-collections.ts";
 
-/** Create the schema of a cluster, or convert it to the format of this version. Returns its name. Throws CommandFailed (69, 78). */
+/**
+ * Create the schema of a cluster with all tables and indexes of its plugins, or convert it to the format of this version. Returns its name. Throws
+ * CommandFailed (69, 78).
+ */
 export async function migrate(flags: SettingsFlags): Promise<string> {
-  const { cluster } = await readClusterSettings(flags);
-  const { url, schema, tls } = postgresOptions(cluster);
+  const settings = await readClusterSettings(flags);
+  const { url, schema, tls } = postgresOptions(settings.cluster);
   try {
-    await migratePostgresStore({ url, schema, tls });
+    await migratePostgresStore({ url, schema, tls, collections: await declaredCollections(settings) });
   } catch (error) {
     if (error instanceof ports.RecordsUnavailable) throw new CommandFailed(error.message, EXIT.unavailable, error);
     throw error;
