@@ -14,6 +14,8 @@ export interface DataDirectory {
   readonly format: string;
   /** Where the running service listens. Does not exist while no service runs. */
   readonly endpoints: string;
+  /** The ports that the system chose for the listeners. Later starts use them again. */
+  readonly ports: string;
   /** The self-signed certificate of an instance that uses HTTPS without a configured certificate. Clients can trust this file. */
   readonly certificate: string;
   readonly certificateKey: string;
@@ -27,6 +29,7 @@ export function dataDirectory(path: string): DataDirectory {
     ...sqliteStorePaths(path),
     format: join(path, "format.json"),
     endpoints: join(path, "endpoints.json"),
+    ports: join(path, "ports.json"),
     certificate: join(path, "https-certificate.pem"),
     certificateKey: join(path, "https-key.pem"),
     lock: join(path, "lock"),

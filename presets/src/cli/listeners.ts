@@ -20,7 +20,7 @@ export interface Listeners {
 }
 
 /** Where a surface without an address listens (open points 1). */
-const THIS_MACHINE: ListenAddress = { host: "127.0.0.1", port: 0 };
+const THIS_MACHINE: ListenAddress = { host: "127.0.0.1" };
 
 /** Timeout of a request's head. Bodies and responses have no such timeout: each area has its own idle timeouts. */
 const HEADERS_MS = 30_000;
@@ -41,14 +41,21 @@ const PROBES = "probes";
 
 export interface OpenListeners {
   readonly addresses: Readonly<Record<string, ListenAddress>>;
+  /** The ports of the last start, for addresses without a port. */
+  readonly earlierPorts?: Readonly<Record<string, number>>;
+  /** Called if the port of the last start cannot be used, with the port that is used instead. */
+  readonly onPortLost?: (surface: string, earlier: number, port: number) => void;
   /** Listen with TLS. */
   readonly https?: Https | undefined;
   /** Default: all surfaces of the app. */
   readonly surfaces?: readonly string[] | undefined;
 }
 
-/** Open one listener per surface. Throws CommandFailed (69) if a port is in use; never uses another port instead. */
-export async function openListeners(app: App, { addresses, https, surfaces }: OpenListeners): Promise<Listeners> {
+/** Open one listener per surface. Throws CommandFailed (69) if the port of an address is in use; never uses another port instead. */
+export async function openListeners(
+  app: App,
+  { addresses, https, surfaces, earlierPorts = {}, onPortLost }: OpenListeners,
+): Promise<Listeners> {
   const open: Listener[] = [];
   let secured = https;
   const onCertificate = (certificate: Certificate) => {
@@ -66,7 +73,13 @@ export async function openListeners(app: App, { addresses, https, surfaces }: Op
   };
   try {
     for (const surface of app.surfaces.filter((each) => surfaces?.includes(each) ?? true)) {
-      open.push(await openListener(app, surface, addresses[surface] ?? THIS_MACHINE, secured, onCertificate));
+      const address = addresses[surface] ?? THIS_MACHINE;
+      const openAt = (port: number) => openListener(app, surface, { ...address, port }, secured, onCertificate);
+      const earlier = address.port === undefined ? earlierPorts[surface] : undefined;
+      const again = earlier === undefined ? undefined : await openAt(earlier).catch(ignoreUnusable);
+      const listener = again ?? (await openAt(address.port ?? 0));
+      open.push(listener);
+      if (earlier !== undefined && !again) onPortLost?.(surface, earlier, Number(new URL(listener.url).port));
     }
   } catch (error) {
     await drain(0);
@@ -81,6 +94,14 @@ export function urlOf(host: string, port: number, path = "", protocol = "http"):
   return `${protocol}://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}${path}`;
 }
 
+/** An earlier port may be in use, or no longer be allowed. Other errors would occur with any port. */
+function ignoreUnusable(error: unknown): undefined {
+  if (!(error instanceof CommandFailed)) throw error;
+}
+
+/** A surface's address with a definite port. */
+type Place = ListenAddress & { readonly port: number };
+
 interface Listener extends Pick<Listeners, "drain"> {
   readonly surface: string;
   readonly url: string;
@@ -89,7 +110,7 @@ interface Listener extends Pick<Listeners, "drain"> {
 async function openListener(
   app: App,
   surface: string,
-  address: ListenAddress,
+  address: Place,
   https: Https | undefined,
   onCertificate: (certificate: Certificate) => void,
 ): Promise<Listener> {
@@ -155,7 +176,7 @@ interface Bound {
   readonly port: number;
 }
 
-function listenPlainly(onRequest: RequestListener, surface: string, { host, port }: ListenAddress): Promise<Bound> {
+function listenPlainly(onRequest: RequestListener, surface: string, { host, port }: Place): Promise<Bound> {
   const server = createServer(onRequest);
   return new Promise((resolve, reject) => {
     const onError = (cause: NodeJS.ErrnoException) =>
@@ -172,7 +193,7 @@ function listenPlainly(onRequest: RequestListener, surface: string, { host, port
 async function listenWithTls(
   onRequest: RequestListener,
   surface: string,
-  address: ListenAddress,
+  address: Place,
   https: Https,
   onCertificate: (certificate: Certificate) => void,
 ): Promise<Bound> {
@@ -188,7 +209,7 @@ async function listenWithTls(
   }
 }
 
-function listenFailure(code: string | undefined, surface: string, { host, port }: ListenAddress): string {
+function listenFailure(code: string | undefined, surface: string, { host, port }: Place): string {
   const setting = `${surface}.listen`;
   if (code === "EADDRINUSE")
     return `${setting}: port ${port} on ${host} is already in use: stop the program that uses it, or set another port (with 0 the system chooses one)`;

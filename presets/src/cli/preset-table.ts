@@ -9,12 +9,22 @@ export const DEFAULT_PRESET = "local";
 
 /** All presets, one line each. */
 const PRESETS: Readonly<
-  Record<string, { readonly load: () => Promise<Pick<StartablePreset, "build"> & Partial<StartablePreset>> }>
+  Record<
+    string,
+    {
+      readonly load: () => Promise<Pick<StartablePreset, "build"> & Partial<StartablePreset>>;
+      /** The setting with the port of its only area's listener. */
+      readonly portKey?: string;
+    }
+  >
 > = {
   local: { load: async () => ({ build: (await import("../local/preset.ts")).local }) },
-  proxy: { load: async () => ({ build: (await import("../proxy/preset.ts")).proxy }) },
-  workflow: { load: async () => ({ build: (await import("../workflow/preset.ts")).workflow }) },
-  agent: { load: async () => ({ build: (await import("../agent/preset.ts")).agent }) },
+  proxy: { load: async () => ({ build: (await import("../proxy/preset.ts")).proxy }), portKey: "proxy.listen.port" },
+  workflow: {
+    load: async () => ({ build: (await import("../workflow/preset.ts")).workflow }),
+    portKey: "workflow.listen.port",
+  },
+  agent: { load: async () => ({ build: (await import("../agent/preset.ts")).agent }), portKey: "agent.listen.port" },
   cluster: { load: async () => (await import("./start-cluster.ts")).startCluster },
 };
 
@@ -31,6 +41,17 @@ export async function loadPreset(name: string): Promise<StartablePreset> {
     );
   }
   return { name, addresses: platformAddresses, ...(await entry.load()) };
+}
+
+/** The setting that `--port` sets for a preset. Throws CommandFailed (64) if the preset has several areas. */
+export function portKeyOf(preset: string): string {
+  const key = PRESETS[preset]?.portKey;
+  if (key !== undefined) return key;
+  const single = Object.keys(PRESETS).filter((name) => PRESETS[name]?.portKey !== undefined);
+  throw new CommandFailed(
+    `--port is for presets with one area (${single.join(", ")}): the preset ${preset} has a listener for each area, such as proxy.listen.port`,
+    EXIT.usage,
+  );
 }
 
 /** Where the surfaces of a platform listen. */

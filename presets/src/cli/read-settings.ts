@@ -1,4 +1,4 @@
-import { type ConfigSetting, ConfigUnusable, loadConfig } from "@portico/core";
+import { type ConfigFlag, type ConfigSetting, ConfigUnusable, loadConfig } from "@portico/core";
 import type { GenericSchema } from "valibot";
 import { type PlatformSettings, platformSchema } from "../settings/platform.ts";
 import { readConfigFile } from "./config-file.ts";
@@ -34,6 +34,7 @@ export async function readSettings(
         { key: "https.enabled", flag: "--https", value: flags.https },
         { key: "https.cert", flag: "--https-cert", value: flags["https-cert"] },
         { key: "https.key", flag: "--https-key", value: flags["https-key"] },
+        ...portFlag(flags),
       ],
     });
     return { settings: value, listing: settings, file: file?.path };
@@ -41,4 +42,11 @@ export async function readSettings(
     if (error instanceof ConfigUnusable) throw new CommandFailed(error.message, EXIT.config);
     throw error;
   }
+}
+
+/** Text that is not a number is left for the schema to refuse. */
+function portFlag({ onlyPort }: SettingsFlags): readonly ConfigFlag[] {
+  if (!onlyPort) return [];
+  const { key, text } = onlyPort;
+  return [{ key, flag: "--port", value: /^\d+$/.test(text) ? Number(text) : text }];
 }

@@ -25,6 +25,7 @@ import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readHttps } from "./https/certificate.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import type { StartablePreset } from "./startable-preset.ts";
+import { readPorts, rememberPorts } from "./remembered-ports.ts";
 import { refuseOwnAddress, refuseOwnKeys } from "./loops/refuse-loops.ts";
 import { listenForStop, type StopRequest } from "./stop-request.ts";
 import { tellLosses } from "./tell-losses.ts";
@@ -125,13 +126,19 @@ async function start<T extends PlatformSettings>(
 
   const addresses = preset.addresses(settings);
   const https = readHttps(settings, directory, Object.values(addresses));
-  const listeners = await openListeners(app, { addresses, https, surfaces: preset.serves?.(settings) });
+  const listeners = await openListeners(app, {
+    ...{ addresses, https, surfaces: preset.serves?.(settings) },
+    earlierPorts: readPorts(directory),
+    onPortLost: (surface, earlier, port) =>
+      log.warn(`The ${surface} listener cannot use the port of earlier starts`, { surface, earlier, port }),
+  });
   urls = listeners.urls;
   undo.push(async () => {
     // Only a requested stop waits: balancers have been told of a process that is ready, and not of a start that failed.
     if (signal.aborted) await sleep(settings.shutdownDelayMs);
     await drain(app, listeners, settings.shutdownGraceMs, log);
   });
+  rememberPorts(directory, addresses, urls);
   // A port that the system chose is known only now.
   await refuseOwnAddress(listeners.urls, addresses["proxy"], providers);
   signal.throwIfAborted();

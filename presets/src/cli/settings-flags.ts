@@ -23,4 +23,6 @@ export interface SettingsFlags {
   readonly https?: boolean | undefined;
   readonly "https-cert"?: string | undefined;
   readonly "https-key"?: string | undefined;
+  /** Port of the only listener, as it was written, and the key that it sets. */
+  readonly onlyPort?: { readonly key: string; readonly text: string } | undefined;
 }

@@ -1,7 +1,7 @@
 import { fromEnv } from "@portico/core";
 import * as v from "valibot";
 
-/** The default address of every area: only this machine, and a port that the system chooses (open points 1). */
+/** The default address of every area: only this machine, and a port that the system chooses at the first start (open points 1). */
 export function listenSchema(area: string) {
   return v.optional(listenGroup(area), {});
 }
@@ -22,11 +22,13 @@ function listenGroup(area: string, more = "") {
     v.integer(),
     v.minValue(0),
     v.maxValue(65535),
-    v.description(`Port of the ${area.toLowerCase()} listener. With 0 the system chooses one.`),
+    v.description(
+      `Port of the ${area.toLowerCase()} listener. Without it, the system chooses one at the first start, and later starts use the same one if it is free. With 0 the system chooses one at every start.`,
+    ),
   );
   return v.strictObject({
     host: v.optional(fromEnv(`PORTICO_${area}_HOST`, host), "127.0.0.1"),
-    port: v.optional(fromEnv(`PORTICO_${area}_PORT`, port), 0),
+    port: v.optional(fromEnv(`PORTICO_${area}_PORT`, port)),
   });
 }
 
@@ -45,7 +47,8 @@ export function publicUrlSchema(area: string) {
 /** Where one surface listens. */
 export interface ListenAddress {
   readonly host: string;
-  readonly port: number;
+  /** With 0 the system chooses one. Default: the port of the last start if the data directory has one that is free, or else as with 0. */
+  readonly port?: number | undefined;
   /** The public address. Requests may use its host name, in addition to `host` and the loopback names of this machine. */
   readonly publicUrl?: string | undefined;
 }

@@ -2,7 +2,7 @@
 interface Help {
   /** How many words it needs, and takes at most, beside flags. */
   readonly words: { readonly least: number; readonly most: number };
-  readonly flags: ReadonlyMap<string, { readonly hasValue: boolean; readonly isNeeded: boolean }>;
+  readonly flags: ReadonlyMap<string, { readonly hasValue: boolean; readonly isNeeded: boolean; readonly about: string }>;
 }
 
 /** Flags of every command: a usage may leave them out. */
@@ -38,10 +38,19 @@ export function faultsOfUsage(text: string, helpOf: (words: string) => string): 
     said.set(words, new Set([...(said.get(words) ?? []), ...named.keys()]));
   }
   for (const [words, named] of said) {
-    const left = [...readHelp(helpOf(words)).flags.keys()].filter((flag) => !named.has(flag) && !EVERYWHERE.includes(flag));
+    const left = [...readHelp(helpOf(words)).flags].flatMap(([flag, { about }]) =>
+      named.has(flag) || EVERYWHERE.includes(flag) || isForOthers(about, words) ? [] : [flag],
+    );
     if (left.length > 0) faults.push(`portico ${words}: nobody says ${left.join(", ")}`);
   }
   return faults;
+}
+
+/** Whether a flag is for some presets, and the usage is that of another one. */
+function isForOthers(about: string, words: string): boolean {
+  const [, preset] = /^start (.+)$/.exec(words) ?? [];
+  const [, presets] = /for the presets (.+)$/.exec(about) ?? [];
+  return preset !== undefined && presets !== undefined && !presets.includes(preset);
 }
 
 interface Part {
@@ -64,6 +73,7 @@ function readHelp(help: string): Help {
     name,
     hasValue: value !== undefined,
     isNeeded: about.includes("(Required)"),
+    about,
   }));
   const words = rows.filter(({ name }) => !name.startsWith("--"));
   const flags = rows.filter(({ name }) => name.startsWith("--"));

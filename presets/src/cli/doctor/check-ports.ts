@@ -20,7 +20,8 @@ export async function checkPorts(settings: PlatformSettings, directory: DataDire
 
 async function checkPort(area: string, { host, port }: ListenAddress, own: readonly number[]): Promise<readonly Finding[]> {
   const about = `port of ${area}`;
-  if (port === 0) return [];
+  // Any port fits: if the one of earlier starts is in use, a start chooses another one.
+  if (port === undefined || port === 0) return [];
   if (own.includes(port)) return [fine(about, `${port} is in use by this instance's own service`)];
   const failure = await tryListen(host, port);
   if (failure === undefined) return [fine(about, `${port} on ${host} is free`)];

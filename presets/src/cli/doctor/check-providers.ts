@@ -7,6 +7,7 @@ import { addressLoop, keyLoop } from "../loops/provider-loop.ts";
 import type { ListenAddress } from "../../settings/listen.ts";
 import { isDataDirectoryLocked } from "../data-lock.ts";
 import { readEndpoints } from "../endpoints-file.ts";
+import { readPorts } from "../remembered-ports.ts";
 import { doubtful, type Finding, fine, wrong } from "./finding.ts";
 import { withOwnTokens } from "./own-tokens.ts";
 import { tryListen } from "./try-listen.ts";
@@ -43,9 +44,10 @@ async function ownProxy({ proxy }: PlatformSettings, directory: DataDirectory): 
   const { listen, publicUrl } = proxy;
   const running = isDataDirectoryLocked(directory) ? readEndpoints(directory)?.listeners["proxy"]?.url : undefined;
   if (running !== undefined) return { ...listen, port: Number(new URL(running).port), publicUrl };
+  const port = listen.port ?? readPorts(directory)["proxy"] ?? 0;
   // A port in use by another program is not this instance's port: the check of ports reports it.
-  const isFree = listen.port !== 0 && (await tryListen(listen.host, listen.port)) === undefined;
-  return { ...listen, port: isFree ? listen.port : 0, publicUrl };
+  const isFree = port !== 0 && (await tryListen(listen.host, port)) === undefined;
+  return { ...listen, port: isFree ? port : 0, publicUrl };
 }
 
 async function checkProvider(provider: ServedProvider): Promise<readonly Finding[]> {

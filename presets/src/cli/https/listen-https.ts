@@ -1,6 +1,5 @@
 import { channel } from "node:diagnostics_channel";
 import type { RequestListener, Server } from "node:http";
-import type { ListenAddress } from "../../settings/listen.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { Certificate, Https } from "./certificate.ts";
 
@@ -18,8 +17,12 @@ const USABLE_HOST = /^(?!-)[\d.:A-Za-z-]{1,63}(?<!-)$/;
 /** Attempts to listen on a port of the system's choice. */
 const ATTEMPTS = 5;
 
-/** Listen with TLS. Creates a self-signed certificate first if none exists. Throws for a port in use. */
-export async function listenHttps(handler: RequestListener, { host, port }: ListenAddress, https: Https): Promise<HttpsListener> {
+/** Listen with TLS. With port 0 the system chooses one. Creates a self-signed certificate first if none exists. Throws for a port in use. */
+export async function listenHttps(
+  handler: RequestListener,
+  { host, port }: { readonly host: string; readonly port: number },
+  https: Https,
+): Promise<HttpsListener> {
   if (!USABLE_HOST.test(host)) throw new CommandFailed(`The host ${host} cannot be used with HTTPS`, EXIT.config);
   // Loaded only here, because loading takes 50 to 125 ms and also loads h3 1.
   const { listen } = await import("listhen");
