@@ -5,6 +5,7 @@ import { documentAgents } from "@portico/adapters/agents/documents";
 import { memoryAgents } from "@portico/adapters/agents/memory";
 import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
+import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { embeddedEngine } from "@portico/adapters/engine/embedded";
 import { tokenIdentity } from "@portico/adapters/identity/tokens";
@@ -15,13 +16,13 @@ import { type SocketIoOptions, socketIoRealtime } from "@portico/adapters/realti
 import { webSocketRealtime } from "@portico/adapters/realtime/websocket";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
-import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, type App, createApp, isOriginAllowed, type Plugin, Secret } from "@portico/core";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { requestDigest } from "../../plugins/src/conversations-runs/requests/request-digest.ts";
 import { io, type Socket } from "socket.io-client";
 import { type Call, httpCall, type Reply } from "./http-call.ts";
-import { openMember, openMembers, serveMembers } from "./members.ts";
+import { isClusterRun, memberTelemetry, openMember, openMembers, serveMembers } from "./members.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { createScriptedEngine, type ScriptedEngine } from "./scripted-agent.ts";
 
@@ -135,7 +136,7 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
         ...stores,
         options.clock ? manualClock({ clock: options.clock }) : systemClock(),
         randomIds(),
-        options.telemetry ?? memoryTelemetry({ telemetry }),
+        options.telemetry ?? memberTelemetry(telemetry),
         tokenIdentity({
           tokens: (Object.keys(TOKENS) as Holder[]).map((holder) => ({
             token: new Secret(TOKENS[holder]),
@@ -231,7 +232,8 @@ const twoAgents = new Map([
 
 function agentsOf({ agents = twoAgents, agentsDir }: AgentServiceOptions): readonly Adapter[] {
   if (agentsDir === undefined) return [memoryAgents({ agents })];
-  return [unstorageDocuments({ id: "agents", dir: agentsDir, depth: 2 }), documentAgents({ directory: agentsDir })];
+  const folder = { id: "agents", dir: agentsDir, depth: 2 };
+  return [isClusterRun ? sharedFolderDocuments(folder) : unstorageDocuments(folder), documentAgents({ directory: agentsDir })];
 }
 
 /** A complete body of `POST /api/query/start`, with its digest. */

@@ -8,10 +8,12 @@ import { redisPresence } from "@portico/adapters/presence/redis";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
 import { recordSecrets } from "@portico/adapters/secrets/records";
-import { type Adapter, type App, Secret } from "@portico/core";
+import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { type Adapter, type App, createSystemClock, Secret } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { startBalancer } from "./balancer.ts";
 import { type MemberPlace, memberPlaceOf } from "./member-place.ts";
+import { portOfMembers } from "./port-of-members.ts";
 import { openTcpLine, type TcpLine } from "./tcp-line.ts";
 
 /** Whether each service under test is a cluster: `npm run test:cluster`. */
@@ -27,7 +29,7 @@ const INSTANCE_KEY = new Secret(Buffer.alloc(32, 7).toString("base64url"));
 /** The app of a service under test, or the apps of the members of a cluster. */
 export interface Members {
   readonly apps: readonly App[];
-  /** The first of them. Its `close` closes all. */
+  /** The first of them. Its `close` closes all, and what a test puts in place of a method of a port is put there in all. */
   readonly app: App;
   close(): Promise<void>;
 }
@@ -65,13 +67,18 @@ export async function openMembers({ dataDir, stores, engine = {}, open }: Member
     for (const { lines } of members) for (const line of lines) line.cut();
   };
   const apps = members.map(({ app }) => app);
-  return { apps, app: { ...apps[0]!, close, [Symbol.asyncDispose]: close }, close };
+  return { apps, app: { ...apps[0]!, port: portOfMembers(apps), close, [Symbol.asyncDispose]: close }, close };
 }
 
 /** Open the only app of a service. */
 export async function openMember(stores: readonly Adapter[], open: MembersOptions["open"]): Promise<Members> {
   const app = await open(stores);
   return { apps: [app], app, close: () => app.close() };
+}
+
+/** The telemetry of one member: all write to the same one, and each has its own gauges. */
+export function memberTelemetry(telemetry: MemoryTelemetry): Adapter {
+  return memoryTelemetry({ telemetry: isClusterRun ? { ...telemetry, gauge: createMemoryTelemetry().gauge } : telemetry });
 }
 
 interface LivingMember {
@@ -106,10 +113,17 @@ function sharedWork(redis: { readonly url: string; readonly prefix: string }, en
   return [
     postgresLog({}),
     ioredisServer({ ...redis, commandTimeoutMs: 2000 }),
-    redisBus(),
-    redisPresence({}),
+    onRealTime(redisBus()),
+    onRealTime(redisPresence({})),
     bullmqEngine(engine),
   ];
+}
+
+/** Redis measures lifetimes by its own clock. Its adapters have the real clock, also in services whose clock a test moves. */
+function onRealTime<A extends Adapter>({ name, spec, options }: A): Adapter {
+  const { clock: _, ...needs } = spec.needs;
+  const open: typeof spec.open = (given, ...rest) => spec.open({ ...given, clock: createSystemClock() }, ...rest);
+  return { name, spec: { ...spec, needs, open }, options };
 }
 
 async function lineTo(url: string, defaultPort: number): Promise<readonly [string, TcpLine]> {

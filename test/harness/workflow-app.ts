@@ -12,7 +12,7 @@ import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
-import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { transformNode } from "@portico/adapters/workflow-nodes/transform";
 import { type Adapter, type App, createApp, type Plugin, ports, Secret } from "@portico/core";
 import { workflowService } from "@portico/plugins/workflow-service";
@@ -20,7 +20,7 @@ import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type AgentService, type AgentServiceOptions, type Answer, startAgentService } from "./agent-app.ts";
 import { type Call, httpCall } from "./http-call.ts";
-import { isClusterRun, openMembers, serveMembers } from "./members.ts";
+import { isClusterRun, memberTelemetry, openMembers, serveMembers } from "./members.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { createScriptedNodes, type ScriptedNodes } from "./scripted-node.ts";
 
@@ -130,7 +130,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
             ...stores,
             options.clock ? manualClock({ clock: options.clock }) : systemClock(),
             randomIds(),
-            options.telemetry ?? memoryTelemetry({ telemetry }),
+            options.telemetry ?? memberTelemetry(telemetry),
             tokenIdentity({ tokens: [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
             ...own(),
           ],

@@ -83,23 +83,36 @@ describe.each(protocols)("a turn with a provider of %s that broke off (open poin
   });
 });
 
+/**
+ * Before a turn writes to its transcript, `act` is called in place of the write. Processes of a cluster write with `appendAll`, on condition
+ * that the turn is still theirs. Returns what puts the log back.
+ */
+function onTranscript(log: ports.EventLog, act: (stream: string, write: () => Promise<any>) => Promise<any>): () => void {
+  const { append, appendAll } = log;
+  log.append = (stream, entry) => act(stream, () => append(stream, entry));
+  log.appendAll = (entries, more) => {
+    const isTranscript = entries.length === 1 && entries[0]!.stream.startsWith("turns/");
+    const write = () => appendAll(entries, more);
+    return isTranscript ? act(entries[0]!.stream, write) : write();
+  };
+  return () => Object.assign(log, { append, appendAll });
+}
+
 describe("a log that is away for a moment when a tool is called", () => {
   it.each([
     ["before it wrote anything", false],
     ["after it wrote, and its answer was lost", true],
   ])("%s: the tool runs once the call is written, and the transcript holds everything once", async (_what, isWritten) => {
     const log = looped.service.app.port(ports.log);
-    const { append } = log;
     const fail = Promise.withResolvers<string>();
-    log.append = async (stream, entry) => {
-      log.append = append;
-      if (isWritten) await append.call(log, stream, entry);
+    const back = onTranscript(log, async (stream, write) => {
+      back();
+      if (isWritten) await write();
       fail.resolve(stream);
       throw new ports.LogUnavailable("away");
-    };
+    });
     looped.upstream.answerNext(events(answerEvents("messages", { calls: [pay] })));
     const { event } = await looped.ask("messages", "go");
-    log.append = append;
     expect([event, ran]).toEqual(["query:complete", ["pay"]]);
     const kept: any[] = [];
     for await (const entry of log.read(await fail.promise)) kept.push(...(entry as any).entry.events);
@@ -113,19 +126,18 @@ describe("a log that is away for a moment when a tool is called", () => {
 
   it("the tool of a turn that is stopped meanwhile never runs", async () => {
     const log = looped.service.app.port(ports.log);
-    const { append } = log;
     const failed = Promise.withResolvers<void>();
-    log.append = async () => {
+    const back = onTranscript(log, async () => {
       failed.resolve();
       throw new ports.LogUnavailable("away");
-    };
+    });
     looped.upstream.answerNext(events(answerEvents("messages", { calls: [pay] })));
     const { client } = looped;
     const { clientRequestId } = await client.start("go", {}, { agentId: "messages" });
     await failed.promise;
     const { sessionId } = await client.event("query:started", clientRequestId);
     client.socket.emit("query:abort", { sessionId });
-    log.append = append;
+    back();
     expect((await client.ended(clientRequestId)).data.terminal.status).toBe("interrupted");
     expect(ran).toEqual([]);
   });
