@@ -4,14 +4,14 @@ import type { RedisServer } from "../../redis/server.ts";
 import type { Dispatcher } from "../cluster/dispatcher.ts";
 import type { Offer } from "../cluster/work-row.ts";
 import { JobLoop } from "./job-loop.ts";
-import { jobIdOf, type JobData, queueNameOf, toJob } from "./offer-job.ts";
+import { type JobData, nameOf, namesOf, queueNameOf, toJob, toJobs } from "./offer-job.ts";
 
-/** Offers whose existence one round trip checks. */
-const CHECKED_AT_ONCE = 1000;
+/** Jobs that one command lists. */
+const LISTED_AT_ONCE = 1000;
 /** BullMQ keeps a stream of events per queue, which nothing here reads. */
 const EVENTS = 100;
 
-/** The queue of all processes in BullMQ: one queue per kind. Jobs carry only which work may begin. */
+/** The queue of all processes in BullMQ: one queue per kind. Jobs carry only which works may begin. */
 export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
   const prefix = `${redis.prefix}:engine`;
   const queues = new Map<string, Queue<JobData>>();
@@ -37,8 +37,19 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
   const add = async (offers: readonly Offer[]): Promise<void> => {
     const ofKind = Map.groupBy(offers, ({ kind }) => kind);
     for (const kind of ofKind.keys()) loops.get(kind)?.noteOffers();
-    await Promise.all([...ofKind].map(([kind, some]) => queueOf(kind).addBulk(some.map(toJob))));
+    await Promise.all([...ofKind].map(([kind, some]) => queueOf(kind).addBulk(toJobs(some))));
   };
+  /** Names of offers in jobs that wait or were just taken, in pages. */
+  async function* queuedNames(kind: string): AsyncGenerator<readonly string[]> {
+    // New jobs enter at the beginning of the list, so no page misses a job. A taken job is in the second list until it ends.
+    for (const list of ["wait", "active"]) {
+      for (let from = 0, isMore = true; isMore; from += LISTED_AT_ONCE) {
+        const ids = await redis.commands.lrange(queueOf(kind).toKey(list), from, from + LISTED_AT_ONCE - 1);
+        yield ids.flatMap(namesOf);
+        isMore = ids.length === LISTED_AT_ONCE;
+      }
+    }
+  }
   let waiting: Offer[] = [];
   let adding: Promise<void> | undefined;
   const flush = async (): Promise<void> => {
@@ -56,22 +67,17 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
     },
     async missing(offers) {
       const missing: Offer[] = [];
-      for (let from = 0; from < offers.length; from += CHECKED_AT_ONCE) {
-        const some = offers.slice(from, from + CHECKED_AT_ONCE);
-        const pipeline = redis.commands.pipeline();
-        for (const offer of some) pipeline.exists(queueOf(offer.kind).toKey(jobIdOf(offer)));
-        const answers = (await pipeline.exec()) ?? [];
-        for (const [at, [error, exists]] of answers.entries()) {
-          if (error) throw error;
-          if (exists === 0) missing.push(some[at]!);
-        }
+      for (const [kind, some] of Map.groupBy(offers, ({ kind }) => kind)) {
+        const unseen = new Map(some.map((offer) => [nameOf(offer), offer]));
+        for await (const names of queuedNames(kind)) for (const name of names) unseen.delete(name);
+        missing.push(...unseen.values());
       }
       return missing;
     },
     consume(kind, consumer) {
       const loop = new JobLoop({
         ...{ kind, consumer, fetching, options },
-        handBack: (offer) => add([offer]),
+        handBack: async (rest) => void (await queueOf(kind).addBulk([toJob(rest, true)])),
       });
       loops.set(kind, loop);
       return () => loop.wake();

@@ -12,8 +12,8 @@ export interface JobLoopGiven {
   readonly consumer: OfferConsumer;
   readonly fetching: Redis;
   readonly options: Pick<WorkerOptions, "prefix" | "skipVersionCheck">;
-  /** Add an offer again, after its job has ended. */
-  handBack(offer: Offer): Promise<void>;
+  /** Add offers again, before all others, after their job has ended. */
+  handBack(offers: readonly Offer[]): Promise<void>;
 }
 
 /** How long a fetch waits for a job. */
@@ -92,22 +92,22 @@ export class JobLoop {
     }
   }
 
-  /** Wait for a job, and take it and those behind it as long as there is room. */
+  /** Wait for a job, and take its offers and those of the next jobs as long as there is room. */
   async #takeAll(token: string): Promise<void> {
     const { consumer, kind, handBack } = this.#given;
     const before = this.#offers;
     let job = (await this.#orClosed(this.#worker.getNextJob(token))) as Job<JobData> | undefined;
     this.#isIdle = job === undefined && this.#offers === before;
     while (job) {
-      const offer = { kind, ...job.data };
-      const isTaken = consumer.take(offer);
+      const offers = offersOf(job).map((offer) => ({ kind, ...offer }));
+      const refused = offers.findIndex((offer) => !consumer.take(offer));
       const wantsNext = consumer.hasRoom() && !this.#closing.signal.aborted;
-      const offers = this.#offers;
+      const offered = this.#offers;
       const next = await this.#orClosed(job.moveToCompleted("", token, wantsNext));
       // Only then: a job with the same ID must not exist.
-      if (!isTaken) await this.#orClosed(handBack(offer));
+      if (refused >= 0) await this.#orClosed(handBack(offers.slice(refused)));
       job = this.#toJob(next, token);
-      this.#isIdle = wantsNext && job === undefined && this.#offers === offers;
+      this.#isIdle = wantsNext && job === undefined && this.#offers === offered;
     }
   }
 
@@ -133,4 +133,9 @@ export class JobLoop {
     job.token = token;
     return job;
   }
+}
+
+/** None for a job of a version with another form: its works are offered again, because no job names them any more. */
+function offersOf({ data }: Job<Partial<JobData>>): JobData["offers"] {
+  return Array.isArray(data.offers) ? data.offers : [];
 }

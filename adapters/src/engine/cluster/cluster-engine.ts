@@ -302,10 +302,13 @@ export class ClusterEngine implements ports.Engine {
     const { journal, log } = this.#given;
     try {
       const closes = kind.onInterrupted === "close";
+      let isOffered = false;
       const begin = () =>
         journal.begin(offer, this.#lease.number, closes).catch((error: unknown) => {
-          // Another process may have a connection. If the commit took effect, this one gets its answer later.
-          void this.#given.dispatcher.offer([offer]).catch(() => {});
+          // Another process may have a connection. If the commit took effect, this one gets its answer later. Once: the queue would
+          // keep an offer of each attempt.
+          if (!isOffered) void this.#given.dispatcher.offer([offer]).catch(() => {});
+          isOffered = true;
           throw error;
         });
       const begun = await this.#whileBeginning(offer.id, () => this.#insistence.until(begin));

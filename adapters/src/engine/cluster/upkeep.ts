@@ -94,14 +94,13 @@ export class Upkeep {
   /** Works that wait, and that the common queue does not know of. */
   async #offerAgain(): Promise<void> {
     const { journal, dispatcher, kinds } = this.#given;
-    let after = 0;
-    for (let checked = 0; checked < CHECKED && !this.#isStopped;) {
-      const waiting = await journal.waiting(kinds, UPKEEP_MS, after);
-      if (waiting.length === 0) return;
-      await dispatcher.offer(await dispatcher.missing(waiting));
-      checked += waiting.length;
-      after = waiting.at(-1)!.work;
+    const found: Offer[] = [];
+    while (found.length < CHECKED && !this.#isStopped) {
+      const page = await journal.waiting(kinds, UPKEEP_MS, found.at(-1)?.work ?? 0);
+      if (page.length === 0) break;
+      found.push(...page);
     }
+    if (found.length > 0) await dispatcher.offer(await dispatcher.missing(found));
   }
 
   async #isTurn(): Promise<boolean> {
