@@ -3,8 +3,7 @@
  * accepted run is on the disk; callers are in this process. Beside it existing engines, installed into a folder of the benchmark's own, each on
  * the server that it needs, as far as this machine has it; the least that a durable acceptance takes tells how fast the machine is today.
  */
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { EventSourceParserStream } from "eventsource-parser/stream";
@@ -12,6 +11,7 @@ import { Pool } from "undici";
 import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
 import { startWorker } from "./proxy/child.ts";
 import type { ContestantJob, ContestantName, ContestantResult } from "./workflow/contestant.ts";
+import { installEngines } from "./workflow/install-engines.ts";
 import type { ServerJob, ServerResult } from "./workflow/server.ts";
 
 const TRIGGERS = [
@@ -60,7 +60,7 @@ for (const [workflowId, what] of [
 }
 // What others warn of is not what is measured.
 process.env["NODE_NO_WARNINGS"] = "1";
-const packages = installContestants();
+const packages = installEngines("@dbos-inc/dbos-sdk@5.3.0", "bullmq@6.7.0", "ioredis@5", "openworkflow@0.10.1");
 for (const { name, on, runs } of CONTESTANTS) {
   try {
     const { perSecond = 0, p50 = 0 } = await measureContestant(name, packages, runs);
@@ -138,19 +138,6 @@ async function follow(url: string, runs: number) {
     }
   }
   return { first: first.sort((a, b) => a - b), done: done.sort((a, b) => a - b) };
-}
-
-/** Where the registry answers; what is not there is told of at its place in the table. */
-function installContestants(): string {
-  const folder = mkdtempSync(join(tmpdir(), "portico-bench-engines-"));
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true }));
-  const wanted = ["@dbos-inc/dbos-sdk@5.3.0", "bullmq@6.7.0", "ioredis@5", "openworkflow@0.10.1"];
-  try {
-    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--prefix", folder, ...wanted], { stdio: "ignore" });
-  } catch {
-    console.log("(the packages of other engines could not be installed)");
-  }
-  return folder;
 }
 
 async function measureContestant(name: ContestantName, packages: string, runs: number): Promise<ContestantResult> {

@@ -3,11 +3,14 @@
  * before the next begins. The packages are in a folder of the benchmark. A machine without the server that an engine needs skips
  * this contestant.
  */
+import { once } from "node:events";
+import { createServer as createHttp2Server } from "node:http2";
 import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-export type ContestantName = "dbos" | "bullmq" | "openworkflow";
+export type ContestantName = "dbos" | "bullmq" | "openworkflow" | "restate";
 
 export type ContestantJob =
   | {
@@ -74,6 +77,29 @@ const contestants: Readonly<Record<ContestantName, Open>> = {
         await Promise.all([worker.close(), queue.close(), events.close()]);
         for (const connection of connections) connection.disconnect();
       },
+    };
+  },
+  async restate(load, { steps }) {
+    const { createEndpointHandler, service } = await load("@restatedev/restate-sdk");
+    const run = async (context: any, n: number): Promise<number> => {
+      let sum = n;
+      for (let step = 0; step < steps; step++) sum = await context.run(`step${step}`, async () => sum + 1);
+      return sum;
+    };
+    const server = createHttp2Server(createEndpointHandler({ services: [service({ name: "steps", handlers: { run } })] }));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const body = JSON.stringify({ uri });
+    const post = async (url: string, text: string): Promise<unknown> => {
+      const answer = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: text });
+      if (!answer.ok) throw new Error(`Restate answered with ${answer.status}`);
+      return answer.json();
+    };
+    await post(`${process.env["BENCH_RESTATE_ADMIN"]}/deployments`, body);
+    return {
+      finish: () => post(`${process.env["BENCH_RESTATE_INGRESS"]}/steps/run`, "1"),
+      close: async () => void server.close(),
     };
   },
   async openworkflow(load, { steps, dataDir }) {
