@@ -8,7 +8,7 @@ export interface JobData {
 
 /** Maximum offers of one job. */
 const MOST = 16;
-/** So many processes share a burst of offers: a job goes to one process. */
+/** A burst of offers is split into at least this many jobs, so that several processes share it: a job goes to one process. */
 const SHARES = 4;
 const BETWEEN = "+";
 
