@@ -5,6 +5,7 @@ const portico = defineCommand({
   meta: { name: "portico", description: "Servers for agents: model proxy, agent service, workflows" },
   subCommands: {
     start: async () => (await import("./commands/start.ts")).startCommand,
+    init: async () => (await import("./commands/init.ts")).initCommand,
     token: async () => (await import("./commands/token.ts")).tokenCommand,
     grant: async () => (await import("./commands/grant.ts")).grantCommand,
     workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import { nearestWord } from "@portico/core";
-import { packageFile, VERSION } from "../../platform/version.ts";
+import { VERSION } from "../../platform/version.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { type PackageName, packageName } from "./package-name.ts";
+import { portsWithTemplates, templateFiles } from "./template-files.ts";
 
 export interface PackageOrder {
   readonly kind: "plugin" | "adapter" | "preset";
@@ -21,8 +21,6 @@ export interface MadePackage {
   readonly files: readonly string[];
 }
 
-/** Each folder is a working package with the name `sample-name`. The folder `every` has the files of all packages. */
-const TEMPLATES = fileURLToPath(packageFile("templates/"));
 const DEFAULT_PORT = "tools";
 
 /**
@@ -33,7 +31,7 @@ export async function makePackage({ kind, name, port }: PackageOrder, cwd: strin
   const names = packageName(name);
   const template = kind === "adapter" ? `adapter-${await knownPort(port ?? DEFAULT_PORT)}` : kind;
   const folder = resolve(cwd, names.kebab);
-  const made = [...(await filesOf("every")), ...(await filesOf(template))];
+  const made = [...(await templateFiles("every")), ...(await templateFiles(template))];
   await refuseOccupied(folder, names.kebab);
   try {
     for (const { path, text } of made) {
@@ -52,11 +50,6 @@ export async function makePackage({ kind, name, port }: PackageOrder, cwd: strin
   return { folder, files: made.map(({ path }) => named(path, names)).toSorted() };
 }
 
-/** Ports with a template of an adapter. */
-export async function portsWithTemplates(): Promise<readonly string[]> {
-  return (await readdir(TEMPLATES)).flatMap((name) => /^adapter-(.+)$/.exec(name)?.[1] ?? []).toSorted();
-}
-
 async function knownPort(port: string): Promise<string> {
   const known = await portsWithTemplates();
   if (known.includes(port)) return port;
@@ -64,19 +57,6 @@ async function knownPort(port: string): Promise<string> {
   throw new CommandFailed(
     `There is no template for the port "${port}"; ${nearest ? `did you mean "${nearest}"?` : `available: ${known.join(", ")}`}`,
     EXIT.usage,
-  );
-}
-
-async function filesOf(template: string): Promise<readonly { readonly path: string; readonly text: string }[]> {
-  const folder = join(TEMPLATES, template);
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return Promise.all(
-    paths.map(async (path) => ({
-      // npm does not publish files of this name unchanged.
-      path: path.slice(folder.length + 1).replace(/^gitignore$/, ".gitignore"),
-      text: await readFile(path, "utf8"),
-    })),
   );
 }
 
