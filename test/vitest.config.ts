@@ -13,6 +13,13 @@ const SERVERS = [
   "conformance/{move-store,documents-shared-folder}.test.ts",
 ];
 
+/** Files that build and install packages, or run examples in processes of their own: on Node.js, Deno and Bun. */
+const PACKAGES = [
+  "spec/release/packages.test.ts",
+  "spec/launch/{new-outside,runtimes}.test.ts",
+  "spec/playground/{decorators,nitro,outside,run-alone,runtimes}.test.ts",
+];
+
 // What a test starts in a process of its own is compiled once, and not each time.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/compiled");
 
@@ -40,13 +47,14 @@ export default defineConfig({
         test: {
           name: "together",
           include: ["{conformance,spec,rooms}/**/*.test.ts"],
-          exclude: [...ALONE, ...SERVERS],
+          exclude: [...ALONE, ...PACKAGES, ...SERVERS],
           // One after another in the same process, files load what they import once: nearly half of the suite's processor time.
           isolate: false,
         },
       },
       { extends: true, test: { name: "alone", include: ALONE } },
-      // `npm run test:servers`: CI runs it after `npm test`, which is for every change.
+      // `npm run test:packages` and `npm run test:servers`: CI runs them after `npm test`, which is for every change.
+      { extends: true, test: { name: "packages", include: PACKAGES, isolate: false } },
       { extends: true, test: { name: "servers", include: SERVERS, isolate: false } },
       // `npm run test:cluster`: every service of a file is a cluster of three members.
       ...(isClusterRun

@@ -83,7 +83,7 @@ describe("the reader of imports", () => {
   });
 });
 
-/** What third parties are given to begin with: each folder is a package of theirs, and has tests of its own (`spec/launch/new.test.ts`). */
+/** What third parties are given to begin with: each folder is a package of theirs, and has tests of its own (`spec/launch/new-outside.test.ts`). */
 const TEMPLATES = "presets/templates/";
 
 describe.each(Object.entries(mayImport))("%s", (room, allowed) => {

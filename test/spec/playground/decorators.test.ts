@@ -8,7 +8,7 @@ import { root } from "../../rooms/repository.ts";
 const run = promisify(execFile);
 const STORY = resolve(root, "playground/decorators");
 
-/** As the page says it: compiled, because Node.js does not run decorators, and then run. */
+/** As the page says it: compiled, because Node.js does not run decorators, and then run. `npm run types` checks its types. */
 describe("playground/decorators", () => {
   afterAll(() => rmSync(`${STORY}/dist`, { recursive: true, force: true }));
 
@@ -17,9 +17,5 @@ describe("playground/decorators", () => {
     await run(process.execPath, [rolldown, "-c", `${STORY}/rolldown.config.ts`], { cwd: root });
     const { stdout, stderr } = await run(process.execPath, [`${STORY}/dist/main.js`], { cwd: root });
     expect({ stdout, stderr }).toEqual({ stdout: "sold: tea\nin the app's store: tea\n", stderr: "" });
-  });
-
-  it("has types that fit", async () => {
-    await run(process.execPath, [resolve(root, "node_modules/.bin/tsc"), "-p", STORY], { cwd: root });
   });
 });
