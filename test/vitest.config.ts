@@ -2,6 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { inMemory } from "./harness/memory-folder.ts";
 
 /** Files that change what all files of a process share, or that are about it. */
 const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
@@ -25,6 +26,9 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules
 
 /** Areas whose suites also run on a cluster. */
 const ON_CLUSTER = ["workflow-service", "model-proxy"];
+
+/** Tests that need no disk: fsync takes most of the time of many of them. `SERVERS` test disks, too. */
+const withoutDisk = { env: inMemory(), globalSetup: ["harness/memory-folder.ts"] };
 
 const isClusterRun = process.env["PORTICO_TEST_PRESET"] === "cluster";
 
@@ -50,11 +54,12 @@ export default defineConfig({
           exclude: [...ALONE, ...PACKAGES, ...SERVERS],
           // One after another in the same process, files load what they import once: nearly half of the suite's processor time.
           isolate: false,
+          ...withoutDisk,
         },
       },
-      { extends: true, test: { name: "alone", include: ALONE } },
+      { extends: true, test: { name: "alone", include: ALONE, ...withoutDisk } },
       // `npm run test:packages` and `npm run test:servers`: CI runs them after `npm test`, which is for every change.
-      { extends: true, test: { name: "packages", include: PACKAGES, isolate: false } },
+      { extends: true, test: { name: "packages", include: PACKAGES, isolate: false, ...withoutDisk } },
       { extends: true, test: { name: "servers", include: SERVERS, isolate: false } },
       // `npm run test:cluster`: every service of a file is a cluster of three members.
       ...(isClusterRun
