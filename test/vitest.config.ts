@@ -14,9 +14,10 @@ const SERVERS = [
   "conformance/{move-store,documents-shared-folder}.test.ts",
 ];
 
-/** Files that build and install packages, or run examples in processes of their own: on Node.js, Deno and Bun. */
+/** Files that build packages and their API reference, or run examples in processes of their own: on Node.js, Deno and Bun. */
 const PACKAGES = [
   "spec/release/packages.test.ts",
+  "spec/docs/api-reference.test.ts",
   "spec/launch/{new-outside,runtimes}.test.ts",
   "spec/playground/{decorators,nitro,outside,run-alone,runtimes}.test.ts",
 ];
