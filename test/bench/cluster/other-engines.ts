@@ -40,7 +40,9 @@ export async function measureOther(
   const own = name === "restate" ? await startRestate(packages, dataDir) : undefined;
   const databaseUrl = new URL(servers.postgresUrl);
   databaseUrl.pathname = "/bench_dbos";
-  Object.assign(process.env, { BENCH_POSTGRES_URL: databaseUrl.href, BENCH_REDIS_URL: servers.redisUrl, NODE_NO_WARNINGS: "1" });
+  Object.assign(process.env, { BENCH_POSTGRES_URL: databaseUrl.href, BENCH_REDIS_URL: servers.redisUrl });
+  // What engines log is not what is measured.
+  Object.assign(process.env, { NODE_NO_WARNINGS: "1", RESTATE_LOGGING: "ERROR" });
   const worker = startWorker<ContestantJob, ContestantResult>(new URL("../workflow/contestant.ts", import.meta.url));
   const times = () => ({ node: cpuOf(worker.pid)! / 1000, own: own ? cpuOf(own.pid)! / 1000 : 0, ...servers.spent() });
   try {
