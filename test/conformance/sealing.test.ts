@@ -42,6 +42,23 @@ describe("sealing/aes-gcm", () => {
     await expect(open()).rejects.toThrow(LOST);
   });
 
+  it("opens values of its other keys, seals with its own one, and then opens without the others", async () => {
+    const openWith = async (key: string, ...others: readonly string[]) => {
+      const options = { key: new Secret(key), otherKeys: others.map((each) => new Secret(each)) };
+      return (await openAdapter(aesGcmSealing(options), [fileSecrets({ path: path() })])).port;
+    };
+    const earlier = await openWith(keyOf(1), keyOf(2));
+    const sealed = await earlier.seal("a", "text");
+    const later = await openWith(keyOf(2), keyOf(1));
+    expect(await later.open("a", sealed)).toBe("text");
+    const after = await later.seal("a", "text");
+    expect(await earlier.open("a", after)).toBe("text");
+    const alone = await openWith(keyOf(2));
+    expect(await alone.open("a", after)).toBe("text");
+    await expect(alone.open("a", sealed)).rejects.toMatchObject({ reason: "other-key" });
+    await expect(openWith(keyOf(1))).rejects.toThrow(LOST);
+  });
+
   it("does not open without the key that was used, and continues without it only if told to", async () => {
     const sealed = await (await open(keyOf(1))).seal("a", "text");
     await expect(open()).rejects.toThrow(LOST);

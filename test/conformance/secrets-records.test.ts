@@ -57,6 +57,36 @@ describe("secrets/records", () => {
     expect((await kept.get("agent"))!.value.sealed).not.toBe(first);
   });
 
+  it("opens secrets of its other keys, seals all of them again with its own key, and needs the others no more", async () => {
+    await using disposing = new AsyncDisposableStack();
+    const { store, kept, close } = await sharedRecords();
+    disposing.defer(close);
+    const openWith = async (key: Secret, ...otherKeys: readonly Secret[]) => {
+      const { port, close: closeSecrets } = await openAdapter(recordSecrets({ key, otherKeys }), [store]);
+      disposing.defer(closeSecrets);
+      return port;
+    };
+    const earlier = await openWith(keyOf(1), keyOf(2));
+    await earlier.replace("agent", new Secret("a-secret-of-the-test"));
+    const before = (await kept.get("agent"))!;
+
+    const later = await openWith(keyOf(2), keyOf(1));
+    expect((await kept.get("agent"))!.version).not.toBe(before.version);
+    for (const secrets of [earlier, later]) expect((await secrets.find("agent"))!.reveal()).toBe("a-secret-of-the-test");
+    // A process that was not restarted yet seals with the earlier key.
+    await earlier.replace("late", new Secret("another-secret"));
+    expect((await later.find("late"))!.reveal()).toBe("another-secret");
+    await openWith(keyOf(2), keyOf(1));
+
+    const alone = await openWith(keyOf(2));
+    for (const [name, text] of [
+      ["agent", "a-secret-of-the-test"],
+      ["late", "another-secret"],
+    ] as const)
+      expect((await alone.find(name))!.reveal()).toBe(text);
+    await expect(openWith(keyOf(1))).rejects.toThrow("another instance key");
+  });
+
   it("keeps a text that UTF-8 cannot hold", async () => {
     const { port, close } = await open(memoryRecords(), keyOf(1));
     await port.replace("odd", new Secret("a\ud800"));

@@ -10,6 +10,8 @@ export interface AesGcmSealingOptions {
    * The instance's key: 32 random bytes in base64url, 43 characters. Default: a generated key, stored with the port `secrets`.
    */
   readonly key?: Secret | undefined;
+  /** Keys that open sealed values and seal none: earlier keys, or the next one, while the key is changed. Default: none. */
+  readonly otherKeys?: readonly Secret[] | undefined;
 }
 
 /**
@@ -20,7 +22,8 @@ export const aesGcmSealing = defineAdapter({
   name: "sealing/aes-gcm",
   port: ports.sealing,
   needs: { secrets: ports.secrets },
-  open: async ({ secrets }, { key }: AesGcmSealingOptions) => createSealing(await openKeys(secrets, key)),
+  open: async ({ secrets }, { key, otherKeys = [] }: AesGcmSealingOptions) =>
+    createSealing(await openKeys(secrets, key, otherKeys)),
 });
 
 /** Names under which the key, and the ID of the last used key, are stored. */
@@ -36,8 +39,10 @@ interface Keys {
   find(id: string): Promise<SealKey | undefined>;
 }
 
-async function openKeys(secrets: ports.Secrets, option: Secret | undefined): Promise<Keys> {
+async function openKeys(secrets: ports.Secrets, option: Secret | undefined, otherKeys: readonly Secret[]): Promise<Keys> {
   const given = option && toKey(checkInstanceKey(option));
+  const others = otherKeys.map((key) => toKey(checkInstanceKey(key)));
+  const isOther = (id: string | undefined): boolean => others.some((other) => other.id === id);
   let kept: SealKey | undefined;
   const findKept = async () => {
     const found = kept ? undefined : await secrets.find(KEY);
@@ -45,11 +50,13 @@ async function openKeys(secrets: ports.Secrets, option: Secret | undefined): Pro
   };
   const used = (await secrets.find(KEY_ID))?.reveal();
   // Fails early, while no data is lost. Without this, runs with sealed values would fail one by one.
-  if (used !== undefined && used !== given?.id && used !== (await findKept())?.id) {
+  if (used !== undefined && used !== given?.id && !isOther(used) && used !== (await findKept())?.id) {
     throw new ports.SealingUnavailable(
       `Values of this instance are sealed under another instance key: give it back, or remove ${KEY_ID} from the secrets to go on without them`,
     );
   }
+  // From now on, this key seals: the other one may be taken away later.
+  if (given && isOther(used)) await secrets.replace(KEY_ID, new Secret(given.id));
   const choose = async (): Promise<SealKey> => {
     const key = given ?? (kept = toKey((await secrets.keep(KEY, () => secrets.create(""))).value));
     if ((await secrets.find(KEY_ID))?.reveal() !== key.id) await secrets.replace(KEY_ID, new Secret(key.id));
@@ -64,6 +71,8 @@ async function openKeys(secrets: ports.Secrets, option: Secret | undefined): Pro
       })),
     async find(id) {
       if (given?.id === id) return given;
+      const other = others.find((each) => each.id === id);
+      if (other) return other;
       const found = await findKept();
       return found?.id === id ? found : undefined;
     },

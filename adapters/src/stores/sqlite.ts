@@ -17,6 +17,8 @@ export interface SqliteStoreOptions {
   readonly signingKey?: HmacSigningOptions["key"];
   /** The key for sealing. Default: a generated key, stored among the secrets. */
   readonly sealingKey?: AesGcmSealingOptions["key"];
+  /** Keys that open sealed values and seal none. Default: none. */
+  readonly otherSealingKeys?: AesGcmSealingOptions["otherKeys"];
   /** Fill only these ports; default: all. Ports that an adapter needs must be among them, or be filled by other adapters. */
   readonly ports?: readonly Port<any>[];
 }
@@ -25,7 +27,13 @@ export interface SqliteStoreOptions {
  * All stores of the areas in one folder: the ports `records`, `log` and `engine` in one SQLite file, `blobs` as files next to it,
  * and `secrets`, with the keys of `signing` and `sealing` among them. Accepted data survives the process.
  */
-export function sqliteStore({ dir, signingKey = keptKey, sealingKey, ports }: SqliteStoreOptions): readonly Adapter[] {
+export function sqliteStore({
+  dir,
+  signingKey = keptKey,
+  sealingKey,
+  otherSealingKeys,
+  ports,
+}: SqliteStoreOptions): readonly Adapter[] {
   const { records, files, credentials } = sqliteStorePaths(dir);
   const all: readonly Adapter[] = [
     sqliteRecords({ path: records }),
@@ -34,7 +42,7 @@ export function sqliteStore({ dir, signingKey = keptKey, sealingKey, ports }: Sq
     fileBlobs({ dir: files }),
     fileSecrets({ path: credentials }),
     hmacSigning({ key: signingKey }),
-    aesGcmSealing({ key: sealingKey }),
+    aesGcmSealing({ key: sealingKey, otherKeys: otherSealingKeys }),
   ];
   return ports ? all.filter(({ spec }) => ports.some(({ id }) => id === spec.port.id)) : all;
 }

@@ -19,6 +19,7 @@ import { instanceIdentity, instanceKey } from "./instance.ts";
 export function clusterStore(settings: PlatformSettings, ports?: readonly Port<any>[]): readonly Adapter[] {
   const { cluster, instance, agent } = settings;
   const tokens = { tokens: agent.tokens };
+  const { otherKeys } = instance;
   const key = needed(instance.key);
   const all: readonly Adapter[] = [
     instanceIdentity(tokens),
@@ -29,9 +30,9 @@ export function clusterStore(settings: PlatformSettings, ports?: readonly Port<a
     redisPresence({}),
     bullmqEngine({ leaseMs: cluster.leaseMs, executes: cluster.executes }),
     blobs(cluster),
-    recordSecrets({ key }),
+    recordSecrets({ key, otherKeys }),
     hmacSigning({ key: instanceKey(tokens) }),
-    aesGcmSealing({ key }),
+    aesGcmSealing({ key, otherKeys }),
   ];
   return ports ? all.filter(({ spec }) => ports.some(({ id }) => id === spec.port.id)) : all;
 }

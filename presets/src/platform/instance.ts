@@ -16,7 +16,12 @@ export function instance({ settings, onTokenMade }: PlatformOptions): readonly A
   const tokens = { tokens: settings.agent.tokens, onMade: (token: Secret) => onTokenMade?.(token, "agent") };
   return [
     instanceIdentity(tokens),
-    ...sqliteStore({ dir: settings.dataDir, signingKey: instanceKey(tokens), sealingKey: settings.instance.key }),
+    ...sqliteStore({
+      dir: settings.dataDir,
+      signingKey: instanceKey(tokens),
+      sealingKey: settings.instance.key,
+      otherSealingKeys: settings.instance.otherKeys,
+    }),
   ];
 }
 

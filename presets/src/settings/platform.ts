@@ -39,6 +39,23 @@ export const platformSchema = v.strictObject({
           ),
         ),
       ),
+      otherKeys: v.optional(
+        fromEnv(
+          "PORTICO_INSTANCE_OTHER_KEYS",
+          v.pipe(
+            v.array(
+              v.pipe(
+                secret(),
+                v.check((key) => isInstanceKey(key.reveal()), "32 random bytes in base64url: 43 characters"),
+              ),
+            ),
+            v.description(
+              "Keys that decrypt stored values and encrypt none: earlier values of `instance.key`, or its next one, while it is changed.",
+            ),
+          ),
+        ),
+        [],
+      ),
     }),
     {},
   ),
