@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import type { CommandResult } from "./command-room.ts";
 import { startBalancer } from "./balancer.ts";
 import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "./portico-process.ts";
@@ -57,6 +58,11 @@ export interface RunningCluster extends AsyncDisposable {
   url(surface: "proxy" | "workflow" | "agent"): string;
   /** Start one more process. */
   add(env?: Readonly<Record<string, string>>): Promise<PorticoProcess>;
+  /**
+   * Stop a process as an operator does: SIGTERM, and the balancers send it no more requests when its `/readyz` says no. Resolves
+   * with its exit code.
+   */
+  retire(process: PorticoProcess): Promise<number | null>;
 }
 
 /** Make the schema, and start processes. Dispose of it at the end: the processes are killed and the place is removed. */
@@ -81,11 +87,24 @@ export async function startCluster(
     };
     const started = await startPortico(options);
     processes.push(started);
-    for (const [name, balancer] of balancers) {
-      const urls = processes.flatMap(({ ready }) => ready.listeners[name]?.url ?? []);
-      balancer.setBackends(urls);
-    }
+    balance(processes.filter((each) => !retired.has(each)));
     return started;
+  };
+  const balance = (over: readonly PorticoProcess[]): void => {
+    for (const [name, balancer] of balancers) balancer.setBackends(over.flatMap(({ ready }) => ready.listeners[name]?.url ?? []));
+  };
+  const retired = new Set<PorticoProcess>();
+  const retire = async (process: PorticoProcess): Promise<number | null> => {
+    retired.add(process);
+    process.signal("SIGTERM");
+    const isReady = () =>
+      fetch(`${process.url("agent")}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    while (await isReady()) await wait(20);
+    balance(processes.filter((each) => !retired.has(each)));
+    return (await process.exited).code;
   };
   const close = async (): Promise<void> => {
     await Promise.all(processes.map((each) => each[Symbol.asyncDispose]()));
@@ -103,6 +122,7 @@ export async function startCluster(
     processes,
     url: (surface) => `${balancers.get(surface)!.url}${surface === "proxy" ? "/v1" : ""}`,
     add,
+    retire,
     [Symbol.asyncDispose]: close,
   };
 }

@@ -1,9 +1,11 @@
 import { execFile, execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { temporaryFolder } from "./portico-process.ts";
 import { freePort } from "./ports.ts";
+import { ask } from "./postgres.ts";
 
 const run = promisify(execFile);
 
@@ -15,6 +17,22 @@ export interface PostgresServer extends AsyncDisposable {
   start(): Promise<void>;
   /** `immediate` is a crash: the server recovers at its next start. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
+  /** Do as a person with psql would. Answers the last statement's rows. */
+  ask(sql: string): Promise<readonly any[]>;
+}
+
+/** A server that archives its write-ahead log. */
+export interface ArchivingPostgresServer extends PostgresServer {
+  /** Make a base backup with a command of `pg_basebackup`, in which `BASE` and `PORT` stand for the folder and the port. */
+  backUp(command: string): Promise<PostgresBackup>;
+  /** Resolves when all completed segments are in the archive. */
+  archived(): Promise<void>;
+}
+
+/** A base backup, and the archive of the log since. Both last as long as the server that made them. */
+export interface PostgresBackup {
+  readonly base: string;
+  readonly archive: string;
 }
 
 /** Options of `postgresServer`. */
@@ -25,6 +43,10 @@ export interface PostgresServerOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** Lines of pg_hba.conf. */
   readonly access?: readonly string[];
+  /** Archive the write-ahead log. */
+  readonly archives?: boolean;
+  /** Begin with this backup, at the state of a point in time. Default: an empty server. */
+  readonly restored?: { readonly from: PostgresBackup; readonly until: string };
 }
 
 /** Whether this machine has the programs of a PostgreSQL server; with `CI` set, their absence is an error. */
@@ -38,8 +60,10 @@ export function hasPostgresServer(): boolean {
 export async function postgresServer({
   settings = {},
   files = {},
-  access = ["host all all 127.0.0.1/32 trust"],
-}: PostgresServerOptions = {}): Promise<PostgresServer> {
+  access = ["host all,replication all 127.0.0.1/32 trust"],
+  archives = false,
+  restored,
+}: PostgresServerOptions = {}): Promise<ArchivingPostgresServer> {
   const bin = binaries();
   if (bin === undefined) throw new Error("No PostgreSQL server is installed");
   const folder = temporaryFolder();
@@ -47,26 +71,64 @@ export async function postgresServer({
   if (owner) chownSync(folder.path, owner.uid, owner.gid);
   const data = join(folder.path, "data");
   const port = await freePort();
-  const call = (program: string, args: readonly string[]) => run(join(bin, program), [...args], { ...owner, cwd: folder.path });
+  const runAs = (program: string, args: readonly string[]) => run(program, [...args], { ...owner, cwd: folder.path });
+  const call = (program: string, args: readonly string[]) => runAs(join(bin, program), args);
 
-  await call("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
+  const archive = join(folder.path, "archive");
+  mkdirSync(archive);
+  if (owner) chownSync(archive, owner.uid, owner.gid);
+
+  if (restored) {
+    await runAs("cp", ["-R", restored.from.base, data]);
+    await runAs("touch", [join(data, "recovery.signal")]);
+  } else await call("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(data, name), text);
     chmodSync(join(data, name), 0o600);
     if (owner) chownSync(join(data, name), owner.uid, owner.gid);
   }
   writeFileSync(join(data, "pg_hba.conf"), `${access.join("\n")}\n`);
-  const all = { fsync: "off", listen_addresses: "127.0.0.1", port: `${port}`, unix_socket_directories: "", ...settings };
+  const archiving = archives && { archive_mode: "on", archive_command: `cp %p ${archive}/%f` };
+  const recovery = restored && {
+    restore_command: `cp ${restored.from.archive}/%f %p`,
+    recovery_target_time: restored.until,
+    recovery_target_action: "promote",
+  };
+  const all = {
+    ...recovery,
+    fsync: "off",
+    listen_addresses: "127.0.0.1",
+    port: `${port}`,
+    unix_socket_directories: "",
+    ...archiving,
+    ...settings,
+  };
   const lines = Object.entries(all).map(([name, value]) => `${name} = '${value}'`);
   writeFileSync(join(data, "postgresql.auto.conf"), `${lines.join("\n")}\n`);
   const control = (...args: readonly string[]) =>
     call("pg_ctl", ["-D", data, "-w", "-s", "-l", join(folder.path, "log"), ...args]);
 
-  const server: PostgresServer = {
+  const server: ArchivingPostgresServer = {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     port,
     start: async () => void (await control("start")),
     stop: async (mode = "fast") => void (await control("stop", "-m", mode)),
+    ask: (sql) => ask(server.url, sql),
+    async backUp(command) {
+      const base = join(folder.path, "base");
+      const [program, ...args] = command.replace("BASE", base).replace("PORT", `${port}`).split(" ");
+      await call(program!, args);
+      return { base, archive };
+    },
+    async archived() {
+      const [{ segment }] = (await ask(server.url, "SELECT pg_walfile_name(pg_current_wal_lsn()) AS segment")) as [
+        { segment: string },
+      ];
+      // The present segment is not complete, so those before it are what counts.
+      const last = async () =>
+        (await ask(server.url, "SELECT last_archived_wal AS last FROM pg_stat_archiver"))[0]!.last as string;
+      while (Number.parseInt((await last()).slice(8, 24), 16) < Number.parseInt(segment.slice(8, 24), 16) - 1) await wait(50);
+    },
     async [Symbol.asyncDispose]() {
       // It may be stopped already.
       await server.stop("immediate").catch(() => {});

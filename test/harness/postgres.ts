@@ -51,7 +51,8 @@ async function findServer(): Promise<string | undefined> {
   throw new Error("No PostgreSQL server answers on which a test may create databases");
 }
 
-async function ask(url: string, sql: string, values: readonly unknown[] = []): Promise<readonly any[]> {
+/** Do as a person with psql would. Answers the last statement's rows. */
+export async function ask(url: string, sql: string, values: readonly unknown[] = []): Promise<readonly any[]> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 2000 });
   client.on("error", () => {});
   try {

@@ -5,6 +5,7 @@ import { clusterProblems } from "../../platform/cluster-problems.ts";
 import { clusterStore, postgresOptions, redisOptions } from "../../platform/cluster-store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { UNFINISHED_MOVE } from "../cluster/refuse-unfinished-move.ts";
+import { checkBlobRecords } from "./check-blob-records.ts";
 import { doubtful, type Finding, fine, wrong } from "./finding.ts";
 
 const LEAST_POSTGRES = 14;
@@ -92,7 +93,7 @@ async function checkStores(settings: PlatformSettings): Promise<readonly Finding
       fine("schema", `${settings.cluster.postgres.schema} has the format of this version`),
       fine("instance key", "it opens the stored secrets"),
     ];
-    return [...stores, await checkBlobs(app.port(ports.blobs))];
+    return [...stores, ...(await checkBlobs(app))];
   } catch (error) {
     const mismatch = findStoreMismatch(error);
     if (mismatch) return [wrong("schema", mismatch.message, "run portico migrate, or the version that made the schema")];
@@ -107,13 +108,14 @@ async function checkStores(settings: PlatformSettings): Promise<readonly Finding
   }
 }
 
-async function checkBlobs(blobs: ports.Blobs): Promise<Finding> {
+async function checkBlobs(app: App): Promise<readonly Finding[]> {
+  const blobs = app.port(ports.blobs);
   try {
     await blobs.stat(NO_BLOB);
-    return fine("blobs", "their store answers");
+    return [fine("blobs", "their store answers"), ...(await checkBlobRecords(app.port(ports.records), blobs))];
   } catch (error) {
     if (!(error instanceof ports.BlobsUnavailable)) throw error;
-    return wrong("blobs", error.message, "correct cluster.blobs, or start that store");
+    return [wrong("blobs", error.message, "correct cluster.blobs, or start that store")];
   }
 }
 
