@@ -60,7 +60,7 @@ export class ChoreRota {
     const rows = await this.#ask<ChoreRow>(this.#sql.next, [free, clock.now()]);
     const next = rows.reduce((first, { due }) => Math.min(first, due), Number.POSITIVE_INFINITY);
     this.#cancel?.();
-    if (Number.isFinite(next)) this.#cancel = wakeUps.add(next, () => void this.look().catch(() => {}));
+    if (Number.isFinite(next) && !this.#isStopped) this.#cancel = wakeUps.add(next, () => void this.look().catch(() => {}));
   }
 
   /** The lease is lost: other processes may run the chores. */

@@ -119,7 +119,6 @@ export class ClusterEngine implements ports.Engine {
     for (const kind of kinds) this.#open(kind);
     this.#upkeep = new Upkeep({
       ...{ ...given, journal, executions: this.#executions, dueWatch: this.#dueWatch, rota: this.#rota },
-      kinds: kinds.map(({ kind }) => kind),
       lease: () => this.#lease.number,
       isBeginning: (id) => this.#beginning.has(id),
       offer: (offers) => this.#offer(offers),
@@ -259,9 +258,9 @@ export class ClusterEngine implements ports.Engine {
     this.#wakeUps.stop();
     this.#dueWatch.stop();
     await this.#upkeep?.stop();
-    this.#hints.close();
     const lease = this.#lease.number;
     await this.#lease.close();
+    this.#hints.close();
     // If this fails, another process finds the works of the lease that has ended.
     if (lease !== 0)
       await journal

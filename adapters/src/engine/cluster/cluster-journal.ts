@@ -156,12 +156,12 @@ export async function openClusterJournal(store: PostgresStore) {
       );
     },
     /** Works that have been queued for some time, in pages: up to 1,000 after `after`, in the order of the journal's numbers. */
-    async waiting(kinds: readonly string[], forMs: number, after: number): Promise<readonly Offer[]> {
+    async waiting(forMs: number, after: number): Promise<readonly Offer[]> {
       const rows = await read<{ kind: string; id: string; work: string; generation: number; attempt: number }>(
         `SELECT kind, id, work, generation, attempt FROM ${table("work")}
-         WHERE state = 'lined' AND kind = ANY($1) AND queued < now() - $2 * interval '1 millisecond' AND work > $3
+         WHERE state = 'lined' AND queued < now() - $1 * interval '1 millisecond' AND work > $2
          ORDER BY work LIMIT 1000`,
-        [kinds, forMs, after],
+        [forMs, after],
       );
       return rows.map(({ attempt, ...row }) => ({ ...row, work: Number(row.work), isBack: attempt > 0 }));
     },

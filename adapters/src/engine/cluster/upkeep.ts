@@ -19,8 +19,6 @@ export interface UpkeepGiven {
   readonly clock: ports.Clock;
   readonly log: ports.Log;
   readonly keepEndedMs: number;
-  /** The kinds that this process executes. */
-  readonly kinds: readonly string[];
   /** The lease of this process; 0 without a lease. */
   lease(): number;
   /** Whether a work is about to begin here. */
@@ -93,10 +91,10 @@ export class Upkeep {
 
   /** Works that wait, and that the common queue does not know of. */
   async #offerAgain(): Promise<void> {
-    const { journal, dispatcher, kinds } = this.#given;
+    const { journal, dispatcher } = this.#given;
     const found: Offer[] = [];
     while (found.length < CHECKED && !this.#isStopped) {
-      const page = await journal.waiting(kinds, UPKEEP_MS, found.at(-1)?.work ?? 0);
+      const page = await journal.waiting(UPKEEP_MS, found.at(-1)?.work ?? 0);
       if (page.length === 0) break;
       found.push(...page);
     }
