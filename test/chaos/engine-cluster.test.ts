@@ -153,7 +153,7 @@ describe.runIf(hasPostgresServer() && hasRedisServer())("engine/bullmq in severa
     // Jobs of a process that died are given to others, and end there.
     const keys = async () => (await redis.ask("KEYS", `${place.prefix}:engine:*`)) as readonly string[];
     await expect
-      .poll(async () => (await keys()).filter((key) => /:(?:\d+-\d+|wait|active|delayed|failed|completed)$/.test(key)))
+      .poll(async () => (await keys()).filter((key) => /:(?:[-+\d]+|wait|active|delayed|failed|completed)$/.test(key)))
       .toEqual([]);
     expect(await query(`SELECT * FROM ${table("notes")}`)).toEqual([]);
     expect(await query(`SELECT * FROM ${table("work")} WHERE owner IS NOT NULL OR due IS NOT NULL`)).toEqual([]);

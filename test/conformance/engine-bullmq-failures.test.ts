@@ -1,58 +1,34 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
 import { ports } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ClusterPlace, type ClusterProcess, createEngineCluster } from "../harness/engine-cluster.ts";
+import type { ClusterPlace } from "../harness/engine-cluster.ts";
 import { postgresDatabase } from "../harness/postgres.ts";
 import { hasPostgresServer, postgresServer } from "../harness/postgres-server.ts";
 import { hasRedisServer, ownRedis, type OwnRedis, redisPlace } from "../harness/redis.ts";
-import { createGate, found, type OpenEngine, openEngine, settled } from "./engine-subject.ts";
-
-type Work = (context: ports.WorkContext, at: number) => Promise<unknown>;
-type Opened = OpenEngine & ClusterProcess;
+import { atNextCommit, type BullmqProcesses, createBullmqProcesses, type OpenedProcess, type Work } from "./bullmq-processes.ts";
+import { createGate, found, settled } from "./engine-subject.ts";
 
 const database = await postgresDatabase();
 const redis = await redisPlace();
-const cluster = createEngineCluster();
-afterAll(async () => {
-  await cluster.close();
-  await database?.drop();
-});
+afterAll(() => database?.drop());
 
 describe.runIf(database && redis)("engine/bullmq", () => {
   let stores = 0;
   let place: ClusterPlace;
-  let processes: Opened[];
+  let opened: BullmqProcesses | undefined;
+  let processes: readonly OpenedProcess[];
   let ran: string[];
   beforeEach(() => {
     const { url, prefix } = redis!();
     place = { postgresUrl: database!.url, schema: `f${++stores}`, redisUrl: url, prefix };
-    [processes, ran] = [[], []];
+    [opened, processes, ran] = [undefined, [], []];
   });
-  afterEach(async () => {
-    for (const { postgres, redis } of processes) {
-      postgres.fate = () => "through";
-      postgres.heal();
-      redis.heal();
-    }
-    await Promise.all(processes.map(({ close }) => close()));
-  });
+  afterEach(() => opened?.close());
 
-  /** One more process, with a kind that is resumed and one that is closed. */
-  const open = async (work: Work, options: BullmqEngineOptions = {}, kind: Partial<ports.WorkOptions<object>> = {}) => {
-    const at = processes.length;
-    const under = await cluster.open(place, { realTime: true, ...options });
-    const opened = await openEngine(under, (engine) => {
-      engine.define("resumed", (context) => work(context, at), { onInterrupted: "resume", ...kind });
-      const closed = async (id: string): Promise<void> => void ran.push(`closed ${id}`);
-      engine.define("closed", (context) => work(context, at), { onInterrupted: "close", closed, ...kind });
-    });
-    const process = { ...under, ...opened };
-    processes.push(process);
-    await process.engine.ready();
-    // From here on, it commits only what the test asks for.
-    await process.notes.get("none");
-    return process;
+  const open = (...given: Parameters<BullmqProcesses["open"]>) => {
+    opened ??= createBullmqProcesses(place, ran);
+    processes = opened.all;
+    return opened.open(...given);
   };
   /** Work that says that it began, and ends when the gate opens. */
   const gated = () => {
@@ -64,20 +40,10 @@ describe.runIf(database && redis)("engine/bullmq", () => {
     };
     return { gate, work };
   };
-  const isCommit = (sent: string) => sent.includes("COMMIT\0");
-  /** Something happens to the next commit of a process. */
-  const atNextCommit = ({ postgres }: Opened, fate: "hold" | "answer lost"): void => {
-    postgres.fate = (sent) => {
-      if (!isCommit(sent)) return "through";
-      postgres.fate = () => "through";
-      return fate;
-    };
-  };
-
   describe("a commit whose answer is lost", () => {
     it("may have accepted work: the same ID says so, and the work executes once", async () => {
       const first = await open(async ({ id, attempt }) => void ran.push(`${id} ${attempt}`));
-      atNextCommit(first, "answer lost");
+      void atNextCommit(first, "answer lost");
       await expect(first.engine.start("resumed", "one", {})).rejects.toThrow(ports.EngineUnavailable);
       expect(await first.engine.start("resumed", "one", {})).toEqual({ duplicate: true });
       expect((await first.ended("one")).state).toBe("completed");
@@ -87,7 +53,7 @@ describe.runIf(database && redis)("engine/bullmq", () => {
     it("may have begun work: it executes once, and is not closed", async () => {
       const first = await open(async ({ id }) => void ran.push(id), {}, { begins: "anywhere" });
       let commits = 0;
-      first.postgres.fate = (sent) => (isCommit(sent) && ++commits === 2 ? "answer lost" : "through");
+      first.postgres.fate = (sent) => (sent.includes("COMMIT\0") && ++commits === 2 ? "answer lost" : "through");
       await first.engine.start("closed", "one", {});
       expect(await first.ended("one")).toMatchObject({ state: "completed", attempt: 1 });
       expect(ran).toEqual(["one"]);
@@ -102,9 +68,9 @@ describe.runIf(database && redis)("engine/bullmq", () => {
     await found(() => ran.length);
     const second = await open(work, { leaseMs: 1500 });
     await first.engine.drain(0).catch(() => {});
-    ran = [];
+    ran.splice(0);
     // The second begins it, and is held before its commit for longer than its lease.
-    atNextCommit(second, "hold");
+    void atNextCommit(second, "hold");
     const third = await open(work, { leaseMs: 1500 });
     await first.engine.start("resumed", "one", {});
     await wait(3000);
@@ -215,7 +181,8 @@ describe.runIf(database && redis)("engine/bullmq", () => {
         expect(status.attempt).toBe(1);
         expect(await processes[0]!.ended(id)).toMatchObject({ state: "completed", attempt: 1 });
       }
-      for (const { close } of processes.splice(0)) await close();
+      await opened!.close();
+      opened = undefined;
     },
   );
 });

@@ -16,6 +16,8 @@ export interface TcpLine extends AsyncDisposable {
   reset(): void;
   /** Nothing arrives on either side, and no side notices, until `heal`. */
   hold(): void;
+  /** Nothing arrives any more on the present connections, and no side notices until `heal` breaks them. New ones work. */
+  forget(): void;
   /** New connections, and held ones, work again. */
   heal(): void;
 }
@@ -23,6 +25,7 @@ export interface TcpLine extends AsyncDisposable {
 /** Open a line to a port of 127.0.0.1. */
 export async function openTcpLine(target: number): Promise<TcpLine> {
   const sockets = new Set<Socket>();
+  const forgotten = new Set<Socket>();
   const held: (() => void)[] = [];
   let isCut = false;
   let isHeld = false;
@@ -68,13 +71,18 @@ export async function openTcpLine(target: number): Promise<TcpLine> {
       isHeld = true;
       for (const socket of sockets) socket.pause();
     },
+    forget() {
+      for (const socket of sockets) forgotten.add(socket.pause());
+      sockets.clear();
+    },
     heal() {
       isCut = isHeld = false;
+      for (const socket of forgotten) socket.destroy();
       for (const send of held.splice(0)) send();
       for (const socket of sockets) socket.resume();
     },
     async [Symbol.asyncDispose]() {
-      line.reset();
+      for (const socket of [...sockets, ...forgotten]) socket.destroy();
       server.close();
       await once(server, "close");
     },

@@ -50,11 +50,14 @@ export class ProcessLease {
   #lease = 0;
   /** When the last successful renewal was sent, on this machine's monotonic clock. */
   #renewedAt = Number.NEGATIVE_INFINITY;
+  /** The server's process of the session that has the lease's lock. */
+  #session = 0;
   /** When the present session began, by the database's clock, and in which run of the server. */
   #since: Date | undefined;
   #server = "";
   /** Processes whose lock was free at the last look. */
   #suspects = new Set<string>();
+  readonly #waiting = new Set<"renew" | "look">();
   #working: Promise<unknown> = Promise.resolve();
   #reconnecting: Promise<void> | undefined;
   #timers: NodeJS.Timeout[] = [];
@@ -96,14 +99,14 @@ export class ProcessLease {
     await this.#connect();
     const { leaseMs } = this.#options;
     this.#timers = [
-      setInterval(() => this.#do(() => this.#renew()), leaseMs / RENEWALS_PER_LEASE).unref(),
-      setInterval(() => this.#do(() => this.#look()), Math.min(LOOK_MS, leaseMs / RENEWALS_PER_LEASE)).unref(),
+      setInterval(() => this.#do("renew"), leaseMs / RENEWALS_PER_LEASE).unref(),
+      setInterval(() => this.#do("look"), Math.min(LOOK_MS, leaseMs / RENEWALS_PER_LEASE)).unref(),
     ];
   }
 
   /** Resolves when it is known whether this process still has its lease, or its connection is lost. */
   async check(): Promise<void> {
-    this.#do(() => this.#renew());
+    this.#do("renew");
     await this.#working;
   }
 
@@ -119,12 +122,18 @@ export class ProcessLease {
     await client?.end().catch(() => {});
   }
 
-  /** One statement after another. A failure ends the connection. */
-  #do(task: () => Promise<void>): void {
+  /**
+   * One task after another. A failure ends the connection. A task that waits is not added again, so that a slow server gets no more
+   * looks than it answers, and renewals do not wait behind them.
+   */
+  #do(task: "renew" | "look"): void {
+    if (this.#waiting.has(task)) return;
+    this.#waiting.add(task);
     this.#working = this.#working.then(async () => {
+      this.#waiting.delete(task);
       if (!this.#client || this.#closing.signal.aborted) return;
       try {
-        await task();
+        await (task === "renew" ? this.#renew() : this.#look());
       } catch {
         this.#lose();
       }
@@ -139,7 +148,9 @@ export class ProcessLease {
     try {
       await client.connect();
       this.#server = await serverRun(client, store.schema);
-      this.#since = (await client.query<{ now: Date }>("SELECT now() AS now")).rows[0]!.now;
+      const own = await client.query<{ now: Date; session: number }>("SELECT now() AS now, pg_backend_pid() AS session");
+      const { now, session } = own.rows[0]!;
+      this.#since = now;
       if (this.#lease === 0 || !(await this.#resume(client))) {
         const { rows } = await client.query<{ lease: string }>(`SELECT nextval('"${store.schema}"."_engine_lease"') AS lease`);
         const lease = Number(rows[0]!.lease);
@@ -147,6 +158,7 @@ export class ProcessLease {
         await client.query(`INSERT INTO ${this.#processes} VALUES ($1, $2, $3, ${this.#until})`, [lease, process, this.#server]);
         this.#lease = lease;
       }
+      this.#session = session;
     } catch (error) {
       client.end().catch(() => {});
       throw error;
@@ -160,6 +172,12 @@ export class ProcessLease {
 
   /** Keep the present lease in a new session. False if another process has taken it away. */
   async #resume(client: Client): Promise<boolean> {
+    // A network that lost the last connection may not have told the server: that session would keep the lock.
+    await client.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE pid = $3 AND locktype = 'advisory'
+         AND classid = $1::int::oid AND objid = $2::int::oid AND objsubid = 2`,
+      [this.#space, this.#lease, this.#session],
+    );
     await client.query("SELECT pg_advisory_lock($1, $2)", [this.#space, this.#lease]);
     const text = `UPDATE ${this.#processes} SET until = ${this.#until}, server = $2 WHERE lease = $1`;
     const isKept = (await client.query(text, [this.#lease, this.#server])).rowCount === 1;
@@ -199,7 +217,9 @@ export class ProcessLease {
       // Its row first: from then on, no commit relies on the lease.
       const stillGone = isLate ? "until < now()" : "pg_try_advisory_xact_lock($2, lease::int)";
       const values = isLate ? [lease] : [lease, this.#space];
-      const { rowCount } = await client.query(`DELETE FROM ${this.#processes} WHERE lease = $1 AND ${stillGone}`, values);
+      // A commit that relies on the lease keeps the row. It ends soon: the server ends transactions of frozen processes.
+      const free = `SELECT lease FROM ${this.#processes} WHERE lease = $1 AND ${stillGone} FOR UPDATE SKIP LOCKED`;
+      const { rowCount } = await client.query(`DELETE FROM ${this.#processes} WHERE lease = (${free})`, values);
       if (rowCount === 1) onGone(Number(lease));
     }
   }
