@@ -71,6 +71,9 @@ export default defineConfig({
                 name: "on-cluster",
                 include: suitesOnCluster(),
                 isolate: false,
+                // Each service that a test starts is three apps.
+                testTimeout: 180_000,
+                hookTimeout: 180_000,
                 runner: "./cluster/suites/suites-runner.ts",
                 globalSetup: ["cluster/suites/suites-setup.ts"],
               },

@@ -22,7 +22,7 @@ import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { requestDigest } from "../../plugins/src/conversations-runs/requests/request-digest.ts";
 import { io, type Socket } from "socket.io-client";
 import { type Call, httpCall, type Reply } from "./http-call.ts";
-import { isClusterRun, memberTelemetry, openMember, openMembers, serveMembers } from "./members.ts";
+import { isClusterRun, memberTelemetry, onRealTime, openMember, openMembers, serveMembers } from "./members.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { createScriptedEngine, type ScriptedEngine } from "./scripted-agent.ts";
 
@@ -233,7 +233,10 @@ const twoAgents = new Map([
 function agentsOf({ agents = twoAgents, agentsDir }: AgentServiceOptions): readonly Adapter[] {
   if (agentsDir === undefined) return [memoryAgents({ agents })];
   const folder = { id: "agents", dir: agentsDir, depth: 2 };
-  return [isClusterRun ? sharedFolderDocuments(folder) : unstorageDocuments(folder), documentAgents({ directory: agentsDir })];
+  return [
+    isClusterRun ? onRealTime(sharedFolderDocuments(folder)) : unstorageDocuments(folder),
+    documentAgents({ directory: agentsDir }),
+  ];
 }
 
 /** A complete body of `POST /api/query/start`, with its digest. */

@@ -1,5 +1,11 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request as sendRequest, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as sendRequest,
+  type ServerResponse,
+} from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
@@ -56,7 +62,7 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
         method,
         path: url,
         // With `close`, a process that refuses a body would end the connection before its answer arrives.
-        headers: { ...headers, connection: "keep-alive" },
+        headers: { ...withoutNamed(headers), connection: "keep-alive" },
       });
       let isAnswered = false;
       upstream.on("response", (answer) => {
@@ -64,6 +70,8 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
         const { "keep-alive": _, connection, ...rest } = answer.headers;
         const named = { ...rest, ...(connection === "close" && { connection }) };
         response.writeHead(answer.statusCode ?? 502, answer.statusMessage, named);
+        // Before the first byte of the body, which may take long.
+        response.flushHeaders();
         if (url?.startsWith("/socket.io/")) answer.on("data", (chunk: Buffer) => remember(chunk, backend));
         answer.pipe(response);
         answer.once("error", () => response.destroy());
@@ -117,4 +125,10 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
       await once(server, "close");
     },
   };
+}
+
+/** Without the headers that `connection` names: they are only for the first hop (RFC 9110, section 7.6.1). */
+function withoutNamed(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const named = new Set(headers.connection?.split(",").map((name) => name.trim().toLowerCase()));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !named.has(name)));
 }

@@ -119,8 +119,8 @@ function sharedWork(redis: { readonly url: string; readonly prefix: string }, en
   ];
 }
 
-/** Redis measures lifetimes by its own clock. Its adapters have the real clock, also in services whose clock a test moves. */
-function onRealTime<A extends Adapter>({ name, spec, options }: A): Adapter {
+/** Redis and disks have clocks of their own. Their adapters have the real clock, also in services whose clock a test moves. */
+export function onRealTime<A extends Adapter>({ name, spec, options }: A): Adapter {
   const { clock: _, ...needs } = spec.needs;
   const open: typeof spec.open = (given, ...rest) => spec.open({ ...given, clock: createSystemClock() }, ...rest);
   return { name, spec: { ...spec, needs, open }, options };

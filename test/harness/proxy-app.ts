@@ -1,5 +1,4 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { randomUUID } from "node:crypto";
 import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { randomIds } from "@portico/adapters/ids/random";
@@ -8,14 +7,14 @@ import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
-import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
-import { toNodeHandler } from "@portico/core/node";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { createSafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import type { FakeUpstream } from "./fake-upstream.ts";
 import { fetchCall } from "./fetch-call.ts";
 import { type Call, httpCall, type Reply } from "./http-call.ts";
+import { type Members, memberTelemetry, openMembers, serveMembers } from "./members.ts";
 
 /** The key of a test's provider where the test names none: long enough to be looked for in every answer. */
 export const PROVIDER_KEY = "sk-provider-key-0123456789abcdef";
@@ -79,19 +78,26 @@ export interface ProxyApp extends AsyncDisposable {
 export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
   const telemetry = createMemoryTelemetry();
   const ownTokens = (options.ownTokens ?? []).map((token) => new Secret(token));
-  const app = await createApp({
-    name: "proxy-under-test",
-    adapters: [
-      ...options.providers.map(toAdapter),
-      memoryRecords(),
-      memorySecrets(),
-      options.clock ? manualClock({ clock: options.clock }) : systemClock(),
-      randomIds(),
-      options.telemetry ?? memoryTelemetry({ telemetry }),
-    ],
-    plugins: [modelProxy({ ownTokens: async () => ownTokens, instances: [...(options.instances ?? [])] })],
+  const members = await openMembers({
+    // A proxy has no files of its own.
+    dataDir: `proxy-${randomUUID()}`,
+    stores: () => [memoryRecords(), memorySecrets()],
+    engine: "none",
+    open: (stores) =>
+      createApp({
+        name: "proxy-under-test",
+        adapters: [
+          ...options.providers.map(toAdapter),
+          ...stores,
+          options.clock ? manualClock({ clock: options.clock }) : systemClock(),
+          randomIds(),
+          options.telemetry ?? memberTelemetry(telemetry),
+        ],
+        plugins: [modelProxy({ ownTokens: async () => ownTokens, instances: [...(options.instances ?? [])] })],
+      }),
   });
-  const host = options.host === "fetch" ? fetchHost(app) : await nodeHost(app);
+  const { app } = members;
+  const host = options.host === "fetch" ? fetchHost(members) : await nodeHost(members);
   const tokens = createSafeTokens({
     records: app.port(ports.records),
     secrets: app.port(ports.secrets),
@@ -106,7 +112,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyApp> {
   let ownToken: Promise<{ readonly value: string }> | undefined;
   const close = async () => {
     await host.close();
-    await app.close();
+    await members.close();
   };
   return {
     url: `${host.origin}/v1`,
@@ -140,31 +146,31 @@ interface Host {
   close(): Promise<void>;
 }
 
-async function nodeHost(app: App): Promise<Host> {
-  const server = createServer(toNodeHandler(app.surface("proxy")));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+async function nodeHost(members: Members): Promise<Host> {
+  const served = await serveMembers(members, "proxy");
+  const { url: origin } = served;
   return {
     origin,
     call: (call) => httpCall(origin, call),
     fetch,
     async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
+      served.stop();
+      await served.end();
     },
   };
 }
 
-function fetchHost(app: App): Host {
-  const surface = app.surface("proxy");
+function fetchHost({ apps }: Members): Host {
+  const surfaces = apps.map((app) => app.surface("proxy"));
+  let calls = 0;
+  const next = () => surfaces[calls++ % surfaces.length]!;
   const origin = "http://proxy.test";
   return {
     origin,
-    call: (call) => fetchCall(surface.fetch, origin, call),
+    call: (call) => fetchCall(next().fetch, origin, call),
     async fetch(input, init) {
       const request = new Request(input, init);
-      const response = await untilAborted(Promise.resolve(surface.fetch(request)), request.signal);
+      const response = await untilAborted(Promise.resolve(next().fetch(request)), request.signal);
       const body = response.body?.pipeThrough(new TransformStream(), { signal: request.signal }) ?? null;
       return new Response(body, response);
     },

@@ -20,7 +20,7 @@ import { createGrants, type GrantOrder } from "@portico/plugins/workflow-service
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type AgentService, type AgentServiceOptions, type Answer, startAgentService } from "./agent-app.ts";
 import { type Call, httpCall } from "./http-call.ts";
-import { isClusterRun, memberTelemetry, openMembers, serveMembers } from "./members.ts";
+import { isClusterRun, memberTelemetry, onRealTime, openMembers, serveMembers } from "./members.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { createScriptedNodes, type ScriptedNodes } from "./scripted-node.ts";
 
@@ -103,7 +103,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     hmacSigning({ key: new Secret("a key of this test") }),
     aesGcmSealing({}),
     isClusterRun
-      ? sharedFolderDocuments({ id: "workflows", dir: definitionsDir })
+      ? onRealTime(sharedFolderDocuments({ id: "workflows", dir: definitionsDir }))
       : unstorageDocuments({ id: "workflows", dir: definitionsDir }),
     transformNode({}),
     ...nodes.adapters,

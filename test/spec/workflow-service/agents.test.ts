@@ -1,5 +1,5 @@
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
-import type { ports } from "@portico/core";
+import { ports } from "@portico/core";
 import { describe, expect, it } from "vitest";
 import { createScriptedEngine, type Script, untilStopped } from "../../harness/scripted-agent.ts";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
@@ -40,6 +40,20 @@ describe("agents in workflows (workflow.md)", () => {
     const headers = { "x-execution-grant": await service.grant({ workflowId: "ask" }) };
     await service.call("POST", `/api/workflow/ask/runs/${runId}/cancel`, undefined, { headers });
     expect((await service.ended("ask", runId)).status).toBe("cancelled");
+    await expect
+      .poll(async () => (await service.agents!.call("owner", "GET", "/api/runs")).body.runs[0])
+      .toMatchObject({ status: "idle", interruption_reason: "workflow_over" });
+  });
+
+  it("are stopped when the run is cancelled after it was parked", async () => {
+    const engine = createScriptedEngine();
+    engine.otherwise((_turn, context) => untilStopped(context));
+    await using service = await startWorkflowService({ definitions, engine: { parkAfterMs: 0 }, agents: { engine } });
+    const runId = await service.trigger("ask", { what: "x" });
+    await expect.poll(() => engine.played.length).toBe(1);
+    await expect.poll(async () => (await service.app.port(ports.engine).status(runId))?.state).toBe("waiting");
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "ask" }) };
+    await service.call("POST", `/api/workflow/ask/runs/${runId}/cancel`, undefined, { headers });
     await expect
       .poll(async () => (await service.agents!.call("owner", "GET", "/api/runs")).body.runs[0])
       .toMatchObject({ status: "idle", interruption_reason: "workflow_over" });

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { describe, expect, it, vi } from "vitest";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
-const runsOf = ({ app }: WorkflowService) =>
+const runsOf = ({ app }: Pick<WorkflowService, "app">) =>
   app.port(ports.records).collection({
     name: "workflow-runs",
   });
@@ -85,13 +85,14 @@ describe("a store that is away for a moment fails no run (open points 9)", () =>
     await using service = await startWorkflowService({ definitions, runtime });
     const runId = await service.trigger("child", { n: 1 });
     await service.ended("child", runId);
-    const log = service.app.port(ports.log);
-    vi.spyOn(log, "read").mockImplementation(() => {
-      throw new ports.LogUnavailable("The log is away");
-    });
+    for (const { port } of service.apps) {
+      vi.spyOn(port(ports.log), "read").mockImplementation(() => {
+        throw new ports.LogUnavailable("The log is away");
+      });
+    }
     const answer = await service.call("GET", `/api/workflow/child/runs/${runId}`);
     expect(answer).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
-    vi.spyOn(runsOf(service), "get").mockImplementation(away);
+    for (const app of service.apps) vi.spyOn(runsOf({ app }), "get").mockImplementation(away);
     expect((await service.call("GET", "/api/workflow/child/runs")).status).toBe(503);
   });
 });
@@ -112,7 +113,7 @@ describe("a kill between two lines (open points 9)", () => {
 describe("a run that never began (open points 8)", () => {
   it("if it is cancelled, its followers learn that", async () => {
     await using service = await startWorkflowService({ definitions, runtime });
-    await service.app.port(ports.engine).drain(0);
+    await Promise.all(service.apps.map((app) => app.port(ports.engine).drain(0)));
     const runId = await service.trigger("child", { n: 1 });
     const subscription = await service.events(runId);
     expect((await subscription.next())!.event).toBe("workflow:started");

@@ -42,11 +42,12 @@ export const agentKind: NodeKind = {
     return withRetries(play, async (attempt): Promise<Attempt> => {
       const { turns } = world;
       const signal = workName(nodeId, `turn #${attempt}`);
-      const userId = record.userId ?? (await world.owner(context.signal));
-      if (!turns || userId === undefined)
-        throw new ports.NodeFailed("agents_unavailable", "No agents are configured in this instance", { retryable: false });
-      const start = () =>
-        retryWhileStoreAway(running.storeRetry, () =>
+      if (!turns) throw unavailable();
+      const start = async () => {
+        // Only to start it: for work that was cancelled while it was parked, this would reject, and the turn would not be stopped.
+        const userId = record.userId ?? (await world.owner(context.signal));
+        if (userId === undefined) return null;
+        return retryWhileStoreAway(running.storeRetry, () =>
           turns.start({
             // Turns are stored and shown with their prompts.
             ...{ agentId, userId, prompt: running.secrecy.mask(prompt), toolIds, maxTurns },
@@ -57,7 +58,10 @@ export const agentKind: NodeKind = {
             tell: { workId: record.runId, signal },
           }),
         );
-      const { runId } = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
+      };
+      const started = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });
+      if (!started) throw unavailable();
+      const { runId } = started;
       try {
         const ended = await toldInTime<ports.BackgroundTurnEnd>(play, signal);
         if (!ended) throw new ports.NodeFailed("timeout", "The agent took too long", { retryable: false });
@@ -78,3 +82,7 @@ export const agentKind: NodeKind = {
     });
   },
 };
+
+function unavailable(): ports.NodeFailed {
+  return new ports.NodeFailed("agents_unavailable", "No agents are configured in this instance", { retryable: false });
+}

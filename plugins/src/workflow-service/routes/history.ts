@@ -1,7 +1,9 @@
 import { jsonList } from "@portico/core";
 import { readFinalOutputs } from "../follow-run.ts";
 import { runDetail, runSummary } from "../run-pages.ts";
-import { readEntries } from "../runs/ledger.ts";
+import { readCompletedNodeCount, readEntries } from "../runs/ledger.ts";
+import type { RunRecord } from "../runs/run-records.ts";
+import { isTerminal } from "../runs/run-state.ts";
 import { isReadable, readTaskScope } from "../task-scope.ts";
 import { readerOf } from "./reader.ts";
 import { orStoreError, toStoreError } from "./store-error.ts";
@@ -9,7 +11,14 @@ import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts"
 
 /** Lists the runs of a workflow, or of a task, the newest first. */
 export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
-  const { bindings, catalogue, live, runs } = services.runtime;
+  const { log, runtime } = services;
+  const { bindings, catalogue, live, runs, hints } = runtime;
+  /** Of a run that executes: its record is older. */
+  const completedNodes = async ({ runId, status }: RunRecord): Promise<number | undefined> => {
+    const found = live.find(runId);
+    if (found?.isExecuting || !hints || isTerminal(status)) return found?.completedNodeCount;
+    return readCompletedNodeCount(log, runId);
+  };
   return async ({ params: { id }, query, signal, fail }) => {
     const canRead = await readerOf(services, signal);
     const scoped = readTaskScope(query, { workflowId: id, bindings, canRead });
@@ -19,9 +28,8 @@ export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
       "runs",
       (async function* () {
         for await (const page of orStoreError(pages)) {
-          yield page
-            .filter((run) => run.workflowId === id && isReadable(run, canRead))
-            .map((run) => runSummary(run, live.find(run.runId)?.completedNodeCount));
+          const shown = page.filter((run) => run.workflowId === id && isReadable(run, canRead));
+          yield await Promise.all(shown.map(async (run) => runSummary(run, await completedNodes(run).catch(toStoreError))));
         }
       })(),
     );

@@ -55,6 +55,8 @@ export interface NodeError {
 export interface LedgerChunk {
   readonly from: number;
   readonly entries: readonly LedgerEntry[];
+  /** How many nodes had completed, where other processes list the run while it executes. */
+  readonly completedNodeCount?: number | undefined;
   /** With the last entries of a run that has them. */
   readonly finalOutputs?: unknown;
 }

@@ -21,6 +21,8 @@ export class Ledger {
   readonly #listener: LedgerListener;
   /** What every write depends on, while an execution may lose the run to another process. */
   #held: readonly ports.Write[] = [];
+  /** Tells other processes how many nodes have completed. */
+  #completed: (() => number) | undefined;
   /** How many entries the log has. */
   #written = 0;
   /** The last sequence of the log that `recall` and `refresh` have read. */
@@ -42,11 +44,12 @@ export class Ledger {
   }
 
   /**
-   * An execution that other processes may follow begins to write: `held` is its condition (WorkContext.held). Another process may have written
-   * since the last recall, so `begin` or `recall` must follow.
+   * An execution that other processes may follow begins to write: `held` is its condition (WorkContext.held), and `completed` counts its
+   * completed nodes. Another process may have written since the last recall, so `begin` or `recall` must follow.
    */
-  take(held: ports.Write): void {
+  take(held: ports.Write, completed: () => number): void {
     this.#held = [held];
+    this.#completed = completed;
     this.#known = undefined;
     this.#recalling = undefined;
   }
@@ -191,7 +194,8 @@ export class Ledger {
     let bytes = 0;
     const end = this.#tail.findIndex((held, at) => (bytes += held.bytes) > LEDGER_CHUNK_BYTES && at > 0);
     const held = end < 0 ? this.#tail : this.#tail.slice(0, end);
-    return { from: this.#written, entries: held.map(({ entry }) => entry) };
+    const counted = this.#completed && { completedNodeCount: this.#completed() };
+    return { from: this.#written, entries: held.map(({ entry }) => entry), ...counted };
   }
 
   #forget(entries: number): void {
@@ -236,6 +240,12 @@ export async function* readChunks(
   for await (const found of log.read(ledgerStream(runId), options)) {
     if (!found.damaged) yield { ...(found.entry as unknown as LedgerChunk), sequence: found.sequence };
   }
+}
+
+/** How many nodes a run had completed when its ledger was last written. Undefined if no other process counts them. Throws LogUnavailable. */
+export async function readCompletedNodeCount(log: ports.EventLog, runId: string): Promise<number | undefined> {
+  for await (const chunk of readChunks(log, runId, { backwards: true, limit: 1 })) return chunk.completedNodeCount;
+  return undefined;
 }
 
 /** The readable entries of a run that does not execute here. Throws LogUnavailable and the signal's reason. */

@@ -56,7 +56,7 @@ export class LiveRuns {
   begin(live: LiveRun, held: ports.Write): void {
     live.isExecuting = true;
     live.completedNodeCount = 0;
-    if (this.#hints) live.ledger.take(held);
+    if (this.#hints) live.ledger.take(held, () => live.completedNodeCount);
   }
 
   /** The execution ends. Throws nothing: what cannot be written comes again when the run continues. */
