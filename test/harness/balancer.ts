@@ -64,6 +64,8 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
         // With `close`, a process that refuses a body would end the connection before its answer arrives.
         headers: { ...withoutNamed(headers), connection: "keep-alive" },
       });
+      // Before the first byte of the body, which may never come.
+      upstream.flushHeaders();
       let isAnswered = false;
       upstream.on("response", (answer) => {
         isAnswered = true;

@@ -1,8 +1,7 @@
-import { createServer, request as openRequest } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { COMBINATIONS, CALLERS, expectError, SAME } from "../../harness/callers.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { startGateway } from "../../harness/gateway.ts";
 import { startProxy } from "../../harness/proxy-app.ts";
 
 describe("providers that lead back to their caller (open points 2)", () => {
@@ -45,34 +44,3 @@ describe("providers that lead back to their caller (open points 2)", () => {
     for (const { headers } of upstream.requests) expect(headers["x-portico-trail"]).toBeUndefined();
   });
 });
-
-/** Passes calls on to another address with another key, as a gateway does: one that is known only after its callers were configured. */
-async function startGateway() {
-  let target = { url: "", token: "" };
-  const trails: unknown[] = [];
-  const server = createServer((incoming, response) => {
-    trails.push(incoming.headers["x-portico-trail"]);
-    const { "x-api-key": _key, authorization: _bearer, host: _host, ...headers } = incoming.headers;
-    const onward = openRequest(
-      `${target.url}${incoming.url?.replace("/v1", "")}`,
-      { method: "POST", headers: { ...headers, "x-api-key": target.token } },
-      (answer) => answer.pipe(response.writeHead(answer.statusCode ?? 500, answer.headers)),
-    );
-    onward.on("error", () => response.destroy());
-    incoming.pipe(onward);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    baseUrl: `http://127.0.0.1:${port}/v1`,
-    leadTo(url: string, token: string) {
-      target = { url, token };
-    },
-    calls: () => trails.length,
-    trails: () => trails,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
