@@ -97,6 +97,7 @@ export async function runCommand(
   args: readonly string[],
   { cwd, env }: Pick<CommandOptions, "cwd" | "env"> = {},
 ): Promise<CommandResult> {
+  if (chosenRuntime()) return runPortico(args, { ...(cwd !== undefined && { cwd }), ...(env && { env }) });
   const folder = cwd === undefined ? temporaryFolder() : undefined;
   try {
     return await runInRoom({ args, cwd: cwd ?? folder!.path, env: { ...bare(), ...env } });

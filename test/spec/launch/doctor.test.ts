@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { freePort } from "../../harness/ports.ts";
 
 interface Finding {
@@ -47,7 +47,7 @@ describe("portico doctor", () => {
       mkdirSync(join(folder.path, ".portico"));
       chmodSync(join(folder.path, ".portico"), 0o755);
 
-      const { code, stdout, stderr } = await runPortico(["doctor", "--json"], {
+      const { code, stdout, stderr } = await runCommand(["doctor", "--json"], {
         cwd: folder.path,
         // The variable of a list with entries is one of a setting, too.
         env: {
@@ -84,7 +84,7 @@ describe("portico doctor", () => {
   });
 
   it("a configuration that cannot be read is a finding for each of its problems", async () => {
-    const { code, stdout } = await runPortico(["doctor"], { env: { PORTICO_PROXY_PORT: "many", PORTICO_AGENT_PORT: "few" } });
+    const { code, stdout } = await runCommand(["doctor"], { env: { PORTICO_PROXY_PORT: "many", PORTICO_AGENT_PORT: "few" } });
 
     expect(code).toBe(1);
     expect(stdout).toContain("WRONG  configuration: proxy.listen.port: expected a whole number");

@@ -7,7 +7,7 @@ import { builtinDrivers } from "unstorage";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DOCUMENT_DRIVERS } from "../../../presets/src/settings/documents.ts";
 import { openAdapter } from "../../conformance/open-adapter.ts";
-import { type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 const GREET = `name: Greet
 nodes:
@@ -71,7 +71,7 @@ describe("agents and workflow definitions in a database", () => {
     expect(good.stdout).toContain('1 in the store of the driver "db0"');
     expect(good.stdout).toMatch(/workflows: 1 definition is valid/);
     const other = temporaryFolder();
-    const bad = await runPortico(["doctor"], { cwd: other.path, env: { PORTICO_AGENT_DOCUMENTS_DRIVER: "azure-cosmos" } });
+    const bad = await runCommand(["doctor"], { cwd: other.path, env: { PORTICO_AGENT_DOCUMENTS_DRIVER: "azure-cosmos" } });
     expect(bad.code).toBe(1);
     expect(bad.stdout).toContain("needs the package @azure/cosmos");
     other.remove();
@@ -85,7 +85,7 @@ describe("agents and workflow definitions in a database", () => {
 });
 
 it("a driver that is not to be had stops the start with a sentence; an unknown one is a mistake in the configuration", async () => {
-  const start = (driver: string) => runPortico(["start", "--json"], { env: { PORTICO_WORKFLOW_DOCUMENTS_DRIVER: driver } });
+  const start = (driver: string) => runCommand(["start", "--json"], { env: { PORTICO_WORKFLOW_DOCUMENTS_DRIVER: driver } });
   const [missing, unknown] = [await start("azure-cosmos"), await start("floppy")];
   expect([missing.code, unknown.code]).toEqual([69, 78]);
   expect(missing.stderr).toContain('The driver "azure-cosmos" of unstorage needs the package @azure/cosmos');

@@ -2,7 +2,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 const folder = temporaryFolder();
 const dataDir = join(folder.path, ".portico");
@@ -40,7 +40,7 @@ describe("a service refuses what a newer version wrote: exit 78, a line, and not
     makeNewer();
     const files = ["format.json", "records.sqlite", "files/.format", "credentials.json"];
     const before = files.map((name) => readFileSync(path(name)).toString("base64"));
-    const { code, stdout, stderr } = await runPortico(["start", "--json"], { cwd: folder.path });
+    const { code, stdout, stderr } = await runCommand(["start", "--json"], { cwd: folder.path });
     expect([code, stdout]).toEqual([78, ""]);
     const line = stderr.split("\n").filter((each) => !each.startsWith("{"));
     expect(line).toHaveLength(2);

@@ -44,7 +44,7 @@ describe("a provider that is this instance itself is refused (open points 2)", (
     const port = await freePort();
     const env = { PORTICO_AUTO_PROVIDERS: "true", ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}`, ANTHROPIC_API_KEY: "sk-any" };
     using folder = folderWith({ proxy: { listen: { port } } });
-    const { code, stderr } = await runPortico(["start", "proxy", "--json"], { cwd: folder.cwd, env });
+    const { code, stderr } = await runCommand(["start", "proxy", "--json"], { cwd: folder.cwd, env });
     expect(code).toBe(78);
     expect(stderr).toContain('Provider "anthropic" (found: environment variable ANTHROPIC_API_KEY)');
     expect(stderr).toContain("unset the environment variables");
@@ -72,7 +72,7 @@ describe("a provider that is this instance itself is refused (open points 2)", (
     };
     folder.write(config);
 
-    const started = await runPortico(["start", "proxy", "--json"], { cwd: folder.cwd });
+    const started = await runCommand(["start", "proxy", "--json"], { cwd: folder.cwd });
     expect([started.code, started.stdout]).toEqual([78, ""]);
     for (const id of ["own-safe-token", "own-header"])
       expect(started.stderr).toContain(`Provider "${id}": its key is a safe token of this instance`);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { httpCall } from "../../harness/http-call.ts";
-import { type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { type PorticoProcess, runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 /** An upstream whose answers the test gives by hand, as they come in. */
 const waiting: ServerResponse[] = [];
@@ -172,7 +172,7 @@ describe("stopping (open points 1)", () => {
   it("a port that is taken is an error with a sentence and exit code 69, never another port", async () => {
     const { port } = upstream.address() as AddressInfo;
 
-    const result = await runPortico(["start", "--json"], { env: { PORTICO_AGENT_PORT: String(port) } });
+    const result = await runCommand(["start", "--json"], { env: { PORTICO_AGENT_PORT: String(port) } });
 
     expect(result).toMatchObject({ code: 69, stdout: "" });
     expect(result.stderr.trimEnd().split("\n").at(-1)).toBe(
@@ -187,7 +187,7 @@ describe("stopping (open points 1)", () => {
     ...(existsSync("/proc/self") ? [["where there are no folders", "/proc/data/deep", "ENOENT"]] : []),
     ["too long", `/tmp/${"x".repeat(300)}`, "ENAMETOOLONG"],
   ])("a data directory that cannot be made is one line and exit code 73: %s", async (_where, path, code) => {
-    expect(await runPortico(["start", "--data-dir", path!])).toEqual({
+    expect(await runCommand(["start", "--data-dir", path!])).toEqual({
       code: 73,
       stdout: "",
       stderr: expect.stringMatching(new RegExp(`^The data directory /\\S+ cannot be created \\(${code}\\)\\n$`)),
