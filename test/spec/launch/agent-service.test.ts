@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { connectAgent, type Query } from "@portico/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
-import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { type PorticoProcess, type StartOptions, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { chatEvents } from "../../harness/stream-scripts.ts";
 import { events } from "../../harness/upstream-answers.ts";
 
@@ -24,8 +24,10 @@ function agent(id: string, definition: object): void {
   writeFileSync(join(folder.path, "agents", id, "agent.json"), JSON.stringify(definition));
 }
 
-const start = (preset: string, config: object = {}) =>
-  startPortico({ cwd: folder.path, hasOwnProcess: true, args: [preset], config: { shutdownGraceMs: 100, ...config } });
+const start = (preset: string, config: object = {}, more: StartOptions = {}) =>
+  startPortico({ ...more, cwd: folder.path, args: [preset], config: { shutdownGraceMs: 100, ...config } });
+/** For tests that send signals. */
+const startAlone = (config: object = {}) => start("agent", { ...withUpstream(), ...config }, { hasOwnProcess: true });
 const client = (service: PorticoProcess) =>
   connectAgent({
     baseURL: service.url("agent"),
@@ -120,7 +122,7 @@ describe("a service that stops or is killed (open points 1 and 9)", () => {
 
   it("SIGTERM marks the turn that does not finish in time, tells its client, and exits with 0", async () => {
     upstream.answerAll(events([...half, new Promise(() => {})]));
-    const service = await start("agent", withUpstream());
+    const service = await startAlone();
     await using own = client(service);
     const query = own.submit({ agentId: "helper", prompt: "Hello" });
     for await (const { delta } of query) {
@@ -138,7 +140,7 @@ describe("a service that stops or is killed (open points 1 and 9)", () => {
     const gate = Promise.withResolvers<void>();
     const script = chatEvents("one two three");
     upstream.answerAll(events([...script.slice(0, 3), gate.promise, ...script.slice(3)] as never));
-    const service = await start("agent", { ...withUpstream(), shutdownGraceMs: 10_000 });
+    const service = await startAlone({ shutdownGraceMs: 10_000 });
     await using own = client(service);
     const query = own.submit({ agentId: "helper", prompt: "Hello" });
     const iterator = query[Symbol.asyncIterator]();
@@ -152,7 +154,7 @@ describe("a service that stops or is killed (open points 1 and 9)", () => {
 
   it("after SIGKILL the turn is closed with what it had said, and the session goes on", async () => {
     upstream.answerNext(events([...half, new Promise(() => {})]));
-    const killed = await start("agent", withUpstream());
+    const killed = await startAlone();
     const first = client(killed);
     const query = first.submit({ agentId: "helper", prompt: "Hello" });
     const { sessionId, runId } = (await query.started)!;
@@ -164,7 +166,7 @@ describe("a service that stops or is killed (open points 1 and 9)", () => {
     await killed.exited;
     first.close();
 
-    await using service = await start("agent", withUpstream());
+    await using service = await startAlone();
     await using own = client(service);
     expect(await own.calls.run({ params: { id: runId! } })).toMatchObject({
       status: "failed",
