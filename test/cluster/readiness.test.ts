@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CLUSTER_OWNER, CLUSTER_WORKFLOW, clusterPlace, type RunningCluster, startCluster } from "../harness/cluster.ts";
 import { writeDocuments } from "../harness/cluster-documents.ts";
-import type { PorticoProcess } from "../harness/portico-process.ts";
+import { openPooler } from "../harness/pooler.ts";
+import { type PorticoProcess, runCommand } from "../harness/portico-process.ts";
 import { openTcpLine, type TcpLine } from "../harness/tcp-line.ts";
 
 const place = await clusterPlace();
@@ -57,6 +58,22 @@ describe.skipIf(!place)("probes of a process of a cluster", () => {
     expect((await ask("/healthz"))[0]).toBe(200);
     postgres.heal();
     await isReady();
+  });
+
+  it("its lease does not go through a pooler: with one, it does not start, and directUrl goes around it", async () => {
+    const url = new URL(place!.env["PORTICO_POSTGRES_URL"]!);
+    await using pooler = await openPooler(Number(url.port || 5432));
+    [url.hostname, url.port] = ["127.0.0.1", String(pooler.port)];
+    const env = { ...place!.env, PORTICO_POSTGRES_URL: url.href };
+    const refused = await runCommand(["start", "cluster", "--json"], { cwd: place!.folder, env });
+    expect([refused.code, refused.stderr.trimEnd().split("\n").at(-1)]).toEqual([
+      69,
+      expect.stringContaining("cluster.postgres.directUrl"),
+    ]);
+    const around = await cluster.add({ ...env, PORTICO_POSTGRES_DIRECT_URL: place!.env["PORTICO_POSTGRES_URL"]! });
+    expect(await ask("/readyz", "agent", around)).toEqual(ready);
+    expect(pooler.connections).toBeGreaterThan(0);
+    expect(await cluster.retire(around)).toBe(0);
   });
 
   it("it is not ready while PostgreSQL is silent", async () => {

@@ -10,6 +10,10 @@ import { shareStore } from "./postgres/store.ts";
 export interface PostgresRecordsOptions {
   /** A connection URL, `postgres://user:password@host:port/database`, or `socket:/directory?db=database` for a socket of this machine. */
   readonly url: string | Secret;
+  /**
+   * The same server without a pooler, for connections that hold a lock of their session: `engine/bullmq` has one. Default: `url`.
+   */
+  readonly directUrl?: string | Secret | undefined;
   /** Connect with TLS, and check the server's certificate and name. The url then has no `ssl…` parameters. Default: as the url says. */
   readonly tls?: TlsOptions | undefined;
   /** The schema of the store's tables, created if it is missing. It may contain no other tables. Default: `portico`. */
@@ -54,13 +58,14 @@ const POOL_SIZE = 10;
 /** The backend of a store, for records or for another adapter alone. Throws as opening the adapter does. */
 export async function openPostgresStore({
   url,
+  directUrl,
   tls,
   schema = "portico",
   poolSize = POOL_SIZE,
   migrate = true,
 }: PostgresRecordsOptions): Promise<PostgresBackend> {
   const name = checkSchema(schema);
-  const connections = createConnections({ url, tls, poolSize });
+  const connections = createConnections({ url, directUrl, tls, poolSize });
   try {
     return await openPostgresBackend(connections, { schema: name, migrates: migrate });
   } catch (error) {

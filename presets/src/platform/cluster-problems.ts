@@ -43,8 +43,10 @@ function invalidOptions({ postgres, redis, tls, blobs }: ClusterSettings): reado
       problems.push(`${key}: ${error.message}`);
     }
   };
-  const { url } = postgres;
-  if (url) check("cluster.postgres.url", () => checkConnectionUrl(url.reveal(), hasTls(tls)));
+  for (const key of ["url", "directUrl"] as const) {
+    const url = postgres[key];
+    if (url) check(`cluster.postgres.${key}`, () => checkConnectionUrl(url.reveal(), hasTls(tls)));
+  }
   check("cluster.postgres.schema", () => checkSchema(postgres.schema));
   if (redis.url) check("cluster.redis.url", () => toRedisAddress(redis.url!.reveal()));
   check("cluster.redis.prefix", () => checkRedisPrefix(redis.prefix));

@@ -39,8 +39,8 @@ export function clusterStore(settings: PlatformSettings, ports?: readonly Port<a
 
 /** How a process connects to PostgreSQL. It refuses a schema that `portico migrate` has not made. */
 export function postgresOptions({ postgres, tls }: ClusterSettings) {
-  const { url, schema, poolSize } = postgres;
-  return { url: needed(url), schema, poolSize, migrate: false, ...(hasTls(tls) && { tls }) };
+  const { url, directUrl, schema, poolSize } = postgres;
+  return { url: needed(url), ...(directUrl && { directUrl }), schema, poolSize, migrate: false, ...(hasTls(tls) && { tls }) };
 }
 
 /** How a process connects to Redis. */

@@ -18,6 +18,17 @@ const postgresSchema = v.strictObject({
       v.pipe(secret(), v.description("PostgreSQL of the cluster: `postgres://user:password@host:port/database`.")),
     ),
   ),
+  directUrl: v.optional(
+    fromEnv(
+      "PORTICO_POSTGRES_DIRECT_URL",
+      v.pipe(
+        secret(),
+        v.description(
+          "The same database without a pooler, for the connection that holds the lease, and for `portico migrate`. Default: `url`.",
+        ),
+      ),
+    ),
+  ),
   schema: v.optional(fromEnv("PORTICO_POSTGRES_SCHEMA", v.pipe(text(), v.description("Schema of the tables."))), "portico"),
   poolSize: v.optional(
     fromEnv(

@@ -16,7 +16,7 @@ import { DueWatch } from "./due-watch.ts";
 import { Executions } from "./executions.ts";
 import { HintLine } from "./hint-line.ts";
 import { KindDesk } from "./kind-desk.ts";
-import { ProcessLease } from "./process-lease.ts";
+import { LeaseBehindPooler, ProcessLease } from "./process-lease.ts";
 import { Upkeep } from "./upkeep.ts";
 import type { Acceptance, Hint } from "./work-change.ts";
 import type { Offer } from "./work-row.ts";
@@ -112,7 +112,8 @@ export class ClusterEngine implements ports.Engine {
   async #becomeReady(): Promise<void> {
     const { journal, executes, ...given } = this.#given;
     await this.#lease.open().catch((cause: unknown) => {
-      throw new ports.EngineUnavailable("The engine cannot get a lease from the database", { cause });
+      const isPooled = cause instanceof LeaseBehindPooler;
+      throw new ports.EngineUnavailable(isPooled ? cause.message : "The engine cannot get a lease from the database", { cause });
     });
     this.#isReady = true;
     const kinds = executes ? [...this.#kinds.values()] : [];

@@ -26,6 +26,16 @@ const RENEWALS_PER_LEASE = 3;
 const LOOK_MS = 300;
 const RECONNECT_MS = 200;
 
+/** The lease's connection does not reach the server itself. */
+export class LeaseBehindPooler extends Error {
+  override readonly name = "LeaseBehindPooler";
+  constructor() {
+    super(
+      "The engine's lease needs a connection to PostgreSQL itself, and this one goes through a pooler: give the server's own address as directUrl (cluster.postgres.directUrl)",
+    );
+  }
+}
+
 interface Neighbour {
   readonly lease: string;
   /** It gave no sign of life for the whole lease. */
@@ -147,6 +157,7 @@ export class ProcessLease {
     const sentAt = performance.now();
     try {
       await client.connect();
+      await refusePooler(client);
       this.#server = await serverRun(client, store.schema);
       const own = await client.query<{ now: Date; session: number }>("SELECT now() AS now, pg_backend_pid() AS session");
       const { now, session } = own.rows[0]!;
@@ -245,6 +256,16 @@ export class ProcessLease {
     }
     this.#reconnecting = undefined;
   }
+}
+
+/**
+ * A pooler may give the session to other clients, and with it the lock: living processes would lose their work. The server tells its
+ * session's number at the beginning; poolers tell a number of their own.
+ */
+async function refusePooler(client: Client): Promise<void> {
+  const told = (client as Client & { readonly processID?: number }).processID;
+  const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+  if (told !== undefined && told !== rows[0]!.pid) throw new LeaseBehindPooler();
 }
 
 /** The ID of the server's present run. It is new after a restart, a crash, and a change of the primary. */

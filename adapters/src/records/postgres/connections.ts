@@ -49,15 +49,18 @@ export interface Connections {
 /** Where and how to connect. */
 export interface ConnectionOptions {
   readonly url: string | Secret;
+  /** Where connections outside of the pool go. Default: `url`. */
+  readonly directUrl?: string | Secret | undefined;
   readonly tls?: TlsOptions | undefined;
   /** Maximum number of connections. */
   readonly poolSize: number;
 }
 
 /** Connections are created on demand. Throws TypeError for invalid options. */
-export function createConnections({ url, tls, poolSize }: ConnectionOptions): Connections {
+export function createConnections({ url, directUrl = url, tls, poolSize }: ConnectionOptions): Connections {
   if (!Number.isInteger(poolSize) || poolSize < 1) throw new TypeError("The size of a pool is a whole number from 1");
   const config = toConnectionConfig(url, tls);
+  const direct = toConnectionConfig(directUrl, tls);
   const pool = new Pool({ ...config, max: poolSize });
   // Without these listeners, a connection that the server ends would end the process.
   pool.on("error", () => {});
@@ -113,7 +116,7 @@ export function createConnections({ url, tls, poolSize }: ConnectionOptions): Co
       }),
     dedicated: (purpose, timeoutMs) =>
       new Client({
-        ...config,
+        ...direct,
         application_name: `portico ${purpose}`,
         connectionTimeoutMillis: timeoutMs,
         query_timeout: timeoutMs,

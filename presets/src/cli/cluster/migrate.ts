@@ -12,9 +12,9 @@ import { declaredCollections } from "./declared-collections.ts";
  */
 export async function migrate(flags: SettingsFlags): Promise<string> {
   const settings = await readClusterSettings(flags);
-  const { url, schema, tls } = postgresOptions(settings.cluster);
+  const { url, directUrl = url, schema, tls } = postgresOptions(settings.cluster);
   try {
-    await migratePostgresStore({ url, schema, tls, collections: await declaredCollections(settings) });
+    await migratePostgresStore({ url: directUrl, schema, tls, collections: await declaredCollections(settings) });
   } catch (error) {
     if (error instanceof ports.RecordsUnavailable) throw new CommandFailed(error.message, EXIT.unavailable, error);
     throw error;
