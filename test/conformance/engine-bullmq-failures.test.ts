@@ -145,6 +145,15 @@ describe.runIf(database && redis)("engine/bullmq", () => {
       expect((await processes[0]!.ended("after")).state).toBe("completed");
     });
 
+    it("closes while Redis answers nothing", async () => {
+      const { work } = gated();
+      const first = await open(work);
+      await first.engine.start("resumed", "one", {});
+      own.freeze();
+      await first.close();
+      own.thaw();
+    });
+
     it("hears of signals and cancellations while Redis is away", async () => {
       const work: Work = async ({ waitFor }) => waitFor("word");
       for (let at = 0; at < 2; at++) await open(work, { parkAfterMs: 600_000 });

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promis
 import { memoryBus } from "@portico/adapters/bus/memory";
 import { systemClock } from "@portico/adapters/clock/system";
 import { ClusterEngine } from "@portico/adapters/engine/cluster/cluster-engine";
+import type { Offer } from "@portico/adapters/engine/cluster/work-row";
 import { openClusterJournal } from "@portico/adapters/engine/cluster/cluster-journal";
 import type { Dispatcher, OfferConsumer } from "@portico/adapters/engine/cluster/dispatcher";
 import { postgresRecords } from "@portico/adapters/records/postgres";
@@ -352,46 +353,55 @@ describe.runIf(database && redis)("the rules of engine/bullmq", () => {
     await expect.poll(jobs).toHaveLength(1);
   });
 
-  it("executes a work once if its offer comes several times", async () => {
-    const app = await createApp({
-      name: "twice",
-      adapters: [
-        postgresRecords({ url: place.postgresUrl, schema: place.schema }),
-        memoryBus({}),
-        systemClock(undefined),
-        memoryTelemetry({}),
-      ],
+  describe("an offer", () => {
+    /** A process whose queue brings each offer `times` times, and has lost it then. Its kind adds the IDs of its works to `told`. */
+    const openAlone = async (times: number) => {
+      const records = postgresRecords({ url: place.postgresUrl, schema: place.schema });
+      const adapters = [records, memoryBus({}), systemClock(undefined), memoryTelemetry({})];
+      const app = await createApp({ name: "alone", adapters });
+      const store = postgresStoreOf(app.port(ports.records))!;
+      const engine = new ClusterEngine({
+        ...{ store, journal: await openClusterJournal(store), dispatcher: createForgetfulDispatcher(times) },
+        ...{ bus: app.port(ports.bus), clock: app.port(ports.clock), log: app.port(ports.telemetry).log },
+        ...{ leaseMs: LONG_LEASE_MS, keepEndedMs: 60_000, parkAfterMs: 50, executes: true },
+      });
+      const options = { onInterrupted: "resume", begins: "anywhere", concurrency: 100_000 } as const;
+      engine.define("kind", async ({ id }) => void told.push(id), options);
+      await engine.ready();
+      const ended = (id: string) => found(async () => (await engine.status(id))?.endedAt);
+      return { engine, ended, [Symbol.asyncDispose]: () => engine.close().then(app.close) };
+    };
+
+    it("that comes several times executes its work once", async () => {
+      await using alone = await openAlone(5);
+      const ids = Array.from({ length: 300 }, (_, at) => `work-${at}`);
+      await Promise.all(ids.map((id) => alone.engine.start("kind", id, {})));
+      await Promise.all(ids.map(alone.ended));
+      expect(told.toSorted()).toEqual(ids.toSorted());
     });
-    const store = postgresStoreOf(app.port(ports.records))!;
-    const engine = new ClusterEngine({
-      ...{ store, journal: await openClusterJournal(store), dispatcher: createRepeatingDispatcher(5), bus: app.port(ports.bus) },
-      ...{ clock: app.port(ports.clock), log: app.port(ports.telemetry).log },
-      ...{ leaseMs: LONG_LEASE_MS, keepEndedMs: 60_000, parkAfterMs: 50, executes: true },
+
+    it("is made again by a process that had lost its lease, and did not know yet", async () => {
+      await using alone = await openAlone(1);
+      await query(`DELETE FROM ${table("processes")}`);
+      await alone.engine.start("kind", "one", {});
+      await alone.ended("one");
     });
-    engine.define("kind", async ({ id }) => void told.push(id), {
-      onInterrupted: "resume",
-      begins: "anywhere",
-      concurrency: 100_000,
-    });
-    await engine.ready();
-    const ids = Array.from({ length: 300 }, (_, at) => `work-${at}`);
-    await Promise.all(ids.map((id) => engine.start("kind", id, {})));
-    for (const id of ids) await found(async () => (await engine.status(id))?.endedAt);
-    await engine.close();
-    await app.close();
-    expect(told.toSorted()).toEqual(ids.toSorted());
   });
 });
 
-/** Brings each offer several times, one event-loop turn after another. */
-function createRepeatingDispatcher(times: number): Dispatcher {
+/** Brings each offer several times, one turn of the event loop after another, as soon as its consumer has room. */
+function createForgetfulDispatcher(times: number): Dispatcher {
   const consumers = new Map<string, OfferConsumer>();
+  let isClosed = false;
+  const bring = async (offer: Offer): Promise<void> => {
+    for (let at = 0; at < times && !isClosed; at++) {
+      while (!consumers.get(offer.kind)!.take(offer) && !isClosed) await wait(10);
+      await nextTurn();
+    }
+  };
   return {
     async offer(offers) {
-      for (let at = 0; at < times; at++) {
-        for (const offer of offers) consumers.get(offer.kind)?.take(offer);
-        await nextTurn();
-      }
+      for (const offer of offers) void bring(offer);
     },
     missing: async () => [],
     consume(kind, consumer) {
@@ -399,7 +409,9 @@ function createRepeatingDispatcher(times: number): Dispatcher {
       return () => {};
     },
     isIdle: () => false,
-    close: async () => {},
+    async close() {
+      isClosed = true;
+    },
   };
 }
 
