@@ -46,6 +46,11 @@ export interface AgentClientOptions {
    * 10,000.
    */
   readonly silenceMs?: number;
+  /**
+   * If a lookup says `unknown`, the client asks again for this many milliseconds before the query ends as `unknown`: the service
+   * says so, too, while its store is unavailable. Default: 60,000.
+   */
+  readonly unknownMs?: number;
   /** Called at every change of the realtime connection, for example to display it. Errors that it throws are ignored. */
   readonly onConnection?: (state: ConnectionState) => void;
 }
@@ -113,6 +118,7 @@ export interface AgentClient extends AsyncDisposable {
 }
 
 const SILENCE_MS = 10_000;
+const UNKNOWN_MS = 60_000;
 /** How long a submission may be sent again, before a lookup has given the service's own value. */
 const AUTO_REPLAY_MS = 10 * 60_000;
 
@@ -127,17 +133,29 @@ class Connection implements AgentClient {
   readonly #baseURL: string;
   readonly #socket: Wire;
   readonly #silenceMs: number;
+  readonly #unknownMs: number;
   readonly #onConnection: (state: ConnectionState) => void;
-  readonly #open = new Map<string, { readonly query: OpenQuery; readonly submission: Submission; isAccepted: boolean }>();
+  readonly #open = new Map<string, Entry>();
   readonly #closing = new AbortController();
   #refusal: Error | undefined;
   #connection: ConnectionState = "connecting";
   #isCatchingUp = false;
   #isLooking = false;
 
-  constructor({ baseURL, token, clientInstanceId, fetch, realtime, transports, silenceMs, onConnection }: AgentClientOptions) {
+  constructor({
+    baseURL,
+    token,
+    clientInstanceId,
+    fetch,
+    realtime,
+    transports,
+    silenceMs,
+    unknownMs,
+    onConnection,
+  }: AgentClientOptions) {
     this.clientInstanceId = clientInstanceId ?? randomId("client-");
     this.#silenceMs = silenceMs ?? SILENCE_MS;
+    this.#unknownMs = unknownMs ?? UNKNOWN_MS;
     this.#onConnection = onConnection ?? (() => {});
     this.#baseURL = baseURL;
     this.calls = createClient(contract, {
@@ -183,7 +201,7 @@ class Connection implements AgentClient {
     const opened = new OpenQuery(submission, ({ sessionId }) =>
       this.#socket.emit("query:abort", { sessionId, clientRequestId: submission.clientRequestId }),
     );
-    const entry = { query: opened, submission, isAccepted: false };
+    const entry: Entry = { query: opened, submission, isAccepted: false };
     this.#open.set(submission.clientRequestId, entry);
     void this.#send(submission, opened, onState).then(
       () => {
@@ -257,8 +275,8 @@ class Connection implements AgentClient {
   }
 
   /**
-   * Asks for the state of a submission until the service answers. Throws Unknown if the service cannot tell, or if the client may
-   * not ask again.
+   * Asks for the state of a submission until the service answers. Throws Unknown if the service cannot tell for `unknownMs`, or if
+   * the client may not ask again.
    */
   async #findOut(
     submission: Submission,
@@ -267,6 +285,7 @@ class Connection implements AgentClient {
     onState: (state: SubmissionState) => void,
   ): Promise<"accepted" | "replay"> {
     const { agentId, clientRequestId, userMessageId } = submission;
+    let doubtSince: number | undefined;
     for (let attempt = 0; ; attempt++) {
       if (query.isOver) return "accepted";
       try {
@@ -276,9 +295,13 @@ class Connection implements AgentClient {
         });
         const status = results[0]?.status ?? "unknown";
         onState(status);
-        const next = afterLookup(status, { ageMs: Date.now() - begun, autoReplayRetentionMs });
-        if (next === "unknown") throw new Unknown("The service cannot tell whether the query arrived");
-        return next;
+        const now = Date.now();
+        doubtSince = status === "unknown" ? (doubtSince ?? now) : undefined;
+        const next = afterLookup(status, { ageMs: now - begun, autoReplayRetentionMs });
+        if (next !== "unknown") return next;
+        // A store that is briefly unavailable cannot tell, either.
+        if (doubtSince === undefined || now - doubtSince >= this.#unknownMs)
+          throw new Unknown("The service cannot tell whether the query arrived");
       } catch (error) {
         if (error instanceof Unknown) throw error;
         if (CallFailed.is(error) && error.status < 500) throw error;
@@ -411,8 +434,9 @@ class Connection implements AgentClient {
       await this.#sleep(this.#silenceMs).catch(() => {});
       if (!this.#socket.connected) continue;
       const resting = new Map<OpenQuery, number>();
-      for (const { query, submission } of accepted()) {
-        if (!(await this.#isAtRest(query, submission)) || query.isOver) continue;
+      for (const entry of accepted()) {
+        const { query } = entry;
+        if (!(await this.#isAtRest(entry)) || query.isOver) continue;
         // At rest at two looks, without a message between them: messages in transit have arrived by now.
         if (rested.get(query) === query.seq)
           this.#end(query, { status: "unknown", reason: "The run has come to rest, and its end was not told" });
@@ -424,12 +448,16 @@ class Connection implements AgentClient {
   }
 
   /** Whether a query's turn can no longer be executing: its run is at rest, or the service does not know the query any more. */
-  async #isAtRest(query: OpenQuery, { agentId, clientRequestId }: Submission): Promise<boolean> {
+  async #isAtRest(entry: Entry): Promise<boolean> {
+    const { query, submission } = entry;
+    const { agentId, clientRequestId } = submission;
     const { signal } = this.#closing;
     try {
       const { results } = await this.calls.lookup({ body: { agentId, requests: [{ clientRequestId }] }, signal });
       const { status, sessionId = query.sessionId } = results[0] ?? { status: "unknown" };
+      entry.doubtSince = status === "unknown" ? (entry.doubtSince ?? Date.now()) : undefined;
       if (status === "reserved") return false;
+      if (entry.doubtSince !== undefined && Date.now() - entry.doubtSince < this.#unknownMs) return false;
       if (status !== "committed" || sessionId === undefined) return true;
       const id = sessionId.replace(/^ses_/, "run_");
       return (await this.calls.runtimeState({ params: { id }, signal })).status !== "running";
@@ -478,6 +506,15 @@ function socketPlace(baseURL: string): { readonly origin: string; readonly path:
 
 /** Maximum entries that the service accepts in one hello. */
 const MOST_RECEIVED = 100;
+
+/** A query that has not ended. */
+interface Entry {
+  readonly query: OpenQuery;
+  readonly submission: Submission;
+  isAccepted: boolean;
+  /** Since when lookups say `unknown`. Milliseconds since 1970. */
+  doubtSince?: number | undefined;
+}
 
 /** The client cannot find out more. */
 class Unknown extends Error {

@@ -200,6 +200,7 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
     it("a service that cannot tell ends automatic replay: the end is unknown", async () => {
       const posts: string[] = [];
       const client = connect({
+        unknownMs: 100,
         fetch: async (request) => {
           posts.push(new URL(request.url).pathname);
           if (request.url.endsWith("/start")) throw new TypeError("The connection broke");
@@ -211,6 +212,41 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
       expect(await query.ended).toMatchObject({ status: "unknown" });
       expect(posts.filter((path) => path.endsWith("/start"))).toHaveLength(1);
       expect(await textOf(query)).toBe("");
+    });
+
+    it("a service that cannot tell for a while is asked again: a query that never arrived is then submitted again", async () => {
+      let [starts, lookups] = [0, 0];
+      const client = connect({
+        fetch: async (request) => {
+          if (request.url.endsWith("/start") && ++starts === 1) throw new TypeError("The connection broke");
+          const answer = await fetch(request);
+          if (!request.url.endsWith("/lookup") || ++lookups > 2) return answer;
+          return Response.json({ ...(await answer.json()), results: [{ clientRequestId: "x", status: "unknown" }] });
+        },
+      });
+      const states: SubmissionState[] = [];
+      const query = client.submit({ agentId: "helper", prompt: "arrives late" }, { onState: (state) => void states.push(state) });
+      expect(await query.ended).toMatchObject({ status: "completed" });
+      expect([starts, plays("arrives late")]).toEqual([2, 1]);
+      expect(states.filter((state) => state === "unknown" || state === "absent")).toEqual(["unknown", "unknown", "absent"]);
+    });
+
+    it("a turn that executes does not end as unknown because lookups cannot tell for a while", async () => {
+      const gate = createGate();
+      service.engine.on("long while", () => gate.opened);
+      let lookups = 0;
+      const client = connect({
+        silenceMs: 20,
+        fetch: async (request) => {
+          const answer = await fetch(request);
+          if (!request.url.endsWith("/lookup") || ++lookups > 4) return answer;
+          return Response.json({ ...(await answer.json()), results: [{ clientRequestId: "x", status: "unknown" }] });
+        },
+      });
+      const query = client.submit({ agentId: "helper", prompt: "long while" });
+      await expect.poll(() => lookups).toBeGreaterThan(5);
+      gate.open();
+      expect(await query.ended).toMatchObject({ status: "completed" });
     });
 
     it("a conversation that is being cleared is retried later, with the same IDs", async () => {
