@@ -1,6 +1,12 @@
 import { memoryLog } from "@portico/adapters/log/memory";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { Ledger } from "../../../plugins/src/workflow-service/runs/ledger.ts";
+import { memoryBus } from "@portico/adapters/bus/memory";
+import { systemClock } from "@portico/adapters/clock/system";
+import { createApp, ports } from "@portico/core";
+import { Ledger, readEntries } from "../../../plugins/src/workflow-service/runs/ledger.ts";
+import type { LedgerEntry } from "../../../plugins/src/workflow-service/runs/ledger-entry.ts";
+import { LiveRuns } from "../../../plugins/src/workflow-service/runs/live-runs.ts";
+import { RunHints } from "../../../plugins/src/workflow-service/runs/run-hints.ts";
 import { expect, it, onTestFinished } from "vitest";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 
@@ -20,3 +26,77 @@ it("a run's end is written after any number of events at once: more than one log
   for await (const { nodeId } of again.read({ follow: false })) nodes.push(nodeId);
   expect(nodes).toEqual(["n0", "n1", "n2", "n3", "n4"]);
 });
+
+it("an execution that lost its run, and ends late, drops nothing that the next execution in the same process tells", async () => {
+  const { log, records, hints } = await openStores();
+  let isAway = false;
+  const appendAll: ports.EventLog["appendAll"] = (...given) =>
+    isAway ? Promise.reject(new ports.LogUnavailable("away")) : log.appendAll(...given);
+  const live = new LiveRuns({ ...log, appendAll }, hints);
+  const marks = records.collection({ name: "marks" });
+  await marks.put("lost", {}, "absent");
+
+  // The condition of the first execution does not hold any more.
+  const first = live.begin("wrun_1", marks.write.put("lost", {}, "absent"));
+  await first.ledger.recall();
+  first.ledger.add(ended("a"));
+  const second = live.begin("wrun_1", marks.write.put("held", {}));
+  await second.ledger.recall();
+  second.ledger.add(ended("a"));
+  second.ledger.add(ended("b"));
+  isAway = true;
+  await live.end(first, { isOver: false });
+  isAway = false;
+  expect(live.find("wrun_1")).toBe(second);
+  expect(second.isExecuting).toBe(true);
+  second.ledger.add(ended("c"));
+  await second.ledger.end([], undefined);
+  expect(await nodesOf(log)).toEqual(["a", "b", "c"]);
+  await live.end(second, { isOver: true });
+  expect(live.find("wrun_1")).toBeUndefined();
+});
+
+it("a reader gets each entry once, if what it read early was lost and is written again in another order", async () => {
+  const { log } = await openStores();
+  const ledger = new Ledger(log, "wrun_1");
+  await ledger.recall();
+  ledger.add(ended("a"));
+  await ledger.write();
+  const read: string[] = [];
+  const reading = (async () => {
+    for await (const { nodeId } of ledger.read({ follow: true })) read.push(nodeId);
+  })();
+  ledger.add(ended("b"));
+  ledger.add(ended("c"));
+  await expect.poll(() => read).toEqual(["a", "b", "c"]);
+  // Another process continues the run.
+  ledger.give();
+  const other = new Ledger(log, "wrun_1");
+  await other.recall();
+  for (const nodeId of ["d", "c"]) other.add(ended(nodeId));
+  await other.write();
+  await ledger.refresh();
+  await expect.poll(() => read).toEqual(["a", "b", "c", "d"]);
+  for (const nodeId of ["e", "b", "f"]) other.add(ended(nodeId));
+  await other.end([], undefined);
+  await ledger.refresh();
+  ledger.close();
+  await reading;
+  expect(read).toEqual(["a", "b", "c", "d", "e", "f"]);
+});
+
+async function openStores() {
+  const adapters = [memoryRecords(), memoryLog(undefined), memoryBus({}), systemClock()];
+  const app = await createApp({ name: "ledger", adapters });
+  onTestFinished(() => app.close());
+  const hints = new RunHints(app.port(ports.bus), app.port(ports.clock));
+  return { log: app.port(ports.log), records: app.port(ports.records), hints };
+}
+
+const ended = (nodeId: string): LedgerEntry => ({ kind: "end", nodeId, type: "transform", status: "completed", attempts: 1 });
+
+async function nodesOf(log: ports.EventLog): Promise<string[]> {
+  const nodes: string[] = [];
+  for await (const { nodeId } of readEntries(log, "wrun_1", new AbortController().signal)) nodes.push(nodeId);
+  return nodes;
+}

@@ -78,12 +78,11 @@ export function createRunWork(given: RunWorkGiven) {
     // The run has ended, but the process died before the engine recorded the end of the work.
     if (!stored || isTerminal(stored.value.status)) return;
     const record = stored.value;
-    const live = liveRuns.enter(runId);
+    const live = liveRuns.begin(runId, context.held);
     const secrecy = new RunSecrecy(keeper);
     live.secrecy = secrecy;
     let isOver = false;
     try {
-      liveRuns.begin(live, context.held);
       const held = await retryWhileStoreAway(storeRetry, () => definitions.hold(record.workflowId, record.definition));
       try {
         const { definition } = held;

@@ -29,6 +29,8 @@ export class Ledger {
   #read = 0;
   #tail: { readonly entry: LedgerEntry; readonly bytes: number }[] = [];
   #tailBytes = 0;
+  /** Counts how often entries were dropped that readers may have seen before they were written. */
+  #drops = 0;
   /** What reads or writes its state in the log: one behind the other. */
   #turns: Promise<unknown> = Promise.resolve();
   #isEnded = false;
@@ -48,6 +50,7 @@ export class Ledger {
    * completed nodes. Another process may have written since the last recall, so `begin` or `recall` must follow.
    */
   take(held: ports.Write, completed: () => number): void {
+    this.give();
     this.#held = [held];
     this.#completed = completed;
     this.#known = undefined;
@@ -56,8 +59,10 @@ export class Ledger {
 
   /** The execution stops before the run has ended. Another process may continue it: the entries that were not written come again there. */
   give(): void {
+    if (this.#tail.length === 0) return;
     this.#tail = [];
     this.#tailBytes = 0;
+    this.#drops++;
   }
 
   /** Learn what another process has written since. Only for runs that this process does not execute. Throws LogUnavailable. */
@@ -146,23 +151,41 @@ export class Ledger {
   }): AsyncGenerator<LedgerEntry, void> {
     let next = 0;
     let sequence = 1;
+    let drops = this.#drops;
+    /** Up to here, the reader has what the log has. */
+    let sure = 0;
+    /** Entries that were read before they were written. */
+    const ahead = new Set<string>();
+    let isInOrder = true;
     for (;;) {
       signal?.throwIfAborted();
+      if (drops !== this.#drops) {
+        // Another execution writes them again, perhaps in another order.
+        drops = this.#drops;
+        next = Math.min(next, sure);
+        isInOrder = false;
+      }
       const written = this.#written;
       if (next < written) {
         for await (const chunk of readChunks(this.#log, this.runId, { from: sequence, ...(signal && { signal }) })) {
           sequence = chunk.sequence + 1;
-          yield* chunk.entries.slice(Math.max(0, next - chunk.from));
+          for (const entry of chunk.entries.slice(Math.max(0, next - chunk.from))) if (!ahead.delete(keyOf(entry))) yield entry;
           next = Math.max(next, chunk.from + chunk.entries.length);
         }
         // What is damaged cannot be read; what is behind it can.
         next = Math.max(next, written);
+        sure = next;
         continue;
       }
-      const held = this.#tail[next - this.#written];
+      const held = this.#tail[next - written];
       if (held) {
+        sure = written;
+        if (isInOrder && next === written) ahead.clear();
         next++;
-        yield held.entry;
+        const key = keyOf(held.entry);
+        const isKnown = ahead.has(key);
+        ahead.add(key);
+        if (!isKnown) yield held.entry;
       } else if (!follow || this.#isEnded) return;
       else await this.#change(signal);
     }
@@ -184,8 +207,10 @@ export class Ledger {
 
   async #writeChunk(): Promise<void> {
     const chunk = this.#chunk();
+    const drops = this.#drops;
     await this.#log.appendAll([{ stream: ledgerStream(this.runId), entry: chunk }], { records: this.#held });
-    this.#forget(chunk.entries.length);
+    // If they were dropped meanwhile, a recall or a refresh finds them in the log.
+    if (drops === this.#drops) this.#forget(chunk.entries.length);
     this.#listener.written?.();
   }
 

@@ -49,14 +49,21 @@ export class LiveRuns {
 
   leave(live: LiveRun): void {
     live.users--;
-    if (live.users === 0) this.#runs.delete(live.ledger.runId);
+    const { runId } = live.ledger;
+    if (live.users === 0 && this.#runs.get(runId) === live) this.#runs.delete(runId);
   }
 
-  /** An execution of a run begins in this process. */
-  begin(live: LiveRun, held: ports.Write): void {
+  /** An execution of a run begins in this process. To be given back with `end`. */
+  begin(runId: string, held: ports.Write): LiveRun {
+    const known = this.#runs.get(runId);
+    // An earlier execution that lost the run may not have ended yet. It keeps its own ledger, which it can no longer write.
+    const live = known && !known.isExecuting ? known : this.#open(runId);
+    this.#runs.set(runId, live);
+    live.users++;
     live.isExecuting = true;
     live.completedNodeCount = 0;
     if (this.#hints) live.ledger.take(held, () => live.completedNodeCount);
+    return live;
   }
 
   /** The execution ends. Throws nothing: what cannot be written comes again when the run continues. */
