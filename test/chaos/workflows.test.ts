@@ -13,6 +13,7 @@ import { createGrants } from "@portico/plugins/workflow-service/grants";
 import { afterAll, expect, it } from "vitest";
 import { temporaryFolder } from "../harness/portico-process.ts";
 import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
+import { everyNode, ONCE } from "./every-node.ts";
 
 const LIVES = process.env.PORTICO_LONG ? 20 : 2;
 const RUNS = process.env.PORTICO_LONG ? 200 : 30;
@@ -25,53 +26,6 @@ afterAll(() => {
   for (const server of servers) server.close();
   for (const folder of folders) folder.remove();
 });
-
-/** What may be executed once and no more, and how its effect is called. */
-const ONCE = { call: "http", tool: "tool", ask: "agent" } as const;
-
-function definitions(effects: string) {
-  const call = (name: string, more: object = {}) => ({
-    type: "http",
-    with: { method: "POST", url: `${effects}/${name}`, body: { n: "${{ parameters.n }}", run: "${{ run.id }}" }, ...more },
-  });
-  const child = { nodes: { c: call("child", { key: true }) }, outputs: { status: "${{ nodes.c.output.status }}" } };
-  const main = {
-    settings: { timeout: "1h" },
-    nodes: {
-      start: { type: "transform", with: { value: "${{ parameters.n }}" } },
-      call: { needs: ["start"], ...call("call") },
-      pick: { type: "branch", needs: ["call"], with: { cases: { even: "nodes.start.output % 2 == 0" }, else: "odd" } },
-      think: { type: "model", needs: ["pick.even"], with: { prompt: "Run ${{ run.id }}" } },
-      tool: { type: "tool", needs: ["pick.odd"], with: { tool: "mark", arguments: { text: "${{ run.id }}" } } },
-      each: {
-        type: "map",
-        needs: ["think", "tool"],
-        with: { items: [1, 2, 3], nodes: { hit: call("each", { key: true }) }, result: "${{ nodes.hit.output.status }}" },
-      },
-      again: {
-        type: "loop",
-        needs: ["start"],
-        with: {
-          maxIterations: 3,
-          nodes: { n: { type: "transform", with: { value: "${{ index }}" } } },
-          result: "${{ nodes.n.output }}",
-        },
-      },
-      pause: { type: "wait", needs: ["again"], with: { for: "30ms" } },
-      sub: { type: "workflow", needs: ["each"], with: { workflow: "child", parameters: { n: "${{ parameters.n }}" } } },
-      compute: {
-        type: "code",
-        needs: ["start"],
-        with: { language: "javascript", source: "return input + 1", input: "${{ parameters.n }}" },
-      },
-      ask: { type: "agent", needs: ["pause"], with: { agent: "helper", prompt: "${{ run.id }}" } },
-      bad: { type: "fail", needs: ["compute"], onError: "continue", with: { message: "as it should" } },
-      ok: { type: "human_gate", needs: ["sub", "ask", "bad"], with: { title: "Go on?" } },
-    },
-    outputs: { n: "${{ nodes.compute.output }}", each: "${{ nodes.each.output }}", sub: "${{ nodes.sub.output.status }}" },
-  };
-  return { "main.json": main, "child.json": child };
-}
 
 it(
   `${LIVES} kills at random instants under ${RUNS} runs with every kind of node: each is completed, or interrupted at a node that may not be repeated; none of those ran twice, and history says what happened`,
@@ -92,8 +46,8 @@ it(
     folders.push(folder);
     const happened = join(folder.path, "happened");
     mkdirSync(join(folder.path, "workflows"));
-    for (const [name, definition] of Object.entries(definitions(effects)))
-      writeFileSync(join(folder.path, "workflows", name), JSON.stringify(definition));
+    for (const [name, definition] of Object.entries(everyNode({ effects, tool: "mark", wait: "30ms" })))
+      writeFileSync(join(folder.path, "workflows", `${name}.json`), JSON.stringify(definition));
     const approve = await approver();
     const accepted = new Set<string>();
     let service = await begin(folder.path, happened, effects);

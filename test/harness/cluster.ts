@@ -5,7 +5,7 @@ import type { CommandResult } from "./command-room.ts";
 import { startBalancer } from "./balancer.ts";
 import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "./portico-process.ts";
 import { type PostgresDatabase, postgresDatabase } from "./postgres.ts";
-import { redisPlace } from "./redis.ts";
+import { type RedisPlace, redisPlace } from "./redis.ts";
 
 export const CLUSTER_OWNER = "owner-token-0123456789";
 export const CLUSTER_WORKFLOW = "workflow-token-0123456789";
@@ -25,9 +25,12 @@ export interface ClusterPlace {
 export async function clusterPlace(): Promise<ClusterPlace | undefined> {
   const redis = await redisPlace();
   const database = redis && (await postgresDatabase());
-  if (!redis || !database) return undefined;
+  return redis && database && placeOn(database, redis());
+}
+
+/** A place without a schema yet, on servers of a test's own. */
+export function placeOn(database: PostgresDatabase, { url, prefix }: RedisPlace): ClusterPlace {
   const { path: folder, remove } = temporaryFolder();
-  const { url, prefix } = redis();
   const env = {
     PORTICO_POSTGRES_URL: database.url,
     PORTICO_REDIS_URL: url,
@@ -53,6 +56,7 @@ export async function clusterPlace(): Promise<ClusterPlace | undefined> {
 /** Several processes of one cluster, each with its own listeners, and a balancer before each surface. */
 export interface RunningCluster extends AsyncDisposable {
   readonly place: ClusterPlace;
+  /** All processes that were started, also those that have ended. */
   readonly processes: readonly PorticoProcess[];
   /** URL of a surface's balancer. Every request goes to another process. */
   url(surface: "proxy" | "workflow" | "agent"): string;
@@ -78,6 +82,7 @@ export async function startCluster(
     [...balancers].map(([name, { url }]) => [`PORTICO_${name.toUpperCase()}_PUBLIC_URL`, url]),
   );
   const processes: PorticoProcess[] = [];
+  const living = new Set<PorticoProcess>();
   const add = async (more: Readonly<Record<string, string>> = {}): Promise<PorticoProcess> => {
     const options = {
       cwd: place.folder,
@@ -87,15 +92,17 @@ export async function startCluster(
     };
     const started = await startPortico(options);
     processes.push(started);
-    balance(processes.filter((each) => !retired.has(each)));
+    living.add(started);
+    balance();
+    // Another program may listen on its ports later.
+    void started.exited.then(() => living.delete(started) && balance());
     return started;
   };
-  const balance = (over: readonly PorticoProcess[]): void => {
-    for (const [name, balancer] of balancers) balancer.setBackends(over.flatMap(({ ready }) => ready.listeners[name]?.url ?? []));
+  const balance = (): void => {
+    for (const [name, balancer] of balancers)
+      balancer.setBackends([...living].flatMap(({ ready }) => ready.listeners[name]?.url ?? []));
   };
-  const retired = new Set<PorticoProcess>();
   const retire = async (process: PorticoProcess): Promise<number | null> => {
-    retired.add(process);
     process.signal("SIGTERM");
     const isReady = () =>
       fetch(`${process.url("agent")}/readyz`).then(
@@ -103,7 +110,8 @@ export async function startCluster(
         () => false,
       );
     while (await isReady()) await wait(20);
-    balance(processes.filter((each) => !retired.has(each)));
+    living.delete(process);
+    balance();
     return (await process.exited).code;
   };
   const close = async (): Promise<void> => {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
+import { type Server as McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { createToolsServer, type HangingCalls } from "./mcp-tools-server.ts";
 
 /** An MCP server over streamable HTTP, with sessions. */
@@ -20,7 +20,10 @@ export interface McpHttpServer {
   close(): Promise<void>;
 }
 
-export async function startMcpHttpServer(): Promise<McpHttpServer> {
+/** `createSessionServer` makes the server of each session. Default: `createToolsServer`. */
+export async function startMcpHttpServer(
+  createSessionServer: (calls: HangingCalls) => McpServer = createToolsServer,
+): Promise<McpHttpServer> {
   const transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const calls: HangingCalls = { begun: 0, cancelled: 0 };
   const headers: IncomingMessage["headers"][] = [];
@@ -36,7 +39,7 @@ export async function startMcpHttpServer(): Promise<McpHttpServer> {
         transports.delete(id);
       },
     });
-    await createToolsServer(calls).connect(transport);
+    await createSessionServer(calls).connect(transport);
     return transport;
   };
 

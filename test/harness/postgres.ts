@@ -29,6 +29,11 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
   };
 }
 
+/** The database of a server that a test started itself. It is removed with its server. */
+export function ownDatabase(url: string): PostgresDatabase {
+  return { url, query: (sql, values) => ask(url, sql, values), drop: async () => {} };
+}
+
 /** For the one test file that says it for all. */
 export function sayThatTestsAreSkipped(): void {
   console.warn("Tests of what stands on PostgreSQL are skipped: no server answers (PORTICO_TEST_POSTGRES names one)");
