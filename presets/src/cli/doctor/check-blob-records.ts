@@ -34,7 +34,7 @@ export async function checkBlobRecords(records: ports.Records, blobs: ports.Blob
     findings.push(doubtful("blobs", `${counted(unknown, "file")} no record, because ${why}: ${inWords(unknown)}`));
   }
   if (missing.length > 0) {
-    const fix = "restore these files from an earlier version of the bucket or folder";
+    const fix = "restore these files from an earlier version of the bucket or folder (docs/cluster-operations.md)";
     findings.push(wrong("blobs", `${counted(missing, "record")} no file: ${inWords(missing)}`, fix));
   }
   return findings;
