@@ -5,7 +5,13 @@ import type { ClusterPlace } from "../harness/engine-cluster.ts";
 import { postgresDatabase } from "../harness/postgres.ts";
 import { hasPostgresServer, postgresServer } from "../harness/postgres-server.ts";
 import { hasRedisServer, ownRedis, type OwnRedis, redisPlace } from "../harness/redis.ts";
-import { atNextCommit, type BullmqProcesses, createBullmqProcesses, type OpenedProcess, type Work } from "./bullmq-processes.ts";
+import {
+  atNextCommit,
+  type BullmqProcesses,
+  createBullmqProcesses,
+  type OpenedProcess,
+  type Work,
+} from "../harness/bullmq-processes.ts";
 import { createGate, found, settled } from "./engine-subject.ts";
 
 const database = await postgresDatabase();

@@ -17,7 +17,7 @@ import { postgresDatabase } from "../harness/postgres.ts";
 import { hasPostgresServer, postgresServer, type PostgresServer } from "../harness/postgres-server.ts";
 import { redisPlace } from "../harness/redis.ts";
 import { openTcpLine } from "../harness/tcp-line.ts";
-import { atNext, atNextCommit, type BullmqProcesses, createBullmqProcesses, type Work } from "./bullmq-processes.ts";
+import { atNext, atNextCommit, type BullmqProcesses, createBullmqProcesses, type Work } from "../harness/bullmq-processes.ts";
 import { createGate, found } from "./engine-subject.ts";
 
 /** So long that no lease ends in a test by itself. */

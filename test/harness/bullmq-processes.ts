@@ -1,7 +1,7 @@
 import type { BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
 import type { ports } from "@portico/core";
-import { type ClusterPlace, type ClusterProcess, createEngineCluster } from "../harness/engine-cluster.ts";
-import { type OpenEngine, openEngine } from "./engine-subject.ts";
+import { type ClusterPlace, type ClusterProcess, createEngineCluster } from "./engine-cluster.ts";
+import { type OpenEngine, openEngine } from "../conformance/engine-subject.ts";
 
 /** The function of both kinds. It is told in which process it executes. */
 export type Work = (context: ports.WorkContext, at: number) => Promise<unknown>;
