@@ -91,6 +91,6 @@ export default defineConfig({
 /** The tests that start services with the harness that can start clusters. */
 function suitesOnCluster(): string[] {
   const files = ON_CLUSTER.flatMap((area) => globSync(`spec/${area}/**/*.test.ts`, { cwd: import.meta.dirname }));
-  const harness = /harness\/(?:(?:workflow|proxy|agent|webhook|files)-app|looped-agents)\.ts"/;
+  const harness = /harness\/(?:(?:workflow|proxy|agent|webhook|files)-app|looped-agents|members)\.ts"/;
   return files.filter((file) => harness.test(readFileSync(join(import.meta.dirname, file), "utf8")));
 }

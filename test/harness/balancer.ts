@@ -62,7 +62,7 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
         method,
         path: url,
         // With `close`, a process that refuses a body would end the connection before its answer arrives.
-        headers: { ...withoutNamed(headers), connection: "keep-alive" },
+        headers: { ...headers, connection: keptAlive(headers) },
       });
       // Before the first byte of the body, which may never come.
       upstream.flushHeaders();
@@ -129,8 +129,8 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
   };
 }
 
-/** Without the headers that `connection` names: they are only for the first hop (RFC 9110, section 7.6.1). */
-function withoutNamed(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const named = new Set(headers.connection?.split(",").map((name) => name.trim().toLowerCase()));
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !named.has(name)));
+/** The same `connection`, but for its `close`: what else it names reaches the process. */
+function keptAlive({ connection = "" }: IncomingHttpHeaders): string {
+  const named = connection.split(",").map((name) => name.trim());
+  return ["keep-alive", ...named.filter((name) => !/^(?:close|keep-alive)?$/i.test(name))].join(", ");
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,8 +9,8 @@ import { demo } from "@portico/adapters/models/demo";
 import { memoryRecords } from "@portico/adapters/records/memory";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
-import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
+import { createMemoryTelemetry, type MemoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { type App, createApp, ports, Secret } from "@portico/core";
 import { modelProxy } from "@portico/plugins/model-proxy";
 import { type CredentialToolOptions, credentialTool } from "@portico/plugins/model-proxy/credential-tool";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
@@ -18,6 +18,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fetchCall } from "../../harness/fetch-call.ts";
 import { holdTurnsOf } from "../../harness/held-turns.ts";
 import type { Call, Reply } from "../../harness/http-call.ts";
+import { memberTelemetry, openMembers } from "../../harness/members.ts";
 
 interface Issued {
   readonly tokenId: string;
@@ -50,36 +51,42 @@ const REAL_KEY = "sk-real-key-0123456789";
 
 const folder = mkdtempSync(join(tmpdir(), "portico-safe-tokens-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-const open: App[] = [];
+const opened: App[] = [];
 afterEach(async () => {
-  for (const app of open.splice(0)) await app.close();
+  for (const app of opened.splice(0)) await app.close();
 });
 
-/** The proxy and the agent service in one app, over two providers. */
-async function startService(
-  records: Adapter = memoryRecords(),
-  tool: CredentialToolOptions = {},
-  providers = ["main", "other"],
-): Promise<Service> {
+/** The proxy and the agent service in one app, over two providers. Its store: a file in `dataDir`, or memory. */
+async function startService(dataDir?: string, tool: CredentialToolOptions = {}, providers = ["main", "other"]): Promise<Service> {
   const clock = createManualClock({ startAt: "2030-01-01T00:00:00.000Z" });
   const telemetry = createMemoryTelemetry();
-  const app = await createApp({
-    name: "safe-tokens-under-test",
-    adapters: [
-      ...providers.map((id) => demo({ id })),
-      records,
+  const { app, apps } = await openMembers({
+    dataDir: dataDir ?? `safe-tokens-${randomUUID()}`,
+    stores: () => [
+      dataDir === undefined ? memoryRecords() : sqliteRecords({ path: join(dataDir, "records.db") }),
       memorySecrets(),
-      manualClock({ clock }),
-      randomIds(),
-      tokenIdentity({ tokens: HOLDERS }),
-      memoryTelemetry({ telemetry }),
-      credentialTool(tool),
     ],
-    plugins: [modelProxy({}), safeTokenManagement({})],
+    engine: "none",
+    open: (stores) =>
+      createApp({
+        name: "safe-tokens-under-test",
+        adapters: [
+          ...providers.map((id) => demo({ id })),
+          ...stores,
+          manualClock({ clock }),
+          randomIds(),
+          tokenIdentity({ tokens: HOLDERS }),
+          memberTelemetry(telemetry),
+          credentialTool(tool),
+        ],
+        plugins: [modelProxy({}), safeTokenManagement({})],
+      }),
   });
-  open.push(app);
+  opened.push(app);
+  let calls = 0;
+  const next = () => apps[calls++ % apps.length]!;
   const manage: Service["manage"] = ({ as = OWNER, headers, ...call }) =>
-    fetchCall(app.surface("agent").fetch, "http://agent.test", {
+    fetchCall(next().surface("agent").fetch, "http://agent.test", {
       ...call,
       headers: {
         ...(as !== null && { "x-agent-service-token": as }),
@@ -100,7 +107,8 @@ async function startService(
     async proxyStatus(token) {
       const body = JSON.stringify({ model: "demo", max_tokens: 9, messages: [{ role: "user", content: "hello" }] });
       const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-      return (await fetchCall(app.surface("proxy").fetch, "http://proxy.test", { path: "/v1/messages", headers, body })).status;
+      return (await fetchCall(next().surface("proxy").fetch, "http://proxy.test", { path: "/v1/messages", headers, body }))
+        .status;
     },
     async list() {
       return ((await (await manage({ path: PATH })).json()) as { safeTokens: Issued[] }).safeTokens;
@@ -349,17 +357,17 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
 
 describe("what is kept of a safe token (open points 2)", () => {
   let files = 0;
-  const newPath = (): string => join(folder, `${++files}`, "records.db");
+  const newDir = (): string => join(folder, `${++files}`);
 
   it("is its SHA-256, and the value is nowhere in the store", async () => {
-    const path = newPath();
-    const service = await startService(sqliteRecords({ path }));
+    const dataDir = newDir();
+    const service = await startService(dataDir);
     const { token } = await service.issue({ providerId: "main", label: "laptop" });
     await service.proxyStatus(token);
     // The file with its journal, while it is open and after it was closed: every byte that reaches the disk.
     for (const close of [false, true]) {
       if (close) await service.app.close();
-      const bytes = Buffer.concat(readdirSync(join(path, "..")).map((name) => readFileSync(join(path, "..", name))));
+      const bytes = Buffer.concat(readdirSync(dataDir).map((name) => readFileSync(join(dataDir, name))));
       expect([bytes.includes("laptop"), bytes.includes(sha256(token))]).toEqual([true, true]);
       for (const secret of [token, token.slice("service_".length), Buffer.from(token.slice("service_".length), "base64url")]) {
         expect(bytes.includes(secret)).toBe(false);
@@ -368,14 +376,14 @@ describe("what is kept of a safe token (open points 2)", () => {
   });
 
   it("survives a restart, as a revocation does (2.1)", async () => {
-    const path = newPath();
-    const before = await startService(sqliteRecords({ path }));
+    const dataDir = newDir();
+    const before = await startService(dataDir);
     const [kept, revoked] = [await before.issue({ providerId: "other", label: "kept" }), await before.issue()];
     await before.manage({ method: "DELETE", path: `${PATH}/${revoked.tokenId}` });
     const listed = await before.list();
     await before.app.close();
 
-    const after = await startService(sqliteRecords({ path }));
+    const after = await startService(dataDir);
     expect(await after.list()).toEqual(listed);
     expect(await after.proxyStatus(kept.token)).toBe(200);
     expect(await after.proxyStatus(revoked.token)).toBe(401);
@@ -389,8 +397,8 @@ describe("what is kept of a safe token (open points 2)", () => {
   });
 
   it("is seen at once by another process on the same store", async () => {
-    const path = newPath();
-    const [one, two] = [await startService(sqliteRecords({ path })), await startService(sqliteRecords({ path }))];
+    const dataDir = newDir();
+    const [one, two] = [await startService(dataDir), await startService(dataDir)];
     const { token, tokenId } = await one.issue();
     // Used on both before: neither remembers it beyond the call.
     expect([await one.proxyStatus(token), await two.proxyStatus(token)]).toEqual([200, 200]);
@@ -399,11 +407,11 @@ describe("what is kept of a safe token (open points 2)", () => {
   });
 
   it("stays bound to its provider, also when that is not there any more", async () => {
-    const path = newPath();
-    const before = await startService(sqliteRecords({ path }));
+    const dataDir = newDir();
+    const before = await startService(dataDir);
     const { token, providerId } = await before.issue({ providerId: "other" });
     await before.app.close();
-    const after = await startService(sqliteRecords({ path }), {}, ["main"]);
+    const after = await startService(dataDir, {}, ["main"]);
     expect(await after.list()).toMatchObject([{ providerId }]);
     expect(await after.proxyStatus(token)).toBe(400);
   });
@@ -414,7 +422,7 @@ describe("the tool ComputeCredential (2.1, open points 2)", () => {
   let service: Service;
   let source: ports.ToolSource;
   const use = async (tool: CredentialToolOptions, providers?: string[]) => {
-    service = await startService(memoryRecords(), tool, providers);
+    service = await startService(undefined, tool, providers);
     source = service.app.port(ports.tools)[0] as ports.ToolSource;
   };
   const get = (more: object = {}, caller: ports.ToolCaller = {}) =>
