@@ -21,8 +21,11 @@ export interface ClusterPlace {
   remove(): Promise<void>;
 }
 
-/** A place without a schema yet. Undefined without servers: tests are then skipped. If `CI` is set, a missing server is an error. */
-export async function clusterPlace(): Promise<ClusterPlace | undefined> {
+/**
+ * A place without a schema yet, with these settings in addition. Undefined without servers: tests are then skipped. If `CI` is set, a missing
+ * server is an error.
+ */
+export async function clusterPlace(more: Readonly<Record<string, string>> = {}): Promise<ClusterPlace | undefined> {
   const redis = await redisPlace();
   const database = redis && (await postgresDatabase());
   return redis && database && placeOn(database, redis());
@@ -40,6 +43,7 @@ export function placeOn(database: PostgresDatabase, { url, prefix }: RedisPlace)
     PORTICO_AGENT_TOKENS: JSON.stringify([{ token: CLUSTER_OWNER, userId: "owner", role: "owner" }]),
     WORKFLOW_SERVICE_TOKEN: CLUSTER_WORKFLOW,
     PORTICO_SHUTDOWN_GRACE_MS: "300",
+    ...more,
   };
   return {
     env,
