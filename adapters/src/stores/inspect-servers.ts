@@ -3,7 +3,7 @@ import { createConnections } from "../records/postgres/connections.ts";
 import type { PostgresRecordsOptions } from "../records/postgres.ts";
 import { ioredisServer, type IoredisServerOptions } from "../redis/ioredis.ts";
 import { redis } from "../redis/server.ts";
-import { memoryTelemetry } from "../telemetry/memory.ts";
+import { createMemoryTelemetry, memoryTelemetry } from "../telemetry/memory.ts";
 
 /** What a PostgreSQL server says of itself. */
 export interface PostgresFacts {
@@ -58,9 +58,10 @@ export async function inspectPostgres({ url, tls }: Pick<PostgresRecordsOptions,
   }
 }
 
-/** Ask a Redis server. Changes nothing. Throws ServerAway, and TypeError for invalid options. */
+/** Ask a Redis server. Changes nothing. Throws ServerAway with the reason, and TypeError for invalid options. */
 export async function inspectRedis(options: IoredisServerOptions): Promise<RedisFacts> {
-  const app = await createApp({ name: "inspect", adapters: [ioredisServer(options), memoryTelemetry({})] });
+  const telemetry = createMemoryTelemetry();
+  const app = await createApp({ name: "inspect", adapters: [ioredisServer(options), memoryTelemetry({ telemetry })] });
   const { commands } = app.port(redis);
   try {
     const [, clockAheadMs] = await beside(
@@ -73,7 +74,9 @@ export async function inspectRedis(options: IoredisServerOptions): Promise<Redis
     const policy = await commands.config("GET", "maxmemory-policy").catch(() => []);
     return { version, clockAheadMs, evicts: (policy as readonly string[])[1] };
   } catch (cause) {
-    throw new ServerAway("Redis cannot be reached, or it refuses the connection", { cause });
+    const reason = telemetry.lines.find(({ fields }) => fields?.["reason"] !== undefined)?.fields?.["reason"];
+    const told = reason === undefined ? "" : ` (${String(reason)})`;
+    throw new ServerAway(`Redis cannot be reached, or it refuses the connection${told}`, { cause });
   } finally {
     await app.close();
   }

@@ -1,5 +1,7 @@
+import { inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
 import { cluster } from "../cluster/preset.ts";
 import { clusterProblems } from "../platform/cluster-problems.ts";
+import { redisOptions } from "../platform/cluster-store.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { refuseUnfinishedMove } from "./cluster/refuse-unfinished-move.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
@@ -13,10 +15,24 @@ export const startCluster = {
     const problems = clusterProblems(settings);
     if (problems.length > 0) throw new CommandFailed(problems.join("\n"), EXIT.config);
     await refuseUnfinishedMove(settings);
+    await refuseWithoutRedis(settings);
     return withListener(settings);
   },
   serves: ({ cluster: { surfaces } }) => [...surfaces, "probes"],
 } satisfies Partial<StartablePreset>;
+
+/**
+ * Throws CommandFailed (69) if Redis is out of reach (open points 11). A process that runs survives without Redis. One that starts would hide a
+ * wrong address, password or certificate.
+ */
+async function refuseWithoutRedis({ cluster }: PlatformSettings): Promise<void> {
+  try {
+    await inspectRedis(redisOptions(cluster));
+  } catch (error) {
+    if (!(error instanceof ServerAway)) throw error;
+    throw new CommandFailed(error.message, EXIT.unavailable, error);
+  }
+}
 
 /** A process without surfaces has at least the listener of its probes. */
 function withListener(settings: PlatformSettings): PlatformSettings {

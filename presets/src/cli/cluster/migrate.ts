@@ -1,8 +1,7 @@
 import { migratePostgresStore } from "@portico/adapters/stores/postgres";
-import { ports } from "@portico/core";
 import { postgresOptions } from "../../platform/cluster-store.ts";
-import { CommandFailed, EXIT } from "../exit-codes.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
+import { toCommandFailed } from "./cluster-app.ts";
 import { readClusterSettings } from "./cluster-settings.ts";
 import { declaredCollections } from "./declared-collections.ts";
 
@@ -16,8 +15,7 @@ export async function migrate(flags: SettingsFlags): Promise<string> {
   try {
     await migratePostgresStore({ url: directUrl, schema, tls, collections: await declaredCollections(settings) });
   } catch (error) {
-    if (error instanceof ports.RecordsUnavailable) throw new CommandFailed(error.message, EXIT.unavailable, error);
-    throw error;
+    throw toCommandFailed(error);
   }
   return schema;
 }
