@@ -38,7 +38,7 @@ export function placeOn(database: PostgresDatabase, { url, prefix }: RedisPlace)
     PORTICO_POSTGRES_URL: database.url,
     PORTICO_REDIS_URL: url,
     PORTICO_REDIS_PREFIX: prefix,
-    PORTICO_CLUSTER_BLOBS_DIR: join(folder, "blobs"),
+    ...(more["PORTICO_S3_ENDPOINT"] === undefined && { PORTICO_CLUSTER_BLOBS_DIR: join(folder, "blobs") }),
     PORTICO_INSTANCE_KEY: randomBytes(32).toString("base64url"),
     PORTICO_AGENT_TOKENS: JSON.stringify([{ token: CLUSTER_OWNER, userId: "owner", role: "owner" }]),
     WORKFLOW_SERVICE_TOKEN: CLUSTER_WORKFLOW,

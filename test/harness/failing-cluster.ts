@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type AgentClient, connectAgent, type Query, type QueryEnd } from "@portico/client";
+import { type AgentClient, connectAgent, type Query, type QueryEnd, type QueryOptions } from "@portico/client";
 import { expect } from "vitest";
 import { CLUSTER_OWNER, CLUSTER_WORKFLOW, clusterPlace, type RunningCluster, startCluster } from "./cluster.ts";
 import { writeDocuments } from "./cluster-documents.ts";
@@ -43,12 +43,16 @@ export interface FailingCluster extends AsyncDisposable {
   readonly processes: readonly FailingProcess[];
   /** How many requests the model has got. */
   readonly asked: () => number;
+  /** What the model was last asked: a body. */
+  lastAsked(): Promise<string>;
   /** The model ends the answers that it has begun. */
   release(): void;
   /** A client of one process, or behind the balancer. `calls`: the process that gets its calls. It is closed at the end. */
   client(process?: FailingProcess, calls?: FailingProcess): AgentClient;
+  /** The errors that all clients have got: `503 realtime_unavailable`. */
+  readonly refusals: readonly string[];
   /** Submit a query, and wait for its first words. */
-  beginTurn(client: AgentClient, prompt: string): Promise<BegunTurn>;
+  beginTurn(client: AgentClient, prompt: string, options?: Partial<QueryOptions>): Promise<BegunTurn>;
   /** Trigger a workflow in one process, or through the balancer. */
   trigger(workflow: string, process?: FailingProcess): Promise<Response>;
   /** Trigger runs, each of which must be accepted. Answers their IDs. */
@@ -112,10 +116,13 @@ export async function startFailingCluster({ count = 2, env = {} }: FailingCluste
 
   const urlOf = (surface: "workflow" | "agent", one?: FailingProcess) => one?.process.url(surface) ?? cluster.url(surface);
   const headers = { "x-workflow-service-token": CLUSTER_WORKFLOW, "content-type": "application/json" };
+  const refusals: string[] = [];
   const failing: FailingCluster = {
+    refusals,
     cluster,
     processes,
     asked: () => upstream.requests.length,
+    lastAsked: async () => (await upstream.requests.at(-1)!.bytes()).toString(),
     release() {
       gate.open();
       gate = createGate();
@@ -125,14 +132,23 @@ export async function startFailingCluster({ count = 2, env = {} }: FailingCluste
         connectAgent({
           baseURL: urlOf("agent", one),
           token: CLUSTER_OWNER,
-          fetch: (request) => fetch(new Request(urlOf("agent", calls) + new URL(request.url).pathname, request)),
+          async fetch(request) {
+            const { pathname, search } = new URL(request.url);
+            const answer = await fetch(new Request(urlOf("agent", calls) + pathname + search, request));
+            if (!answer.ok) refusals.push(`${answer.status} ${((await answer.clone().json()) as { code?: string }).code}`);
+            return answer;
+          },
         }),
       ),
-    async beginTurn(client, prompt) {
-      const query = client.submit({ agentId: "helper", prompt });
+    async beginTurn(client, prompt, options) {
+      const query = client.submit({ agentId: "helper", prompt, ...options });
       const messages = query[Symbol.asyncIterator]();
       let text = "";
-      while (text === "") text += (await messages.next()).value?.delta ?? "";
+      while (text === "") {
+        const { done, value } = await messages.next();
+        if (done) throw new Error(`The turn ended before its first words: ${JSON.stringify(await query.ended)}`);
+        text += value.delta ?? "";
+      }
       const rest = async () => {
         for await (const { delta } of { [Symbol.asyncIterator]: () => messages }) text += delta ?? "";
         return { text, end: await query.ended };

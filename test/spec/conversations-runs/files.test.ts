@@ -1,6 +1,6 @@
 import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
 import { type MemoryUserFile, memoryUserFiles } from "@portico/adapters/user-files/memory";
-import type { ports } from "@portico/core";
+import { ports } from "@portico/core";
 import { createShownRoom } from "../../../plugins/src/conversations-runs/turns/shown-room.ts";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
@@ -45,6 +45,15 @@ describe("mediaRefs (4.5 rule 11)", () => {
   it("reach the model beside the words", async () => {
     await played({ mediaRefs: [{ mediaId: "m-1.png", type: "image", name: "whatever" }] });
     expect(seen).toEqual([{ history: [], input: [{ type: "text", text: "Look" }, shown] }]);
+  });
+
+  it("that cannot be looked up now are refused with 503, and nothing is admitted", async () => {
+    const [files] = service.app.port(ports.userFiles);
+    vi.spyOn(files!, "media").mockRejectedValueOnce(new ports.UserFilesUnavailable("The bucket is away"));
+    const { status, body, sent, clientRequestId } = await start({ mediaRefs: [{ mediaId: "m-1.png" }] });
+    expect([status, body.code]).toEqual([503, "registry_unavailable"]);
+    expect((await service.call("owner", "POST", "/api/query/start", sent)).status).toBe(202);
+    expect((await client.ended(clientRequestId)).event).toBe("query:complete");
   });
 
   it("are enough without any words", async () => {

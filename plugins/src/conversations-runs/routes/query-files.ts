@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { ports } from "@portico/core";
 import { agentErrors } from "../errors.ts";
 import type { TurnFile } from "../turns/turn.ts";
 
@@ -18,12 +18,14 @@ export async function queryFiles(
   if (!files) throw agentErrors.attachments_unavailable();
   const media = await Promise.all(
     mediaRefs.map(
-      async ({ mediaId }) => toTurnFile(mediaId, await files.media(userId, mediaId)) ?? raise(agentErrors.unknown_media),
+      async ({ mediaId }) =>
+        toTurnFile(mediaId, await files.media(userId, mediaId).catch(toServiceError)) ?? raise(agentErrors.unknown_media),
     ),
   );
   const read = await Promise.all(
     fileReferences.map(
-      async (reference) => toTurnFile(reference, await files.attachment(userId, reference)) ?? raise(agentErrors.unknown_file),
+      async (reference) =>
+        toTurnFile(reference, await files.attachment(userId, reference).catch(toServiceError)) ?? raise(agentErrors.unknown_file),
     ),
   );
   return { ...(media.length > 0 && { media }), ...(read.length > 0 && { files: read }) };
@@ -31,6 +33,12 @@ export async function queryFiles(
 
 function toTurnFile(reference: string, file: ports.UserFile | undefined): TurnFile | undefined {
   return file && { reference, name: file.name, mimeType: file.mimeType, size: file.size };
+}
+
+/** Files that cannot be looked up now: the client submits the same query again later. */
+function toServiceError(error: unknown): never {
+  if (!(error instanceof ports.UserFilesUnavailable)) throw error;
+  throw agentErrors.registry_unavailable(undefined, undefined, error);
 }
 
 function raise(error: () => Error): never {
