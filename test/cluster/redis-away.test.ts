@@ -67,6 +67,7 @@ describe.skipIf(!first || !hasRedisServer())("what a cluster does while Redis fa
     const states: string[] = [];
     const query = elsewhere.submit({ agentId: "helper", prompt: "Elsewhere" }, { onState: (state) => states.push(state) });
     await expect.poll(() => states).toContain("absent");
+    expect(failing.refusals).toContain("503 realtime_unavailable");
     const asked = failing.asked();
     await redis.start();
     await expect.poll(failing.asked).toBe(asked + 1);

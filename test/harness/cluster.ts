@@ -28,11 +28,15 @@ export interface ClusterPlace {
 export async function clusterPlace(more: Readonly<Record<string, string>> = {}): Promise<ClusterPlace | undefined> {
   const redis = await redisPlace();
   const database = redis && (await postgresDatabase());
-  return redis && database && placeOn(database, redis());
+  return redis && database && placeOn(database, redis(), more);
 }
 
-/** A place without a schema yet, on servers of a test's own. */
-export function placeOn(database: PostgresDatabase, { url, prefix }: RedisPlace): ClusterPlace {
+/** A place without a schema yet, on servers of a test's own, with these settings in addition. */
+export function placeOn(
+  database: PostgresDatabase,
+  { url, prefix }: RedisPlace,
+  more: Readonly<Record<string, string>> = {},
+): ClusterPlace {
   const { path: folder, remove } = temporaryFolder();
   const env = {
     PORTICO_POSTGRES_URL: database.url,
