@@ -84,6 +84,13 @@ describe("blobs/files", () => {
     expect(synced.at(-1)).toBe("folder named");
   });
 
+  it("opens a new folder several times at the same time, as processes of several machines with equal IDs do", async () => {
+    const fresh = join(folder, `data-${++folders}`);
+    const openings = await Promise.all(Array.from({ length: 8 }, () => openAdapter(fileBlobs({ dir: fresh }))));
+    for (const each of openings) await each.close();
+    expect(readdirSync(fresh).toSorted()).toEqual([".format", ".tmp"]);
+  });
+
   it("has a format, and refuses a folder of a newer one", async () => {
     const mark = join(dir, ".format");
     expect(readFileSync(mark, "utf8")).toBe("1\n");

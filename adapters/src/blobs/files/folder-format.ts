@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { findStoreTooNew, ports, stepsFrom } from "@portico/core";
@@ -31,8 +32,9 @@ function stepsOf(found: string | undefined): typeof STEPS {
 }
 
 async function writeMark(root: string, path: string, format: number): Promise<void> {
-  // A name of this process: several processes may open the folder at the same time, and write the same content.
-  const fresh = `${path}.${process.pid}`;
+  // A name of this opening: several processes may open the folder at the same time, and write the same content. Process IDs of
+  // several machines may be equal.
+  const fresh = `${path}.${randomBytes(8).toString("hex")}`;
   const file = await open(fresh, "w", 0o600);
   try {
     await file.writeFile(`${format}\n`);
