@@ -1,8 +1,8 @@
 /**
  * What a file itself does with `setImmediate` waits until `release`, as if one turn of the event loop took that long: what it shares among the calls
- * of one turn is then shared by calls that a test makes one after another. Other files' turns pass as always.
+ * of one turn is then shared by calls that a test makes one after another. Other files' turns pass as always. `count`: how many wait.
  */
-export function holdTurnsOf(file: string): { release(): void } & Disposable {
+export function holdTurnsOf(file: string): { readonly count: number; release(): void } & Disposable {
   const held: (() => void)[] = [];
   const real = globalThis.setImmediate;
   globalThis.setImmediate = ((run: (...given: unknown[]) => void, ...given: unknown[]) => {
@@ -15,5 +15,11 @@ export function holdTurnsOf(file: string): { release(): void } & Disposable {
     globalThis.setImmediate = real;
     for (const run of held.splice(0)) run();
   };
-  return { release, [Symbol.dispose]: release };
+  return {
+    get count() {
+      return held.length;
+    },
+    release,
+    [Symbol.dispose]: release,
+  };
 }

@@ -18,13 +18,20 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
     return { secret, record: { digest: secrets.digest(secret.reveal()) } };
   };
 
-  /** Under load many triggers of one agent arrive in one turn of the event loop. They share one read of the store. The cache ends with the turn. */
+  /**
+   * Under load many triggers of one agent arrive in one turn of the event loop. They share one read of the store. It begins after all of them
+   * arrived: none is checked against a secret that was replaced, in whichever process, before it was sent.
+   */
   const ofThisTurn = new Map<string, Promise<ports.Stored<StoredSecret> | undefined>>();
   const find = (agentId: string) => {
-    const looking = ofThisTurn.get(agentId) ?? stored.get(agentId);
-    if (ofThisTurn.size === 0) setImmediate(() => ofThisTurn.clear());
+    const looking = ofThisTurn.get(agentId) ?? readAfterTurn(agentId);
     ofThisTurn.set(agentId, looking);
     return looking;
+  };
+  const readAfterTurn = async (agentId: string) => {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    ofThisTurn.delete(agentId);
+    return stored.get(agentId);
   };
 
   return {
@@ -49,7 +56,6 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
     async rotate(agentId: string): Promise<Secret> {
       const { secret, record } = make();
       await stored.put(agentId, record);
-      ofThisTurn.delete(agentId);
       return secret;
     },
   };
