@@ -1,13 +1,17 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { documentAgents } from "@portico/adapters/agents/documents";
 import { memoryAgents } from "@portico/adapters/agents/memory";
+import { memoryBus } from "@portico/adapters/bus/memory";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { memoryDocuments } from "@portico/adapters/documents/memory";
+import { recordDocuments } from "@portico/adapters/documents/records";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
+import { sqliteRecords } from "@portico/adapters/records/sqlite";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import type { ports } from "@portico/core";
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { agentsConformance } from "./agents.ts";
@@ -57,6 +61,32 @@ describe("agents/documents", () => {
       ["b", "missing", false],
     ]);
     await close();
+  });
+});
+
+describe("agents/documents in documents that several processes write", () => {
+  it("finds what another process saved as soon as it is saved, and parses nothing again that did not change", async () => {
+    const path = join(newFolder(), "records.sqlite");
+    mkdirSync(dirname(path));
+    // No process hears of the others, and no time passes.
+    const stores = () => [
+      sqliteRecords({ path }),
+      memoryBus({}),
+      memoryTelemetry({}),
+      manualClock({ clock: createManualClock() }),
+    ];
+    const other = await openAdapter(recordDocuments({ id: "agents" }), stores());
+    const { version } = await other.port.write("a/agent.json", '{"webhooks":{"enabled":true}}', "absent");
+    const here = await openAdapter(documentAgents({}), [recordDocuments({ id: "agents" }), ...stores()]);
+    const webhooks = async () => (await here.port.find("a"))?.definition["webhooks"];
+    const first = await webhooks();
+    expect([first, await webhooks()]).toEqual([{ enabled: true }, expect.toSatisfy((same) => same === first)]);
+    const paused = await other.port.write("a/agent.json", '{"webhooks":{"enabled":false}}', version);
+    expect(await webhooks()).toEqual({ enabled: false });
+    await other.port.remove("a/agent.json", paused.version);
+    expect(await here.port.find("a")).toBeUndefined();
+    await here.close();
+    await other.close();
   });
 });
 

@@ -20,7 +20,8 @@ const FILE = "agent.json";
 const READ_AT_ONCE = 16;
 
 /**
- * Agents whose `agent.json` are documents named `ID/agent.json`. Parsed agents are cached until the documents report a change.
+ * Agents whose `agent.json` are documents named `ID/agent.json`. Parsed agents are cached until the documents report a change. With documents
+ * that other processes write, too, `find` compares the cached agent with its document each time.
  * Opening throws TypeError if no source of documents has that ID.
  */
 export const documentAgents = defineAdapter({
@@ -41,7 +42,7 @@ export const documentAgents = defineAdapter({
       await git.settled();
     });
 
-    const read = new Map<string, AgentText | undefined>();
+    const read = new Map<string, ReadAgent>();
     let changes = 0;
     const stopWatching = await documents.watch((name) => {
       changes++;
@@ -53,30 +54,32 @@ export const documentAgents = defineAdapter({
       if (directory !== undefined) return (await stat(join(directory, id)).catch(() => undefined))?.isDirectory() ?? false;
       return (await namesOf(documents)).some((name) => name.startsWith(`${id}/`));
     };
-    const readAgent = async (id: string): Promise<AgentText | undefined> => {
-      if (read.has(id)) return read.get(id);
+    const readAgent = async (id: string, isExact: boolean): Promise<AgentText | undefined> => {
+      const known = read.get(id);
+      if (known && !isExact) return known.agent;
       const before = changes;
-      const found = await readOne(documents, id);
+      const found = await readOne(documents, id, known);
       // A folder without the file is not cached: its removal is not reported.
       if (!found) return (await isFolder(id)) ? unreadAgent(id, "missing") : undefined;
       // An unreadable file is not cached either: its recovery is not reported.
-      if (changes === before && found.metadataError !== "unreadable") read.set(id, found);
-      return found;
+      if (changes === before && found.agent.metadataError !== "unreadable") read.set(id, found);
+      return found.agent;
     };
-    const find = async (id: string): Promise<ports.Agent | undefined> => {
-      const found = ports.AGENT_ID.test(id) ? await readAgent(id) : undefined;
+    // What another process saved counts from its answer on: a paused webhook accepts no event in any process.
+    const find = async (id: string, isExact = documents.isShared === true): Promise<ports.Agent | undefined> => {
+      const found = ports.AGENT_ID.test(id) ? await readAgent(id, isExact) : undefined;
       return found && { id, ...found, git: directory === undefined ? { hasGit: false } : await git.of(join(directory, id)) };
     };
 
     return {
-      find,
+      find: (id) => find(id),
       async list() {
         const folders = directory === undefined ? [] : await foldersOf(directory);
         const named = (await namesOf(documents)).flatMap((name) => (name.includes("/") ? name.split("/", 1) : []));
         const ids = [...new Set([...folders, ...named])].filter((id) => ports.AGENT_ID.test(id)).toSorted();
         const agents: ports.Agent[] = [];
         for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
-          const found = await Promise.all(ids.slice(from, from + READ_AT_ONCE).map(find));
+          const found = await Promise.all(ids.slice(from, from + READ_AT_ONCE).map((id) => find(id, false)));
           agents.push(...found.filter((agent) => agent !== undefined));
         }
         return agents;
@@ -85,13 +88,22 @@ export const documentAgents = defineAdapter({
   },
 });
 
-async function readOne(documents: ports.Documents, id: string): Promise<AgentText | undefined> {
+interface ReadAgent {
+  /** Of the document; undefined where it could not be read. */
+  readonly version: string | undefined;
+  readonly agent: AgentText;
+}
+
+/** An unchanged document is not parsed again. If it cannot be read now, what is known of it counts. */
+async function readOne(documents: ports.Documents, id: string, known: ReadAgent | undefined): Promise<ReadAgent | undefined> {
   try {
     const document = await documents.read(`${id}/${FILE}`);
-    return document && readAgentText(id, document.text);
+    if (!document) return undefined;
+    const { version, text } = document;
+    return known?.version === version ? known : { version, agent: readAgentText(id, text) };
   } catch (error) {
     // One unreadable file must not hide the other agents.
-    if (error instanceof ports.DocumentsUnavailable) return unreadAgent(id, "unreadable");
+    if (error instanceof ports.DocumentsUnavailable) return known ?? { version: undefined, agent: unreadAgent(id, "unreadable") };
     throw error;
   }
 }

@@ -25,6 +25,6 @@ export const recordDocuments = defineAdapter({
   open({ records, bus, clock }, { id, pollMs }: RecordDocumentsOptions, scope) {
     if (!ID.test(id)) throw new TypeError("The id of a source is 1-64 of lowercase letters, digits and '-'");
     const times = { netMs: pollMs ?? NET_MS, pollMs: pollMs ?? POLL_MS };
-    return createDocuments(id, recordPlace(id, records, bus), { clock, times, scope });
+    return { ...createDocuments(id, recordPlace(id, records, bus), { clock, times, scope }), isShared: true };
   },
 });

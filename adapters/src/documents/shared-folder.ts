@@ -33,7 +33,7 @@ export const sharedFolderDocuments = defineAdapter({
     const store = postgresStoreOf(records);
     if (!store) throw new TypeError("A shared folder of documents takes its locks in PostgreSQL, but the records are elsewhere");
     const place = sharedPlace(id, folderPlace(resolve(dir), depth), { store, bus });
-    return createDocuments(id, place, { clock, times: { netMs: pollMs, pollMs }, scope });
+    return { ...createDocuments(id, place, { clock, times: { netMs: pollMs, pollMs }, scope }), isShared: true };
   },
 });
 

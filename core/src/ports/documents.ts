@@ -6,6 +6,8 @@ import { defineManyPort, type ManyPort } from "../port.ts";
  */
 export interface Documents {
   readonly id: string;
+  /** Whether other processes write here, too. Default: false. What they change is reported soon after it; `read` finds it at once. */
+  readonly isShared?: boolean;
   /**
    * Undefined for a missing document. Throws DocumentsUnavailable, also for a document that is not UTF-8 text or exceeds
    * DOCUMENT_BYTES.
