@@ -122,6 +122,22 @@ describe.skipIf(!servers)("processes of one instance", () => {
       expect(shortly(back.heard, request)).toEqual(["3", "4", "5", "complete"]);
     });
 
+    it("gets turns that ended meanwhile also if it does not say what it has", async () => {
+      const client = await a!.connect();
+      const gates = wordByWord(b!, "says nothing", 3);
+      const request = await submit(a!, client, "says nothing");
+      gates[0]!.open();
+      await expect.poll(() => shortly(client.heard, request)).toEqual(["started", "1"]);
+      client.leave();
+      const before = (await ended()).length;
+      gates.forEach((gate) => gate.open());
+      await expect.poll(async () => (await ended()).length).toBe(before + 1);
+      const back = await c!.connect("owner", { clientInstanceId: client.clientInstanceId });
+      await back.ended(request);
+      // What it had already comes again.
+      expect(shortly(back.heard, request)).toEqual(["started", "1", "2", "3", "complete"]);
+    });
+
     it("gets what it missed of turns that ended meanwhile, and nothing twice", async () => {
       const client = await a!.connect();
       const { clientInstanceId } = client;

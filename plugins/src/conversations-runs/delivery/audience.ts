@@ -65,8 +65,13 @@ export interface Counted {
   readonly begun: number;
 }
 
-/** Where a client begins that was not here before, or does not say. */
-export function firstPlace({ life, begun }: Counted, audience: Audience | undefined, now: number | undefined): string {
+/** Where a client begins that was not here before, or does not say. Turns elsewhere that had ended by `since` are not sent to it. */
+export function firstPlace(
+  { life, begun }: Counted,
+  audience: Audience | undefined,
+  now: number | undefined,
+  since: number | undefined,
+): string {
   // With another connection still there, this may be the same client, and the other one dead: what that one was sent may never arrive.
   const isAlone = audience?.seats.length === 0;
   const open = (audience?.watched ?? [])
@@ -76,7 +81,7 @@ export function firstPlace({ life, begun }: Counted, audience: Audience | undefi
       count: isAlone ? left : 0,
     }));
   open.push(...(audience?.leftElsewhere ?? []));
-  return formatPlace({ life, begun, open, others: audience ? othersOf(audience, now) : [], since: now });
+  return formatPlace({ life, begun, open, others: audience ? othersOf(audience, now) : [], since });
 }
 
 /** Where a client is that has everything that was sent to its connection. */

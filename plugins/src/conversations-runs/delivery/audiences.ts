@@ -47,11 +47,18 @@ export class Audiences {
     });
   }
 
-  /** Where a client begins whose last event had this place, and whether it misses nothing then. */
-  resume(listener: Listener, last: string | undefined): ports.Resumption {
+  /**
+   * Where a client begins whose last event had this place, and whether it misses nothing then. A client that does not say what it has may
+   * have left another process: it gets what ended elsewhere in the last two minutes, if need be a second time.
+   */
+  resume(listener: Listener, last: string | undefined, saysWhatItHas: boolean): ports.Resumption {
     const audience = this.#audiences.get(keyOf(listener));
     const place = last === undefined ? undefined : readPlace(last);
-    if (!place) return { place: firstPlace(this.#counted, audience, this.#now), isWhole: false };
+    if (!place) {
+      const now = this.#now;
+      const since = now === undefined || saysWhatItHas ? now : now - RETURN_MS;
+      return { place: firstPlace(this.#counted, audience, now, since), isWhole: false };
+    }
     return { place: last!, isWhole: place.life === this.#given.life && isRemembered(audience, place) };
   }
 

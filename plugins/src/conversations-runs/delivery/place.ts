@@ -10,7 +10,7 @@ export interface Place {
   readonly open: ReadonlyMap<string, number>;
   /** The same by the turn's process and number (`numberedKey`). */
   readonly numbered: ReadonlyMap<string, number>;
-  /** When a new client came, in milliseconds since 1970: it does not get turns of other processes that had ended by then. */
+  /** In milliseconds since 1970: the client does not get turns of other processes that had ended by then. */
   readonly since: number | undefined;
 }
 

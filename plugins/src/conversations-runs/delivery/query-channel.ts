@@ -75,8 +75,9 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
         if (!caller) throw agentErrors.unauthorized();
         return { ...caller, clientInstanceId, received: received ? new Map(Object.entries(received)) : NOTHING_RECEIVED };
       },
-      resume({ userId, clientInstanceId }, last) {
-        return userId === undefined ? undefined : audiences.resume({ userId, clientInstanceId }, last);
+      resume({ userId, clientInstanceId, received }, last) {
+        const saysWhatItHas = received !== NOTHING_RECEIVED;
+        return userId === undefined ? undefined : audiences.resume({ userId, clientInstanceId }, last, saysWhatItHas);
       },
       joined({ id, who }, place) {
         sockets.set(id, who);
