@@ -26,7 +26,7 @@ const PACKAGES = [
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/compiled");
 
 /** Areas whose suites also run on a cluster. */
-const ON_CLUSTER = ["workflow-service", "model-proxy"];
+const ON_CLUSTER = ["workflow-service", "model-proxy", "conversations-runs", "agent-webhook", "attachments-media"];
 
 /** Tests that need no disk: fsync takes most of the time of many of them. `SERVERS` test disks, too. */
 const withoutDisk = { env: inMemory(), globalSetup: ["harness/memory-folder.ts"] };

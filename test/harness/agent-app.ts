@@ -58,6 +58,8 @@ export interface AgentServiceOptions {
   readonly realtime?: Omit<SocketIoOptions, "allowOrigin">;
   /** In place of Socket.IO: `connect` of the service then reaches nothing. */
   readonly isPlainWebSocket?: boolean;
+  /** Whether all turns execute in one process, also in a cluster. Default: false. */
+  readonly isOneExecuting?: boolean;
   /** In place of stores and an engine of its own: records, log, engine, secrets, and what else processes share. */
   readonly shared?: readonly Adapter[];
   /** Areas beside conversations and runs. */
@@ -165,6 +167,7 @@ export async function startAgentService(options: AgentServiceOptions = {}): Prom
     ? await openMember(options.shared, open)
     : await openMembers({
         dataDir,
+        isOneExecuting: options.isOneExecuting ?? false,
         stores: () => [
           sqliteRecords({ path: join(dataDir, "records.sqlite") }),
           sqliteLog({}),

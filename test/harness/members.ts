@@ -42,6 +42,8 @@ export interface MembersOptions {
   readonly stores: () => readonly Adapter[];
   /** Of the engine of a cluster; `none`: the service needs no engine. */
   readonly engine?: BullmqEngineOptions | "none";
+  /** Whether the first member executes all work of a cluster. Default: false, all do. */
+  readonly isOneExecuting?: boolean;
   /** Open one app with these stores. */
   open(stores: readonly Adapter[]): Promise<App>;
 }
@@ -50,11 +52,19 @@ export interface MembersOptions {
  * Open the app of a service under test. In a run of the suites on a cluster: three apps that share PostgreSQL and Redis, each with its own
  * connections. A second service of the same directory continues after a crash: the living members of the first are killed.
  */
-export async function openMembers({ dataDir, stores, engine = {}, open }: MembersOptions): Promise<Members> {
+export async function openMembers({
+  dataDir,
+  stores,
+  engine = {},
+  isOneExecuting = false,
+  open,
+}: MembersOptions): Promise<Members> {
   if (!isClusterRun) return openMember(stores(), open);
   const place = await memberPlaceOf(dataDir);
   place.kill();
-  const opened = await Promise.allSettled(Array.from({ length: COUNT }, () => startMember(place, engine, open)));
+  const opened = await Promise.allSettled(
+    Array.from({ length: COUNT }, (_, at) => startMember(place, executing(engine, !isOneExecuting || at === 0), open)),
+  );
   const members = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   let closing: Promise<void> | undefined;
   const close = () => (closing ??= closeMembers(place, members));
@@ -68,6 +78,10 @@ export async function openMembers({ dataDir, stores, engine = {}, open }: Member
   };
   const apps = members.map(({ app }) => app);
   return { apps, app: { ...apps[0]!, port: portOfMembers(apps), close, [Symbol.asyncDispose]: close }, close };
+}
+
+function executing(engine: NonNullable<MembersOptions["engine"]>, executes: boolean): NonNullable<MembersOptions["engine"]> {
+  return engine === "none" ? engine : { ...engine, executes };
 }
 
 /** Open the only app of a service. */

@@ -16,6 +16,8 @@ export function portOfMembers(apps: readonly App[]): App["port"] {
 
 /** The method that gives a part of the instance, which a test may change as well. */
 const PART = "collection";
+/** The method that is for the whole service. */
+const FOR_ALL = "drain";
 
 type Method = (...given: unknown[]) => unknown;
 
@@ -33,8 +35,11 @@ function asOne<T extends object>(instances: readonly T[]): T {
     parts.set(all[0], part);
     return part;
   };
+  const inAll = (...arguments_: unknown[]): Promise<unknown> =>
+    Promise.all(instances.map((each) => (each as Record<string, Method>)[FOR_ALL]!(...arguments_)));
   const methodOf = (key: PropertyKey, method: Method): Method => {
-    const bound = given.get(key) ?? (key === PART ? partsOf : method.bind(first));
+    const special = key === PART ? partsOf : key === FOR_ALL ? inAll : undefined;
+    const bound = given.get(key) ?? special ?? method.bind(first);
     given.set(key, bound);
     return bound;
   };

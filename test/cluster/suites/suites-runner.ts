@@ -19,11 +19,14 @@ export default class SuitesRunner extends TestRunner {
 
 function expectExceptions(file: RunnerTestFile): void {
   const name = relative(join(TESTS, "spec"), file.filepath);
-  for (const { title, twin } of exceptions.filter((each) => each.file === name)) {
+  for (const { title, twin, isByChance } of exceptions.filter((each) => each.file === name)) {
     const found = testsOf(file).filter((test) => title === undefined || test.fullTestName === title);
     if (found.length === 0) throw new Error(`No test has the title of an exception: ${title}`);
     if (twin !== undefined && !existsSync(join(TESTS, twin))) throw new Error(`No file has the name of a twin: ${twin}`);
-    for (const test of found) test.fails = true;
+    for (const test of found) {
+      if (isByChance) test.mode = "skip";
+      else test.fails = true;
+    }
   }
 }
 

@@ -114,6 +114,7 @@ describe("an agent that changes while its events wait", () => {
     const gate = createGate();
     service.engine.on("first", () => gate.opened.then(() => {}));
     for (const text of ["first", "second", "third"]) await work(text);
+    await expect.poll(() => service.engine.played).toEqual(["first"]);
     change();
     await expect.poll(async () => (await service.trigger(secret, { event: "none" })).status).not.toBe(400);
     gate.open();

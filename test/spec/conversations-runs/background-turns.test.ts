@@ -1,11 +1,10 @@
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { functionTools } from "@portico/adapters/tools/functions";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { definePlugin, ports } from "@portico/core";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "../../harness/agent-app.ts";
+import { forgetWork } from "../../harness/forgotten-work.ts";
 import { createGate, type Gate } from "../../harness/gate.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { untilStopped } from "../../harness/scripted-agent.ts";
@@ -102,9 +101,7 @@ describe("a turn with a key", () => {
     const first = await startToTell("once", "first", { key: "k" });
     const end = await told("first");
     await service.close();
-    const database = new DatabaseSync(join(folder.path, "records.sqlite"));
-    database.exec(`DELETE FROM "_engine_work" WHERE kind = 'background-turn'`);
-    database.close();
+    await forgetWork(folder.path, "background-turn");
     await start();
     expect(await startToTell("once", "second", { key: "k" })).toEqual(first);
     expect(await told("second")).toEqual(end);

@@ -25,6 +25,8 @@ class StockClient {
   readonly offsets: unknown[] = [];
   readonly clientInstanceId: string;
   readonly socket: Socket;
+  /** Of its last connection, also after it has noticed that it broke. */
+  #id = "";
 
   constructor(transports: readonly ("polling" | "websocket")[] = ["websocket"], clientInstanceId: string = randomUUID()) {
     this.clientInstanceId = clientInstanceId;
@@ -35,6 +37,7 @@ class StockClient {
       reconnectionDelay: 1,
       reconnectionDelayMax: 10,
     });
+    this.socket.on("connect", () => void (this.#id = this.socket.id!));
     this.socket.onAny((event: string, data: unknown, ...more: unknown[]) => {
       this.heard.push({ event, data });
       if (event.startsWith("query:")) this.offsets.push(...more);
@@ -43,7 +46,7 @@ class StockClient {
 
   /** Submits past the line. */
   async start(prompt: string, on: AgentService = service, options: object = {}): Promise<string> {
-    const body = startBody({ id: this.socket.id! }, prompt, {}, options);
+    const body = startBody({ id: this.#id }, prompt, {}, options);
     expect((await on.call("owner", "POST", "/api/query/start", body)).status).toBe(202);
     return body.clientRequestId;
   }
@@ -110,6 +113,16 @@ describe.each(Object.entries(clientKinds))("a stock client whose connection brea
     await client.comeBack();
     await expect.poll(() => client.of(request)).toContain("complete");
     expect(client.of(request)).toEqual(["started", "1", "2", "3", "4", "5", "complete"]);
+  });
+
+  it("is told that its session is recovered", async () => {
+    using client = await stock(transports);
+    const before = await client.start("before");
+    await expect.poll(() => client.of(before)).toContain("complete");
+    line.hold();
+    await client.start("missed");
+    await allOver();
+    await client.comeBack();
     expect(client.socket.recovered).toBe(true);
   });
 
@@ -118,7 +131,8 @@ describe.each(Object.entries(clientKinds))("a stock client whose connection brea
     const before = await client.start("before");
     await expect.poll(() => client.of(before)).toContain("complete");
     line.hold();
-    const missed = [await client.start("missed"), await client.start("missed, too")];
+    // Together: a client that polls notices soon that an answer does not arrive.
+    const missed = await Promise.all([client.start("missed"), client.start("missed, too")]);
     await allOver();
     await client.comeBack();
     const after = await client.start("after");

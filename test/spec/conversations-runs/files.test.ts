@@ -111,7 +111,7 @@ describe("mediaRefs (4.5 rule 11)", () => {
   });
 });
 
-describe("the room for files of all turns that execute at once", () => {
+describe("the room for files of all turns that execute at once in a process", () => {
   const SIZE = PICTURE.bytes.length;
   const refs = { mediaRefs: [{ mediaId: "m-1.png" }] };
   /** A service with room for one picture, and one turn in it that shows it until it is told to end. */
@@ -120,6 +120,7 @@ describe("the room for files of all turns that execute at once", () => {
       adapters: [memoryUserFiles({ media, attachments })],
       agents: new Map([["helper", { name: "Helper", engine: "scripted", tools: ["ReadAttachment"] }]]),
       runtime: { shownBytes: SIZE },
+      isOneExecuting: true,
       ...(clock && { clock }),
     });
     const gate = createGate();
