@@ -248,7 +248,8 @@ describe("following a run", () => {
     await expect.poll(() => following.stdout(), { timeout: 30_000 }).toContain("workflow:human_gate");
     await first[Symbol.asyncDispose]();
     await expect.poll(() => following.stderr(), { timeout: 30_000 }).toContain("Waiting for it");
-    await using second = await folder.start("workflow");
+    // Without this setting, it would use the port of the first start again.
+    await using second = await folder.start("workflow", { env: { PORTICO_WORKFLOW_PORT: "0" } });
     expect(second.url("workflow")).not.toBe(first.url("workflow"));
     expect((await run("approve", runId, "--values", '{ "severity": 4 }')).code).toBe(0);
     const { code, stdout, stderr } = await following.ended;
