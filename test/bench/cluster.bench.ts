@@ -8,9 +8,10 @@ import { rmSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { measureEvents, measureHints } from "./cluster/across.ts";
 import { measureTakeover } from "./cluster/failures.ts";
+import { measureIdle } from "./cluster/idle.ts";
 import { measureOther, OTHER_PACKAGES } from "./cluster/other-engines.ts";
 import { median, quantile } from "./cluster/processes.ts";
-import { measureRuns, type RunCosts } from "./cluster/runs.ts";
+import { measureRuns, medianCosts, type RunCosts } from "./cluster/runs.ts";
 import { startServers } from "./cluster/servers.ts";
 import { measureSockets, measureWaiting } from "./cluster/sizes.ts";
 import { installEngines } from "./workflow/install-engines.ts";
@@ -21,6 +22,7 @@ const TAKEOVERS = { times: 5, leaseMs: 15_000 };
 const FREEZES = { times: 3, leaseMs: 3_000 };
 const HINTS = 200;
 const EVENTS = { rounds: 7, sockets: 10, pieces: 100, gapMs: 20 };
+const IDLE_MS = 15_000;
 const WAITING = 20_000;
 const SOCKETS = 2_000;
 const OTHERS = [
@@ -61,9 +63,12 @@ const servers = await startServers();
 if (wants("runs")) {
   head("runs of five steps, one process", "Node ms", "PostgreSQL ms", "Redis ms", "accepted/s", "finished/s", "WAL bytes");
   const load = { processes: 1, runs: RUNS } as const;
-  const here = await measureRuns(servers, "here", { ...load, kind: "here", until: "finished" }, ROUNDS);
+  const loads = [
+    { ...load, kind: "here", until: "finished" },
+    { ...load, kind: "anywhere", until: "accepted" },
+  ] as const;
+  const [here, burst] = (await measureRuns(servers, "runs", loads, ROUNDS)).map(medianCosts) as [RunCosts, RunCosts];
   tellRuns("begin where they are accepted, 50 at a time", here);
-  const burst = await measureRuns(servers, "burst", { ...load, kind: "anywhere", until: "accepted" }, ROUNDS);
   tellRuns("all dispatched, a burst", burst);
   aim("a run that begins where it is accepted: Node", 0.6, here.node);
   aim("a run that begins where it is accepted: PostgreSQL", 0.4, here.postgres);
@@ -74,17 +79,17 @@ if (wants("runs")) {
 
 if (wants("processes")) {
   head("a burst on several processes", "Node ms", "PostgreSQL ms", "Redis ms", "accepted/s", "finished/s", "executed elsewhere");
-  const costs: RunCosts[] = [];
-  for (const processes of [1, 2, 3]) {
-    const load = { kind: "anywhere", until: "accepted", processes, runs: RUNS } as const;
-    const found = await measureRuns(servers, `on${processes}`, load, ROUNDS);
-    costs.push(found);
-    row(`${processes}`, ...timesOf(found), ...ratesOf(found), `${(found.elsewhere * 100).toFixed(0)} %`);
+  const counts = [1, 2, 3];
+  const loads = counts.map((processes) => ({ kind: "anywhere", until: "accepted", processes, runs: RUNS / 2 }) as const);
+  const rounds = await measureRuns(servers, "on", loads, ROUNDS);
+  for (const [at, processes] of counts.entries()) {
+    const found = medianCosts(rounds[at]!);
+    row(processes, ...timesOf(found), ...ratesOf(found), `${(found.elsewhere * 100).toFixed(0)} %`);
   }
-  const [one, ...more] = costs as [RunCosts, ...RunCosts[]];
-  for (const [at, each] of more.entries()) {
-    const grown = (each.node + each.postgres + each.redis) / (one.node + one.postgres + one.redis);
-    aim(`processor time per run with ${at + 2} processes ÷ with one`, FLAT, grown, "");
+  const total = ({ node, postgres, redis }: RunCosts): number => node + postgres + redis;
+  for (const [at, processes] of counts.entries()) {
+    const grown = median(rounds[at]!.map((costs, round) => total(costs) / total(rounds[0]![round]!)));
+    if (processes > 1) aim(`processor time per run with ${processes} processes ÷ with one`, FLAT, grown, "");
   }
 }
 
@@ -100,7 +105,7 @@ if (wants("failures")) {
     frozen.length,
   );
   aim("takeover after SIGKILL, slowest", 1000, Math.max(...killed));
-  aim("takeover after a freeze, slowest, without the lease", 1000, Math.max(...frozen) - FREEZES.leaseMs);
+  aim("takeover after a freeze, slowest: the lease and a second", FREEZES.leaseMs + 1000, Math.max(...frozen));
 }
 
 if (wants("across")) {
@@ -121,6 +126,11 @@ if (wants("across")) {
 }
 
 if (wants("sizes")) {
+  head("processor time of processes without work, per second", "Node ms", "PostgreSQL ms", "Redis ms");
+  for (const count of [1, 3]) {
+    const { node, postgres, redis } = await measureIdle(servers, `idle${count}`, count, IDLE_MS);
+    row(`${count} process${count > 1 ? "es" : ""}`, node.toFixed(1), postgres.toFixed(1), redis.toFixed(1));
+  }
   head("size of", "bytes");
   const waiting = await measureWaiting(servers, "waiting", WAITING);
   row("a run that waits in the queue, in Redis", waiting.redis.toFixed(0));

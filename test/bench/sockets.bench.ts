@@ -1,18 +1,23 @@
 /**
  * What realtime costs beside Socket.IO as it comes: `node test/bench/sockets.bench.ts`, about a minute. Each contestant is a process
  * of its own, the clients are real ones in this process, over WebSockets. Memory is what a server needs more with 5,000 idle sockets than
- * with none; latency is from just before `send` to the client's listener, with one event to every socket per round.
+ * with none; latency is from just before `send` to the client's listener, with one event to every socket per round. Throughput is how many
+ * events arrive in a second if rounds follow each other without a pause, beside the server's processor time per event: the clients' own
+ * processor time limits the rate.
  */
 import { randomUUID } from "node:crypto";
 import { availableParallelism, cpus } from "node:os";
 import { io, type Socket } from "socket.io-client";
-import { startWorker, type Worker } from "./proxy/child.ts";
+import { connectWebSocket } from "../harness/web-socket-client.ts";
+import { cpuOf, startWorker, type Worker } from "./proxy/child.ts";
 import type { ServerJob, ServerResult } from "./sockets/server.ts";
 
 const KINDS = ["bare", "portico"] as const;
 /** Idle, the agent service with all that its own channel keeps is compared, too. */
 const IDLE_KINDS = [...KINDS, "service"] as const;
 type Kind = (typeof IDLE_KINDS)[number];
+/** `portico` is the adapter `realtime/socket-io`, `websocket` the adapter `realtime/websocket`. */
+const THROUGHPUT_KINDS = ["bare", "portico", "websocket"] as const;
 const IDLE = 5_000;
 const MEMORY_ROUNDS = 3;
 const CONNECTING_AT_ONCE = 100;
@@ -21,7 +26,8 @@ const LATENCY = [
   { sockets: 100, rounds: 200 },
   { sockets: 1_000, rounds: 40 },
 ];
-/** Rounds of both contestants take turns, so that a machine that is busy is busy for both. */
+const THROUGHPUT = { sockets: 100, rounds: 500, times: 5 };
+/** Rounds of all contestants take turns, so that a machine that is busy is busy for both. */
 const TURNS = 4;
 
 type Contestant = Worker<ServerJob, ServerResult> & { readonly origin: string };
@@ -68,6 +74,62 @@ for (const { sockets, rounds } of LATENCY) {
   for (const { contestant } of running) await contestant.stop();
 }
 
+console.log(`\n${THROUGHPUT.sockets} sockets, as fast as possible | events/s | CPU µs of the server per event`);
+const costs = { bare: [] as Throughput[], portico: [] as Throughput[], websocket: [] as Throughput[] };
+for (let time = 0; time < THROUGHPUT.times; time++) {
+  for (const kind of THROUGHPUT_KINDS) costs[kind].push(await throughputOf(kind));
+}
+for (const kind of THROUGHPUT_KINDS) {
+  const [rate, micros] = [median(costs[kind].map((each) => each.rate)), median(costs[kind].map((each) => each.micros))];
+  console.log(`${kind} | ${rate.toFixed(0)} | ${micros.toFixed(1)}`);
+}
+process.exit(0);
+
+interface Throughput {
+  /** Events per second, over all sockets. */
+  readonly rate: number;
+  /** Processor time of the server per event. */
+  readonly micros: number;
+}
+
+async function throughputOf(kind: (typeof THROUGHPUT_KINDS)[number]): Promise<Throughput> {
+  const contestant = await start(kind);
+  const { sockets, rounds } = THROUGHPUT;
+  let heard = 0;
+  const hear = (): void => void heard++;
+  const leave =
+    kind === "websocket" ? await hearFrames(contestant.origin, sockets, hear) : await hearTicks(contestant.origin, sockets, hear);
+  const sendRounds = async (count: number): Promise<void> => {
+    heard = 0;
+    await contestant.run({ do: "send", rounds: count, gapMs: 0 });
+    while (heard < count * sockets) await new Promise((resolve) => setTimeout(resolve, 1));
+  };
+  await sendRounds(rounds / 5);
+  const [used, begun] = [cpuOf(contestant.pid)!, performance.now()];
+  await sendRounds(rounds);
+  const [micros, ms] = [cpuOf(contestant.pid)! - used, performance.now() - begun];
+  leave();
+  await contestant.stop();
+  return { rate: (rounds * sockets * 1000) / ms, micros: micros / (rounds * sockets) };
+}
+
+async function hearTicks(origin: string, count: number, hear: () => void): Promise<() => void> {
+  const clients = await connectAll(origin, count);
+  for (const client of clients) client.on("tick", hear);
+  return () => clients.forEach((client) => client.disconnect());
+}
+
+async function hearFrames(origin: string, count: number, hear: () => void): Promise<() => void> {
+  const hello = { name: "somebody" };
+  const clients = await Promise.all(Array.from({ length: count }, () => connectWebSocket(`${origin}/live/`, hello)));
+  for (const { socket } of clients) {
+    socket.addEventListener("message", ({ data }) => {
+      if (JSON.parse(data as string).type === "event") hear();
+    });
+  }
+  return () => clients.forEach(({ socket }) => socket.close());
+}
+
 interface Memory {
   readonly used: number;
   readonly resident: number;
@@ -85,7 +147,7 @@ async function memoryPerSocket(kind: Kind): Promise<Memory> {
   return { used: (after.used! - before.used!) / IDLE, resident: (after.resident! - before.resident!) / IDLE };
 }
 
-async function start(kind: Kind): Promise<Contestant> {
+async function start(kind: Kind | (typeof THROUGHPUT_KINDS)[number]): Promise<Contestant> {
   const worker = startWorker<ServerJob, ServerResult>(new URL("./sockets/server.ts", import.meta.url));
   const { origin } = await worker.run({ do: "listen", kind });
   return { ...worker, origin: origin! };

@@ -68,10 +68,10 @@ const now = (): number => Number(process.hrtime.bigint()) / 1e6;
 async function run(context: ports.WorkContext): Promise<void> {
   for (let at = 0; at < STEPS; at++) await context.step(`step ${at}`, NOTHING, { repeatable: true });
   ended++;
-  const [owner = ""] = context.id.split("-");
+  const [owner = "", , waits] = context.id.split("-");
   if (owner === own) return whenDone.get(context.id)?.();
   foreign++;
-  bus.publish(`bench/${owner}`, context.id);
+  if (waits) bus.publish(`bench/${owner}`, context.id);
 }
 
 /** Executes until it is cancelled or signalled. */
@@ -109,7 +109,8 @@ async function load({ kind, runs, clients, until }: Extract<EngineJob, { do: "lo
   let left = runs;
   const client = async (): Promise<void> => {
     while (left-- > 0) {
-      const id = `${own}-${++works}`;
+      // The end of a run is told to its client only if the client waits for it.
+      const id = `${own}-${++works}${until === "finished" ? "-waits" : ""}`;
       const { promise, resolve } = Promise.withResolvers<void>();
       if (until === "finished") whenDone.set(id, resolve);
       const at = now();

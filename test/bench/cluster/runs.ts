@@ -13,7 +13,7 @@ export interface RunLoad {
   readonly runs: number;
 }
 
-/** Medians of rounds. Times are milliseconds of processor time per run. */
+/** Times are milliseconds of processor time per run. */
 export interface RunCosts {
   readonly node: number;
   readonly postgres: number;
@@ -27,20 +27,43 @@ export interface RunCosts {
 
 const CLIENTS = 50;
 
-/** Runs of five durable steps, from their start to the commit that ends them. The first round warms up. */
-export async function measureRuns(servers: Servers, name: string, load: RunLoad, rounds: number): Promise<RunCosts> {
-  const processes = await startEngines(placeOf(servers, name), load.processes);
+/** Rounds that are not counted: code is compiled, and tables have rows. */
+const WARM_UPS = 2;
+
+/**
+ * Runs of five durable steps, from their start to the commit that ends them. The loads take turns, each with its own processes and
+ * its own schema, so that other load on the machine affects all of them. One list per load, with one entry per round.
+ */
+export async function measureRuns(
+  servers: Servers,
+  name: string,
+  loads: readonly RunLoad[],
+  rounds: number,
+): Promise<readonly (readonly RunCosts[])[]> {
+  const all: { load: RunLoad; name: string; processes: EngineProcess[]; found: RunCosts[] }[] = [];
   try {
-    await measureRound(servers, name, processes, load);
-    // Plans of prepared statements suit a table with rows, as they do in a service that has run for a minute.
-    await servers.query(`ANALYZE "${name}"."_engine_work", "${name}"."_engine_notes"`);
-    const all: RunCosts[] = [];
-    while (all.length < rounds) all.push(await measureRound(servers, name, processes, load));
-    const keys = Object.keys(all[0]!) as (keyof RunCosts)[];
-    return Object.fromEntries(keys.map((key) => [key, median(all.map((each) => each[key]))])) as unknown as RunCosts;
+    for (const [at, load] of loads.entries()) {
+      const own = `${name}${at}`;
+      all.push({ load, name: own, processes: await startEngines(placeOf(servers, own), load.processes), found: [] });
+    }
+    for (let round = -WARM_UPS; round < rounds; round++) {
+      for (const each of all) {
+        const costs = await measureRound(servers, each.name, each.processes, each.load);
+        if (round >= 0) each.found.push(costs);
+        // Plans of prepared statements suit a table with rows, as they do in a service that has run for a minute.
+        else await servers.query(`ANALYZE "${each.name}"."_engine_work", "${each.name}"."_engine_notes"`);
+      }
+    }
+    return all.map(({ found }) => found);
   } finally {
-    await endAll(processes);
+    for (const { processes } of all) await endAll(processes);
   }
+}
+
+/** The median of each number. */
+export function medianCosts(rounds: readonly RunCosts[]): RunCosts {
+  const keys = Object.keys(rounds[0]!) as (keyof RunCosts)[];
+  return Object.fromEntries(keys.map((key) => [key, median(rounds.map((each) => each[key]))])) as unknown as RunCosts;
 }
 
 async function measureRound(

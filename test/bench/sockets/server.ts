@@ -6,8 +6,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { systemClock } from "@portico/adapters/clock/system";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
+import { webSocketRealtime } from "@portico/adapters/realtime/websocket";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, definePlugin, ports } from "@portico/core";
+import { type Adapter, createApp, definePlugin, ports } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { testing } from "portico/testing";
@@ -15,8 +16,9 @@ import { Server } from "socket.io";
 import * as v from "valibot";
 
 export type ServerJob =
-  | { readonly do: "listen"; readonly kind: "bare" | "portico" | "service" }
+  | { readonly do: "listen"; readonly kind: "bare" | "portico" | "websocket" | "service" }
   | { readonly do: "memory" }
+  /** One event to every socket per round. Without a pause, the rounds follow each other as fast as the event loop turns. */
   | { readonly do: "send"; readonly rounds: number; readonly gapMs: number };
 
 export interface ServerResult {
@@ -37,12 +39,17 @@ async function run(job: ServerJob): Promise<ServerResult> {
   if (job.do === "memory") return measureMemory();
   for (let round = 0; round < job.rounds; round++) {
     sendToAll("tick", { at: Number(process.hrtime.bigint()) });
-    await new Promise((resolve) => setTimeout(resolve, job.gapMs));
+    await new Promise((resolve) => (job.gapMs > 0 ? setTimeout(resolve, job.gapMs) : setImmediate(resolve)));
   }
   return {};
 }
 
-const LISTENERS = { bare: listenBare, portico: listenPortico, service: listenService };
+const LISTENERS = {
+  bare: listenBare,
+  portico: () => listenPortico(socketIoRealtime({})),
+  websocket: () => listenPortico(webSocketRealtime({})),
+  service: listenService,
+};
 
 async function measureMemory(): Promise<ServerResult> {
   for (let turn = 0; turn < 5; turn++) {
@@ -67,7 +74,7 @@ async function listenBare(): Promise<string> {
   return listen(server);
 }
 
-async function listenPortico(): Promise<string> {
+async function listenPortico(realtime: Adapter): Promise<string> {
   const ids = new Set<string>();
   const plugin = definePlugin({
     name: "ticks",
@@ -92,7 +99,7 @@ async function listenPortico(): Promise<string> {
   });
   const app = await createApp({
     name: "sockets",
-    adapters: [socketIoRealtime({}), memoryTelemetry({ telemetry: createMemoryTelemetry() })],
+    adapters: [realtime, memoryTelemetry({ telemetry: createMemoryTelemetry() })],
     plugins: [plugin({})],
   });
   const server = createServer(toNodeHandler(app.surface("agent")));
