@@ -15,7 +15,7 @@ export type Fault =
       readonly is: "line";
       readonly process: number;
       readonly to: "postgres" | "redis";
-      readonly how: "cut" | "hold" | "reset";
+      readonly how: "cut" | "hold" | "reset" | "forget";
       readonly ms: number;
     }
   | { readonly is: "redis wiped" }

@@ -17,7 +17,7 @@ const LEASE_MS = 2000;
 const RUNS = process.env.PORTICO_LONG ? 25 : 1;
 const FAULTS = process.env.PORTICO_LONG ? 12 : 8;
 /** Requests between two faults. */
-const PACE = 10;
+const PACE = 30;
 
 type Command =
   | { readonly is: "start"; readonly kind: KindName; readonly key: number; readonly deeds: readonly Deed[] }
@@ -26,13 +26,17 @@ type Command =
 
 const process_ = fc.nat({ max: PROCESSES - 1 });
 const names = fc.constantFrom("a", "b");
-const short = fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 30 }) }, { weight: 1, arbitrary: fc.constant(600) });
+/** Some so long that a fault meets works while they execute. */
+const time = fc.oneof(
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: 30 }) },
+  { weight: 1, arbitrary: fc.constantFrom(400, 1200) },
+);
 const deed: fc.Arbitrary<Deed> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ is: fc.constant("step" as const), repeatable: fc.boolean(), ms: short }) },
-  { weight: 1, arbitrary: fc.record({ is: fc.constant("sleep" as const), ms: short }) },
+  { weight: 4, arbitrary: fc.record({ is: fc.constant("step" as const), repeatable: fc.boolean(), ms: time }) },
+  { weight: 1, arbitrary: fc.record({ is: fc.constant("sleep" as const), ms: time }) },
   {
     weight: 2,
-    arbitrary: fc.record({ is: fc.constant("wait" as const), name: names, ms: fc.option(short, { nil: undefined }) }),
+    arbitrary: fc.record({ is: fc.constant("wait" as const), name: names, ms: fc.option(time, { nil: undefined }) }),
   },
 );
 const command: fc.Arbitrary<Command> = fc.oneof(
@@ -41,7 +45,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({
       is: fc.constant("start" as const),
       kind: fc.constantFrom(...(Object.keys(KINDS) as KindName[])),
-      key: fc.nat({ max: 3 }),
+      key: fc.nat({ max: 5 }),
       deeds: fc.array(deed, { maxLength: 4 }),
     }),
   },
@@ -49,6 +53,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ is: fc.constant("cancel" as const), work: fc.nat({ max: 12 }) }) },
 );
 
+const how = fc.constantFrom("cut" as const, "hold" as const, "reset" as const, "forget" as const);
 /** Shorter and longer than a lease. */
 const away = fc.constantFrom(LEASE_MS / 4, LEASE_MS * 1.5);
 const anyFault: readonly fc.Arbitrary<Fault>[] = [
@@ -57,11 +62,11 @@ const anyFault: readonly fc.Arbitrary<Fault>[] = [
   fc.record({ is: fc.constant("freeze" as const), process: process_, ms: away }),
   fc.record({
     ...{ is: fc.constant("line" as const), process: process_, to: fc.constant("postgres" as const) },
-    ...{ how: fc.constantFrom("cut" as const, "hold" as const, "reset" as const), ms: away },
+    ...{ how, ms: away },
   }),
   fc.record({
     ...{ is: fc.constant("line" as const), process: process_, to: fc.constant("redis" as const) },
-    ...{ how: fc.constantFrom("cut" as const, "hold" as const, "reset" as const), ms: away },
+    ...{ how, ms: away },
   }),
   fc.record({ is: fc.constant("redis wiped" as const) }),
   fc.record({ is: fc.constantFrom("redis emptied" as const, "redis frozen" as const), ms: away }),
