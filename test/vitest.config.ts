@@ -36,8 +36,7 @@ const isClusterRun = process.env["PORTICO_TEST_PRESET"] === "cluster";
 export default defineConfig({
   root: import.meta.dirname,
   test: {
-    // Most of our tests wait for processes, browsers and disks.
-    // Members of clusters share the 100 connections of PostgreSQL.
+    // Most of our tests wait for processes, browsers and disks. Clusters of tests share the 100 connections that PostgreSQL allows.
     maxWorkers: isClusterRun ? 3 : availableParallelism() + 2,
     globalSetup: process.env.PORTICO_LONG ? ["chaos/whole-bound.ts"] : [],
     // What is late tells of a busy machine, not of a fault: these only end what hangs.
@@ -62,7 +61,7 @@ export default defineConfig({
       // `npm run test:packages` and `npm run test:servers`: CI runs them after `npm test`, which is for every change.
       { extends: true, test: { name: "packages", include: PACKAGES, isolate: false, ...withoutDisk } },
       { extends: true, test: { name: "servers", include: SERVERS, isolate: false } },
-      // `npm run test:cluster`: every service of a file is a cluster of three members.
+      // `npm run test:cluster`: every service of a file is a cluster of three members. CI runs it last.
       ...(isClusterRun
         ? [
             {
