@@ -8,10 +8,15 @@ export function portOfMembers(apps: readonly App[]): App["port"] {
   const known = new Map<string, unknown>();
   return <T>(port: Port<T>): T => {
     const instances = apps.map((app) => app.port(port));
-    if (port.many || typeof instances[0] !== "object") return instances[0]!;
-    if (!known.has(port.id)) known.set(port.id, asOne(instances as object[]));
+    if (typeof instances[0] !== "object") return instances[0]!;
+    if (!known.has(port.id)) known.set(port.id, port.many ? listAsOne(instances as object[][]) : asOne(instances as object[]));
     return known.get(port.id) as T;
   };
+}
+
+/** Each adapter of a many-port. */
+function listAsOne(lists: readonly (readonly object[])[]): readonly object[] {
+  return lists[0]!.map((_, at) => asOne(lists.map((list) => list[at]!)));
 }
 
 /** The method that gives a part of the instance, which a test may change as well. */
