@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { fileSecrets } from "@portico/adapters/secrets/files";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
-import { ports, Secret } from "@portico/core";
+import { Secret } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../harness/portico-process.ts";
 import { openAdapter } from "./open-adapter.ts";
@@ -108,6 +108,9 @@ describe("sealing/aes-gcm", () => {
   it("throws SealingUnavailable while the key cannot be read", async () => {
     const sealing = await open();
     writeFileSync(path(), "damaged", { mode: 0o600 });
-    await expect(sealing.seal("a", "text")).rejects.toThrow(ports.SealingUnavailable);
+    await expect(sealing.seal("a", "text")).rejects.toMatchObject({
+      name: "SealingUnavailable",
+      cause: { name: "SecretsUnavailable" },
+    });
   });
 });

@@ -4,7 +4,7 @@ import { memoryRecords } from "@portico/adapters/records/memory";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { recordSecrets } from "@portico/adapters/secrets/records";
-import { type Adapter, ports, Secret } from "@portico/core";
+import { type Adapter, defineAdapter, ports, Secret } from "@portico/core";
 import { afterAll, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../harness/portico-process.ts";
 import { postgresDatabase } from "../harness/postgres.ts";
@@ -136,6 +136,7 @@ describe("secrets/records", () => {
         const error = await refusalOf(call());
         expect(error).toBeInstanceOf(ports.SecretsUnavailable);
         expect(error.message).toBe("The stored secret owner is damaged");
+        expect(error.cause).toBeInstanceOf(ports.SealBroken);
       }
     }
   });
@@ -146,6 +147,28 @@ describe("secrets/records", () => {
     for (const call of [port.find("a"), port.keep("a", () => new Secret("b")), port.replace("a", new Secret("b"))]) {
       expect(await refusalOf(call)).toMatchObject({ name: "SecretsUnavailable", cause: { name: "RecordsUnavailable" } });
     }
+  });
+
+  it("reports a write that fails, and does not take it for a secret that another process kept first", async () => {
+    let failure: Error | undefined;
+    const { port: records } = await openAdapter(memoryRecords());
+    const failing = defineAdapter({
+      ...{ name: "records/failing", port: ports.records, needs: {} },
+      open: (): ports.Records => ({
+        batch: (writes) => records.batch(writes),
+        collection: <T extends object>(spec: ports.CollectionSpec): ports.Collection<T> => {
+          const whole = records.collection<T>(spec);
+          return { ...whole, put: (...args) => (failure ? Promise.reject(failure) : whole.put(...args)) };
+        },
+      }),
+    });
+    const { port } = await open(failing(), keyOf(1));
+    failure = new ports.RecordsUnavailable("away");
+    expect(await refusalOf(port.keep("a", () => new Secret("b")))).toMatchObject({ name: "SecretsUnavailable", cause: failure });
+    failure = new TypeError("a defect");
+    expect(await refusalOf(port.keep("a", () => new Secret("b")))).toBe(failure);
+    failure = undefined;
+    expect((await port.keep("a", () => new Secret("b"))).created).toBe(true);
   });
 
   it.each(["", "short", `${keyOf(1).reveal()}A`])("throws TypeError for the key %j", async (key) => {
