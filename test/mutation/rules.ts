@@ -57,7 +57,7 @@ export const RULES: readonly RuleGroup[] = [
       "plugins/src/conversations-runs/requests/admission.ts",
       "plugins/src/conversations-runs/requests/client-requests.ts",
     ],
-    tests: ["spec/conversations-runs/{guarded-routes,hard-cases,queries,restarts}.test.ts"],
+    tests: ["spec/conversations-runs/{conversations,guarded-routes,hard-cases,queries,realtime,restarts}.test.ts"],
   },
   {
     name: "model proxy",

@@ -46,7 +46,11 @@ describe("settings (open points 1)", () => {
     });
     expect(found.get("proxy.listen.port")).toMatchObject({ value: 2001, source: "environment PORTICO_PROXY_PORT" });
     expect(found.get("agent.listen.port")).toMatchObject({ value: 1002, source: file, env: "PORTICO_AGENT_PORT" });
-    expect(found.get("workflow.listen.port")).toMatchObject({ value: 0, source: "default", env: "PORTICO_WORKFLOW_PORT" });
+    expect(found.get("workflow.listen.host")).toMatchObject({
+      value: "127.0.0.1",
+      source: "default",
+      env: "PORTICO_WORKFLOW_HOST",
+    });
   });
 
   it.each([
