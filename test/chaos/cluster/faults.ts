@@ -51,7 +51,8 @@ export class Faults {
     this.#killed.add(process);
     process.signal("SIGKILL");
     await process.exited;
-    await this.#stage.cluster.add();
+    // As a supervisor does: a start may find a server too slow.
+    for (let isStarted = false; !isStarted;) isStarted = await this.#stage.cluster.add().then(() => true, isUnavailable);
   }
 
   /** For longer than its lease. */
@@ -60,4 +61,10 @@ export class Faults {
     await sleep(LEASE_MS + 500 + Math.random() * 1500);
     process.signal("SIGCONT");
   }
+}
+
+/** False if a start ended because a server did not answer (exit code 69). Throws other errors. */
+function isUnavailable(error: unknown): false {
+  if (error instanceof Error && error.message.startsWith("portico start ended with 69")) return false;
+  throw error;
 }

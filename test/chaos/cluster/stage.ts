@@ -16,7 +16,7 @@ export interface Stage extends AsyncDisposable {
 }
 
 /** Time after which a frozen process loses its work. Short, so that a test can freeze often. */
-export const LEASE_MS = 3000;
+export const LEASE_MS = 6000;
 /** Tokens of users who upload: each user may have 256 attachments. */
 export const UPLOADERS = ["mia", "ben", "eva", "tom"].map((userId) => ({ userId, token: `token-of-${userId}-0123456789` }));
 export const PROVIDER = "model";
