@@ -6,6 +6,8 @@ import { filesBelow, TEMPLATE_PORTS as PORTS } from "../../harness/template-file
 import { importsOf, packageOf, readText, repositoryFiles, root } from "../../rooms/repository.ts";
 
 const TEMPLATES = "presets/templates";
+/** Folders of templates that are not packages of their own. */
+const PARTS = ["every", "instance"];
 
 describe("portico new", () => {
   let folder: ReturnType<typeof temporaryFolder>;
@@ -85,7 +87,7 @@ describe("a template", () => {
 
   it("imports what its package.json names, and nothing else of it is named", async () => {
     const files = (await repositoryFiles()).filter((file) => file.startsWith(`${TEMPLATES}/`));
-    const kinds = new Set(files.map((file) => file.split("/")[2]!).filter((kind) => kind !== "every"));
+    const kinds = new Set(files.map((file) => file.split("/")[2]!).filter((kind) => !PARTS.includes(kind)));
     expect([...kinds].toSorted()).toEqual(["plugin", "preset", ...PORTS.map((port) => `adapter-${port}`)].toSorted());
     for (const kind of kinds) {
       const { dependencies, devDependencies } = JSON.parse(await readText(`${TEMPLATES}/${kind}/package.json`)) as any;
@@ -113,7 +115,7 @@ describe("a template", () => {
       {},
       ...own.map(({ dependencies, devDependencies }) => ({ ...dependencies, ...devDependencies })),
     );
-    for (const kind of readdirSync(resolve(root, TEMPLATES)).filter((each) => each !== "every")) {
+    for (const kind of readdirSync(resolve(root, TEMPLATES)).filter((each) => !PARTS.includes(each))) {
       const { dependencies, devDependencies } = JSON.parse(await readText(`${TEMPLATES}/${kind}/package.json`)) as any;
       for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies })) {
         expect([kind, name, range]).toEqual([kind, name, /^@?portico/.test(name) ? "*" : tested[name]]);

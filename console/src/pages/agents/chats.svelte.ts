@@ -22,6 +22,8 @@ export class Chats {
       token,
       fetch: (request) => instance.send(request),
       onConnection: (state) => (this.connection = state),
+      // A person can ask again, and should not wait long for the choice.
+      unknownMs: 3_000,
     });
     ended.addEventListener("abort", () => this.client.close(), { once: true });
     this.media = new MediaLinks(this.client);
