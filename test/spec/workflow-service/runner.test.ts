@@ -248,6 +248,11 @@ describe("map and loop (workflow.md)", () => {
 });
 
 describe("workflows that run workflows", () => {
+  const eachOf = (workflow: string) => ({
+    type: "map",
+    with: { items: [1, 2], nodes: { c: { type: "workflow", with: { workflow } } }, result: "${{ item }}" },
+  });
+  const afterAll = { ...value("${{ 1 }}"), needs: ["sub", "each"] };
   const child = { nodes: { a: value("${{ parameters.n + 1 }}") }, outputs: { n: "${{ nodes.a.output }}" } };
   const parent = {
     nodes: { c: { type: "workflow", with: { workflow: "child", parameters: { n: "${{ parameters.n }}" } } } },
@@ -260,6 +265,42 @@ describe("workflows that run workflows", () => {
     expect(await service.ended("parent", runId)).toMatchObject({ status: "completed", finalOutputs: { n: 2 } });
     const { body } = await service.call("GET", "/api/workflow/child/runs");
     expect(body.runs).toMatchObject([{ status: "completed", parentRunId: runId }]);
+  });
+
+  it("are cancelled, and shown as cancelled, if another node ends the run, also if the run is parked at that moment", async () => {
+    const gate = { type: "human_gate", with: { title: "Go on?" } };
+    await using service = await startWorkflowService({
+      definitions: {
+        "child.json": { nodes: { wait: gate } },
+        "parent.json": {
+          nodes: { sub: { type: "workflow", with: { workflow: "child" } }, each: eachOf("child"), no: gate, after: afterAll },
+        },
+      },
+      engine: { parkAfterMs: 0 },
+    });
+    const runId = await service.trigger("parent");
+    const children = async () => (await service.call("GET", "/api/workflow/child/runs")).body.runs;
+    await expect
+      .poll(async () => (await children()).map(({ status }: any) => status))
+      .toEqual(["waiting_human", "waiting_human", "waiting_human"]);
+    await service.until("parent", runId, ({ status }) => status === "waiting_human");
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "parent" }) };
+    const answer = await service.call("POST", `/api/workflow/parent/runs/${runId}/gate`, { decision: "reject" }, { headers });
+    expect(answer.status).toBe(200);
+    const { status, nodeResults } = await service.ended("parent", runId);
+    expect([status, Object.entries<any>(nodeResults).map(([id, node]) => [id, node.status])]).toEqual([
+      "failed",
+      expect.arrayContaining([
+        ["sub", "cancelled"],
+        ["each", "cancelled"],
+        ["each[0].c", "cancelled"],
+        ["each[1].c", "cancelled"],
+        ["after", "cancelled"],
+      ]),
+    ]);
+    await expect
+      .poll(async () => (await children()).map(({ status }: any) => status))
+      .toEqual(["cancelled", "cancelled", "cancelled"]);
   });
 
   it("fail the node when they fail, and cannot go on for ever", async () => {

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { jsonSchema } from "../definition/document-schema.ts";
 import { duration } from "../definition/duration.ts";
 import { fromSensitivePaths } from "../definition/sensitive-paths.ts";
+import { isWoundUp } from "../runner/is-wound-up.ts";
 import { parseInput } from "../runner/parse-input.ts";
 import type { NodeKind } from "../runner/running.ts";
 import { type GateDecision, gateSignal } from "../runs/gates.ts";
@@ -70,7 +71,7 @@ export const humanGateKind: NodeKind = {
       try {
         decision ??= await decided();
       } catch (error) {
-        const isOver = frame.signal.aborted || context.signal.reason instanceof ports.WorkCancelled;
+        const isOver = isWoundUp(running, frame) || context.signal.reason instanceof ports.WorkCancelled;
         // Otherwise a later execution continues to wait.
         if (isOver) {
           deadline.resume(clock.now());

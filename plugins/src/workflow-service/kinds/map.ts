@@ -68,7 +68,7 @@ export const mapKind: NodeKind = {
     try {
       const workers = Array.from({ length: Math.min(concurrency, items.length) }, () =>
         work().catch((error: unknown) => {
-          over.abort();
+          over.abort(error);
           throw error;
         }),
       );

@@ -1,6 +1,7 @@
 import { ports } from "@portico/core";
 import type { Graph, GraphNode } from "../definition/definition.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
+import { isWoundUp } from "./is-wound-up.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
 import { playNode } from "./play-node.ts";
 import type { Frame, GraphOutcome, NodeOutcome, Running } from "./running.ts";
@@ -29,8 +30,9 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
     throw error;
   } finally {
     outer.signal.removeEventListener("abort", abort);
+    isGoingOn ||= outer.signal.aborted && !isWoundUp(running, outer);
     if (play.isWorking) {
-      over.abort();
+      over.abort(isGoingOn ? running.context.signal.reason : undefined);
       await play.settled();
     }
     if (!isGoingOn) play.tellCancelled();

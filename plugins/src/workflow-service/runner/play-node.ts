@@ -8,6 +8,7 @@ import type { Mask } from "../secrecy/mask.ts";
 import { assertSize } from "./assert-size.ts";
 import { AttemptsFailed } from "./attempts-failed.ts";
 import { isNodeFailed } from "./is-node-failed.ts";
+import { isWoundUp } from "./is-wound-up.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
 import { playAttempts } from "./play-attempts.ts";
 import {
@@ -66,14 +67,11 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame, 
       end("failed", {}, { code: "process_restart", message: "The process ended while the node was executing" });
       throw thrown instanceof NodeInterrupted ? thrown : new NodeInterrupted(nodeId);
     }
-    if (context.signal.aborted) {
-      if (context.signal.reason instanceof ports.WorkCancelled) end("cancelled", {});
-      throw context.signal.reason;
-    }
-    if (frame.signal.aborted) {
-      end("cancelled", {});
-      return { type: "aborted" };
-    }
+    const { signal } = context;
+    const isCancelled = signal.reason instanceof ports.WorkCancelled;
+    if (isCancelled || isWoundUp(running, frame)) end("cancelled", {});
+    if (signal.aborted && (isCancelled || !isWoundUp(running, frame))) throw signal.reason;
+    if (frame.signal.aborted) return { type: "aborted" };
     const error = boundedError(toNodeError(running, nodeId, thrown), secrecy.mask);
     end("failed", { attempts: thrown instanceof AttemptsFailed ? thrown.attempts : 1 }, error);
     return { type: "failed", error };
