@@ -56,10 +56,7 @@ describe.skipIf(!first)("portico move", () => {
   });
 
   it("that has not finished stops a start, and doctor tells of it", async () => {
-    await place.run("token", "list");
-    await place.database.query(`
-      CREATE TABLE portico."instance-moves" (id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL, value text NOT NULL);
-      INSERT INTO portico."instance-moves" VALUES ('local', 1, '{"isComplete":false}')`);
+    await place.database.query(`INSERT INTO portico."instance-moves" VALUES ('local', 1, '{"isComplete":false}')`);
     const { code, stderr } = await place.run("start", "cluster", "--json");
     expect([code, stderr]).toEqual([78, expect.stringContaining("A move into this cluster has not finished")]);
     const findings = JSON.parse((await place.run("doctor", "--json")).stdout) as { about: string; fix?: string }[];
