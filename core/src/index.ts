@@ -110,6 +110,7 @@ export { checkDuration } from "./clock/check-duration.ts";
 export { createSleep } from "./clock/create-sleep.ts";
 export { createSystemClock } from "./clock/system-clock.ts";
 export { orAborted } from "./or-aborted.ts";
+export { readOncePerTurn } from "./read-once-per-turn.ts";
 export { isStoreAway } from "./store-away.ts";
 export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreTooNew, StoreUnmigrated } from "./store-format.ts";
 export { retryWhileStoreAway, type StoreRetry } from "./store-retry.ts";

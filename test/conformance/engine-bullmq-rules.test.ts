@@ -209,9 +209,18 @@ describe.runIf(database && redis)("the rules of engine/bullmq", () => {
       const [executing, other] = told[0]!.startsWith("1") ? [second, first] : [first, second];
       return { gate, executing, other, lease: executing === second ? lease : await leaseOf(first) };
     };
+    /** The process that executes has a connection again, while the other one's statement is held. */
+    const keepsItsWork = async ({ gate, other, lease }: Awaited<ReturnType<typeof openTwo>>) => {
+      await found(() => isLocked(lease));
+      other.postgres.heal();
+      await wait(LOOKS_MS);
+      gate.open();
+      expect(await other.ended("one")).toMatchObject({ state: "completed", attempt: 1 });
+    };
 
     it("keeps its works if it is back before the second look of another process", async () => {
-      const { gate, executing, other, lease } = await openTwo();
+      const two = await openTwo();
+      const { executing, other, lease } = two;
       await atNext(other.postgres, LOOK, "hold");
       executing.postgres.cut();
       await found(async () => !(await isLocked(lease)));
@@ -219,24 +228,17 @@ describe.runIf(database && redis)("the rules of engine/bullmq", () => {
       other.postgres.heal();
       await isSecond;
       executing.postgres.heal();
-      await found(() => isLocked(lease));
-      other.postgres.heal();
-      await wait(LOOKS_MS);
-      gate.open();
-      expect(await other.ended("one")).toMatchObject({ state: "completed", attempt: 1 });
+      await keepsItsWork(two);
     });
 
     it("keeps its works if it is back before another process takes its lease", async () => {
-      const { gate, executing, other, lease } = await openTwo();
+      const two = await openTwo();
+      const { executing, other } = two;
       const isTaking = atNext(other.postgres, TAKE, "hold");
       executing.postgres.cut();
       await isTaking;
       executing.postgres.heal();
-      await found(() => isLocked(lease));
-      other.postgres.heal();
-      await wait(LOOKS_MS);
-      gate.open();
-      expect(await other.ended("one")).toMatchObject({ state: "completed", attempt: 1 });
+      await keepsItsWork(two);
     });
 
     it.each(["keeps its lease", "gets another lease if its own is gone"])(

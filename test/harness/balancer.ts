@@ -40,7 +40,11 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
   };
 
   const server = createServer((request, response) => pass(request, response, choose(request)));
-  server.on("upgrade", (request, socket, head) => tunnel(request, socket, head, choose(request)));
+  server.on("upgrade", (request, socket, head) => {
+    // The client may be gone before a process is found.
+    socket.on("error", () => {});
+    tunnel(request, socket, head, choose(request));
+  });
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
@@ -53,9 +57,11 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
   function pass(request: IncomingMessage, response: ServerResponse, [backend, ...others]: readonly URL[]): void {
     if (!backend) return void response.writeHead(502).end();
     const socket = connect(Number(backend.port), backend.hostname);
-    socket.once("error", () => pass(request, response, others));
+    let isConnected = false;
+    // Once it is connected, the request that is sent on it hears of an error, too.
+    socket.on("error", () => isConnected || pass(request, response, others));
     socket.once("connect", () => {
-      socket.removeAllListeners("error");
+      isConnected = true;
       const { method, url, headers } = request;
       const upstream = sendRequest({
         createConnection: () => socket,
@@ -97,9 +103,10 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
   function tunnel(request: IncomingMessage, socket: Duplex, head: Buffer, [backend, ...others]: readonly URL[]): void {
     if (!backend) return void socket.destroy();
     const upstream = connect(Number(backend.port), backend.hostname);
-    upstream.once("error", () => tunnel(request, socket, head, others));
+    let isConnected = false;
+    upstream.on("error", () => isConnected || tunnel(request, socket, head, others));
     upstream.once("connect", () => {
-      upstream.removeAllListeners("error");
+      isConnected = true;
       const lines = [`${request.method} ${request.url} HTTP/1.1`];
       for (let index = 0; index < request.rawHeaders.length; index += 2)
         lines.push(`${request.rawHeaders[index]}: ${request.rawHeaders[index + 1]}`);
@@ -110,7 +117,7 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
         [upstream, socket],
         [socket, upstream],
       ] as const) {
-        one.on("error", () => other.destroy());
+        // A failed socket closes, too.
         one.once("close", () => other.destroy());
       }
     });

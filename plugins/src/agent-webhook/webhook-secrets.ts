@@ -1,4 +1,4 @@
-import { ports, type Secret } from "@portico/core";
+import { ports, readOncePerTurn, type Secret } from "@portico/core";
 
 export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
 
@@ -18,21 +18,8 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
     return { secret, record: { digest: secrets.digest(secret.reveal()) } };
   };
 
-  /**
-   * Under load many triggers of one agent arrive in one turn of the event loop. They share one read of the store. It begins after all of them
-   * arrived: none is checked against a secret that was replaced, in whichever process, before it was sent.
-   */
-  const ofThisTurn = new Map<string, Promise<ports.Stored<StoredSecret> | undefined>>();
-  const find = (agentId: string) => {
-    const looking = ofThisTurn.get(agentId) ?? readAfterTurn(agentId);
-    ofThisTurn.set(agentId, looking);
-    return looking;
-  };
-  const readAfterTurn = async (agentId: string) => {
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    ofThisTurn.delete(agentId);
-    return stored.get(agentId);
-  };
+  /** Triggers of one turn of the event loop share a read that begins after it: none is checked against a secret replaced before it was sent. */
+  const find = readOncePerTurn((agentId) => stored.get(agentId));
 
   return {
     has: async (agentId: string): Promise<boolean> => (await stored.get(agentId)) !== undefined,

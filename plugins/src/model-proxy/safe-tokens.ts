@@ -1,4 +1,4 @@
-import type { ports, Secret } from "@portico/core";
+import { type ports, readOncePerTurn, type Secret } from "@portico/core";
 
 /** The stored facts about a token. The token itself is not stored. */
 export interface SafeToken {
@@ -38,12 +38,6 @@ interface TokenRecord {
   readonly createdAt: string;
 }
 
-/**
- * Under load many requests with one token arrive in one turn of the event loop. They share one read of the store. The cache ends with the
- * turn. A revocation anywhere in this process clears it immediately.
- */
-const looksOfThisTurn = new WeakMap<ports.Records, Map<string, Promise<SafeToken | undefined>>>();
-
 /** Safe tokens in the port `records`. Only their SHA-256 is stored (open points 2). */
 export function createSafeTokens(given: {
   readonly records: ports.Records;
@@ -70,15 +64,10 @@ export function createSafeTokens(given: {
     } while (after !== undefined);
     return found;
   };
-  const looks = looksOfThisTurn.get(given.records) ?? new Map<string, Promise<SafeToken | undefined>>();
-  looksOfThisTurn.set(given.records, looks);
-  const forgetting = async <T>(revoking: Promise<T>): Promise<T> => {
-    try {
-      return await revoking;
-    } finally {
-      looks.clear();
-    }
-  };
+  const find = readOncePerTurn(async (digest) => {
+    const stored = await collection.get(digest);
+    return stored && toToken(stored.value);
+  });
   return {
     async issue({ providerId, label }) {
       const token = secrets.create(SAFE_TOKEN_PREFIX);
@@ -93,20 +82,15 @@ export function createSafeTokens(given: {
     },
     async find(presented) {
       if (!presented.startsWith(SAFE_TOKEN_PREFIX)) return undefined;
-      const known = looks.get(presented);
-      if (known) return known;
-      if (looks.size === 0) setImmediate(() => looks.clear());
-      const found = collection.get(secrets.digest(presented)).then((stored) => stored && toToken(stored.value));
-      looks.set(presented, found);
-      return found;
+      return find(secrets.digest(presented));
     },
     list: async () => (await all()).map((stored) => toToken(stored.value)),
     async revoke(tokenId) {
       const { items } = await collection.query({ where: { tokenId }, limit: 1 });
-      return items[0] ? forgetting(collection.remove(items[0].id)) : false;
+      return items[0] ? collection.remove(items[0].id) : false;
     },
     async revokeAll() {
-      const removed = await forgetting(Promise.all((await all()).map((stored) => collection.remove(stored.id))));
+      const removed = await Promise.all((await all()).map((stored) => collection.remove(stored.id)));
       return removed.filter(Boolean).length;
     },
   };

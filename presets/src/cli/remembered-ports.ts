@@ -23,10 +23,10 @@ export function readPorts({ ports }: DataDirectory): Ports {
  */
 export function rememberPorts(
   directory: DataDirectory,
+  earlier: Ports,
   addresses: Readonly<Record<string, ListenAddress>>,
   urls: Readonly<Record<string, string>>,
 ): void {
-  const earlier = readPorts(directory);
   const chosen = Object.entries(urls).filter(([surface]) => addresses[surface]?.port === undefined && !earlier[surface]);
   if (chosen.length === 0) return;
   const ports = { ...earlier, ...Object.fromEntries(chosen.map(([surface, url]) => [surface, Number(new URL(url).port)])) };

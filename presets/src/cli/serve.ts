@@ -126,9 +126,10 @@ async function start<T extends PlatformSettings>(
 
   const addresses = preset.addresses(settings);
   const https = readHttps(settings, directory, Object.values(addresses));
+  const earlierPorts = readPorts(directory);
   const listeners = await openListeners(app, {
     ...{ addresses, https, surfaces: preset.serves?.(settings) },
-    earlierPorts: readPorts(directory),
+    earlierPorts,
     onPortLost: (surface, earlier, port) =>
       log.warn(`The ${surface} listener cannot use the port of earlier starts`, { surface, earlier, port }),
   });
@@ -138,7 +139,7 @@ async function start<T extends PlatformSettings>(
     if (signal.aborted) await sleep(settings.shutdownDelayMs);
     await drain(app, listeners, settings.shutdownGraceMs, log);
   });
-  rememberPorts(directory, addresses, urls);
+  rememberPorts(directory, earlierPorts, addresses, urls);
   // A port that the system chose is known only now.
   await refuseOwnAddress(listeners.urls, addresses["proxy"], providers);
   signal.throwIfAborted();

@@ -69,8 +69,9 @@ export async function playNode(running: Running, node: GraphNode, frame: Frame, 
     }
     const { signal } = context;
     const isCancelled = signal.reason instanceof ports.WorkCancelled;
-    if (isCancelled || isWoundUp(running, frame)) end("cancelled", {});
-    if (signal.aborted && (isCancelled || !isWoundUp(running, frame))) throw signal.reason;
+    const windsUp = isWoundUp(running, frame);
+    if (isCancelled || windsUp) end("cancelled", {});
+    if (signal.aborted && (isCancelled || !windsUp)) throw signal.reason;
     if (frame.signal.aborted) return { type: "aborted" };
     const error = boundedError(toNodeError(running, nodeId, thrown), secrecy.mask);
     end("failed", { attempts: thrown instanceof AttemptsFailed ? thrown.attempts : 1 }, error);
