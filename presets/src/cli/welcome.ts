@@ -1,5 +1,6 @@
 import { relative } from "node:path";
 import type { ServedProvider } from "../platform/provider-choice.ts";
+import { ownCommand } from "./own-command.ts";
 import type { Service } from "./serve.ts";
 import { shellWord } from "./terminal/shell-word.ts";
 
@@ -50,7 +51,7 @@ function providerLine({ id, models, origin, source }: ServedProvider): string {
 }
 
 function tryLines({ id, models }: ServedProvider, { directory, certificate }: Service, url: string): string[] {
-  const issue = `  TOKEN=$(npx portico token issue --provider ${id}${dataFlag(directory.path)})`;
+  const issue = `  TOKEN=$(${ownCommand()} token issue --provider ${id}${dataFlag(directory.path)})`;
   const curl = certificate === undefined ? "curl" : `curl --cacert ${shellWord(certificate)}`;
   const bearer = '-H "authorization: Bearer $TOKEN"';
   const [model] = models;

@@ -1,8 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { outsideWorkspace } from "../../harness/outside-workspace.ts";
 import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { root } from "../../rooms/repository.ts";
 
+/** The folders of these tests have no Portico that npx could find. */
+const COMMAND = `node ${join(root, "presets/portico.mjs")}`;
 const CREATED = [".gitignore", "agents/helper/agent.json", "portico.config.yaml", "workflows/greet.yaml"];
 
 describe("portico init", () => {
@@ -17,7 +21,7 @@ describe("portico init", () => {
     const { code, stdout, stderr } = await init();
     expect([code, stderr]).toEqual([0, ""]);
     for (const file of CREATED) expect(stdout).toContain(`  ${file}\n`);
-    expect(stdout).toMatch(/\nNext:\n\n {2}npx portico start\n$/);
+    expect(stdout.endsWith(`\nNext:\n\n  ${COMMAND} start\n`)).toBe(true);
 
     await using service = await startPortico({ cwd: folder.path });
     const { agentServiceToken } = JSON.parse(service.read("credentials.json")) as { agentServiceToken: string };
@@ -61,7 +65,7 @@ describe("portico init", () => {
       folder: folder.path,
       files: [".gitignore", "agents/helper/agent.json"],
       kept: ["portico.config.json", "workflows/greet.yaml"],
-      next: ["npx portico start"],
+      next: [`${COMMAND} start`],
     });
     expect(readFileSync(join(folder.path, "workflows/greet.yaml"), "utf8")).toBe("mine");
     expect(existsSync(join(folder.path, "portico.config.yaml"))).toBe(false);
@@ -74,8 +78,20 @@ describe("portico init", () => {
   it("creates the named folder", async () => {
     const { code, stdout } = await init("my service");
     expect(code).toBe(0);
-    expect(stdout).toContain(`Next:\n\n  cd 'my service'\n  npx portico start\n`);
+    expect(stdout).toContain(`Next:\n\n  cd 'my service'\n  ${COMMAND} start\n`);
     for (const file of CREATED) expect(existsSync(join(folder.path, "my service", file)), file).toBe(true);
+  });
+
+  it("says npx only where npx finds an installed copy, because it would download another package", async () => {
+    const outside = outsideWorkspace(["portico"]);
+    try {
+      mkdirSync(join(outside.path, "node_modules/.bin"));
+      writeFileSync(join(outside.path, "node_modules/.bin/portico"), "");
+      const { stdout } = await runCommand(["init", "mine"], { cwd: outside.path });
+      expect(stdout).toContain("Next:\n\n  cd mine\n  npx portico start\n");
+    } finally {
+      outside.remove();
+    }
   });
 
   it("ends with one line and exit code 73 if the folder cannot be written", async () => {

@@ -18,6 +18,8 @@ describe("what portico new makes, outside the workspace", () => {
     /** What the page has its reader do next. */
     readonly next: readonly string[];
   }
+  /** What each order printed. */
+  const told = new Map<string, string>();
   /** What the pages for authors begin with, and adapters for the other ports. */
   const orders: Order[] = [];
 
@@ -34,9 +36,10 @@ describe("what portico new makes, outside the workspace", () => {
     }
     for (const port of PORTS.filter((each) => each !== "tools"))
       orders.push({ args: ["adapter", `cup-${port}`, "--port", port], name: `cup-${port}`, next: [] });
-    for (const { args } of orders) {
-      const { code, stderr } = await runCommand(["new", ...args], { cwd: outside.path });
+    for (const { args, name } of orders) {
+      const { code, stdout, stderr } = await runCommand(["new", ...args], { cwd: outside.path });
       if (code !== 0) throw new Error(stderr);
+      told.set(name, stdout);
     }
   });
   afterAll(() => outside.remove());
@@ -46,9 +49,13 @@ describe("what portico new makes, outside the workspace", () => {
       const { scripts } = JSON.parse(readFileSync(join(outside.path, name, "package.json"), "utf8")) as any;
       const said = next.map((line) => line.replace(/^[A-Z_]+=\w+ /, ""));
       const start = "start" in scripts ? ["npm start"] : [];
-      expect([page, said]).toEqual([page, [`cd ${name}`, "npm install", "npm test", "npm run check", ...start]]);
+      expect([page, said]).toEqual([page, [`cd ${name}`, "npm test", "npm run check", ...start]]);
       expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["test", "check"]));
     }
+  });
+
+  it("needs no npm install where everything is installed, as in a checkout", () => {
+    expect(told.get("milk-bar")).toContain("Next:\n\n  cd milk-bar\n  npm test\n");
   });
 
   it("has the given name everywhere, and the versions of the command that made it", async () => {

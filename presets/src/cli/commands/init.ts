@@ -1,5 +1,6 @@
 import { relative } from "node:path";
 import { defineCommand } from "citty";
+import { ownCommand } from "../own-command.ts";
 import { shellWord } from "../terminal/shell-word.ts";
 
 export const initCommand = defineCommand({
@@ -12,7 +13,7 @@ export const initCommand = defineCommand({
     const { makeInstance } = await import("../scaffold/make-instance.ts");
     const { folder, files, kept } = await makeInstance(args.dir ?? ".", process.cwd());
     const place = relative(process.cwd(), folder);
-    const next = [...(place === "" ? [] : [`cd ${shellWord(place)}`]), "npx portico start"];
+    const next = [...(place === "" ? [] : [`cd ${shellWord(place)}`]), `${ownCommand(folder)} start`];
     if (args.json) return console.log(JSON.stringify({ folder, files, kept, next }, null, 2));
     if (files.length > 0) console.log(`Created in ${folder}:\n\n${files.map((file) => `  ${file}`).join("\n")}\n`);
     if (kept.length > 0) console.log(`Left as they are:\n\n${kept.map((file) => `  ${file}`).join("\n")}\n`);

@@ -1,4 +1,5 @@
 import { defineCommand } from "citty";
+import { installCommand } from "../own-command.ts";
 import type { PackageOrder } from "../scaffold/make-package.ts";
 
 const name = {
@@ -41,8 +42,9 @@ export const newCommand = defineCommand({
 
 async function make(order: PackageOrder, asJson = false): Promise<void> {
   const { makePackage } = await import("../scaffold/make-package.ts");
-  const { folder, files } = await makePackage(order, process.cwd());
-  const next = [`cd ${order.name}`, "npm install", "npm test"];
+  const { folder, files, dependencies } = await makePackage(order, process.cwd());
+  const install = installCommand(folder, dependencies);
+  const next = [`cd ${order.name}`, ...(install === undefined ? [] : [install]), "npm test"];
   if (asJson) return console.log(JSON.stringify({ folder, files, next }, null, 2));
   console.log(`Created the ${order.kind} "${order.name}":\n`);
   for (const file of files) console.log(`  ${order.name}/${file}`);

@@ -19,6 +19,8 @@ export interface MadePackage {
   readonly folder: string;
   /** Paths relative to the folder. */
   readonly files: readonly string[];
+  /** Names of the packages that it needs, those for its development included. */
+  readonly dependencies: readonly string[];
 }
 
 const DEFAULT_PORT = "tools";
@@ -47,7 +49,13 @@ export async function makePackage({ kind, name, port }: PackageOrder, cwd: strin
       cause,
     );
   }
-  return { folder, files: made.map(({ path }) => named(path, names)).toSorted() };
+  const manifest = made.find(({ path }) => path === "package.json")!.text;
+  return { folder, files: made.map(({ path }) => named(path, names)).toSorted(), dependencies: dependenciesOf(manifest) };
+}
+
+function dependenciesOf(manifest: string): string[] {
+  const { dependencies, devDependencies } = JSON.parse(manifest) as Record<string, object | undefined>;
+  return Object.keys({ ...dependencies, ...devDependencies });
 }
 
 async function knownPort(port: string): Promise<string> {
