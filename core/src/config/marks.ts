@@ -15,7 +15,8 @@ export function fromEnv<const S extends v.GenericSchema<any, any>>(name: string,
 
 /**
  * A secret: spelled as a string, `{ "env": "NAME" }` or `{ "file": "PATH" }`, read as a `Secret`. `loadConfig` looks the
- * reference up. A schema alone accepts only strings and `Secret`s. The value is never printed, not even when it is invalid.
+ * reference up; a path may begin with `$CREDENTIALS_DIRECTORY/`. A schema alone accepts only strings and `Secret`s. The value is
+ * never printed, not even when it is invalid.
  */
 export function secret() {
   return v.pipe(

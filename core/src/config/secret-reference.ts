@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { Secret } from "../secret.ts";
 
 /**
@@ -24,9 +24,14 @@ export function resolveSecret(
     problem(`${name} to be set`, value === undefined ? "nothing" : "an empty one");
     return undefined;
   }
+  const path = pathOf(reference.path, env);
+  if (path === undefined) {
+    problem(`environment variable ${CREDENTIALS} to be set by the service manager`, "nothing");
+    return undefined;
+  }
   try {
     // Editors and `echo` end a file with a line break. Secrets never end with one.
-    const value = readFileSync(resolve(base, reference.path), "utf8").replace(/\r?\n$/, "");
+    const value = readFileSync(resolve(base, path), "utf8").replace(/\r?\n$/, "");
     if (value !== "") return new Secret(value);
     problem("a file with the secret in it", "an empty file");
   } catch (error) {
@@ -44,6 +49,16 @@ export function referenceInWords(written: unknown): string | undefined {
 
 /** Names of this form are certainly not a secret by mistake. */
 const VARIABLE_NAME = /^[A-Z_][A-Z0-9_]{0,63}$/;
+
+/** Where a service manager puts the secrets of a service. systemd sets it, and the path differs between the instances of a template unit. */
+const CREDENTIALS = "CREDENTIALS_DIRECTORY";
+
+/** `$CREDENTIALS_DIRECTORY/NAME` is a file of that folder. Other variables in a path have no meaning. Undefined if the variable is not set. */
+function pathOf(path: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const start = `$${CREDENTIALS}/`;
+  if (!path.startsWith(start)) return path;
+  return env[CREDENTIALS] && join(env[CREDENTIALS], path.slice(start.length));
+}
 
 function readReference(written: unknown): { kind: "env"; name: string } | { kind: "file"; path: string } | undefined {
   if (typeof written !== "object" || written === null || written instanceof Secret) return undefined;

@@ -150,6 +150,13 @@ describe("secrets in a configuration", () => {
     expect(keyOf(new Secret("of-code"))).toBe("of-code");
   });
 
+  it("is a file of the folder in which a service manager keeps the credentials of a service", () => {
+    const written = { file: "$CREDENTIALS_DIRECTORY/key" };
+    expect(keyOf(written, { CREDENTIALS_DIRECTORY: folder })).toBe("of-file");
+    expect(() => keyOf(written)).toThrow("environment variable CREDENTIALS_DIRECTORY to be set by the service manager");
+    expect(() => keyOf({ file: "$HOME/key" }, { HOME: folder })).toThrow("found none (ENOENT)");
+  });
+
   it("is looked up in records and lists, too", () => {
     const { headers } = loadConfig(schema, { file: file({ headers: { a: { env: "NAME" } } }), env: { NAME: "of-env" } }).value;
 
