@@ -73,10 +73,10 @@ describe("engines", () => {
     expect(tooNew).toEqual([]);
   });
 
-  it("are what the launcher, and the packages that portico new writes, ask for", async () => {
+  it("are what the check of Node.js, and the packages that portico new writes, ask for", async () => {
     const { engines } = JSON.parse(await readText("presets/package.json")) as { engines: { node: string } };
-    const launcher = /needed = \[(\d+), (\d+)\]/.exec(await readText("presets/portico.mjs"))!;
-    expect(`>=${launcher[1]}.${launcher[2]}`).toBe(engines.node);
+    const checked = /needed = \[(\d+), (\d+)\]/.exec(await readText("core/needed-node.cjs"))!;
+    expect(`>=${checked[1]}.${checked[2]}`).toBe(engines.node);
     const templates = (await repositoryFiles()).filter((file) => /^presets\/templates\/[\w-]+\/package\.json$/.test(file));
     expect(templates).not.toEqual([]);
     for (const template of templates)

@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process";
+import { createRequire } from "node:module";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { runCommand, runPortico } from "../../harness/portico-process.ts";
@@ -69,6 +71,20 @@ describe("the portico command line", () => {
       stdout: "",
       stderr: "Portico needs Node.js 22.19 or newer; this is 20.20.2.\n",
     });
+  });
+
+  it("a program that loads the check of Node.js before itself is told the same", async () => {
+    const old = `data:text/javascript,${encodeURIComponent('Object.defineProperty(process.versions, "node", { value: "20.20.2" })')}`;
+    const check = createRequire(import.meta.url).resolve("@portico/core/needed-node");
+    const loading = (...preload: string[]) =>
+      promisify(execFile)(process.execPath, [...preload, "--import", pathToFileURL(check).href, "-p", "1"]);
+
+    await expect(loading("--import", old)).rejects.toMatchObject({
+      code: 69,
+      stdout: "",
+      stderr: "Portico needs Node.js 22.19 or newer; this is 20.20.2.\n",
+    });
+    expect(await loading()).toEqual({ stdout: "1\n", stderr: "" });
   });
 
   it("a reader that closes the output early causes no error", async () => {

@@ -9,6 +9,19 @@ const TEMPLATES = "presets/templates";
 /** Folders of templates that are not packages of their own. */
 const PARTS = ["every", "instance"];
 
+describe("every package of portico new", () => {
+  it("checks the version of Node.js before it starts and before its tests", async () => {
+    const manifests = (await repositoryFiles()).filter((file) => /^presets\/templates\/[\w-]+\/package\.json$/.test(file));
+    expect(manifests).not.toEqual([]);
+    for (const file of manifests) {
+      const { scripts } = JSON.parse(await readText(file)) as { scripts: Readonly<Record<string, string>> };
+      const first = [scripts["pretest"], scripts["start"]].filter((script) => script !== undefined);
+      expect([file, first.filter((script) => !script.startsWith("node -r @portico/core/needed-node "))]).toEqual([file, []]);
+      expect([file, scripts["pretest"]]).toEqual([file, expect.any(String)]);
+    }
+  });
+});
+
 describe("portico new", () => {
   let folder: ReturnType<typeof temporaryFolder>;
   beforeEach(() => {
