@@ -53,6 +53,15 @@ describe("blobs/files", () => {
       .filter((entry) => entry.isFile() && !["lock", ".format"].includes(entry.name))
       .map((entry) => join(entry.parentPath, entry.name));
 
+  it("locates a blob at the file of its key's name, and follows no links", async () => {
+    await put("media/a", "text");
+    const { path, size } = (await blobs.locate!("media/a"))!;
+    expect([readFileSync(join(dir, path), "utf8"), size]).toEqual(["text", 4]);
+    symlinkSync(join(dir, "media"), join(dir, "linked"));
+    symlinkSync(join(dir, "media/a"), join(dir, "media/b"));
+    expect([await blobs.locate!("linked/a"), await blobs.locate!("media/b")]).toEqual([undefined, undefined]);
+  });
+
   it("keeps each blob in a file of its key's name that only its owner can read", async () => {
     await put("media/images/a.png", "picture");
     expect(readFileSync(join(dir, "media/images/a.png"), "utf8")).toBe("picture");

@@ -350,6 +350,20 @@ export function blobsConformance(
       });
     });
 
+    describe("locate", () => {
+      it("is missing, or names the file of a blob, and nothing for a missing blob", async ({ skip }) => {
+        if (!blobs.locate) return skip("the blobs are no files");
+        await put("folder/a", "0123456789");
+        const located = await blobs.locate("folder/a");
+        expect(located).toEqual({ size: 10, path: expect.any(String) });
+        expect(ports.isBlobKey(located!.path)).toBe(true);
+        for (const key of ["b", "folder", "folder/b", "folder/a/b"]) expect(await blobs.locate(key)).toBeUndefined();
+        for (const key of ["", "../a", "a//b", "/a"]) await expect(blobs.locate(key)).rejects.toThrow(TypeError);
+        await blobs.remove("folder/a");
+        expect(await blobs.locate("folder/a")).toBeUndefined();
+      });
+    });
+
     describe("remove", () => {
       it("removes a blob, once", async () => {
         await put("a", "x");

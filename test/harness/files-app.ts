@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
-import { Secret } from "@portico/core";
+import { type Adapter, Secret } from "@portico/core";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { type AgentService, type AgentServiceOptions, type Answer, type Holder, startAgentService, TOKENS } from "./agent-app.ts";
 import { temporaryFolder } from "./portico-process.ts";
@@ -9,6 +9,10 @@ import { temporaryFolder } from "./portico-process.ts";
 export interface FilesServiceOptions extends Omit<AgentServiceOptions, "plugins"> {
   /** What links are signed with; undefined: with nothing. Default: a key of its own. */
   readonly signingKey?: string | undefined;
+  /** Of `attachmentsMedia`. */
+  readonly accelPrefix?: string;
+  /** In place of files. */
+  readonly blobs?: Adapter;
 }
 
 /** An agent service that takes attachments and media. */
@@ -29,7 +33,7 @@ export interface UploadedFile {
 }
 
 export async function startFilesService(options: FilesServiceOptions = {}): Promise<FilesService> {
-  const { signingKey = "a key of this test", ...rest } = options;
+  const { signingKey = "a key of this test", accelPrefix, blobs, ...rest } = options;
   const folder = options.dataDir === undefined ? temporaryFolder() : undefined;
   const dataDir = options.dataDir ?? folder!.path;
   const filesDir = join(dataDir, "files");
@@ -37,8 +41,8 @@ export async function startFilesService(options: FilesServiceOptions = {}): Prom
   const service = await startAgentService({
     ...rest,
     dataDir,
-    adapters: [fileBlobs({ dir: filesDir }), hmacSigning({ key }), ...(options.adapters ?? [])],
-    plugins: [attachmentsMedia({})],
+    adapters: [blobs ?? fileBlobs({ dir: filesDir }), hmacSigning({ key }), ...(options.adapters ?? [])],
+    plugins: [attachmentsMedia({ accelPrefix })],
   });
   const close = async () => {
     await service.close();

@@ -38,7 +38,7 @@ export async function startNginx(http: string): Promise<Nginx> {
   mkdirSync(join(folder.path, "logs"));
   writeFileSync(
     join(folder.path, "nginx.conf"),
-    `daemon off; pid ${folder.path}/pid; error_log ${folder.path}/logs/error.log;
+    `${process.getuid?.() === 0 ? "user root;" : ""} daemon off; pid ${folder.path}/pid; error_log ${folder.path}/logs/error.log;
      events { worker_connections 64; }
      http { access_log off; ${kept.join(" ")}\n${placed}\n}`,
   );

@@ -13,6 +13,8 @@ export interface BlobPlace {
    */
   open(key: string, wanted: WantedBytes, signals: readonly AbortSignal[]): Promise<BlobBytes | undefined>;
   remove(key: string, signal: AbortSignal): Promise<boolean>;
+  /** Only for storages whose blobs are plain files: the file's path below the storage's folder. */
+  locate?(key: string): Promise<{ readonly size: number; readonly path: string } | undefined>;
   /**
    * Keys that begin with the prefix. Names that are not valid keys may be among them. A caller that stops early calls `return`.
    */

@@ -52,7 +52,9 @@ export function createBlobs(place: BlobPlace, scope: Scope): ports.Blobs {
     return stream;
   };
 
+  const locate = place.locate?.bind(place);
   return {
+    ...(locate && { locate: (key: string) => begin(key, () => orUnavailable(locate(key))) }),
     async put(key, source, { maxBytes, ifAbsent = false, signal }) {
       const taken = takeSource(source);
       try {

@@ -29,6 +29,11 @@ export interface Blobs {
    * key begins with.
    */
   keys(prefix?: string, signal?: AbortSignal): AsyncIterable<string>;
+  /**
+   * Optional: only for storages whose blobs are plain files. Where the bytes of a blob are, so that a web server beside this
+   * process can send them. Undefined for a missing blob.
+   */
+  locate?(key: string): Promise<LocatedBlob | undefined>;
 }
 
 /** Bytes to store. */
@@ -55,6 +60,13 @@ export interface BlobStat {
   readonly size: number;
   /** When it was stored, in milliseconds since 1970, by the clock of the storage. */
   readonly modifiedAt: number;
+}
+
+/** A blob that is a file with exactly the blob's bytes. */
+export interface LocatedBlob {
+  readonly size: number;
+  /** The file's path below the folder of the storage: segments like a key's, separated by `/`. */
+  readonly path: string;
 }
 
 /** Options of `open`: without a range, the whole blob. */

@@ -35,6 +35,7 @@ export {
   BlobTooLarge,
   blobs,
   isBlobKey,
+  type LocatedBlob,
   type OpenBlob,
   type OpenBlobOptions,
   type PutBlobOptions,

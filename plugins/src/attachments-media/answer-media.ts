@@ -11,6 +11,7 @@ import {
   ServiceError,
   type Validators,
 } from "@portico/core";
+import type { AccelRedirect } from "./accel-redirect.ts";
 import { fileErrors } from "./errors.ts";
 import { type Media, mediaKey } from "./media.ts";
 
@@ -25,15 +26,17 @@ export async function answerMedia(given: {
   /** When the link expires, in milliseconds since 1970. */
   readonly expiresAt: number;
   readonly blobs: ports.Blobs;
+  /** Default: the service sends all bytes. */
+  readonly accel?: AccelRedirect | undefined;
   readonly clock: ports.Clock;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  const { exchange, head, media, expiresAt, blobs, clock, signal } = given;
+  const { exchange, head, media, expiresAt, blobs, accel, clock, signal } = given;
   const key = mediaKey(media.mediaId);
   const { size } = media;
   const { validators, always, described } = aboutMedia(media);
   // Rounded down, and computed when the head is sent, so that caches do not keep the answer longer than the link is valid (rule 9).
-  const unchanging = () => {
+  const unchanging = (): Record<string, string> => {
     const secondsLeft = Math.max(0, Math.floor((expiresAt - clock.now()) / 1000));
     return { ...always, "cache-control": `private, max-age=${secondsLeft}` };
   };
@@ -46,6 +49,19 @@ export async function answerMedia(given: {
   const range = allowsRange(head, validators) ? readRange(head.header("range"), size) : "whole";
   if (range === "unsatisfiable")
     throw new ServiceError(fileErrors.range_not_satisfiable, { headers: { "content-range": `bytes */${size}` } });
+  if (!isUnopened && accel?.canSend(head, range)) {
+    const found = await accel.find(media.mediaId);
+    expectSize(found, size);
+    const headers: Record<string, string> = {
+      ...unchanging(),
+      ...described,
+      "content-length": "0",
+      "x-accel-redirect": found.uri,
+    };
+    // nginx itself adds it to whole answers.
+    if (range === "whole") delete headers["accept-ranges"];
+    return void exchange.respond(200, headers).end();
+  }
   const [status, part] = range === "whole" ? ([200, {}] as const) : ([206, range] as const);
   const length = range === "whole" ? size : range.end - range.start + 1;
   const sized = {

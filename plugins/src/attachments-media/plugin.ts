@@ -1,4 +1,5 @@
 import { definePlugin, instanceScheme, ports } from "@portico/core";
+import { createAccelRedirect } from "./accel-redirect.ts";
 import { createAttachments } from "./attachments.ts";
 import { attachmentsMediaConfig } from "./config.ts";
 import { attachmentsMediaContract } from "./contract.ts";
@@ -34,12 +35,15 @@ export const attachmentsMedia = definePlugin({
   capabilities: () => ["media", "attachments"],
   provides: () => [userFiles()],
   guards: ({ identity }) => ({ instance: instanceGuard(identity), signed: signedReadGuard(identity) }),
-  setup(given, _settings, scope) {
+  setup(given, { accelPrefix }, scope) {
     const { blobs, records, engine, clock, ids, telemetry } = given;
     const pending = createPendingUploads({ records, blobs, engine, clock, log: telemetry.log });
     scope.onReady(() => engine.ready());
+    const accel = accelPrefix === undefined ? undefined : createAccelRedirect(blobs, accelPrefix);
+    if (accelPrefix !== undefined && !accel)
+      telemetry.log.warn("The blobs are not files: the service sends media itself, without X-Accel-Redirect");
     const services: FileServices = {
-      ...{ blobs, clock, ids, pending },
+      ...{ blobs, accel, clock, ids, pending },
       attachments: createAttachments(records),
       media: createMedia(given),
       links: createSignedLinks(given),

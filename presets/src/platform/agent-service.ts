@@ -41,7 +41,7 @@ export function agentService(
     ],
     plugins: [
       conversationsRuns({ background, version: VERSION }),
-      attachmentsMedia({}),
+      attachmentsMedia(settings.agent.media),
       agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
       listenersPage({ urls }),

@@ -79,6 +79,23 @@ export const agentSchema = v.optional(
       }),
       {},
     ),
+    media: v.optional(
+      v.strictObject({
+        accelPrefix: v.optional(
+          fromEnv(
+            "PORTICO_MEDIA_ACCEL_PREFIX",
+            v.pipe(
+              v.string(),
+              v.regex(/^(?:\/[\w-][\w.-]*)+$/, "a path such as /media-files"),
+              v.description(
+                "Path at which nginx serves the folder of the files to itself. If it is set, nginx sends the bytes of media, and all their readers must come through nginx. Needs files on a disk; with S3, the service sends the bytes.",
+              ),
+            ),
+          ),
+        ),
+      }),
+      {},
+    ),
     tokens: v.optional(
       fromEnv(
         "PORTICO_AGENT_TOKENS",

@@ -1,4 +1,4 @@
-import { close, closeSync, constants, fstatSync, openSync, read } from "node:fs";
+import { close, closeSync, constants, fstatSync, lstatSync, openSync, read, type Stats } from "node:fs";
 import { lstat, unlink } from "node:fs/promises";
 import { promisify } from "node:util";
 import type { BlobBytes, BlobPlace } from "../blob-place.ts";
@@ -36,6 +36,11 @@ export function filePlace(root: string, temporary: TemporaryFolder): BlobPlace {
       const under = prefix.slice(0, Math.max(0, prefix.lastIndexOf("/")));
       if (under === "" || findPath(root, `${under}/x`) !== undefined) yield* walkKeys(root, prefix, under);
     },
+    async locate(key) {
+      const path = findPath(root, key);
+      const file = path === undefined ? undefined : statFile(path);
+      return file?.isFile() ? { size: file.size, path: key } : undefined;
+    },
     close: () => temporary.close(),
   };
 }
@@ -59,6 +64,15 @@ function openFile(path: string): BlobBytes | undefined {
     throw error;
   }
   return void closeSync(file);
+}
+
+/** Synchronous, as `openFile`. */
+function statFile(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    return orAbsent(error);
+  }
 }
 
 function toBytes(file: number, size: number): BlobBytes {

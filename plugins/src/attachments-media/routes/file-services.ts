@@ -1,4 +1,5 @@
 import type { Handlers, ports } from "@portico/core";
+import type { AccelRedirect } from "../accel-redirect.ts";
 import type { createAttachments } from "../attachments.ts";
 import type { attachmentsMediaContract } from "../contract.ts";
 import type { instanceGuard, signedReadGuard } from "../guards.ts";
@@ -9,6 +10,7 @@ import type { createSignedLinks } from "../signed-links.ts";
 /** The services that the routes of this area use. */
 export interface FileServices {
   readonly blobs: ports.Blobs;
+  readonly accel: AccelRedirect | undefined;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
   readonly attachments: ReturnType<typeof createAttachments>;
