@@ -3,7 +3,7 @@ import { memoryUserFiles, type MemoryUserFile } from "@portico/adapters/user-fil
 import { memoryBlobs } from "@portico/adapters/blobs/memory";
 import { systemClock } from "@portico/adapters/clock/system";
 import { memoryRecords } from "@portico/adapters/records/memory";
-import { defineAdapter, ports } from "@portico/core";
+import { createSystemClock, defineAdapter, ports } from "@portico/core";
 import { attachmentKey, createAttachments, toFileReference } from "../../plugins/src/attachments-media/attachments.ts";
 import { createMedia, mediaKey } from "../../plugins/src/attachments-media/media.ts";
 import { userFiles } from "@portico/plugins/attachments-media/user-files";
@@ -27,12 +27,12 @@ userFilesConformance("memory", () => {
 });
 
 userFilesConformance("attachments and media", () => {
-  let given: { readonly records: ports.Records; readonly blobs: ports.Blobs };
+  let given: { readonly records: ports.Records; readonly blobs: ports.Blobs; readonly clock: ports.Clock };
   // The same stores under the adapter and under the test.
   const { spec } = userFiles();
   const adapter = defineAdapter({
     ...spec,
-    needs: { records: ports.records, blobs: ports.blobs },
+    needs: { records: ports.records, blobs: ports.blobs, clock: ports.clock },
     open(filled, options: void, scope) {
       given = filled;
       return spec.open(filled, options, scope) as ports.UserFiles;
@@ -71,7 +71,7 @@ userFilesConformance("attachments and media", () => {
 it("a file that is longer than it was stored is out of reach: its reader has room for what it was", async () => {
   const records = await openAdapter(memoryRecords(), [systemClock()]);
   const blobs = await openAdapter(memoryBlobs(undefined), [systemClock()]);
-  const given = { records: records.port, blobs: blobs.port };
+  const given = { records: records.port, blobs: blobs.port, clock: createSystemClock() };
   const mediaId = "1b0e7a34-9a52-4c1e-8f5e-2b1a0c9d8e7f.png";
   const put = (length: number) => blobs.port.put(mediaKey(mediaId), Readable.from([Buffer.alloc(length)]), { maxBytes: 1000 });
   const about = {

@@ -54,6 +54,21 @@ export function userFilesConformance(name: string, make: () => UserFilesSubject 
       },
     );
 
+    it("holds a user's own files, and no others, for the work that uses them", async () => {
+      const used = { mediaIds: [known.mediaId, known.mediaId], fileReferences: [known.fileReference, known.fileReference] };
+      if (!files.hold) return expect(files.release).toBeUndefined();
+      const writes = (await files.hold("ada", "work", used))!;
+      const ids = writes.map(({ collection, id }) => `${collection}/${id}`);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(files.release!("work", used).length).toBeGreaterThan(0);
+      expect(await files.hold("ada", "work", { mediaIds: [], fileReferences: [] })).toEqual([]);
+      for (const userId of ["bob", "", "constructor"]) expect(await files.hold(userId, "work", used)).toBeUndefined();
+      for (const unknown of ["", "../../etc/passwd", "constructor"]) {
+        expect(await files.hold("ada", "work", { mediaIds: [unknown], fileReferences: [] })).toBeUndefined();
+        expect(await files.hold("ada", "work", { mediaIds: [], fileReferences: [unknown] })).toBeUndefined();
+      }
+    });
+
     it("tells media and attachments apart", async () => {
       expect(await files.media("ada", known.fileReference)).toBeUndefined();
       expect(await files.attachment("ada", known.mediaId)).toBeUndefined();

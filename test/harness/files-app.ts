@@ -13,6 +13,8 @@ export interface FilesServiceOptions extends Omit<AgentServiceOptions, "plugins"
   readonly accelPrefix?: string;
   /** In place of files. */
   readonly blobs?: Adapter;
+  /** How long files are kept. */
+  readonly keeping?: Pick<Parameters<typeof attachmentsMedia>[0], "keepAttachmentsMs" | "keepMediaMs">;
 }
 
 /** An agent service that takes attachments and media. */
@@ -33,7 +35,7 @@ export interface UploadedFile {
 }
 
 export async function startFilesService(options: FilesServiceOptions = {}): Promise<FilesService> {
-  const { signingKey = "a key of this test", accelPrefix, blobs, ...rest } = options;
+  const { signingKey = "a key of this test", accelPrefix, blobs, keeping = {}, ...rest } = options;
   const folder = options.dataDir === undefined ? temporaryFolder() : undefined;
   const dataDir = options.dataDir ?? folder!.path;
   const filesDir = join(dataDir, "files");
@@ -42,7 +44,7 @@ export async function startFilesService(options: FilesServiceOptions = {}): Prom
     ...rest,
     dataDir,
     adapters: [blobs ?? fileBlobs({ dir: filesDir }), hmacSigning({ key }), ...(options.adapters ?? [])],
-    plugins: [attachmentsMedia({ accelPrefix })],
+    plugins: [attachmentsMedia({ accelPrefix, ...keeping })],
   });
   const close = async () => {
     await service.close();

@@ -139,7 +139,7 @@ export {
   ToolsUnavailable,
   tools,
 } from "./tools.ts";
-export { type UserFile, type UserFiles, UserFilesUnavailable, userFiles } from "./user-files.ts";
+export { type UsedFiles, type UserFile, type UserFiles, UserFilesUnavailable, userFiles } from "./user-files.ts";
 export { type WebSocketPath, type WebSocketPaths, webSocketPaths } from "./websocket-paths.ts";
 export {
   NODE_OUTPUT_BYTES,

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { defineManyPort, type ManyPort } from "../port.ts";
+import type { Write } from "./records.ts";
 
 /**
  * The files that users have uploaded, for the areas that use them. An app has one source. Without a source, it accepts no files.
@@ -11,6 +12,20 @@ export interface UserFiles {
   media(userId: string, mediaId: string): Promise<UserFile | undefined>;
   /** An attachment by the `fileReference` of its receipt. Undefined in the same cases. */
   attachment(userId: string, fileReference: string): Promise<UserFile | undefined>;
+  /**
+   * The writes that keep these files while `work` is open. Write them to the app's records, in the commit that accepts the work: it throws
+   * RecordConflict if a file was removed meanwhile. Undefined if this user may not read one of the files. Sources that never remove a file
+   * leave it out.
+   */
+  hold?(userId: string, work: string, files: UsedFiles): Promise<readonly Write[] | undefined>;
+  /** The writes that end what `hold` began, for the commit that ends the work. Required with `hold`. */
+  release?(work: string, files: UsedFiles): readonly Write[];
+}
+
+/** Files that a work refers to. */
+export interface UsedFiles {
+  readonly mediaIds: readonly string[];
+  readonly fileReferences: readonly string[];
 }
 
 /** One file of a user. */

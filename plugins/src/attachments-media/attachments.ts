@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
 import { type ports, writeAgain } from "@portico/core";
+import { createFileHolds } from "./file-holds.ts";
 import { ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER } from "./limits.ts";
+import { readPages } from "./read-pages.ts";
 
 /** The record of an attachment. Its bytes are stored separately. */
 export interface Attachment {
@@ -12,6 +14,8 @@ export interface Attachment {
   readonly createdAt: string;
   readonly size: number;
   readonly sha256: string;
+  /** When the last query that refers to it was accepted (ISO 8601). Absent: it was not used yet. */
+  readonly usedAt?: string | undefined;
 }
 
 /** What one user has stored. It changes in the same commit as the attachments, so that it is exact even after a crash. */
@@ -32,9 +36,15 @@ export const attachmentKey = (attachmentId: string): string => `attachments/${at
 /** The reference to an attachment in queries: a path on this service, not a URL (specification 2.7). */
 export const toFileReference = (attachmentId: string): string => FOLDER + attachmentId;
 
+export type Attachments = ReturnType<typeof createAttachments>;
+
 /** The attachments of users. Each counts toward the user's quota. */
 export function createAttachments(records: ports.Records) {
-  const attachments = records.collection<Attachment>({ name: "attachments" });
+  const attachments = records.collection<Attachment>({
+    name: "attachments",
+    indexes: { byAge: ["createdAt"], byUser: ["userId", "createdAt"] },
+  });
+  const holds = createFileHolds(records);
   const usages = records.collection<Usage>({ name: "attachment-usage" });
   const usageOf = (userId: string) => usages.get(usageKey(userId));
   const adding = new Map<string, Promise<unknown>>();
@@ -61,7 +71,8 @@ export function createAttachments(records: ports.Records) {
     find,
     /** Like `find`, with the reference that queries contain. */
     async findReference(userId: string, fileReference: string): Promise<Attachment | undefined> {
-      return fileReference.startsWith(FOLDER) ? find(userId, fileReference.slice(FOLDER.length)) : undefined;
+      const attachmentId = attachmentOf(fileReference);
+      return attachmentId === undefined ? undefined : find(userId, attachmentId);
     },
     /** The limit that prevents this user from storing even one more byte; undefined if there is room. */
     async reached(userId: string): Promise<LimitReached | undefined> {
@@ -87,7 +98,64 @@ export function createAttachments(records: ports.Records) {
           return undefined;
         }),
       ),
+    /**
+     * The writes that keep an attachment as long as `work` is open, for the commit that accepts the work. The commit conflicts if the
+     * attachment was removed meanwhile. Undefined if this user has no such attachment.
+     */
+    async hold(userId: string, attachmentId: string, work: string, usedAt: string): Promise<readonly ports.Write[] | undefined> {
+      const stored = ATTACHMENT_ID.test(attachmentId) ? await attachments.get(attachmentId) : undefined;
+      if (stored?.value.userId !== userId) return undefined;
+      return [
+        attachments.write.put(attachmentId, { ...stored.value, usedAt }, stored.version),
+        holds.hold(attachmentKey(attachmentId), work),
+      ];
+    },
+    /** Attachments that were uploaded before this time (ISO 8601), the oldest first, in pages. */
+    async *uploadedBefore(at: string): AsyncGenerator<readonly Attachment[], void> {
+      for await (const items of readPages(attachments, { order: OLDEST })) {
+        const found = items.filter(({ value }) => value.createdAt < at);
+        yield found.map(({ value }) => value);
+        if (found.length < items.length) return;
+      }
+    },
+    /** The attachments of a user, or of all users, the oldest first, in pages. */
+    async *list(userId: string | undefined): AsyncGenerator<readonly Attachment[], void> {
+      const query = { order: OLDEST, ...(userId !== undefined && { where: { userId } }) };
+      for await (const items of readPages(attachments, query)) yield items.map(({ value }) => value);
+    },
+    /**
+     * Remove the record of an attachment that `mayRemove` and no open work uses, with `writes` in the same commit. False if it is kept or
+     * does not exist.
+     */
+    remove: (
+      { attachmentId, userId }: Attachment,
+      mayRemove: (attachment: Attachment) => boolean,
+      writes: readonly ports.Write[],
+    ): Promise<boolean> =>
+      inTurn(userId, () =>
+        writeAgain(async () => {
+          const stored = await attachments.get(attachmentId);
+          // Its version is read before its holds: a hold that is written later conflicts with the removal.
+          if (!stored || !mayRemove(stored.value) || (await holds.isHeld(attachmentKey(attachmentId)))) return false;
+          const usage = await usageOf(userId);
+          const { count, bytes } = usage?.value ?? NOTHING;
+          const left = { count: Math.max(count - 1, 0), bytes: Math.max(bytes - stored.value.size, 0) };
+          await records.batch([
+            attachments.write.remove(attachmentId, stored.version),
+            ...(usage ? [usages.write.put(usage.id, left, usage.version)] : []),
+            ...writes,
+          ]);
+          return true;
+        }),
+      ),
   };
+}
+
+const OLDEST = { by: "createdAt", direction: "ascending" } as const;
+
+/** The attachment that a `fileReference` names. Undefined for other texts. */
+export function attachmentOf(fileReference: string): string | undefined {
+  return fileReference.startsWith(FOLDER) ? fileReference.slice(FOLDER.length) : undefined;
 }
 
 const NOTHING: Usage = { count: 0, bytes: 0 };

@@ -1,5 +1,7 @@
 import * as v from "valibot";
 
+const keepMs = () => v.optional(v.pipe(v.number(), v.minValue(0)));
+
 /** Options of attachments and media. Limits are the specification's. */
 export const attachmentsMediaConfig = v.strictObject({
   /**
@@ -8,4 +10,13 @@ export const attachmentsMediaConfig = v.strictObject({
    * that are files; with others, the service sends the bytes and logs a warning. Default: the service sends the bytes.
    */
   accelPrefix: v.optional(v.pipe(v.string(), v.regex(/^(?:\/[\w-][\w.-]*)+$/, "a path such as /media-files"))),
+  /**
+   * How long attachments are kept after their upload, or after the last query that refers to them was accepted, in milliseconds. Absent:
+   * forever.
+   */
+  keepAttachmentsMs: keepMs(),
+  /** The same for media. Media without a record of an owner are always kept. */
+  keepMediaMs: keepMs(),
 });
+
+export type AttachmentsMediaSettings = v.InferOutput<typeof attachmentsMediaConfig>;

@@ -1,7 +1,10 @@
-import type { ports } from "@portico/core";
+import { type ports, writeAgain } from "@portico/core";
 import { LRUCache } from "lru-cache";
+import { createFileHolds } from "./file-holds.ts";
 import { HELD_MEDIA } from "./limits.ts";
 import { mediaTypeOfExtension } from "./media-type.ts";
+import { pendingUpload, pendingUploads } from "./pending-uploads.ts";
+import { readPages } from "./read-pages.ts";
 
 /** The record of a media file. Its bytes are stored separately. */
 export interface Media {
@@ -18,6 +21,8 @@ export interface Media {
   readonly height?: number | undefined;
   /** ISO 8601. */
   readonly createdAt: string;
+  /** When the last query that refers to it was accepted (ISO 8601). Absent: it was not used yet. */
+  readonly usedAt?: string | undefined;
 }
 
 /** Media for a user; `forbidden` if it belongs to another user. */
@@ -33,10 +38,17 @@ export function isMediaId(text: string): boolean {
   return MEDIA_ID.test(text) && mediaTypeOfExtension(text.slice(text.indexOf(".") + 1)) !== undefined;
 }
 
+export type MediaFiles = ReturnType<typeof createMedia>;
+
 /** The media of an instance. Functions throw RecordsUnavailable and BlobsUnavailable. */
 export function createMedia({ records, blobs }: { readonly records: ports.Records; readonly blobs: ports.Blobs }) {
-  const owned = records.collection<Media>({ name: "media" });
-  // A record of media never changes, so reading several ranges asks the store only once.
+  const owned = records.collection<Media>({
+    name: "media",
+    indexes: { byAge: ["createdAt"], byUser: ["userId", "createdAt"] },
+  });
+  const pending = records.collection(pendingUploads);
+  const holds = createFileHolds(records);
+  // What readers need of a record never changes, so reading several ranges asks the store only once.
   const held = new LRUCache<string, Media>({ max: HELD_MEDIA });
 
   const find = async (mediaId: string): Promise<Media | undefined> => {
@@ -50,7 +62,8 @@ export function createMedia({ records, blobs }: { readonly records: ports.Record
     // Open points 6: a file without a record is from an earlier version, which had no owners.
     const legacy = await blobs.stat(mediaKey(mediaId));
     const type = mediaTypeOfExtension(mediaId.slice(mediaId.indexOf(".") + 1));
-    if (!legacy || !type) return undefined;
+    // Without its record, a file that is being removed must not count as one of these.
+    if (!legacy || !type || (await pending.get(pendingUpload(mediaKey(mediaId))))) return undefined;
     const { kind, mimeType } = type;
     const createdAt = new Date(legacy.modifiedAt).toISOString();
     return { mediaId, type: kind, name: mediaId, mimeType, size: legacy.size, createdAt };
@@ -68,5 +81,42 @@ export function createMedia({ records, blobs }: { readonly records: ports.Record
     /** Add the record of a media file, with `writes` in the same commit. */
     add: (media: Media, writes: readonly ports.Write[]): Promise<void> =>
       records.batch([owned.write.put(media.mediaId, media, "absent"), ...writes]),
+    /**
+     * The writes that keep media as long as `work` is open, for the commit that accepts the work. The commit conflicts if the media was
+     * removed meanwhile. Undefined if this user may read no such media.
+     */
+    async hold(userId: string, mediaId: string, work: string, usedAt: string): Promise<readonly ports.Write[] | undefined> {
+      const stored = await owned.get(mediaId);
+      if (!stored) return (await find(mediaId)) && [];
+      if (stored.value.userId !== undefined && stored.value.userId !== userId) return undefined;
+      return [owned.write.put(mediaId, { ...stored.value, usedAt }, stored.version), holds.hold(mediaKey(mediaId), work)];
+    },
+    /** Media that was uploaded before this time (ISO 8601), the oldest first, in pages. */
+    async *uploadedBefore(at: string): AsyncGenerator<readonly Media[], void> {
+      for await (const items of readPages(owned, { order: OLDEST })) {
+        const found = items.filter(({ value }) => value.createdAt < at);
+        yield found.map(({ value }) => value);
+        if (found.length < items.length) return;
+      }
+    },
+    /** The media of a user, the oldest first, in pages. */
+    async *list(userId: string): AsyncGenerator<readonly Media[], void> {
+      for await (const items of readPages(owned, { where: { userId }, order: OLDEST })) yield items.map(({ value }) => value);
+    },
+    /**
+     * Remove the record of media that `mayRemove` and no open work uses, with `writes` in the same commit. False if it is kept or does not
+     * exist.
+     */
+    remove: ({ mediaId }: Media, mayRemove: (media: Media) => boolean, writes: readonly ports.Write[]): Promise<boolean> =>
+      writeAgain(async () => {
+        const stored = await owned.get(mediaId);
+        // Its version is read before its holds: a hold that is written later conflicts with the removal.
+        if (!stored || !mayRemove(stored.value) || (await holds.isHeld(mediaKey(mediaId)))) return false;
+        await records.batch([owned.write.remove(mediaId, stored.version), ...writes]);
+        held.delete(mediaId);
+        return true;
+      }),
   };
 }
+
+const OLDEST = { by: "createdAt", direction: "ascending" } as const;

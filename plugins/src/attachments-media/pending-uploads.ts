@@ -1,33 +1,40 @@
 import type { ports } from "@portico/core";
 import { ABANDONED_MS } from "./limits.ts";
 
-/** An upload that has started, but is not confirmed to the caller yet. */
+/** Bytes without a record: of an upload that is not confirmed to the caller yet, or of a file whose record was removed. */
 interface PendingUpload {
   readonly key: string;
   readonly pending: true;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970. 0 for a file whose record was removed: its bytes are no longer needed. */
   readonly begunAt: number;
 }
 
-const SWEEP_MS = 60 * 60_000;
+/** The collection of these entries. */
+export const pendingUploads: ports.CollectionSpec = { name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } };
+
+/** The id of the entry for bytes with this key. */
+export const pendingUpload = (key: string): string => key.replace("/", ":");
+
+/** How often abandoned bytes are removed. */
+export const PENDING_SWEEP_MS = 60 * 60_000;
 const PAGE = 200;
 
+export type PendingUploads = ReturnType<typeof createPendingUploads>;
+
 /**
- * Records which bytes are being stored. Bytes and their record cannot be written in one commit. If a process dies in between, these entries
- * lead to the orphaned bytes, and a later sweep removes them.
+ * Records which bytes are being stored or removed. Bytes and their record cannot be written in one commit. If a process dies in between,
+ * these entries lead to the orphaned bytes, and a later sweep removes them.
  */
 export function createPendingUploads(given: {
   readonly records: ports.Records;
   readonly blobs: ports.Blobs;
-  readonly engine: ports.Engine;
   readonly clock: ports.Clock;
   readonly log: ports.Log;
 }) {
-  const { records, blobs, engine, clock, log } = given;
-  const pending = records.collection<PendingUpload>({ name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } });
-  const idOf = (key: string) => key.replace("/", ":");
+  const { records, blobs, clock, log } = given;
+  const pending = records.collection<PendingUpload>(pendingUploads);
 
-  /** Removes uploads that started so long ago that they count as abandoned. */
+  /** Removes the bytes of removed files, and of uploads that started so long ago that they count as abandoned. */
   const sweep = async (closing: AbortSignal): Promise<void> => {
     const oldest = { where: { pending: true }, order: { by: "begunAt", direction: "ascending" }, limit: PAGE } as const;
     const { items } = await pending.query(oldest);
@@ -37,18 +44,26 @@ export function createPendingUploads(given: {
       await pending.remove(id, version);
     }
   };
-  // The chore also runs at the start, so that abandoned bytes are removed even if no process runs for an hour.
-  engine.chore("sweep-pending-uploads", { everyMs: SWEEP_MS }, sweep);
 
   return {
+    sweep,
+    /**
+     * Remove a record (`commit`) and then its bytes. `commit` receives the write that notes the bytes, and must include it in its commit.
+     * If the bytes cannot be removed now, the sweep removes them later. Returns the answer of `commit`: whether it removed the record.
+     */
+    async remove(key: string, commit: (notes: ports.Write) => Promise<boolean>): Promise<boolean> {
+      const isRemoved = await commit(pending.write.put(pendingUpload(key), { key, pending: true, begunAt: 0 }));
+      if (isRemoved) await undo(key);
+      return isRemoved;
+    },
     /**
      * Store bytes (`put`) and then their record (`keep`). `keep` receives the write that ends the pending upload, and must include it in its
      * commit. Its result is returned. If either fails, the bytes are removed and its error is passed on.
      */
     async store<T, R>(key: string, put: () => Promise<T>, keep: (stored: T, ends: ports.Write) => Promise<R>): Promise<R> {
-      await pending.put(idOf(key), { key, pending: true, begunAt: clock.now() });
+      await pending.put(pendingUpload(key), { key, pending: true, begunAt: clock.now() });
       try {
-        return await keep(await put(), pending.write.remove(idOf(key)));
+        return await keep(await put(), pending.write.remove(pendingUpload(key)));
       } catch (error) {
         // A failed commit can still have taken effect. If its record exists, the bytes must stay.
         if (!(await isKept(key))) await undo(key);
@@ -59,7 +74,7 @@ export function createPendingUploads(given: {
 
   /** The commit of `keep` removes the entry of the pending upload. If the store cannot be read, the sweep decides later. */
   async function isKept(key: string): Promise<boolean> {
-    return pending.get(idOf(key)).then(
+    return pending.get(pendingUpload(key)).then(
       (found) => found === undefined,
       () => true,
     );
@@ -68,9 +83,9 @@ export function createPendingUploads(given: {
   async function undo(key: string): Promise<void> {
     try {
       await blobs.remove(key);
-      await pending.remove(idOf(key));
+      await pending.remove(pendingUpload(key));
     } catch (error) {
-      log.warn("A refused upload could not be removed now; it will be removed later", {}, error);
+      log.warn("The bytes of a file could not be removed now; they will be removed later", {}, error);
     }
   }
 }

@@ -5,7 +5,7 @@ import { attachmentsMediaConfig } from "./config.ts";
 import { attachmentsMediaContract } from "./contract.ts";
 import { instanceGuard, signedReadGuard } from "./guards.ts";
 import { createMedia } from "./media.ts";
-import { createPendingUploads } from "./pending-uploads.ts";
+import { createPendingUploads, PENDING_SWEEP_MS } from "./pending-uploads.ts";
 import { downloadAttachment } from "./routes/download-attachment.ts";
 import type { FileServices } from "./routes/file-services.ts";
 import { mediaLinks } from "./routes/media-links.ts";
@@ -13,6 +13,7 @@ import { readMedia } from "./routes/read-media.ts";
 import { uploadAttachment } from "./routes/upload-attachment.ts";
 import { uploadMedia } from "./routes/upload-media.ts";
 import { createSignedLinks } from "./signed-links.ts";
+import { createSweepFiles, FILES_SWEEP } from "./sweep-files.ts";
 import { userFiles } from "./user-files.ts";
 
 /** General files, media, and short-lived links to media (specification 4.5). */
@@ -35,17 +36,20 @@ export const attachmentsMedia = definePlugin({
   capabilities: () => ["media", "attachments"],
   provides: () => [userFiles()],
   guards: ({ identity }) => ({ instance: instanceGuard(identity), signed: signedReadGuard(identity) }),
-  setup(given, { accelPrefix }, scope) {
+  setup(given, settings, scope) {
     const { blobs, records, engine, clock, ids, telemetry } = given;
-    const pending = createPendingUploads({ records, blobs, engine, clock, log: telemetry.log });
+    const pending = createPendingUploads({ records, blobs, clock, log: telemetry.log });
+    const [attachments, media] = [createAttachments(records), createMedia(given)];
+    // Also runs at the start, so that abandoned bytes are removed even if no process runs for an hour.
+    engine.chore("sweep-pending-uploads", { everyMs: PENDING_SWEEP_MS }, pending.sweep);
+    engine.chore("sweep-files", FILES_SWEEP, createSweepFiles({ attachments, media, pending, clock, settings }));
     scope.onReady(() => engine.ready());
+    const { accelPrefix } = settings;
     const accel = accelPrefix === undefined ? undefined : createAccelRedirect(blobs, accelPrefix);
     if (accelPrefix !== undefined && !accel)
       telemetry.log.warn("The blobs are not files: the service sends media itself, without X-Accel-Redirect");
     const services: FileServices = {
-      ...{ blobs, accel, clock, ids, pending },
-      attachments: createAttachments(records),
-      media: createMedia(given),
+      ...{ blobs, accel, clock, ids, pending, attachments, media },
       links: createSignedLinks(given),
     };
     return {

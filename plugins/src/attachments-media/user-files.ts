@@ -1,15 +1,17 @@
 import { defineAdapter, ports } from "@portico/core";
-import { attachmentKey, createAttachments } from "./attachments.ts";
+import { attachmentKey, attachmentOf, createAttachments } from "./attachments.ts";
+import { createFileHolds } from "./file-holds.ts";
 import { createMedia, isMediaId, mediaKey } from "./media.ts";
 
 /** Users' files, for other areas. Only owners can read their files. Every user can read media without an owner (open points 6). */
 export const userFiles = defineAdapter({
   name: "user-files/attachments-media",
   port: ports.userFiles,
-  needs: { blobs: ports.blobs, records: ports.records },
-  open({ blobs, records }): ports.UserFiles {
+  needs: { blobs: ports.blobs, records: ports.records, clock: ports.clock },
+  open({ blobs, records, clock }): ports.UserFiles {
     const attachments = createAttachments(records);
     const media = createMedia({ records, blobs });
+    const holds = createFileHolds(records);
     const toFile = (
       key: string,
       { name, mimeType, size }: Pick<ports.UserFile, "name" | "mimeType" | "size">,
@@ -38,9 +40,24 @@ export const userFiles = defineAdapter({
           const found = await attachments.findReference(userId, fileReference);
           return found && toFile(attachmentKey(found.attachmentId), found);
         }),
+      hold: (userId, work, { mediaIds, fileReferences }) =>
+        translated(async () => {
+          const usedAt = new Date(clock.now()).toISOString();
+          const held = await Promise.all([
+            ...distinct(mediaIds).map((id) => (isMediaId(id) ? media.hold(userId, id, work, usedAt) : undefined)),
+            ...distinct(fileReferences).map((reference) => attachments.hold(userId, attachmentOf(reference) ?? "", work, usedAt)),
+          ]);
+          return held.every((writes) => writes !== undefined) ? held.flat() : undefined;
+        }),
+      release: (work, { mediaIds, fileReferences }) => [
+        ...distinct(mediaIds).map((id) => holds.release(mediaKey(id), work)),
+        ...distinct(fileReferences).map((reference) => holds.release(attachmentKey(attachmentOf(reference) ?? ""), work)),
+      ],
     };
   },
 });
+
+const distinct = (ids: readonly string[]): readonly string[] => [...new Set(ids)];
 
 async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -101,7 +101,7 @@ export const agentRuntime = defineAdapter({
     const busy = new BusyAgents({ ...shared, clock, process: serverInstanceId }, scope);
     const desk = new TurnDesk({ ...shared, busy, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
-    const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, serverInstanceId });
+    const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, files, serverInstanceId });
     const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
 
     /** Stop one turn, whether it executes or still waits. */

@@ -8,6 +8,7 @@ import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { listeners as listenersPage } from "@portico/plugins/listeners";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
+import { keepingMs } from "../settings/keeping.ts";
 import { pagesOf } from "./allowed-origins.ts";
 import { agentsAt } from "./documents-place.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
@@ -32,6 +33,7 @@ export function agentService(
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers } = options;
   const urls = addresses ?? options.listeners ?? (() => ({}));
+  const { keepAttachments, keepMedia } = settings.agent;
   const { management, ...background } = settings.agent.webhooks;
   const allowedOrigins = pagesOf(settings.agent);
   return {
@@ -41,7 +43,11 @@ export function agentService(
     ],
     plugins: [
       conversationsRuns({ background, version: VERSION }),
-      attachmentsMedia(settings.agent.media),
+      attachmentsMedia({
+        ...settings.agent.media,
+        keepAttachmentsMs: keepingMs(keepAttachments),
+        keepMediaMs: keepingMs(keepMedia),
+      }),
       agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
       listenersPage({ urls }),

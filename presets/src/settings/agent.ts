@@ -1,6 +1,7 @@
 import { filePath, fromEnv } from "@portico/core";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
+import { keeping } from "./keeping.ts";
 import { listenSchema, publicUrlSchema } from "./listen.ts";
 import { keySecret, milliseconds, origin, text } from "./scalar.ts";
 
@@ -29,6 +30,20 @@ export const agentSchema = v.optional(
       "agents",
     ),
     documents: documentsSchema("AGENT", "agents", "agent.agentsDir"),
+    keepAttachments: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_KEEP_ATTACHMENTS",
+        v.pipe(keeping(), v.description("How long attachments are kept after their upload, or after the last query with them.")),
+      ),
+      "forever",
+    ),
+    keepMedia: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_KEEP_MEDIA",
+        v.pipe(keeping(), v.description("How long media are kept after their upload, or after the last query with them.")),
+      ),
+      "forever",
+    ),
     allowedOrigins: v.optional(
       fromEnv(
         "PORTICO_ALLOWED_ORIGINS",

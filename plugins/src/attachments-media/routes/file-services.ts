@@ -1,10 +1,10 @@
 import type { Handlers, ports } from "@portico/core";
 import type { AccelRedirect } from "../accel-redirect.ts";
-import type { createAttachments } from "../attachments.ts";
+import type { Attachments } from "../attachments.ts";
 import type { attachmentsMediaContract } from "../contract.ts";
 import type { instanceGuard, signedReadGuard } from "../guards.ts";
-import type { createMedia } from "../media.ts";
-import type { createPendingUploads } from "../pending-uploads.ts";
+import type { MediaFiles } from "../media.ts";
+import type { PendingUploads } from "../pending-uploads.ts";
 import type { createSignedLinks } from "../signed-links.ts";
 
 /** The services that the routes of this area use. */
@@ -13,10 +13,10 @@ export interface FileServices {
   readonly accel: AccelRedirect | undefined;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
-  readonly attachments: ReturnType<typeof createAttachments>;
-  readonly media: ReturnType<typeof createMedia>;
+  readonly attachments: Attachments;
+  readonly media: MediaFiles;
   readonly links: ReturnType<typeof createSignedLinks>;
-  readonly pending: ReturnType<typeof createPendingUploads>;
+  readonly pending: PendingUploads;
 }
 
 /** The handlers of this area, by route. */

@@ -32,6 +32,9 @@ export interface Submission extends Pick<
 /** Where a turn goes: a conversation that is there, or a new one. */
 export type Target = { readonly conversationId?: string | undefined } | { readonly sessionId: string };
 
+/** Refuses what is new, or returns the writes that belong to the admission of this turn. Called again after a conflict. */
+type CheckNew = (turnId: string) => Promise<readonly ports.Write[]>;
+
 export type Admission = ReturnType<typeof createAdmission>;
 
 /** Admits submissions, each exactly once (open points 7). */
@@ -52,7 +55,7 @@ export function createAdmission(given: {
   const admit = async (
     submission: Submission,
     target: Target,
-    check: () => Promise<void>,
+    check: CheckNew,
   ): Promise<{ readonly request: ClientRequest; readonly isDuplicate: boolean }> => {
     const key = requestKey(submission.userId, submission.clientRequestId);
     // A place that is there may be busy or gone for what is new, and not for what was admitted before: then the registry is asked first.
@@ -62,31 +65,31 @@ export function createAdmission(given: {
       const known = isAsked ? await requests.find(key) : undefined;
       isAsked = true;
       if (known) return { request: sameContent(known.value, submission), isDuplicate: true };
+      const now = clock.now();
+      const ownSuffix = newIdSuffix(ids, now);
+      const turnId = `turn_${ownSuffix}`;
+      let holds: readonly ports.Write[];
       try {
-        await check();
+        holds = await check(turnId);
       } catch (error) {
         // What was admitted once stays so, whatever has become of the agent.
         const admitted = await requests.find(key);
         if (admitted) return { request: sameContent(admitted.value, submission), isDuplicate: true };
         throw error;
       }
-      const now = clock.now();
-      const at = new Date(now).toISOString();
-      const ownSuffix = newIdSuffix(ids, now);
-      const place = await placeFor(submission, target, at, ownSuffix);
-      const turn = toTurn(submission, place, `turn_${ownSuffix}`);
+      const place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix);
+      const turn = toTurn(submission, place, turnId);
       const request = toRequest(submission, turn, now);
       await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
         key: turn.sessionId,
-        records: [requests.write.put(key, request, "absent"), ...place.writes],
+        records: [requests.write.put(key, request, "absent"), ...place.writes, ...holds],
       });
       return { request, isDuplicate: false };
     });
   };
 
   return {
-    /** `check` refuses what is new. */
-    async admit(submission: Submission, target: Target, check: () => Promise<void> = async () => {}) {
+    async admit(submission: Submission, target: Target, check: CheckNew = async () => []) {
       try {
         return await admit(submission, target, check);
       } catch (error) {

@@ -2,7 +2,7 @@ import { agentErrors } from "../errors.ts";
 import { MAX_TURNS } from "../limits.ts";
 import { requestDigest } from "../requests/request-digest.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
-import { queryFiles } from "./query-files.ts";
+import { holdFiles, queryFiles } from "./query-files.ts";
 
 /** Accepts a query to an agent; its turn executes in the background and is told over the realtime channel. */
 export function startQuery({ agents, runtime }: ConversationServices): ConversationHandlers["start"] {
@@ -28,9 +28,10 @@ export function startQuery({ agents, runtime }: ConversationServices): Conversat
         contentDigest: requestDigest(body),
       },
       { conversationId: options.conversationId },
-      async () => {
+      async (turnId) => {
         if ("refusal" in came) throw came.refusal;
         if (!(await agents.find(options.agentId))) throw agentErrors.unknown_agent();
+        return holdFiles(files, client.userId, turnId, references);
       },
     );
     return { ok: true, clientRequestId, ...(isDuplicate && { duplicate: true }) };

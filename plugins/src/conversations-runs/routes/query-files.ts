@@ -31,6 +31,21 @@ export async function queryFiles(
   return { ...(media.length > 0 && { media }), ...(read.length > 0 && { files: read }) };
 }
 
+/**
+ * The writes that keep the files of a query until its turn ends, for the commit of its admission. Throws the error of unknown files if one
+ * was removed since it was looked up.
+ */
+export async function holdFiles(
+  files: ports.UserFiles | undefined,
+  userId: string,
+  turnId: string,
+  { mediaRefs, fileReferences }: FileReferences,
+): Promise<readonly ports.Write[]> {
+  if (!files?.hold || (mediaRefs.length === 0 && fileReferences.length === 0)) return [];
+  const used = { mediaIds: mediaRefs.map(({ mediaId }) => mediaId), fileReferences };
+  return (await files.hold(userId, turnId, used).catch(toServiceError)) ?? raise(agentErrors.unknown_file);
+}
+
 function toTurnFile(reference: string, file: ports.UserFile | undefined): TurnFile | undefined {
   return file && { reference, name: file.name, mimeType: file.mimeType, size: file.size };
 }

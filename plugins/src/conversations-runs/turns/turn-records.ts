@@ -9,7 +9,7 @@ import { receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedMessage } from "./bounds.ts";
 import { notBefore } from "./not-before.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn, TurnFile } from "./turn.ts";
 import { type HeldCondition, writeWhileHeld } from "./while-held.ts";
 import { storedParts } from "./shown-files.ts";
 import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
@@ -24,9 +24,10 @@ export function createTurnRecords(given: {
   readonly conversations: Conversations;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
+  readonly files: ports.UserFiles | undefined;
   readonly serverInstanceId: string;
 }) {
-  const { log, requests, runs, conversations, clock, ids, serverInstanceId } = given;
+  const { log, requests, runs, conversations, clock, ids, files, serverInstanceId } = given;
 
   const read = async (turn: Turn) => {
     const key = requestKey(turn.userId, turn.clientRequestId);
@@ -69,6 +70,12 @@ export function createTurnRecords(given: {
     isOver: true,
     sweepAt: requests.sweepAt(at),
   });
+  /** The admission holds the files of its query; they may be removed after the turn. */
+  const releasedFiles = ({ turnId, media = [], files: attached = [] }: Turn): readonly ports.Write[] => {
+    if (!files?.release || (media.length === 0 && attached.length === 0)) return [];
+    const referencesOf = (used: readonly TurnFile[]) => used.map(({ reference }) => reference);
+    return files.release(turnId, { mediaIds: referencesOf(media), fileReferences: referencesOf(attached) });
+  };
   const began = (before: Run, at: string): Run => {
     // One turn of a session executes at a time: what still says so lost its end, and is at rest all the same.
     const run = before.status === "running" ? withEvent(before, "turn-failed", at) : before;
@@ -146,6 +153,7 @@ export function createTurnRecords(given: {
               ),
               ...runWrites(before, endRun({ ...run, messageCount: (run.messageCount ?? 0) + messages.length }, turn, end, at)),
               ...(isBegun ? [] : conversationWrites(turn, at)),
+              ...releasedFiles(turn),
             ],
           },
         );
