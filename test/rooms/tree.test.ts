@@ -5,7 +5,7 @@ import { RULES } from "../mutation/rules.ts";
 import { readText, repositoryFiles, root } from "./repository.ts";
 
 const topLevel = [
-  ...["adapters", "client", "console", "core", "docs", "playground", "plugins", "presets", "release", "test"],
+  ...["adapters", "client", "console", "core", "deploy", "docs", "playground", "plugins", "presets", "release", "test"],
   ...["CONTRIBUTING.md", "LICENSE", "README.md", "package-lock.json", "package.json", "tsconfig.base.json"],
 ];
 const furniture = ["README.md", "contract.ts", "errors.ts", "envelope.ts", "guards.ts", "limits.ts", "config.ts", "plugin.ts"];

@@ -2,6 +2,7 @@ import { VERSION } from "../platform/version.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { StartablePreset } from "./startable-preset.ts";
 import { serve } from "./serve.ts";
+import { tellServiceManager } from "./tell-service-manager.ts";
 import { welcome } from "./welcome.ts";
 
 export interface RunServiceOptions {
@@ -21,6 +22,7 @@ export async function runService<T extends PlatformSettings>(
     process.stdout.write(
       json ? `${JSON.stringify({ event: "ready", pid: process.pid, listeners })}\n` : welcome(service, VERSION),
     );
+    tellServiceManager((reason) => console.error(`systemd was not told that the service is ready: ${reason}`));
     // Printed only on a terminal, because a log file would keep the token.
     if (!process.stderr.isTTY) return;
     for (const { of, token } of madeTokens) {

@@ -49,7 +49,12 @@ export async function readAsClient(route: string, text: string): Promise<string 
 
 async function readConfiguration(path: string, text: string): Promise<undefined> {
   const folder = temporaryFolder();
-  const env = Object.fromEntries(Object.entries(SECRETS).filter(([name]) => text.includes(name)));
+  const env = {
+    ...Object.fromEntries(Object.entries(SECRETS).filter(([name]) => text.includes(name))),
+    CREDENTIALS_DIRECTORY: folder.path,
+  };
+  for (const [, name] of text.matchAll(/\$CREDENTIALS_DIRECTORY\/([\w-]+)/g))
+    writeFileSync(join(folder.path, name!), name === "instance-key" ? SECRETS["PORTICO_INSTANCE_KEY"]! : "a-secret");
   try {
     writeFileSync(join(folder.path, basename(path)), text);
     loadConfig(platformSchema, { file: await readConfigFile(undefined, folder.path), env });
