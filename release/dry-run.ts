@@ -1,11 +1,14 @@
 // Tests the packages of a release as their users will use them: `npm run release:dry`. Leaves the packages in `dist/packages`,
 // ready to be published.
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { billOfMaterials, readLock } from "./bill-of-materials.ts";
 import { buildPackages, PACKAGES } from "./build-packages.ts";
+import { checkBill } from "./check-bill.ts";
 import { checkTarball } from "./check-tarball.ts";
 import { createProject } from "./empty-project.ts";
 import { entriesOf } from "./entries.ts";
+import { BILL, type Manifest } from "./manifest.ts";
 import { packPackages } from "./pack-packages.ts";
 import { trialsOf } from "./trials.ts";
 
@@ -13,6 +16,8 @@ const root = resolve(import.meta.dirname, "..");
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(2)} MB`;
 
 const built = await buildPackages(PACKAGES);
+const lock = await readLock();
+const components = await Promise.all(built.map(({ name, folder }) => writeBill(name, folder)));
 const tarballs = await packPackages(
   built.map(({ folder }) => folder),
   PACKAGES,
@@ -26,7 +31,8 @@ for (const { name, size, unpackedSize, files } of packed) {
 
 const found = (await Promise.all(packed.map(({ path, entries }) => checkTarball(path, entries)))).flat();
 if (found.length > 0) throw new Error(`Not fit to be published:\n${found.join("\n")}`);
-console.log("publint and @arethetypeswrong/core find nothing.\n");
+console.log("publint and @arethetypeswrong/core find nothing.");
+console.log(`The bills of materials list ${Math.min(...components)} to ${Math.max(...components)} packages.\n`);
 
 await using project = await createProject(join(import.meta.dirname, "trial"));
 const pathOf = (name: string) => packed.find((each) => each.name === name)!.path;
@@ -41,3 +47,13 @@ const tools = ["vitest", "typescript", "@types/node"].map((name) => `${name}@${d
 await project.install([pathOf("@portico/client"), pathOf("@portico/test"), ...tools]);
 const specifiers = packed.flatMap(({ name, entries }) => entries.map((entry) => name + entry.slice(1)));
 for (const { name, run } of trialsOf(specifiers)) console.log(`- ${name}: ${await run(project)}`);
+
+/** Returns the number of packages that it lists. Throws if it is not complete, or invalid. */
+async function writeBill(name: string, folder: string): Promise<number> {
+  const bill = await billOfMaterials(name, lock);
+  const { dependencies = {} } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as Manifest;
+  const faults = await checkBill(bill, Object.keys(dependencies));
+  if (faults.length > 0) throw new Error(`The bill of materials of ${name} is wrong:\n${faults.join("\n")}`);
+  await writeFile(join(folder, BILL), `${JSON.stringify(bill, null, 2)}\n`);
+  return bill.components.length;
+}

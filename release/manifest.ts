@@ -1,6 +1,9 @@
 /** Folder below a package's `dist` for code that several of its modules share. */
 export const CHUNKS = "chunks";
 
+/** The file of a published package that lists what it consists of. */
+export const BILL = "bill-of-materials.cdx.json";
+
 /** The parts of a package.json that are used here. */
 export interface Manifest {
   readonly name: string;
@@ -30,6 +33,7 @@ export function publishedManifest(source: Manifest, repository: Repository | und
   const { devDependencies: _development, ...kept } = source;
   return {
     ...kept,
+    files: [...kept.files, BILL],
     ...(kept.imports && { imports: compiledPaths(kept.imports) }),
     // Shared chunks are not modules of the package, even if a pattern matches them.
     exports: { ...compiledPaths(kept.exports), ...(kept.exports["./*"] && { [`./${CHUNKS}/*`]: null }) },

@@ -20,6 +20,7 @@ it("a published package names compiled files where the workspace names sources, 
   const { devDependencies: _, ...kept } = source;
   expect(publishedManifest(source, undefined)).toEqual({
     ...kept,
+    files: ["dist", "bill-of-materials.cdx.json"],
     imports: { "#main": "./dist/cli/main.js" },
     exports: {
       ".": "./dist/index.js",
