@@ -1,10 +1,10 @@
 import * as v from "valibot";
-import { type ConfigSources, type Layers, layerSources } from "./config/layers.ts";
+import { type ConfigSources, type Layers, layerSources, type SecretFile } from "./config/layers.ts";
 import { type ConfigProblem, ConfigUnusable, foundKind, foundValue } from "./config/problem.ts";
 import { type ConfigSetting, listSettings } from "./config/settings.ts";
 import { type ConfigShape, readShape } from "./config/shape.ts";
 
-export type { ConfigFlag, ConfigSources } from "./config/layers.ts";
+export type { ConfigFlag, ConfigSources, SecretFile } from "./config/layers.ts";
 export { filePath, fromEnv, type SecretInput, secret, secretFromEnv } from "./config/marks.ts";
 export { nearestWord } from "./config/nearest.ts";
 export { type ConfigProblem, ConfigUnusable } from "./config/problem.ts";
@@ -15,6 +15,8 @@ export interface LoadedConfig<T> {
   readonly value: T;
   /** Every key with its value, its source and its environment variable; secrets are masked. */
   readonly settings: readonly ConfigSetting[];
+  /** The files that secrets were read from. */
+  readonly secretFiles: readonly SecretFile[];
 }
 
 /**
@@ -30,7 +32,7 @@ export function loadConfig<const S extends v.GenericSchema<any, any>>(
   const result = v.safeParse(schema, layers.settled);
   const problems = onePerPath([...layers.problems, ...(result.issues ?? []).map((issue) => problemOf(issue, shape, layers))]);
   if (!result.success || problems.length > 0) throw new ConfigUnusable(problems);
-  return { value: result.output, settings: listSettings(shape, layers, result.output) };
+  return { value: result.output, settings: listSettings(shape, layers, result.output), secretFiles: layers.secretFiles };
 }
 
 /** A key with an early problem, such as a missing secret, fails the schema a second time. */

@@ -98,11 +98,14 @@ export {
   listConfigKeys,
   loadConfig,
   nearestWord,
+  type SecretFile,
   type SecretInput,
   secret,
   secretFromEnv,
 } from "./config.ts";
 export { DURATION, parseDuration } from "./parse-duration.ts";
+export { createLive, type Live, type PrepareChange, type Replaceable, selectLive } from "./live.ts";
+export { Overlap, type OverlapOptions } from "./overlap.ts";
 export { Secret } from "./secret.ts";
 
 // Durable work: waits, repetition, what stores keep

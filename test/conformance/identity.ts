@@ -51,13 +51,23 @@ export function identityConformance(
     it("resolves every token to its holder (open points 1)", async () => {
       for (const known of KNOWN) {
         const { userId, role } = known;
-        expect(await identity.resolve(await present(known))).toEqual({ userId, role });
+        expect(holderOf(await identity.resolve(await present(known)))).toEqual({ userId, role });
       }
     });
 
     it("resolves a service to no user (open points 1)", async () => {
       const service = KNOWN.find(({ role }) => role === "service")!;
-      expect(await identity.resolve(await present(service))).toEqual({ userId: undefined, role: "service" });
+      expect(holderOf(await identity.resolve(await present(service)))).toEqual({ userId: undefined, role: "service" });
+    });
+
+    it("names a token, if it names tokens, always the same, and without its value", async () => {
+      for (const known of KNOWN) {
+        const presented = await present(known);
+        const first = await identity.resolve(presented);
+        expect((await identity.resolve(presented))?.tokenId).toBe(first?.tokenId);
+        expect(presented).not.toContain(first?.tokenId ?? "no id");
+        expect(first?.ended?.aborted ?? false).toBe(false);
+      }
     });
 
     it.each<[what: string, from: (token: string) => string]>([
@@ -94,4 +104,9 @@ export function identityConformance(
       await expect(identity.resolve(await present(owner), AbortSignal.abort(reason))).rejects.toBe(reason);
     });
   });
+}
+
+/** What every identity tells of a token. */
+function holderOf(caller: ports.Caller | undefined) {
+  return caller && { userId: caller.userId, role: caller.role };
 }

@@ -1,4 +1,4 @@
-import { defineAdapter, ports, type Secret } from "@portico/core";
+import { createSystemClock, defineAdapter, type Live, optional, Overlap, ports, type Scope, type Secret } from "@portico/core";
 
 /** Options of `tokenIdentity`. */
 export interface TokenIdentityOptions {
@@ -6,7 +6,19 @@ export interface TokenIdentityOptions {
    * All tokens, or a function that returns them when the adapter opens, for example with one that the instance made at its first
    * start.
    */
-  readonly tokens: readonly TokenHolder[] | ((secrets: ports.Secrets) => Promise<readonly TokenHolder[]>);
+  readonly tokens: TokenList;
+  /** The next lists of tokens, while the app is open. Default: the tokens never change. */
+  readonly rotation?: Live<TokenRotation> | undefined;
+}
+
+/** A list of tokens, or a function that returns it. */
+export type TokenList = readonly TokenHolder[] | ((secrets: ports.Secrets) => Promise<readonly TokenHolder[]>);
+
+/** The list that replaces an earlier one. A list with a fault is refused, as when the adapter opens. */
+export interface TokenRotation {
+  readonly tokens: TokenList;
+  /** How long the tokens that the new list does not have stay valid, in milliseconds. */
+  readonly overlapMs: number;
 }
 
 /** A token and its holder (open points 1). One user may hold several tokens. */
@@ -18,55 +30,132 @@ export interface TokenHolder {
 }
 
 /**
- * Identity by a list of tokens that is fixed while the app is open. After opening, only digests are kept. Opening throws
- * TypeError with a sentence for each fault: no token, a repeated token, a missing user, or a user for role `service`.
+ * Identity by a list of tokens. After opening, only digests are kept. Opening throws TypeError with a sentence for each fault: no
+ * token, a repeated token, a missing user, or a user for role `service`. A token that a later list gives to another holder
+ * belongs to that holder at once.
  */
 export const tokenIdentity = defineAdapter({
   name: "identity/tokens",
   port: ports.identity,
-  needs: { secrets: ports.secrets },
-  open: async ({ secrets }, { tokens }: TokenIdentityOptions) =>
-    createTokenIdentity(secrets, typeof tokens === "function" ? await tokens(secrets) : tokens),
+  needs: { secrets: ports.secrets, clock: optional(ports.clock) },
+  async open({ secrets, clock = createSystemClock() }, { tokens, rotation }: TokenIdentityOptions, scope) {
+    const identity = new TokenIdentity(secrets, clock, await readHolders(secrets, tokens));
+    scope.onClose(() => identity.close());
+    if (rotation) follow(identity, secrets, rotation, scope);
+    return identity;
+  },
 });
 
 const ROLES: readonly ports.Role[] = ["owner", "member", "service"];
+/** Enough to tell the tokens of an instance apart, and too little to find a token with. */
+const TOKEN_ID_CHARACTERS = 8;
 
-function createTokenIdentity(secrets: ports.Secrets, tokens: readonly TokenHolder[]): ports.Identity {
-  const digests = tokens.map(({ token }) => secrets.digest(token.reveal()));
-  const faults = tokens.flatMap((holder, at) => faultsOf(holder, at, digests));
-  if (faults.length > 0) throw new TypeError(faults.join("\n"));
-  const holders = tokens.map(({ userId, role }, at) => ({ digest: digests[at] ?? "", caller: { userId, role } }));
+interface Holder {
+  readonly digest: string;
+  readonly caller: ports.Caller;
+  readonly ending: AbortController;
+}
 
-  const instance = holders.find(({ caller }) => caller.role === "owner");
+function follow(identity: TokenIdentity, secrets: ports.Secrets, rotation: Live<TokenRotation>, scope: Scope): void {
+  scope.onClose(
+    rotation.follow(async ({ tokens, overlapMs }) => {
+      const holders = await readHolders(secrets, tokens);
+      return () => identity.replace(holders, overlapMs);
+    }),
+  );
+}
 
+class TokenIdentity implements ports.Identity {
+  readonly #secrets: ports.Secrets;
+  readonly #lists: Overlap<readonly Holder[]>;
+  /** The valid holders: for each token, the one of the newest list that has it. */
+  #holders: readonly Holder[];
   /**
    * Under load, many requests with one token arrive in one turn of the event loop: they share one lookup. The cache ends with the
    * turn.
    */
-  const ofThisTurn = new Map<string, ports.Caller | undefined>();
+  readonly #ofThisTurn = new Map<string, ports.Caller | undefined>();
 
-  return {
-    async resolve(token, signal) {
-      signal?.throwIfAborted();
-      if (ofThisTurn.has(token)) return ofThisTurn.get(token);
-      let caller: ports.Caller | undefined;
-      // Always checks all holders: the duration does not reveal which one matched.
-      for (const holder of holders) {
-        if (secrets.matches(token, holder.digest)) caller = holder.caller;
-      }
-      if (ofThisTurn.size === 0) setImmediate(() => ofThisTurn.clear());
-      ofThisTurn.set(token, caller);
-      return caller;
-    },
-    async isInstanceToken(token, signal) {
-      signal?.throwIfAborted();
-      return instance !== undefined && secrets.matches(token, instance.digest);
-    },
-    async instanceOwner(signal) {
-      signal?.throwIfAborted();
-      return instance?.caller.userId;
-    },
-  };
+  constructor(secrets: ports.Secrets, clock: ports.Clock, holders: readonly Holder[]) {
+    this.#secrets = secrets;
+    this.#holders = holders;
+    this.#lists = new Overlap(holders, { clock, isSame: isSameList, changed: () => this.#settle() });
+  }
+
+  async resolve(token: string, signal?: AbortSignal): Promise<ports.Caller | undefined> {
+    signal?.throwIfAborted();
+    if (this.#ofThisTurn.has(token)) return this.#ofThisTurn.get(token);
+    let caller: ports.Caller | undefined;
+    // Always checks all holders: the duration does not reveal which one matched.
+    for (const holder of this.#holders) {
+      if (this.#secrets.matches(token, holder.digest)) caller = holder.caller;
+    }
+    if (this.#ofThisTurn.size === 0) setImmediate(() => this.#ofThisTurn.clear());
+    this.#ofThisTurn.set(token, caller);
+    return caller;
+  }
+
+  async isInstanceToken(token: string, signal?: AbortSignal): Promise<boolean> {
+    signal?.throwIfAborted();
+    let isInstance = false;
+    for (const holders of this.#lists.all) {
+      const instance = instanceOf(holders);
+      // A holder that is not valid any more has been given to another user.
+      if (instance && this.#holders.includes(instance) && this.#secrets.matches(token, instance.digest)) isInstance = true;
+    }
+    return isInstance;
+  }
+
+  async instanceOwner(signal?: AbortSignal): Promise<string | undefined> {
+    signal?.throwIfAborted();
+    return instanceOf(this.#lists.current)?.caller.userId;
+  }
+
+  /** The tokens that only earlier lists have end after `overlapMs`. */
+  replace(holders: readonly Holder[], overlapMs: number): void {
+    // A token that stays with its holder keeps its signal.
+    const kept = holders.map((holder) => this.#holders.find((known) => isSameHolder(known, holder)) ?? holder);
+    this.#lists.replace(kept, overlapMs);
+  }
+
+  close(): void {
+    this.#lists.close();
+  }
+
+  #settle(): void {
+    const before = this.#holders;
+    const newest = new Map(this.#lists.all.flat().map((holder) => [holder.digest, holder]));
+    this.#holders = [...newest.values()];
+    this.#ofThisTurn.clear();
+    for (const holder of before) if (newest.get(holder.digest) !== holder) holder.ending.abort();
+  }
+}
+
+function instanceOf(holders: readonly Holder[]): Holder | undefined {
+  return holders.find(({ caller }) => caller.role === "owner");
+}
+
+function isSameHolder(one: Holder, other: Holder): boolean {
+  return one.digest === other.digest && one.caller.userId === other.caller.userId && one.caller.role === other.caller.role;
+}
+
+/** The order counts: the first owner's token is the instance access token. */
+function isSameList(one: readonly Holder[], other: readonly Holder[]): boolean {
+  return one.length === other.length && one.every((holder, at) => isSameHolder(holder, other[at]!));
+}
+
+async function readHolders(secrets: ports.Secrets, list: TokenList): Promise<readonly Holder[]> {
+  const tokens = typeof list === "function" ? await list(secrets) : list;
+  const digests = tokens.map(({ token }) => secrets.digest(token.reveal()));
+  const faults = tokens.flatMap((holder, at) => faultsOf(holder, at, digests));
+  if (faults.length > 0) throw new TypeError(faults.join("\n"));
+  return tokens.map(({ userId, role }, at) => {
+    const digest = digests[at] ?? "";
+    const ending = new AbortController();
+    // Of the digest and not of the token: a part of the stored digest would say more about a token that people chose.
+    const tokenId = `token_${secrets.digest(`token id ${digest}`).slice(0, TOKEN_ID_CHARACTERS)}`;
+    return { digest, ending, caller: { userId, role, tokenId, ended: ending.signal } };
+  });
 }
 
 /** Messages name tokens by their place in the list, never by value. */

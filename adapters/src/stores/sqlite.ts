@@ -15,6 +15,8 @@ export interface SqliteStoreOptions {
   readonly dir: string;
   /** The key that signatures derive from. Default: a generated key, stored among the secrets. */
   readonly signingKey?: HmacSigningOptions["key"];
+  /** The next keys that signatures derive from. Default: `signingKey` never changes. */
+  readonly signingRotation?: HmacSigningOptions["rotation"];
   /** The key for sealing. Default: a generated key, stored among the secrets. */
   readonly sealingKey?: AesGcmSealingOptions["key"];
   /** Keys that open sealed values and seal none. Default: none. */
@@ -30,6 +32,7 @@ export interface SqliteStoreOptions {
 export function sqliteStore({
   dir,
   signingKey = keptKey,
+  signingRotation,
   sealingKey,
   otherSealingKeys,
   ports,
@@ -41,7 +44,7 @@ export function sqliteStore({
     embeddedEngine({}),
     fileBlobs({ dir: files }),
     fileSecrets({ path: credentials }),
-    hmacSigning({ key: signingKey }),
+    hmacSigning({ key: signingKey, rotation: signingRotation }),
     aesGcmSealing({ key: sealingKey, otherKeys: otherSealingKeys }),
   ];
   return ports ? all.filter(({ spec }) => ports.some(({ id }) => id === spec.port.id)) : all;

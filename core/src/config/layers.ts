@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { nearestWord } from "./nearest.ts";
 import { type ConfigProblem, foundKind } from "./problem.ts";
-import { resolveSecret } from "./secret-reference.ts";
+import { resolveSecret, secretFileOf } from "./secret-reference.ts";
 import type { ConfigShape } from "./shape.ts";
 
 /** Sources of settings, weakest first. The schema's own defaults are weaker than all of them. */
@@ -15,6 +15,14 @@ export interface ConfigSources {
   readonly flags?: readonly ConfigFlag[] | undefined;
   /** What relative paths outside the file are relative to; default: the process's working directory. */
   readonly cwd?: string | undefined;
+}
+
+/** A secret that is written as `{ "file": "PATH" }`. */
+export interface SecretFile {
+  /** Path of the key: `agent.tokens.0.token`. */
+  readonly key: string;
+  /** Absolute path of the file. */
+  readonly file: string;
 }
 
 /** A command-line flag that sets one key. */
@@ -32,6 +40,7 @@ export interface Layers {
   /** The same with secrets looked up, absolute paths, and without unknown keys: ready for the schema. */
   readonly settled: unknown;
   readonly problems: readonly ConfigProblem[];
+  readonly secretFiles: readonly SecretFile[];
   /** The source of the value at this path: `default` where no source has it. */
   sourceOf(path: string): string;
 }
@@ -43,6 +52,7 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
   const cwd = sources.cwd ?? process.cwd();
   const origins = new Map<string, Origin>();
   const problems: ConfigProblem[] = [];
+  const secretFiles: SecretFile[] = [];
   const env = sources.env ?? {};
   const { file } = sources;
   const content = file ? file.content : sources.options;
@@ -91,7 +101,12 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
   };
 
   const settle = (at: ConfigShape, value: unknown, path: string): unknown => {
-    if (at.isSecret) return resolveSecret(value, originOf(path).base, env, (expected, found) => problem(path, expected, found));
+    if (at.isSecret) {
+      const { base } = originOf(path);
+      const file = secretFileOf(value, base, env);
+      if (file !== undefined) secretFiles.push({ key: path, file });
+      return resolveSecret(value, base, env, (expected, found) => problem(path, expected, found));
+    }
     if (at.isPath && typeof value === "string" && value !== "") return resolve(originOf(path).base, value);
     if (Array.isArray(value)) return at.each ? value.map((item, index) => settle(at.each!, item, childPath(path, index))) : value;
     if (!isPlainObject(value)) return value;
@@ -110,7 +125,7 @@ export function layerSources(shape: ConfigShape, sources: ConfigSources): Layers
   // A configuration file without content counts as an empty configuration, not as a missing one.
   const written = layer(shape, (isUsable ? content : undefined) ?? (shape.entries ? {} : undefined), "", true);
   const settled = settle(shape, written, "");
-  return { written, settled, problems, sourceOf: (path) => originOf(path).label };
+  return { written, settled, problems, secretFiles, sourceOf: (path) => originOf(path).label };
 }
 
 export function childPath(path: string, key: string | number): string {

@@ -40,6 +40,17 @@ export function resolveSecret(
   return undefined;
 }
 
+/** The absolute path of the file that a secret is written to be in, or undefined. */
+export function secretFileOf(
+  written: unknown,
+  base: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  const reference = readReference(written);
+  const path = reference?.kind === "file" ? pathOf(reference.path, env) : undefined;
+  return path === undefined ? undefined : resolve(base, path);
+}
+
 /** Where a secret is looked up, for a listing: `environment NAME` or `file`. Undefined for a secret that is written out. */
 export function referenceInWords(written: unknown): string | undefined {
   const reference = readReference(written);

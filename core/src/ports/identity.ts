@@ -18,6 +18,10 @@ export interface Caller {
   /** Absent for role `service`, which has no user. */
   readonly userId: string | undefined;
   readonly role: Role;
+  /** Names the token without revealing it, for records of who did what. Absent if the identity names no tokens. */
+  readonly tokenId?: string;
+  /** Aborts when the token stops being valid: long connections that it opened end then. Absent if tokens never end. */
+  readonly ended?: AbortSignal;
 }
 
 /** `owner`: everything. `member`: everything except owner-only calls. `service`: a program without a user. */

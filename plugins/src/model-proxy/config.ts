@@ -1,4 +1,4 @@
-import type { ports, Secret } from "@portico/core";
+import type { Live, ports, Secret } from "@portico/core";
 import * as v from "valibot";
 
 /** Reads the tokens of an instance that are not safe tokens. */
@@ -9,10 +9,12 @@ export const modelProxyConfig = v.strictObject({
   /** Folder for parts of large uploads that do not fit into memory; default: the system's temporary folder. */
   spoolDir: v.optional(v.string()),
   /**
-   * Reads the other tokens of this instance, once, at the start. Callers' headers and query parameters that contain such a token are not
+   * Reads the other tokens of this instance at the start. Callers' headers and query parameters that contain such a token are not
    * sent to a provider. Default: no other tokens.
    */
   ownTokens: v.optional(v.custom<ReadOwnTokens>((value) => typeof value === "function", "a function that reads tokens")),
+  /** Reads them again, while the app is open. Default: they never change. */
+  ownTokenRotation: v.optional(v.custom<Live<ReadOwnTokens>>((value) => typeof value === "object" && value !== null)),
   /**
    * Ids of providers that are also Portico instances. Calls to them have a header that lists the instances they passed, so that an instance
    * can refuse a call that comes back. Default: no ids.

@@ -7,8 +7,11 @@ export interface CredentialToolOptions {
   /** Whether `raw: true` returns a provider's real key (open points 2). Default: it is refused. */
   readonly allowRawCredentials?: boolean;
   /** The real keys by provider configuration id; needed for `raw` only. */
-  readonly credentials?: Readonly<Record<string, Secret>>;
+  readonly credentials?: ProviderCredentials;
 }
+
+/** The keys by provider configuration id. A function returns the present ones, if they are rotated. */
+export type ProviderCredentials = Readonly<Record<string, Secret>> | (() => Readonly<Record<string, Secret>>);
 
 const TOOL_ID = "ComputeCredential";
 
@@ -53,7 +56,8 @@ export const credentialTool = defineAdapter({
     const reveal = (providerId: string): ports.ToolResult => {
       if (!options.allowRawCredentials)
         return refused("Real credentials are not handed out: this instance does not allow raw credentials");
-      const credential = options.credentials?.[providerId];
+      const { credentials = {} } = options;
+      const credential = (typeof credentials === "function" ? credentials() : credentials)[providerId];
       return credential
         ? told({ provider: providerId, credential: credential.reveal() })
         : refused(`Provider "${providerId}" has no credential`);

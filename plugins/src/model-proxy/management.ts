@@ -1,6 +1,6 @@
 import { definePlugin, ownerScheme, ports, Secret } from "@portico/core";
 import * as v from "valibot";
-import { credentialTool } from "./credential-tool.ts";
+import { credentialTool, type ProviderCredentials } from "./credential-tool.ts";
 import { ownerGuard } from "./guards.ts";
 import { safeTokenContract } from "./management-contract.ts";
 import { createSafeTokens } from "./safe-tokens.ts";
@@ -12,8 +12,14 @@ export const safeTokenManagement = definePlugin({
   config: v.strictObject({
     /** Whether the tool `ComputeCredential` returns a provider's real key for `raw: true` (open points 2). Default: it is refused. */
     allowRawCredentials: v.optional(v.boolean(), false),
-    /** The real keys by provider configuration ID; needed for `raw` only. */
-    credentials: v.optional(v.record(v.string(), v.instance(Secret)), {}),
+    /** The real keys by provider configuration ID, or a function that returns the present ones; needed for `raw` only. */
+    credentials: v.optional(
+      v.union([
+        v.record(v.string(), v.instance(Secret)),
+        v.custom<Extract<ProviderCredentials, () => unknown>>((value) => typeof value === "function"),
+      ]),
+      {},
+    ),
   }),
   needs: {
     models: ports.models,

@@ -1,4 +1,5 @@
-import type { Secret } from "@portico/core";
+import type { Live, ports, Scope, Secret } from "@portico/core";
+import type { ReadOwnTokens } from "./config.ts";
 
 /** Finds Portico's credentials in a caller's headers and parameters. */
 export interface OwnCredentials {
@@ -8,6 +9,9 @@ export interface OwnCredentials {
 
 /** The prefixes of safe tokens, webhook secrets and execution grants. Credentials of another instance are also secrets. */
 const MARKED = /service_|(?:^|[^A-Za-z0-9_-])(?:whs_|grant_)/;
+
+/** Tokens that are searched for at most: the present ones, and those that were replaced last. */
+const MOST_TOKENS = 256;
 
 /** A shorter token can occur in another value by chance, so it counts only as a whole word. */
 const SHORTEST_PART = 16;
@@ -25,6 +29,32 @@ export function createOwnCredentials(tokens: readonly Secret[]): OwnCredentials 
     // This runs for each header of each call. Most values have no underscore and are shorter than a token.
     isIn: (value) => (value.includes("_") && MARKED.test(value)) || (value.length >= shortest && values.some(holds(value))),
   };
+}
+
+/** The same for tokens that may be rotated. Earlier tokens are also found: they may still be valid. */
+export async function openOwnCredentials(
+  {
+    ownTokens,
+    ownTokenRotation,
+  }: { readonly ownTokens?: ReadOwnTokens | undefined; readonly ownTokenRotation?: Live<ReadOwnTokens> | undefined },
+  secrets: ports.Secrets,
+  scope: Scope,
+): Promise<OwnCredentials> {
+  let tokens = (await ownTokens?.(secrets)) ?? [];
+  let own = createOwnCredentials(tokens);
+  if (ownTokenRotation) {
+    scope.onClose(
+      ownTokenRotation.follow(async (read) => {
+        const next = await read(secrets);
+        return () => {
+          const isNew = (token: Secret) => !next.some((each) => each.reveal() === token.reveal());
+          tokens = [...next, ...tokens.filter(isNew)].slice(0, Math.max(next.length, MOST_TOKENS));
+          own = createOwnCredentials(tokens);
+        };
+      }),
+    );
+  }
+  return { isIn: (value) => own.isIn(value) };
 }
 
 function isWordOf(value: string, token: string): boolean {

@@ -2,7 +2,7 @@ import { definePlugin, type Exchange, ports, type RequestHead, type RequestTrace
 import { modelProxyConfig } from "./config.ts";
 import { modelProxyContract } from "./contract.ts";
 import { safeTokenGuard } from "./guards.ts";
-import { createOwnCredentials } from "./own-credentials.ts";
+import { openOwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
 import { createProviderDirectory } from "./provider-directory.ts";
 import { relay } from "./relay.ts";
@@ -43,8 +43,8 @@ export const modelProxy = definePlugin({
     ],
   },
   guards: (given) => ({ "safe-token": safeTokenGuard(createSafeTokens(given)) }),
-  async setup({ models, secrets, clock, ids, telemetry }, { spoolDir, ownTokens, instances }, scope) {
-    const own = createOwnCredentials((await ownTokens?.(secrets)) ?? []);
+  async setup({ models, secrets, clock, ids, telemetry }, { spoolDir, instances, ...tokens }, scope) {
+    const own = await openOwnCredentials(tokens, secrets, scope);
     const trails = createTrail(ids.uuid(), instances);
     const directory = createProviderDirectory(models, telemetry.log);
     const converter = createRequestConverter(clock);

@@ -1,4 +1,4 @@
-import { type ports, Secret } from "@portico/core";
+import { type Live, type ports, Secret } from "@portico/core";
 import * as v from "valibot";
 
 const secret = v.instance(Secret);
@@ -29,10 +29,19 @@ export const workflowServiceConfig = v.strictObject({
    * port `serviceAccess`, the service answers every call with 503, `workflow_service_not_initialized`.
    */
   token: v.optional(v.union([secret, v.custom<FindToken>((value) => typeof value === "function")])),
+  /** The next service tokens, while the app is open. Default: the token never changes. */
+  tokenRotation: v.optional(v.custom<Live<ServiceTokenRotation>>((value) => typeof value === "object" && value !== null)),
 });
 
 /** Finds the service token of an instance, for example one that it made at its first start. */
 export type FindToken = (secrets: ports.Secrets) => Promise<Secret>;
+
+/** The token that replaces an earlier one. */
+export interface ServiceTokenRotation {
+  readonly token: Secret | FindToken | undefined;
+  /** How long the earlier token stays valid, in milliseconds. */
+  readonly overlapMs: number;
+}
 
 /** Options of the runtime alone. */
 export const workflowRuntimeConfig = v.strictObject(runtimeEntries);

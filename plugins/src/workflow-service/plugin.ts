@@ -33,7 +33,11 @@ export const workflowService = definePlugin({
   },
   contract: workflowServiceContract,
   security: { service: serviceScheme },
-  provides: ({ token, ...runtime }) => [workflowServiceRuntime(runtime), tokenAccess({ token }), runWorkflowTool()],
+  provides: ({ token, tokenRotation, ...runtime }) => [
+    workflowServiceRuntime(runtime),
+    tokenAccess({ token, rotation: tokenRotation }),
+    runWorkflowTool(),
+  ],
   guards: ({ access }) => ({ service: serviceGuard(access) }),
   setup(given, _settings, scope) {
     const closing = new AbortController();

@@ -1,5 +1,15 @@
-import { defineAdapter, definePort, type Port, ports, type Secret } from "@portico/core";
-import type { FindToken } from "./config.ts";
+import {
+  createSystemClock,
+  defineAdapter,
+  definePort,
+  type Live,
+  optional,
+  Overlap,
+  type Port,
+  ports,
+  type Secret,
+} from "@portico/core";
+import type { FindToken, ServiceTokenRotation } from "./config.ts";
 
 /** Access to the workflow service: callers with its token (specification 5). */
 export interface ServiceAccess {
@@ -14,16 +24,36 @@ export const serviceAccess: Port<ServiceAccess> = definePort<ServiceAccess>("wor
 export interface TokenAccessOptions {
   /** The token, or a function that finds it. Without a token, the service answers every call with 503, `workflow_service_not_initialized`. */
   readonly token?: Secret | FindToken | undefined;
+  /** The next tokens, while the app is open. Default: the token never changes. */
+  readonly rotation?: Live<ServiceTokenRotation> | undefined;
 }
 
 /** Access with one token. After opening, only its digest is kept. */
 export const tokenAccess = defineAdapter({
   name: "workflow-service/token-access",
   port: serviceAccess,
-  needs: { secrets: ports.secrets },
-  async open({ secrets }, { token }: TokenAccessOptions): Promise<ServiceAccess> {
-    const found = typeof token === "function" ? await token(secrets) : token;
-    const digest = found && secrets.digest(found.reveal());
-    return { allows: (presented) => (digest === undefined ? undefined : secrets.matches(presented, digest)) };
+  needs: { secrets: ports.secrets, clock: optional(ports.clock) },
+  async open({ secrets, clock = createSystemClock() }, { token, rotation }: TokenAccessOptions, scope): Promise<ServiceAccess> {
+    const digestOf = async (given: Secret | FindToken | undefined) => {
+      const found = typeof given === "function" ? await given(secrets) : given;
+      return found && secrets.digest(found.reveal());
+    };
+    const digests = new Overlap(await digestOf(token), { clock, isSame: (one, other) => one === other });
+    scope.onClose(() => digests.close());
+    if (rotation) {
+      scope.onClose(
+        rotation.follow(async ({ token: next, overlapMs }) => {
+          const digest = await digestOf(next);
+          return () => digests.replace(digest, overlapMs);
+        }),
+      );
+    }
+    return {
+      allows(presented) {
+        if (digests.current === undefined) return undefined;
+        // Always compares with all: the duration does not reveal which one matched.
+        return digests.all.map((digest) => digest !== undefined && secrets.matches(presented, digest)).includes(true);
+      },
+    };
   },
 });

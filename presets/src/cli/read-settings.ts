@@ -1,4 +1,4 @@
-import { type ConfigFlag, type ConfigSetting, ConfigUnusable, loadConfig } from "@portico/core";
+import { type ConfigFlag, type ConfigSetting, ConfigUnusable, loadConfig, type SecretFile } from "@portico/core";
 import type { GenericSchema } from "valibot";
 import { type PlatformSettings, platformSchema } from "../settings/platform.ts";
 import { readConfigFile } from "./config-file.ts";
@@ -9,6 +9,8 @@ export interface ReadSettings<T extends PlatformSettings = PlatformSettings> {
   readonly settings: T;
   /** Every key with its source, as text for people. */
   readonly listing: readonly ConfigSetting[];
+  /** The files that secrets were read from. */
+  readonly secretFiles: readonly SecretFile[];
   /** The configuration file, if one exists. */
   readonly file: string | undefined;
 }
@@ -26,7 +28,7 @@ export async function readSettings(
 ): Promise<ReadSettings> {
   const file = await readConfigFile(flags.config, process.cwd());
   try {
-    const { value, settings } = loadConfig(schema, {
+    const { value, settings, secretFiles } = loadConfig(schema, {
       file,
       env: process.env,
       flags: [
@@ -37,7 +39,7 @@ export async function readSettings(
         ...portFlag(flags),
       ],
     });
-    return { settings: value, listing: settings, file: file?.path };
+    return { settings: value, listing: settings, secretFiles, file: file?.path };
   } catch (error) {
     if (error instanceof ConfigUnusable) throw new CommandFailed(error.message, EXIT.config);
     throw error;

@@ -1,5 +1,6 @@
 import { VERSION } from "../platform/version.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
+import type { ReadSettings } from "./read-settings.ts";
 import type { StartablePreset } from "./startable-preset.ts";
 import { serve } from "./serve.ts";
 import { tellServiceManager } from "./tell-service-manager.ts";
@@ -13,7 +14,7 @@ export interface RunServiceOptions {
 /** Run a preset until SIGTERM or SIGINT, print where it listens, and end the process. Throws the errors of `serve`. */
 export async function runService<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  read: () => Promise<{ readonly settings: T }>,
+  read: () => Promise<Pick<ReadSettings<T>, "settings" | "secretFiles">>,
   { json }: RunServiceOptions,
 ): Promise<never> {
   const exitCode = await serve(preset, read, (service) => {

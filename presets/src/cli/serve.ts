@@ -5,16 +5,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   type App,
   createApp,
+  createLive,
   findShortage,
   findStoreMismatch,
   findStoreTooNew,
   isStoreAway,
+  type Live,
   ports,
   type Secret,
 } from "@portico/core";
 import { type DataDirectory, dataDirectory } from "./data-directory.ts";
 import type { TokenOf } from "../platform/own-token.ts";
 import { chooseProviders, isInstance, type ServedProvider } from "../platform/provider-choice.ts";
+import type { RotatingSettings } from "../platform/rotating-settings.ts";
 import { WEB_CONSOLE } from "@portico/plugins/console";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { describeFullDisk } from "./data-room.ts";
@@ -23,7 +26,10 @@ import { NEWER_STORE_HELP, settleDirectoryFormat } from "./directory-format.ts";
 import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readHttps } from "./https/certificate.ts";
+import { listenForHangup } from "./hangup.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
+import type { ReadSettings } from "./read-settings.ts";
+import { keepSecretsFresh } from "./rotation/keep-secrets-fresh.ts";
 import type { StartablePreset } from "./startable-preset.ts";
 import { readPorts, rememberPorts } from "./remembered-ports.ts";
 import { refuseOwnAddress, refuseOwnKeys } from "./loops/refuse-loops.ts";
@@ -55,19 +61,31 @@ export interface MadeToken {
 }
 
 /**
- * Run a preset until it is asked to stop. Returns the exit code. Calls `settings` after the signal handlers are installed, and `announce`
- * when all listeners are open. Throws CommandFailed if the start fails, after closing everything that was opened.
+ * Run a preset until it is asked to stop. Returns the exit code. Calls `read` after the signal handlers are installed, and again when
+ * secrets may have changed. Calls `announce` when all listeners are open. Throws CommandFailed if the start fails, after closing everything
+ * that was opened.
  */
 export async function serve<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  read: () => Promise<{ readonly settings: T }>,
+  read: () => Promise<Pick<ReadSettings<T>, "settings" | "secretFiles">>,
   announce: (service: Service) => void,
 ): Promise<number> {
   const stop = listenForStop();
   const undo: (() => unknown)[] = [];
+  const hangup = listenForHangup(stop);
+  undo.push(() => hangup.close());
+  /** The settings of the configuration alone, without what `prepare` adds. */
+  const readChecked = async () => {
+    const found = await read();
+    const problems = preset.problems?.(found.settings) ?? [];
+    if (problems.length > 0) throw new CommandFailed(problems.join("\n"), EXIT.config);
+    return found;
+  };
   try {
-    const { settings } = await read();
-    const service = await start(preset, (await preset.prepare?.(settings)) ?? settings, stop, undo);
+    const { settings, secretFiles } = await readChecked();
+    const rotating = createLive<RotatingSettings>(settings);
+    const { app, ...service } = await start(preset, (await preset.prepare?.(settings)) ?? settings, rotating, stop, undo);
+    undo.push(keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory: service.directory, hangup }));
     announce(service);
     return await stop.requested;
   } catch (error) {
@@ -94,14 +112,15 @@ async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
 async function start<T extends PlatformSettings>(
   preset: StartablePreset<T>,
   given: T,
+  rotating: Live<RotatingSettings>,
   stop: StopRequest,
   undo: (() => unknown)[],
-): Promise<Service> {
+): Promise<Service & { readonly app: App }> {
   const { signal } = stop;
   const directory = preset.hasNoData ? openScratchDirectory(undo) : openDataDirectory(given.dataDir, undo);
   const settings = { ...given, dataDir: directory.path };
 
-  const providers = await chooseProviders(settings, { env: process.env, signal });
+  const providers = await chooseProviders(settings, { env: process.env, signal, rotating });
   signal.throwIfAborted();
   const madeTokens: MadeToken[] = [];
   const isReady = () => (signal.aborted ? "The service is stopping" : (describeFullDisk(directory) ?? true));
@@ -112,6 +131,7 @@ async function start<T extends PlatformSettings>(
         settings,
         providers,
         isReady,
+        rotating,
         listeners: () => urls,
         onTokenMade: (token, of) => void madeTokens.push({ of, token }),
       }),
@@ -154,7 +174,7 @@ async function start<T extends PlatformSettings>(
   if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
   const console = WEB_CONSOLE in app.contracts && urls["agent"] !== undefined ? `${urls["agent"]}/` : undefined;
   const certificate = https?.isSelfSigned ? https.file : undefined;
-  return { preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls, console, certificate, madeTokens };
+  return { app, preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls, console, certificate, madeTokens };
 }
 
 /** The data directory of this process alone. */

@@ -11,9 +11,8 @@ import type { StartablePreset } from "./startable-preset.ts";
 export const startCluster = {
   build: cluster,
   hasNoData: true,
+  problems: clusterProblems,
   async prepare(settings) {
-    const problems = clusterProblems(settings);
-    if (problems.length > 0) throw new CommandFailed(problems.join("\n"), EXIT.config);
     await refuseUnfinishedMove(settings);
     await refuseWithoutRedis(settings);
     return withListener(settings);

@@ -9,6 +9,8 @@ export interface StartablePreset<T extends PlatformSettings = PlatformSettings> 
   readonly build: (options: PlatformOptions<T>) => Preset;
   /** Where its surfaces listen. A surface without an entry listens only on this machine, on a port that the system chooses. */
   readonly addresses: (settings: T) => Readonly<Record<string, ListenAddress>>;
+  /** What is wrong with the settings, one line each: checked before a start, and when secrets are read again. */
+  readonly problems?: (settings: T) => readonly string[];
   /** Completes the settings, and checks what they name, before the app is opened. Throws CommandFailed. */
   readonly prepare?: (settings: T) => T | Promise<T>;
   /** The surfaces to listen on. Default: all. */

@@ -22,7 +22,7 @@ export const cluster = definePreset((options: PlatformOptions) => {
   return {
     name: "cluster",
     ...platform(options, {
-      store: clusterStore(settings),
+      store: clusterStore(settings, undefined, options.rotating),
       agents: clusterAgents(settings),
       workflows: clusterWorkflows(settings),
       addresses: publicAddresses(settings, options.listeners ?? (() => ({}))),

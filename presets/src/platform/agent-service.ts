@@ -49,7 +49,7 @@ export function agentService(
         keepMediaMs: keepingMs(keepMedia),
       }),
       agentWebhook({ mode: settings.instance.mode, management }),
-      safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: credentialsOf(providers) }),
+      safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: () => credentialsOf(providers) }),
       listenersPage({ urls }),
       ...(hasConsole ? [webConsole({ urls })] : []),
       ...servicePages(options, measured, { surface: "agent", access: instanceAccess }),

@@ -9,16 +9,27 @@ import { ioredisServer } from "@portico/adapters/redis/ioredis";
 import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
-import type { Adapter, Port, Secret } from "@portico/core";
+import type { Adapter, Live, Port, Secret } from "@portico/core";
 import type { ClusterSettings } from "../settings/cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { hasTls } from "./cluster-problems.ts";
-import { instanceIdentity, instanceKey } from "./instance.ts";
+import { instanceIdentity, instanceKey, instanceKeyRotation } from "./instance.ts";
+import type { RotatingSettings } from "./rotating-settings.ts";
+
+/**
+ * How long a new owner's token only verifies signatures: so long all processes have to read it. Kubernetes brings a changed secret to all pods
+ * within about a minute.
+ */
+const SIGNING_DELAY_MS = 120_000;
 
 /** The stores and users of a cluster: PostgreSQL, Redis, and S3 or a shared folder. The settings must have no `clusterProblems`. */
-export function clusterStore(settings: PlatformSettings, ports?: readonly Port<any>[]): readonly Adapter[] {
+export function clusterStore(
+  settings: PlatformSettings,
+  ports?: readonly Port<any>[],
+  rotating?: Live<RotatingSettings>,
+): readonly Adapter[] {
   const { cluster, instance, agent } = settings;
-  const tokens = { tokens: agent.tokens };
+  const tokens = { tokens: agent.tokens, rotating };
   const { otherKeys } = instance;
   const key = needed(instance.key);
   const all: readonly Adapter[] = [
@@ -31,7 +42,7 @@ export function clusterStore(settings: PlatformSettings, ports?: readonly Port<a
     bullmqEngine({ leaseMs: cluster.leaseMs, executes: cluster.executes }),
     blobs(cluster),
     recordSecrets({ key, otherKeys }),
-    hmacSigning({ key: instanceKey(tokens) }),
+    hmacSigning({ key: instanceKey(tokens), rotation: instanceKeyRotation(tokens, SIGNING_DELAY_MS) }),
     aesGcmSealing({ key, otherKeys }),
   ];
   return ports ? all.filter(({ spec }) => ports.some(({ id }) => id === spec.port.id)) : all;

@@ -1,38 +1,64 @@
 import { type TokenHolder, tokenIdentity } from "@portico/adapters/identity/tokens";
+import type { SigningRotation } from "@portico/adapters/signing/hmac";
 import { sqliteStore } from "@portico/adapters/stores/sqlite";
-import type { Adapter, ports, Secret } from "@portico/core";
+import { type Adapter, type Live, type ports, type Secret, selectLive } from "@portico/core";
 import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
+import { type RotatingSettings, rotationOf } from "./rotating-settings.ts";
 
 export interface InstanceTokenOptions {
   /** Tokens from the settings. */
   readonly tokens: readonly TokenHolder[];
   /** Called when the owner's token was just created: it can be shown only now. */
   readonly onMade?: ((token: Secret) => void) | undefined;
+  /** The next settings. Default: the tokens never change. */
+  readonly rotating?: Live<RotatingSettings> | undefined;
 }
 
 /** An instance that accepts work: its users, its store, and its keys for signing and encryption. */
-export function instance({ settings, onTokenMade }: PlatformOptions): readonly Adapter[] {
-  const tokens = { tokens: settings.agent.tokens, onMade: (token: Secret) => onTokenMade?.(token, "agent") };
+export function instance(options: PlatformOptions): readonly Adapter[] {
+  const { settings } = options;
+  const tokens = instanceTokens(options);
   return [
     instanceIdentity(tokens),
     ...sqliteStore({
       dir: settings.dataDir,
       signingKey: instanceKey(tokens),
+      signingRotation: instanceKeyRotation(tokens),
       sealingKey: settings.instance.key,
       otherSealingKeys: settings.instance.otherKeys,
     }),
   ];
 }
 
+/** The tokens of an instance, from its settings. */
+export function instanceTokens(options: PlatformOptions): InstanceTokenOptions {
+  const { settings, onTokenMade } = options;
+  return {
+    tokens: settings.agent.tokens,
+    onMade: (token: Secret) => onTokenMade?.(token, "agent"),
+    rotating: rotationOf(options),
+  };
+}
+
 /** The users of an instance: tokens from the settings, and a created owner's token if the settings name no owner (open points 1). */
 export function instanceIdentity(options: InstanceTokenOptions): Adapter {
   return tokenIdentity({
-    async tokens(secrets) {
-      const owner = await instanceToken(secrets, options);
-      return options.tokens.includes(owner) ? options.tokens : [owner, ...options.tokens];
-    },
+    tokens: instanceHolders(options),
+    rotation:
+      options.rotating &&
+      selectLive(options.rotating, ({ agent, rotation }) => ({
+        tokens: instanceHolders({ ...options, tokens: agent.tokens }),
+        overlapMs: rotation.overlapMs,
+      })),
   });
+}
+
+function instanceHolders(options: InstanceTokenOptions) {
+  return async (secrets: ports.Secrets): Promise<readonly TokenHolder[]> => {
+    const owner = await instanceToken(secrets, options);
+    return options.tokens.includes(owner) ? options.tokens : [owner, ...options.tokens];
+  };
 }
 
 /**
@@ -41,6 +67,21 @@ export function instanceIdentity(options: InstanceTokenOptions): Adapter {
  */
 export function instanceKey(options: InstanceTokenOptions): (secrets: ports.Secrets) => Promise<Secret> {
   return async (secrets) => (await instanceToken(secrets, options)).token;
+}
+
+/**
+ * The next keys of an instance's signing. `delayMs`: how long a new key only verifies, if other processes may get it later. The other options
+ * are those of `instanceIdentity`.
+ */
+export function instanceKeyRotation(options: InstanceTokenOptions, delayMs = 0): Live<SigningRotation> | undefined {
+  return (
+    options.rotating &&
+    selectLive(options.rotating, ({ agent, rotation }) => ({
+      key: instanceKey({ ...options, tokens: agent.tokens }),
+      overlapMs: rotation.overlapMs,
+      delayMs,
+    }))
+  );
 }
 
 /**

@@ -18,6 +18,14 @@ export async function ownToken(secrets: ports.Secrets, of: TokenOf, onMade?: (to
   return value;
 }
 
+/** Replaces the instance's own token. A service that runs accepts both for a time, from when it has read the new one. */
+export async function replaceOwnToken(secrets: ports.Secrets, of: TokenOf): Promise<Secret> {
+  const { name, prefix } = OWN_TOKENS[of];
+  const token = secrets.create(prefix);
+  await secrets.replace(name, token);
+  return token;
+}
+
 /** The same token if it exists, otherwise undefined. */
 export function findOwnToken(secrets: ports.Secrets, of: TokenOf): Promise<Secret | undefined> {
   return secrets.find(OWN_TOKENS[of].name);

@@ -1,10 +1,11 @@
-import type { Secret } from "@portico/core";
+import type { Live, Secret } from "@portico/core";
 import type { Listeners } from "@portico/plugins/listeners";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { TokenOf } from "./own-token.ts";
 import type { ServedProvider } from "./provider-choice.ts";
+import type { RotatingSettings } from "./rotating-settings.ts";
 
-export type { Listeners };
+export type { Listeners, RotatingSettings };
 
 /** The input of a platform preset. `T` has the keys that a custom preset adds to the platform's keys. */
 export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> {
@@ -15,6 +16,11 @@ export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> 
   readonly isReady?: (() => boolean | string) | undefined;
   /** The address of each surface of this process that has a listener, by surface name. Default: not known. */
   readonly listeners?: Listeners | undefined;
+  /**
+   * The settings again, if their tokens and providers' keys may be replaced while the app is open, from `createLive`. Pass the same to
+   * `chooseProviders`. Default: they never change.
+   */
+  readonly rotating?: Live<RotatingSettings> | undefined;
   /** Called with a token that was just created, to show it once, and with the service it belongs to. */
   readonly onTokenMade?: ((token: Secret, of: TokenOf) => void) | undefined;
 }

@@ -2,10 +2,11 @@ import { chatHttp } from "@portico/adapters/models/chat-http";
 import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { findProviders } from "@portico/adapters/models/well-known";
-import { type Adapter, type ports, Secret } from "@portico/core";
+import { type Adapter, type Live, type ports, Secret } from "@portico/core";
 import { SAFE_TOKEN_PREFIX } from "@portico/plugins/model-proxy/safe-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { ProviderSettings } from "../settings/provider.ts";
+import { keysOfProvider, providerKeys, type RotatingSettings } from "./rotating-settings.ts";
 
 /** A provider that an instance serves. */
 export interface ServedProvider {
@@ -33,9 +34,16 @@ export interface ServedProvider {
  */
 export async function chooseProviders(
   settings: Pick<PlatformSettings, "providers" | "autoProviders">,
-  at: { readonly env: Readonly<Record<string, string | undefined>>; readonly signal?: AbortSignal },
+  at: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly signal?: AbortSignal;
+    /** The settings again, if their providers' keys may be replaced while an app is open. Default: they never change. */
+    readonly rotating?: Live<RotatingSettings>;
+  },
 ): Promise<readonly ServedProvider[]> {
-  if (settings.providers.length > 0) return settings.providers.filter((provider) => provider.enabled).map(configured);
+  const { rotating } = at;
+  if (settings.providers.length > 0)
+    return settings.providers.filter(({ enabled }) => enabled).map((provider) => configured(provider, rotating));
   const found = settings.autoProviders ? await findProviders(at) : [];
   return [...found.map(({ protocol, source, options }) => served(protocol, options, { origin: "found", source })), offline()];
 }
@@ -50,12 +58,12 @@ export function keysOf({ keys }: ServedProvider): readonly string[] {
   return keys.map((key) => key.reveal().split(/\s+/).at(-1) ?? "");
 }
 
-function configured(provider: ProviderSettings): ServedProvider {
-  const { id, protocol, baseUrl, credential, models, timeouts, dialect } = provider;
-  const headers = Object.fromEntries(Object.entries(provider.headers).map(([name, value]) => [name, value.reveal()]));
+function configured(provider: ProviderSettings, rotating: Live<RotatingSettings> | undefined): ServedProvider {
+  const { id, protocol, baseUrl, models, timeouts, dialect } = provider;
+  const rotation = rotating && providerKeys(rotating, id);
   return served(
     protocol,
-    { id, type: provider.type ?? id, baseUrl, credential, models, headers, timeouts, dialect },
+    { id, type: provider.type ?? id, baseUrl, models, timeouts, dialect, ...keysOfProvider(provider), rotation },
     { origin: "configured" },
   );
 }
@@ -66,15 +74,20 @@ function served(
   about: Pick<ServedProvider, "origin" | "source">,
 ): ServedProvider {
   const adapter = protocol === "messages" ? messagesHttp : chatHttp;
-  const { id, models, credential, baseUrl, headers = {} } = options;
+  const { id, models, baseUrl, rotation } = options;
   return {
     ...about,
     id,
     protocol,
     models,
-    credential,
+    get credential() {
+      return (rotation?.current ?? options).credential;
+    },
     baseUrl,
-    keys: [...(credential ? [credential] : []), ...Object.values(headers).map((value) => new Secret(value))],
+    get keys() {
+      const { credential, headers = {} } = rotation?.current ?? options;
+      return [...(credential ? [credential] : []), ...Object.values(headers).map((value) => new Secret(value))];
+    },
     adapter: adapter(options),
     asking: adapter({ ...options, models: "discover" }),
   };

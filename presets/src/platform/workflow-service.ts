@@ -5,7 +5,7 @@ import { httpNode } from "@portico/adapters/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { transformNode } from "@portico/adapters/workflow-nodes/transform";
-import type { Adapter, Preset } from "@portico/core";
+import { type Adapter, type ports, type Preset, selectLive } from "@portico/core";
 import { workflowService as workflowServiceArea } from "@portico/plugins/workflow-service";
 import { workflowAccess } from "@portico/plugins/workflow-service/guards";
 import { keepingMs } from "../settings/keeping.ts";
@@ -14,6 +14,7 @@ import { pagesOf } from "./allowed-origins.ts";
 import { definitionsAt } from "./documents-place.ts";
 import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
+import { type RotatingSettings, rotationOf } from "./rotating-settings.ts";
 import { servicePages } from "./service-pages.ts";
 
 /**
@@ -26,12 +27,15 @@ export function workflowService(
   documents?: readonly Adapter[],
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, onTokenMade } = options;
-  const { token, secrets, bindings, keepRuns } = settings.workflow;
+  const { secrets, bindings, keepRuns } = settings.workflow;
+  const tokenOf = ({ workflow: { token } }: RotatingSettings) =>
+    token ?? ((kept: ports.Secrets) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow")));
   return {
     adapters: [...(documents ?? workflowDocuments(definitionsAt(settings.workflow))), ...workflowNodes(settings)],
     plugins: [
       workflowServiceArea({
-        token: token ?? ((kept) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow"))),
+        token: tokenOf(settings),
+        tokenRotation: selectLive(rotationOf(options), (next) => ({ token: tokenOf(next), overlapMs: next.rotation.overlapMs })),
         ...{ secrets, bindings, keepRunsMs: keepingMs(keepRuns) },
       }),
       ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),

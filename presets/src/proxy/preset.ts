@@ -1,7 +1,7 @@
 import { sqliteStore } from "@portico/adapters/stores/sqlite";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { definePreset, ports } from "@portico/core";
-import { instanceIdentity } from "../platform/instance.ts";
+import { instanceIdentity, instanceTokens } from "../platform/instance.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { proxyService } from "../platform/proxy-service.ts";
 import { telemetry } from "../platform/service-adapters.ts";
@@ -14,10 +14,10 @@ export { type ProxyConfig, proxySchema } from "./config.ts";
 
 /** Only the model proxy: surface `proxy`. */
 export const proxy = definePreset((options: PlatformOptions) => {
-  const { settings, providers, onTokenMade } = options;
+  const { settings, providers } = options;
   // The metrics are shown only to authenticated scrapers. Safe tokens are for the proxy itself.
   const prometheus = settings.probes?.listen && createPrometheusMetrics();
-  const identity = instanceIdentity({ tokens: settings.agent.tokens, onMade: (token) => onTokenMade?.(token, "agent") });
+  const identity = instanceIdentity(instanceTokens(options));
   return {
     name: "proxy",
     adapters: [

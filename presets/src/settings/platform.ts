@@ -7,6 +7,7 @@ import { httpsSchema } from "./https.ts";
 import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts";
 import { mcpServersSchema } from "./mcp-servers.ts";
 import { providersSchema } from "./provider.ts";
+import { rotationSchema } from "./rotation.ts";
 import { milliseconds } from "./scalar.ts";
 import { workflowSchema } from "./workflow.ts";
 
@@ -124,6 +125,7 @@ export const platformSchema = v.strictObject({
     }),
     {},
   ),
+  rotation: rotationSchema,
   https: httpsSchema,
   proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
   workflow: workflowSchema,

@@ -26,7 +26,7 @@ interface Known {
 export function createDiscovery(
   name: string,
   upstream: Upstream,
-  request: { readonly path: string; readonly headers: Readonly<Record<string, string>> },
+  requestOf: () => { readonly path: string; readonly headers: Readonly<Record<string, string>> },
   clock: ports.Clock,
 ): (signal?: AbortSignal) => Promise<readonly string[]> {
   let known: Known | undefined;
@@ -34,6 +34,7 @@ export function createDiscovery(
 
   const read = async (signal: AbortSignal): Promise<readonly string[]> => {
     const models = new Set<string>();
+    const request = requestOf();
     let after: string | undefined;
     for (let page = 0; page < MOST_PAGES; page++) {
       const path = after === undefined ? request.path : `${request.path}?after_id=${encodeURIComponent(after)}`;

@@ -8,6 +8,8 @@ import { createUndiciUpstream } from "./undici-upstream.ts";
 const CREDENTIAL_NAME = /key|token|secret|auth|password|credential/i;
 /** Shorter values would occur by chance in ordinary text. */
 const SHORTEST_SECRET = 8;
+/** Rotated credentials whose texts are still redacted: calls in progress began with them. */
+const MOST_EARLIER = 16;
 
 /** A provider behind HTTP with one protocol. Throws when `baseUrl` is not a plain http or https URL. */
 export function openHttpProvider(
@@ -23,23 +25,30 @@ export function openHttpProvider(
   const upstream = options.fetch ? createFetchUpstream(target, options.fetch) : createUndiciUpstream(target);
   scope.onClose(() => upstream.close());
 
-  const own = lowercased(options.headers ?? {});
-  const credential = options.credential?.reveal();
-  const fixed = { ...(credential && spoken.credentialHeader(credential)), ...own };
+  let keys = keysOf(spoken, options);
+  let redact = redactor([...keys.secrets, base.host, base.hostname]);
+  if (options.rotation) {
+    let earlier: readonly string[] = [];
+    scope.onClose(
+      options.rotation.follow((next) => {
+        if (!next) return () => {};
+        const rotated = keysOf(spoken, next);
+        return () => {
+          earlier = [...new Set([...keys.secrets, ...earlier])].slice(0, MOST_EARLIER);
+          keys = rotated;
+          redact = redactor([...keys.secrets, ...earlier, base.host, base.hostname]);
+        };
+      }),
+    );
+  }
   const path = `${prefix}${spoken.callPath}`;
   const { models } = options;
   const discover = createDiscovery(
     options.id,
     upstream,
-    { path: `${prefix}/models`, headers: { ...spoken.defaults, ...fixed } },
+    () => ({ path: `${prefix}/models`, headers: { ...spoken.defaults, ...keys.headers } }),
     clock,
   );
-  const redact = redactor([
-    ...(credential ? [credential] : []),
-    ...Object.entries(own).flatMap(([name, value]) => (CREDENTIAL_NAME.test(name) ? [value, value.replace(/^\S+ +/, "")] : [])),
-    base.host,
-    base.hostname,
-  ]);
 
   return {
     id: options.id,
@@ -48,11 +57,24 @@ export function openHttpProvider(
     ...(spoken.dialect && { dialect: spoken.dialect(options) }),
     listModels: models === "discover" ? discover : async () => models,
     send(call, signal) {
-      const headers: Record<string, string> = { ...spoken.defaults, ...call.headers, ...fixed };
+      const headers: Record<string, string> = { ...spoken.defaults, ...call.headers, ...keys.headers };
       if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
       return upstream.request({ method: "POST", path: path + call.query, headers, body: call.body }, signal);
     },
-    redact,
+    redact: (text) => redact(text),
+  };
+}
+
+/** The headers that are sent with every call, and the parts of them that are secret. */
+function keysOf(spoken: UpstreamProtocol, { credential: kept, headers }: Pick<HttpProviderOptions, "credential" | "headers">) {
+  const own = lowercased(headers ?? {});
+  const credential = kept?.reveal();
+  return {
+    headers: { ...(credential && spoken.credentialHeader(credential)), ...own },
+    secrets: [
+      ...(credential ? [credential] : []),
+      ...Object.entries(own).flatMap(([name, value]) => (CREDENTIAL_NAME.test(name) ? [value, value.replace(/^\S+ +/, "")] : [])),
+    ],
   };
 }
 

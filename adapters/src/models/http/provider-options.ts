@@ -1,4 +1,4 @@
-import type { ports, Secret } from "@portico/core";
+import type { Live, ports, Secret } from "@portico/core";
 
 /** One provider behind HTTP, as a preset configures it (open points 1, `providers`). */
 export interface HttpProviderOptions {
@@ -13,6 +13,11 @@ export interface HttpProviderOptions {
   readonly models: readonly string[] | "discover";
   /** Sent with every call. They replace the caller's headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * The next credential and headers, while the app is open: for the calls that begin later. Calls in progress finish with those
+   * that they began with. Undefined keeps the present ones. Default: they never change.
+   */
+  readonly rotation?: Live<Pick<HttpProviderOptions, "credential" | "headers"> | undefined> | undefined;
   readonly timeouts?: Partial<ProviderTimeouts> | undefined;
   /**
    * Sends the calls, in place of connections of undici: for runtimes without sockets, and for hosts with a `fetch` of their own. Then

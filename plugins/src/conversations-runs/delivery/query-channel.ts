@@ -10,6 +10,7 @@ import type { Listener } from "./listener.ts";
 import { lifeOf } from "./numbered-turn.ts";
 import { recentTurns } from "./recent-turns.ts";
 import { writtenEvents } from "./replay.ts";
+import { SocketLeases } from "./socket-leases.ts";
 
 /** The realtime side of queries: who is connected, who hears which turn, and who may stop one. */
 export interface QueryChannel {
@@ -58,6 +59,8 @@ const NOTHING_RECEIVED: ReadonlyMap<string, number> = new Map();
 export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryChannel {
   const { engine, identity, clock, log, bus, presence, requests, runs, serverInstanceId, stopSession, stopTurn } = given;
   const sockets = new Map<string, SocketHolder>();
+  const leases = new SocketLeases((socketId) => channel.drop(socketId));
+  scope.onClose(() => leases.close());
   const audiences = new Audiences({
     ...{ clock, log, bus },
     life: lifeOf(serverInstanceId),
@@ -83,10 +86,12 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
         sockets.set(id, who);
         const { userId, clientInstanceId, received } = who;
         presence.hold(id, { userId, clientInstanceId } satisfies SocketFacts);
+        leases.hold(id, who.ended);
         if (userId !== undefined) audiences.join({ userId, clientInstanceId }, id, received, place!);
       },
-      gone({ id, who: { userId, clientInstanceId } }) {
+      gone({ id, who: { userId, clientInstanceId, ended } }) {
         sockets.delete(id);
+        leases.release(id, ended);
         presence.release(id);
         if (userId !== undefined) audiences.leave({ userId, clientInstanceId }, id);
       },

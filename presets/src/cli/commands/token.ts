@@ -49,7 +49,19 @@ const revokeCommand = defineCommand({
   },
 });
 
+const rotateCommand = defineCommand({
+  meta: { name: "rotate", description: "Replace the instance's own token of a service, and print the new one" },
+  args: {
+    service: { type: "positional", required: true, description: "agent or workflow" },
+    ...settingsFlags,
+  },
+  async run({ args }) {
+    const { rotateOwnToken } = await import("../rotate-own-token.ts");
+    console.log(await rotateOwnToken(args, args.service));
+  },
+});
+
 export const tokenCommand = defineCommand({
-  meta: { name: "token", description: "Issue, list and revoke safe tokens of the model proxy" },
-  subCommands: { issue: issueCommand, list: listCommand, revoke: revokeCommand },
+  meta: { name: "token", description: "Issue, list and revoke safe tokens of the model proxy; rotate the instance's own tokens" },
+  subCommands: { issue: issueCommand, list: listCommand, revoke: revokeCommand, rotate: rotateCommand },
 });

@@ -1,0 +1,45 @@
+import { existsSync } from "node:fs";
+import { sqliteStore } from "@portico/adapters/stores/sqlite";
+import { createApp, ports } from "@portico/core";
+import { namesCluster } from "../platform/names-cluster.ts";
+import { replaceOwnToken, type TokenOf } from "../platform/own-token.ts";
+import { dataDirectory } from "./data-directory.ts";
+import { checkDirectoryFormat } from "./directory-format.ts";
+import { CommandFailed, EXIT } from "./exit-codes.ts";
+import { readSettings } from "./read-settings.ts";
+import type { SettingsFlags } from "./settings-flags.ts";
+
+/**
+ * Replaces the token that an instance created for one of its services. Returns the new one. A running service reads it by itself. Throws
+ * CommandFailed: 64 for another service, or if a setting gives the token; 1 if the instance has created none yet.
+ */
+export async function rotateOwnToken(flags: SettingsFlags, service: string): Promise<string> {
+  if (service !== "agent" && service !== "workflow")
+    throw new CommandFailed(`There is no service "${service}" with a token: agent, workflow`, EXIT.usage);
+  const { settings } = await readSettings(flags);
+  const setting = givenBy(settings, service);
+  if (setting !== undefined)
+    throw new CommandFailed(
+      `The setting ${setting} gives this token: change it there, and send SIGHUP to the service`,
+      EXIT.usage,
+    );
+  const directory = dataDirectory(settings.dataDir);
+  if (!existsSync(directory.credentials))
+    throw new CommandFailed("The instance has created no token yet: its first start does", EXIT.failed);
+  checkDirectoryFormat(directory);
+  const app = await createApp({ name: "rotate", adapters: sqliteStore({ dir: directory.path, ports: [ports.secrets] }) });
+  try {
+    return (await replaceOwnToken(app.port(ports.secrets), service)).reveal();
+  } catch (error) {
+    if (error instanceof ports.SecretsUnavailable) throw new CommandFailed(error.message, EXIT.unavailable, error);
+    throw error;
+  } finally {
+    await app.close();
+  }
+}
+
+/** The setting that gives the token of a service. In a cluster, settings give all tokens. */
+function givenBy(settings: Awaited<ReturnType<typeof readSettings>>["settings"], service: TokenOf): string | undefined {
+  if (service === "workflow") return settings.workflow.token || namesCluster(settings) ? "workflow.token" : undefined;
+  return settings.agent.tokens.some(({ role }) => role === "owner") || namesCluster(settings) ? "agent.tokens" : undefined;
+}

@@ -1,0 +1,32 @@
+import { createLive, type Live, type Secret, selectLive } from "@portico/core";
+import type { PlatformSettings } from "../settings/platform.ts";
+import type { ProviderSettings } from "../settings/provider.ts";
+
+/** The settings whose secrets may be replaced while an app is open. Other changes of them take effect at the next start. */
+export type RotatingSettings = Pick<PlatformSettings, "agent" | "workflow" | "providers" | "rotation">;
+
+/** The rotation of a platform; without `rotating`, nothing changes. */
+export function rotationOf(options: {
+  readonly settings: RotatingSettings;
+  readonly rotating?: Live<RotatingSettings> | undefined;
+}): Live<RotatingSettings> {
+  return options.rotating ?? createLive(options.settings);
+}
+
+/** The credential and headers of a served provider. Undefined if the settings do not serve it any more: it keeps them until the next start. */
+export function providerKeys(rotating: Live<RotatingSettings>, providerId: string): Live<ProviderKeys | undefined> {
+  return selectLive(rotating, ({ providers }) => {
+    const provider = providers.find(({ id, enabled }) => id === providerId && enabled);
+    return provider && keysOfProvider(provider);
+  });
+}
+
+interface ProviderKeys {
+  readonly credential?: Secret | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The credential and headers of a provider, as its adapter takes them. */
+export function keysOfProvider({ credential, headers }: Pick<ProviderSettings, "credential" | "headers">): ProviderKeys {
+  return { credential, headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()])) };
+}

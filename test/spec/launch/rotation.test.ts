@@ -1,0 +1,294 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { io, type Socket } from "socket.io-client";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { after, json } from "../../harness/upstream-answers.ts";
+
+const PATIENT = { timeout: 30_000, interval: 50 };
+const HOUR_MS = 3_600_000;
+
+let folder: ReturnType<typeof temporaryFolder>;
+const sockets: Socket[] = [];
+beforeEach(() => {
+  folder = temporaryFolder();
+});
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.disconnect();
+  folder.remove();
+});
+
+const secretFile = (name: string) => join(folder.path, name);
+const write = (name: string, value: string) => writeFileSync(secretFile(name), value, { mode: 0o600 });
+
+/** A service with an owner's token in the file `owner`, and a member's in `member`. */
+function start(config: object = {}, rotation: object = {}): Promise<PorticoProcess> {
+  const tokens = [
+    { token: { file: "owner" }, userId: "owner", role: "owner" },
+    { token: { file: "member" }, userId: "member", role: "member" },
+  ];
+  return startPortico({
+    cwd: folder.path,
+    hasOwnProcess: true,
+    config: {
+      shutdownGraceMs: 100,
+      rotation: { overlapMs: HOUR_MS, watchMs: 0, ...rotation },
+      agent: { tokens },
+      ...config,
+    },
+  });
+}
+
+const ask = async (service: PorticoProcess, token: string) =>
+  (await fetch(`${service.url("agent")}/api/agents`, { headers: { "x-agent-service-token": token } })).status;
+
+async function connected(service: PorticoProcess, token: string): Promise<Socket> {
+  const auth = { token, clientInstanceId: "rotation-test-client" };
+  const socket = io(service.url("agent"), { auth, transports: ["websocket"], reconnection: false });
+  sockets.push(socket);
+  await new Promise<void>((resolve, reject) => {
+    socket.once("connect", resolve);
+    socket.once("connect_error", reject);
+  });
+  return socket;
+}
+
+/** Read the secrets again, and wait until that is logged. */
+async function hangUp(service: PorticoProcess, said: "were read again" | "could not be read again" = "were read again") {
+  const count = () => service.stderr().split(`Secrets ${said}`).length;
+  const before = count();
+  service.signal("SIGHUP");
+  await expect.poll(count, PATIENT).toBeGreaterThan(before);
+}
+
+describe("tokens in files", () => {
+  beforeEach(() => {
+    write("owner", "owner-1\n");
+    write("member", "member-1\n");
+  });
+
+  it("are read again on SIGHUP: the new one and the earlier one are valid side by side, and no connection is cut", async () => {
+    await using service = await start();
+    const socket = await connected(service, "member-1");
+    write("member", "member-2\n");
+    expect(await ask(service, "member-2")).toBe(401);
+    await hangUp(service);
+    expect([await ask(service, "member-1"), await ask(service, "member-2"), await ask(service, "owner-1")]).toEqual([
+      200, 200, 200,
+    ]);
+    expect(socket.connected).toBe(true);
+    expect(service.stderr()).not.toMatch(/member-[12]/);
+  });
+
+  it("end with the overlap, and so do the realtime connections of ended tokens, but no others", async () => {
+    await using service = await start({}, { overlapMs: 500 });
+    const [ending, staying] = [await connected(service, "member-1"), await connected(service, "owner-1")];
+    write("member", "member-2\n");
+    await hangUp(service);
+    await expect.poll(() => ask(service, "member-1"), PATIENT).toBe(401);
+    await expect.poll(() => ending.connected, PATIENT).toBe(false);
+    expect([await ask(service, "member-2"), await ask(service, "owner-1"), staying.connected]).toEqual([200, 200, true]);
+    await expect(connected(service, "member-1")).rejects.toThrow();
+  });
+
+  it("are read again when a file changes", async () => {
+    await using service = await start({}, { watchMs: 20 });
+    write("member", "member-2\n");
+    await expect.poll(() => ask(service, "member-2"), PATIENT).toBe(200);
+    // Each change counts, also one of the same length soon after another.
+    write("member", "member-3\n");
+    write("owner", "owner-2\n");
+    await expect.poll(() => ask(service, "member-3"), PATIENT).toBe(200);
+    await expect.poll(() => ask(service, "owner-2"), PATIENT).toBe(200);
+  });
+
+  it("are read again when a link to their folder leads to another folder, as Kubernetes changes secrets", async () => {
+    const lay = (version: string, value: string) => {
+      mkdirSync(join(folder.path, version));
+      write(`${version}/token`, value);
+      symlinkSync(version, secretFile("..data_tmp"));
+      renameSync(secretFile("..data_tmp"), secretFile("..data"));
+    };
+    lay("..first", "owner-1");
+    rmSync(secretFile("owner"));
+    symlinkSync("..data/token", secretFile("owner"));
+    await using service = await start({}, { watchMs: 20 });
+    lay("..second", "owner-2");
+    rmSync(secretFile("..first"), { recursive: true });
+    await expect.poll(() => ask(service, "owner-2"), PATIENT).toBe(200);
+    expect(await ask(service, "owner-1")).toBe(200);
+  });
+
+  it.each<[string, () => void]>([
+    ["an empty file", () => write("member", "")],
+    ["a missing file", () => rmSync(secretFile("member"))],
+    ["a file with an invalid token", () => write("member", "two words")],
+    ["a token that another holder has", () => write("member", "owner-2")],
+  ])("stay as they are with %s: one line without the token, and a metric", async (_what, spoil) => {
+    await using service = await start();
+    write("owner", "owner-2");
+    spoil();
+    await hangUp(service, "could not be read again");
+    expect([await ask(service, "owner-1"), await ask(service, "member-1"), await ask(service, "owner-2")]).toEqual([
+      200, 200, 401,
+    ]);
+    const lines = service
+      .stderr()
+      .split("\n")
+      .filter((line) => line.includes("could not be read again"));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("agent.tokens");
+    expect(service.stderr()).not.toMatch(/owner-[12]|member-1|two words/);
+    const metrics = await fetch(`${service.url("agent")}/metrics`, { headers: { "x-agent-service-token": "owner-1" } });
+    expect(await metrics.text()).toMatch(/^portico_secret_rotations\{outcome="refused"\} 1$/m);
+
+    write("member", "member-2");
+    await hangUp(service);
+    expect([await ask(service, "owner-2"), await ask(service, "member-2")]).toEqual([200, 200]);
+  });
+
+  it("say a refused file once, while the file stays as it is", async () => {
+    await using service = await start({}, { watchMs: 20 });
+    write("member", "");
+    await expect.poll(() => service.stderr(), PATIENT).toContain("could not be read again");
+    write("owner", "owner-2");
+    await expect.poll(() => service.stderr().split("could not be read again").length, PATIENT).toBe(3);
+    write("member", "member-2");
+    await expect.poll(() => ask(service, "owner-2"), PATIENT).toBe(200);
+    expect(service.stderr().split("could not be read again")).toHaveLength(3);
+  });
+
+  it("of a configuration file are read again on SIGHUP: added ones, removed ones, and how long removed ones stay", async () => {
+    await using service = await start();
+    const owner = { token: { file: "owner" }, userId: "owner", role: "owner" };
+    const scraper = { token: "scraper-1", role: "service" };
+    const config = (tokens: readonly object[], overlapMs: number) =>
+      write("portico.config.json", JSON.stringify({ rotation: { overlapMs, watchMs: 0 }, agent: { tokens } }));
+    config([owner, scraper], HOUR_MS);
+    await hangUp(service);
+    expect([await ask(service, "scraper-1"), await ask(service, "member-1")]).toEqual([200, 200]);
+    config([owner], 0);
+    await hangUp(service);
+    expect([await ask(service, "scraper-1"), await ask(service, "member-1"), await ask(service, "owner-1")]).toEqual([
+      401, 401, 200,
+    ]);
+  });
+
+  it("give the new holder's rights at once, if a token has another holder", async () => {
+    await using service = await start();
+    const socket = await connected(service, "member-1");
+    const tokens = [
+      { token: { file: "owner" }, userId: "owner", role: "owner" },
+      { token: { file: "member" }, userId: "other", role: "member" },
+    ];
+    write("portico.config.json", JSON.stringify({ agent: { tokens } }));
+    await hangUp(service);
+    await expect.poll(() => socket.connected, PATIENT).toBe(false);
+    const reply = await fetch(`${service.url("agent")}/api/handshake`, { headers: { "x-agent-service-token": "member-1" } });
+    expect(await reply.json()).toMatchObject({ identity: { userId: "other" } });
+  });
+});
+
+describe("the workflow service's token", () => {
+  const askFlow = async (service: PorticoProcess, token: string) =>
+    (await fetch(`${service.url("workflow")}/api/workflows`, { headers: { "x-workflow-service-token": token } })).status;
+
+  it("is read again from its file, and the earlier one ends with the overlap", async () => {
+    write("owner", "owner-1");
+    write("member", "member-1");
+    write("flow", "flow-1");
+    await using service = await start({ workflow: { token: { file: "flow" } } }, { overlapMs: 500, watchMs: 20 });
+    expect(await askFlow(service, "flow-1")).toBe(200);
+    write("flow", "flow-2");
+    await expect.poll(() => askFlow(service, "flow-2"), PATIENT).toBe(200);
+    await expect.poll(() => askFlow(service, "flow-1"), PATIENT).toBe(401);
+    expect(await askFlow(service, "flow-2")).toBe(200);
+  });
+
+  it("and the owner's token are rotated by a command, if the instance created them", async () => {
+    await using service = await startPortico({
+      cwd: folder.path,
+      hasOwnProcess: true,
+      config: { rotation: { watchMs: 20 }, shutdownGraceMs: 100 },
+    });
+    const before = JSON.parse(service.read("credentials.json")) as Record<string, string>;
+    const flow = (await service.run("token", "rotate", "workflow")).stdout.trim();
+    const owner = (await service.run("token", "rotate", "agent")).stdout.trim();
+    expect([flow, owner]).toEqual([expect.stringMatching(/^workflow_/), expect.stringMatching(/^agent_/)]);
+    await expect.poll(() => askFlow(service, flow), PATIENT).toBe(200);
+    await expect.poll(() => ask(service, owner), PATIENT).toBe(200);
+    expect(await ask(service, before["agentServiceToken"]!)).toBe(200);
+    expect(await service.run("token", "rotate", "proxy")).toMatchObject({ code: 64, stdout: "" });
+    expect(await service.stop()).toBe(0);
+  });
+
+  it("is not rotated by a command, if a setting gives it", async () => {
+    write("owner", "owner-1");
+    write("member", "member-1");
+    await using service = await start();
+    const { code, stderr } = await service.run("token", "rotate", "agent");
+    expect([code, stderr]).toEqual([64, expect.stringContaining("agent.tokens")]);
+  });
+});
+
+describe("a provider's key", () => {
+  let upstream: FakeUpstream;
+  beforeEach(async () => {
+    write("owner", "owner-1");
+    write("member", "member-1");
+    upstream = await startFakeUpstream();
+  });
+  afterEach(() => upstream.close());
+
+  it("and its headers are read again for the next call; a call in progress finishes", async () => {
+    write("key", "key-1");
+    write("extra", "extra-1");
+    const { baseUrl } = upstream;
+    const provider = { id: "main", protocol: "chat-completions", baseUrl, models: ["echo-large"] };
+    const secrets = { credential: { file: "key" }, headers: { "x-extra-key": { file: "extra" } } };
+    await using service = await start({ providers: [{ ...provider, ...secrets }] });
+    const token = await service.token("main");
+    const call = () =>
+      fetch(`${service.url("proxy")}/chat/completions`, {
+        method: "POST",
+        headers: { "x-api-key": token, "content-type": "application/json" },
+        body: JSON.stringify({ model: "echo-large", messages: [{ role: "user", content: "Hello" }] }),
+      });
+    const gate = Promise.withResolvers<void>();
+    upstream.answerNext(after(gate.promise, json(200, { choices: [] })));
+    const open = call();
+    await upstream.request(1);
+    write("key", "key-2");
+    write("extra", "extra-2");
+    await hangUp(service);
+    expect((await call()).status).toBe(200);
+    gate.resolve();
+    expect((await open).status).toBe(200);
+    expect(upstream.requests.map(({ headers }) => [headers["authorization"], headers["x-extra-key"]])).toEqual([
+      ["Bearer key-1", "extra-1"],
+      ["Bearer key-2", "extra-2"],
+    ]);
+    expect(service.stderr()).not.toMatch(/key-[12]|extra-[12]/);
+  });
+
+  it("is refused if it is a token of this instance", async () => {
+    write("key", "key-1");
+    const provider = { id: "main", protocol: "chat-completions", baseUrl: upstream.baseUrl, models: ["echo-large"] };
+    await using service = await start({ providers: [{ ...provider, credential: { file: "key" } }] });
+    write("key", "owner-1");
+    await hangUp(service, "could not be read again");
+    expect(service.stderr()).toContain("a token of this instance");
+  });
+});
+
+it("SIGHUP during the start ends no service", async () => {
+  write("owner", "owner-1");
+  write("member", "member-1");
+  await using service = await startPortico({
+    cwd: folder.path,
+    hasOwnProcess: true,
+    before: "process.on('newListener', (name) => name === 'SIGHUP' && setImmediate(() => process.kill(process.pid, 'SIGHUP')))",
+  });
+  await expect.poll(() => service.stderr(), PATIENT).toContain("Secrets were read again");
+});
