@@ -86,6 +86,7 @@ export const faults = defineErrors({
   internal_error: { status: 500, message: "Internal error" },
   storage_full: { status: 503, message: SHORTAGE_WORDS.storage_full },
   too_many_open_files: { status: 503, message: SHORTAGE_WORDS.too_many_open_files },
+  store_unavailable: { status: 503, message: "The service cannot reach its store" },
   service_not_ready: { status: 503, message: "The service is not ready" },
 });
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clusterPlace } from "../harness/cluster.ts";
+import { CLUSTER_OWNER, clusterPlace } from "../harness/cluster.ts";
 import { type FailingCluster, startFailingCluster, WHOLE_ANSWER } from "../harness/failing-cluster.ts";
 import { hasPostgresServer, type PostgresServer, postgresServer } from "../harness/postgres-server.ts";
 
@@ -32,6 +32,23 @@ describe.skipIf(!first || !hasPostgresServer())("what a cluster does while Postg
     return { turns, asking, slow: await failing.accept(4, "slow") };
   }
 
+  /** Status and error of calls that read and write records. */
+  const callsOfTheAgentService = () => {
+    const url = failing.processes[0]!.process.url("agent");
+    const headers = { "x-agent-service-token": CLUSTER_OWNER, "content-type": "application/json" };
+    const calls = [
+      ["GET", "/api/runs"],
+      ["GET", "/api/safe-tokens"],
+      ["POST", "/api/safe-tokens", '{"providerId":"main"}'],
+    ] as const;
+    return Promise.all(
+      calls.map(async ([method, path, body = null]) => {
+        const answer = await fetch(new URL(path, url), { method, headers, body });
+        return [answer.status, (await answer.json()).error];
+      }),
+    );
+  };
+
   it.each([
     ["restarted", "fast", 0],
     ["restarted after a crash", "immediate", 0],
@@ -45,6 +62,11 @@ describe.skipIf(!first || !hasPostgresServer())("what a cluster does while Postg
       const refused = await failing.trigger("slow");
       expect([refused.status, await refused.json()]).toEqual([503, { error: expect.any(String), code: "run_not_reserved" }]);
       expect(await failing.statusOf("slow", slow[0]!)).toBe("answered with 503");
+      expect(await callsOfTheAgentService()).toEqual([
+        [503, "The service cannot reach its store"],
+        [503, "store_unavailable"],
+        [503, "store_unavailable"],
+      ]);
       // What the model says meanwhile is kept until it can be stored.
       failing.release();
       await wait(awayMs);

@@ -3,6 +3,7 @@ import { findShortage, SHORTAGE_WORDS } from "../shortage.ts";
 import { type Envelope, type FaultCode, type Faults, faults, ServiceError } from "../error.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ids } from "../ports/ids.ts";
+import { isStoreUnavailable } from "../store-away.ts";
 import type { RequestTrace, Telemetry } from "../ports/telemetry.ts";
 import type { Events, Guard, RequestHead, RouteContract, Schema } from "../route.ts";
 import { BodyCut, BodySilent, BodyTooLarge } from "./body.ts";
@@ -150,12 +151,12 @@ export function render(
 }
 
 /**
- * An error that no route declares. A shortage of the machine is not a defect of the code: the answer names the shortage, with the
- * area's code if it has one.
+ * An error that no route declares. A shortage of the machine and a store that cannot be reached are not defects of the code: the answer names
+ * them, unless the area has an `internal_error` of its own.
  */
 function undeclared(thrown: unknown, own: Faults | undefined): ServiceError {
-  const shortage = findShortage(thrown);
-  const code = shortage === undefined || (own?.internal_error && !own[shortage]) ? "internal_error" : shortage;
+  const temporary = findShortage(thrown) ?? (isStoreUnavailable(thrown) ? "store_unavailable" : undefined);
+  const code = temporary === undefined || (own?.internal_error && !own[temporary]) ? "internal_error" : temporary;
   return asShortage(fault(own, code, { cause: thrown }));
 }
 

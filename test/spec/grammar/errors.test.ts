@@ -1,5 +1,5 @@
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, defineContract, defineErrors, definePlugin, reply } from "@portico/core";
+import { createApp, defineContract, defineErrors, definePlugin, ports, reply } from "@portico/core";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { type HostKind, hostKinds, openHost } from "../../harness/hosts.ts";
@@ -49,6 +49,14 @@ const contract = defineContract(
       success: reply.empty(),
       errors,
     },
+    own: {
+      method: "GET",
+      path: "/own/:how",
+      summary: "Fails, and has a 500 of its own",
+      params: v.object({ how: v.string() }),
+      success: reply.empty(),
+      faults: { internal_error: errors.broken },
+    },
     crooked: {
       method: "GET",
       path: "/crooked",
@@ -86,6 +94,8 @@ const guests = definePlugin({
           throw undefined;
         case "full":
           throw new Error("hunter2", { cause: Object.assign(new Error("hunter2"), { code: "ENOSPC" }) });
+        case "away":
+          throw new ports.RecordsUnavailable("hunter2");
         case "files":
           throw fail.broken(undefined, {}, Object.assign(new Error("hunter2"), { code: "EMFILE" }));
         case "cause":
@@ -93,6 +103,9 @@ const guests = definePlugin({
         default:
           throw fail.wrong_key(undefined, {}, new Error("everyday"));
       }
+    },
+    own() {
+      throw new ports.RecordsUnavailable("hunter2");
     },
     crooked: ({ fail }) => {
       throw fail.guest_unknown();
@@ -175,6 +188,16 @@ describe.each(hostKinds)("errors on a %s host", (kind) => {
     await using service = await open(kind);
     expect(await shown(service.call("/fail/full"))).toEqual([503, { error: "storage_full", message: "The disk is full" }]);
     expect(await shown(service.call("/fail/files"))).toEqual([503, { error: "broken", message: "Too many files are open" }]);
+    expect(JSON.stringify(service.telemetry.lines)).not.toContain("hunter2");
+  });
+
+  it("of a store that cannot be reached are 503, unless the area has a 500 of its own", async () => {
+    await using service = await open(kind);
+    expect(await shown(service.call("/fail/away"))).toEqual([
+      503,
+      { error: "store_unavailable", message: "The service cannot reach its store" },
+    ]);
+    expect(await shown(service.call("/own/away"))).toEqual([500, { error: "broken", message: "broken" }]);
     expect(JSON.stringify(service.telemetry.lines)).not.toContain("hunter2");
   });
 

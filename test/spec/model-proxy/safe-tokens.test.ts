@@ -243,7 +243,7 @@ describe("managing safe tokens over the agent service (open points 2)", () => {
       await expect.poll(() => turn.count).toBe(1);
       await revoke(one.tokenId);
       const late = [one, two].map(({ token }) => service.proxyStatus(token));
-      await expect.poll(() => turn.count).toBe(2);
+      await expect.poll(() => turn.count).toBeGreaterThanOrEqual(2);
       turn.release();
       expect(await Promise.all([early, ...late])).toEqual([401, 401, 200]);
     });
