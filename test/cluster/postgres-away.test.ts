@@ -42,8 +42,8 @@ describe.skipIf(!first || !hasPostgresServer())("what a cluster does while Postg
       ["POST", "/api/safe-tokens", '{"providerId":"main"}'],
     ] as const;
     return Promise.all(
-      calls.map(async ([method, path, body = null]) => {
-        const answer = await fetch(new URL(path, url), { method, headers, body });
+      calls.map(async ([method, path, body]) => {
+        const answer = await fetch(new URL(path, url), { method, headers, ...(body !== undefined && { body }) });
         return [answer.status, (await answer.json()).error];
       }),
     );

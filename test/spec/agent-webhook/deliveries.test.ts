@@ -87,7 +87,7 @@ it("a page of long messages is read as far as its reader takes it", async () => 
     for (let count = 0; count < 40; count++) await callTool({ toolId: "SendUserMessage", arguments: { text } }, signal);
   });
   await service.trigger(secret, { event: "news" });
-  await expect.poll(async () => (await list("?limit=1")).body.total, { timeout: 30_000 }).toBe(40);
+  await expect.poll(async () => (await list("?limit=1")).body.total, { timeout: 100_000 }).toBe(40);
   const log = service.app.port(ports.log);
   const read = log.read.bind(log);
   let isRead = 0;
@@ -103,7 +103,7 @@ it("a page of long messages is read as far as its reader takes it", async () => 
   const { items, total } = JSON.parse(await reply.text());
   expect([items.length, total]).toEqual([40, 40]);
   expect(items.every(({ delivery }: any) => delivery.message === text)).toBe(true);
-});
+}, 120_000);
 
 it.each([
   "limit=0",
