@@ -20,7 +20,7 @@ export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telem
       // Without telemetry, errors go to the place of Node's own warnings. Otherwise they would be lost.
       error: (message, fields, cause) => console.error(message, fields ?? {}, cause === undefined ? "" : describeCause(cause)),
     },
-    begin: () => ({ note() {}, end() {} }),
+    begin: () => ({ note() {}, run: (work) => work(), end() {} }),
     modelCall() {},
     gauge: () => () => {},
   },

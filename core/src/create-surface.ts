@@ -11,6 +11,7 @@ import { type Doors, hostBound } from "./http/host-bound.ts";
 import { originRule } from "./http/origin-rule.ts";
 import type { InstalledRoute, PathRoutes, SurfaceServices } from "./http/pipeline.ts";
 import { refuseUpgrade } from "./http/refuse-upgrade.ts";
+import { callerIdHeader, idHeaders, requestIds } from "./http/request-id.ts";
 import { SurfaceEvent } from "./http/surface-event.ts";
 import { onResponseOver, tellHostAnswer } from "./http/tell-host-answer.ts";
 import { withHeaders } from "./http/web-headers.ts";
@@ -37,6 +38,8 @@ export function createSurface(
 ): SurfaceBuilder {
   const services: SurfaceServices = { ...given, streams: new EventStreams() };
   const { log } = services.telemetry;
+  const idsOf = (header: string | string[] | null | undefined) =>
+    requestIds(typeof header === "string" ? header : undefined, services.ids);
   const paths = new Map<string, PathRoutes>();
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
   /**
@@ -79,6 +82,7 @@ export function createSurface(
   };
   const answerServed = (served: NodePath, request: IncomingMessage, response: ServerResponse) => {
     try {
+      response.setHeader("x-request-id", idHeaders(idsOf(request.headers["x-request-id"]))["x-request-id"]);
       served.request(request, response);
     } catch (error) {
       log.error(`A request on surface "${name}" failed`, { path: served.path }, error);
@@ -88,7 +92,12 @@ export function createSurface(
   const sendOnNode = async (event: SurfaceEvent, response: ServerResponse, handled: unknown): Promise<void> => {
     try {
       const made = await toResponse(handled, event, h3.config);
-      if (!event.isTaken) onResponseOver(response, (status) => tellHostAnswer(name, event, status, services));
+      if (!event.isTaken) {
+        const ids = idsOf(response.req.headers["x-request-id"]);
+        onResponseOver(response, (status) => tellHostAnswer(name, event, status, ids, services));
+        if (!response.headersSent && !made.headers.has("x-request-id"))
+          response.setHeader("x-request-id", idHeaders(ids)["x-request-id"]);
+      }
       // The surface's own routes have sent their answer already. Answers of the host's middleware and routes are sent here.
       if (!response.headersSent && !hasLeft(response)) await sendNodeResponse(response, made);
     } catch (error) {
@@ -100,8 +109,12 @@ export function createSurface(
     async fetch(request, refusal) {
       const event = new SurfaceEvent(request, h3);
       const response = await toResponse(run(event, refusal), event, h3.config);
-      if (!event.isTaken) tellHostAnswer(name, event, response.status, services);
-      return response;
+      if (event.isTaken) return response;
+      const ids = idsOf(request.headers.get("x-request-id"));
+      tellHostAnswer(name, event, response.status, ids, services);
+      // The answer that opens a WebSocket is made by the host.
+      if (response.status === 101 || response.headers.has("x-request-id")) return response;
+      return withHeaders(response, { "x-request-id": idHeaders(ids)["x-request-id"] });
     },
     node(request, response, refusal) {
       const served = nodePaths.get(pathOf(request.url));
@@ -124,7 +137,7 @@ export function createSurface(
         served.upgrade(request, socket, head);
       } catch (error) {
         log.error(`An upgrade on surface "${name}" failed`, { path: served.path }, error);
-        refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" });
+        refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" }, callerIdHeader(request));
       }
       return true;
     },

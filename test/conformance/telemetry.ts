@@ -102,6 +102,23 @@ export function telemetryConformance(
       for (const text of ["req_1", "hello.greet", "GET", "207", "main", "m-large"]) expect(told).toContain(text);
     });
 
+    it("tells the id that a request's caller chose", async () => {
+      telemetry.begin(request({ callerRequestId: "from-a-proxy" })).end({ status: 200 });
+      expect(await toldInTheEnd()).toContain("from-a-proxy");
+    });
+
+    it("runs the work of a request, and gives what it returns or throws", async () => {
+      const trace = telemetry.begin(request());
+      expect(trace.run(() => 7)).toBe(7);
+      await expect(trace.run(async () => "later")).resolves.toBe("later");
+      expect(() =>
+        trace.run(() => {
+          throw new RangeError("of the work");
+        }),
+      ).toThrow(RangeError);
+      trace.end({ status: 200 });
+    });
+
     it("lets later notes win field by field, and an unknown one hide nothing", async () => {
       const trace = telemetry.begin(request());
       trace.note({ model: "m-first", provider: "kept", inputTokens: 4711 });

@@ -12,6 +12,7 @@ export interface MemoryLine {
 /** One request that ended, with its noted facts. */
 export interface MemoryRequest extends Omit<ports.RequestFacts, "error"> {
   readonly id: string;
+  readonly callerRequestId: string | undefined;
   readonly area: string;
   readonly route: string;
   readonly method: string;
@@ -55,17 +56,18 @@ export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}):
         onError?.(message, fields ?? {}, cause);
       },
     },
-    begin({ id, area, route, method }) {
+    begin({ id, callerRequestId, area, route, method }) {
       let facts: ports.RequestFacts = {};
       let isOver = false;
       return {
         note(more) {
           facts = { ...facts, ...known(more) };
         },
+        run: (work) => work(),
         end({ status, error }) {
           if (isOver) return;
           isOver = true;
-          requests.push({ ...facts, id, area, route, method, status, error: facts.error ?? error });
+          requests.push({ ...facts, id, callerRequestId, area, route, method, status, error: facts.error ?? error });
         },
       };
     },

@@ -44,7 +44,7 @@ export const openTelemetry = defineAdapter({
       log: lines.log,
       begin(request) {
         const span = spans.begin(request);
-        return new RequestRecord(request, (ended) => {
+        return new RequestRecord(request, span, (ended) => {
           const call = callOfRequest(ended);
           lines.request(ended);
           span.end(ended, call);

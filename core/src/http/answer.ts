@@ -10,6 +10,7 @@ import { JsonPieces } from "./json-pieces.ts";
 import { piecesOf, withFirst } from "./pieces.ts";
 import { admit, begin, fault, type InstalledRoute, type PathRoutes, parse, render, type SurfaceServices } from "./pipeline.ts";
 import { readQuery } from "./query.ts";
+import { idHeaders, type RequestIds, requestIds } from "./request-id.ts";
 
 /** Why a request is refused before its route is known: a fault of the grammar, or an error of the host's own middleware. */
 export type Refusal = { readonly code: FaultCode; readonly message?: string } | { readonly thrown: unknown };
@@ -20,8 +21,8 @@ export type Refusal = { readonly code: FaultCode; readonly message?: string } | 
  */
 export async function answer(routes: PathRoutes, door: Door, services: SurfaceServices, refusal?: Refusal): Promise<void> {
   const { head } = door;
-  const id = services.ids.id("req_");
-  const trace = begin(routes, head, door.scheme, id, services.telemetry);
+  const ids = requestIds(head.header("x-request-id"), services.ids);
+  const trace = begin(routes, head, door.scheme, ids, services.telemetry);
   let route: InstalledRoute | undefined;
   let failure: string | undefined;
   door.onOver((status) => trace.end(failure === undefined ? { status } : { status, error: failure }));
@@ -33,14 +34,14 @@ export async function answer(routes: PathRoutes, door: Door, services: SurfaceSe
     const { success } = contract;
     const input = inputOf(route, door, admitted.who, trace);
     if (success.kind === "exchange") {
-      input.exchange = exchangeOf(door, id);
-      await route.handler(input as never);
+      input.exchange = exchangeOf(door, ids);
+      await trace.run(() => admitted.route.handler(input as never));
       if (!door.isAnswered && !door.isLeft) throw new Error(`${route.key} ended without an answer`);
       if (!door.isAnswered) door.giveUp();
       return;
     }
-    const result = await handled(route, input, door, services);
-    const own = { "x-portico-request-id": id, ...NO_SNIFFING };
+    const result = await trace.run(() => handled(admitted.route, input, door, services));
+    const own = { ...idHeaders(ids), ...NO_SNIFFING };
     switch (success.kind) {
       case "bytes":
         return await door.forward(result as Response, own);
@@ -50,7 +51,7 @@ export async function answer(routes: PathRoutes, door: Door, services: SurfaceSe
           {
             stopped: (reason) => door.abort(reason),
             render(thrown) {
-              const { error, body } = render(thrown, routes, route, head, services, id);
+              const { error, body } = render(thrown, routes, route, head, services, ids);
               failure = error.code;
               return body;
             },
@@ -73,17 +74,17 @@ export async function answer(routes: PathRoutes, door: Door, services: SurfaceSe
         // A part of the answer is sent already: the connection is cut, so that the answer does not look complete.
         if (!(thrown instanceof EventsBroken)) {
           failure = "answer_broken";
-          services.telemetry.log.error(`${route?.key ?? routes.surface} broke after its head`, { request: id }, thrown);
+          services.telemetry.log.error(`${route?.key ?? routes.surface} broke after its head`, { request: ids.own }, thrown);
         }
         return door.cut(thrown);
       }
-      const { error, status, headers, body } = render(thrown, routes, route, head, services, id);
+      const { error, status, headers, body } = render(thrown, routes, route, head, services, ids);
       failure = error.code;
       door.dropBody(services.clock);
       door.send(status, headers, body);
     } catch (error) {
       // The refusal itself cannot be sent, for example because of an invalid header. The failure must affect only this caller.
-      services.telemetry.log.error(`An answer of surface "${routes.surface}" could not be sent`, { request: id }, error);
+      services.telemetry.log.error(`An answer of surface "${routes.surface}" could not be sent`, { request: ids.own }, error);
       door.cut(error);
     }
   }
@@ -110,11 +111,13 @@ function inputOf({ contract, say }: InstalledRoute, door: Door, who: unknown, tr
   };
 }
 
-function exchangeOf(door: Door, id: string): Exchange {
+function exchangeOf(door: Door, ids: RequestIds): Exchange {
+  const { "x-request-id": named, ...own } = idHeaders(ids);
   return {
     headers: door.headers,
     body: door.body ?? Readable.from([]),
-    respond: (status, headers) => door.open(status, { ...NO_SNIFFING, ...headers, "x-portico-request-id": id }),
+    // A handler that passes on another service's answer may pass on that service's `x-request-id`.
+    respond: (status, headers) => door.open(status, { ...NO_SNIFFING, "x-request-id": named, ...headers, ...own }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { NodeListener, Surface } from "../surface.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { callerIdHeader } from "./request-id.ts";
 
 /** A surface that answers on a server of the host. */
 export interface Attachment {
@@ -132,7 +133,7 @@ class Takeover {
   #take(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const found = this.#findUpgrade(request);
     if (!found) {
-      if (!this.#isShared()) refuseUpgrade(socket, 404, { error: "not_found", message: "Not found" });
+      if (!this.#isShared()) refuseUpgrade(socket, 404, { error: "not_found", message: "Not found" }, callerIdHeader(request));
       return;
     }
     const { surface, open } = found.attached;

@@ -4,6 +4,7 @@ import type { Surface } from "../surface.ts";
 import type { Refusal } from "./answer.ts";
 import { type HostRefusal, hostRule, hostsOf } from "./host-rule.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { callerIdHeader } from "./request-id.ts";
 
 /** The doors of a surface. They can be told to refuse a request. */
 export interface Doors {
@@ -23,7 +24,7 @@ export function hostBound(surface: Surface, hosts: readonly string[], doors: Doo
       const refusal = refusalOf(hostsOf(request));
       if (!refusal) return surface.upgrade(request, socket, head);
       const { status, message } = faults[refusal.code];
-      refuseUpgrade(socket, status, { error: refusal.code, message: refusal.message ?? message });
+      refuseUpgrade(socket, status, { error: refusal.code, message: refusal.message ?? message }, callerIdHeader(request));
       return true;
     },
   };

@@ -9,6 +9,7 @@ import type { Events, Guard, RequestHead, RouteContract, Schema } from "../route
 import { BodyCut, BodySilent, BodyTooLarge } from "./body.ts";
 import type { EventStreams } from "./event-streams.ts";
 import { NO_SNIFFING } from "./json-headers.ts";
+import { idHeaders, type RequestIds } from "./request-id.ts";
 import { hasMediaType } from "./media-type.ts";
 
 /** Default limit of a JSON body in bytes. */
@@ -123,7 +124,7 @@ export function render(
   route: InstalledRoute | undefined,
   head: RequestHead,
   services: SurfaceServices,
-  id: string,
+  ids: RequestIds,
 ): Rendered {
   const contract = (route ?? routeFor(routes, head.method) ?? firstRoute(routes))?.contract;
   const own = contract?.faults ?? routes.faults;
@@ -131,10 +132,10 @@ export function render(
   const error = isDeclared ? asShortage(thrown) : undeclared(thrown, own);
   const where = route?.key ?? routes.surface;
   if (!isDeclared || (error.status >= 500 && error.cause !== undefined)) {
-    services.telemetry.log.error(`${where} failed: ${error.code}`, { request: id }, error.cause);
+    services.telemetry.log.error(`${where} failed: ${error.code}`, { request: ids.own }, error.cause);
   }
   const body = enveloped(error, contract?.envelope ?? routes.envelope ?? plainEnvelope, head, (cause) =>
-    services.telemetry.log.error(`${where} has an envelope that failed`, { request: id }, cause),
+    services.telemetry.log.error(`${where} has an envelope that failed`, { request: ids.own }, cause),
   );
   return {
     error,
@@ -144,7 +145,7 @@ export function render(
       ...NO_SNIFFING,
       "content-type": "application/json; charset=utf-8",
       "content-length": String(Buffer.byteLength(body)),
-      "x-portico-request-id": id,
+      ...idHeaders(ids),
     },
     body,
   };
@@ -182,18 +183,19 @@ export function begin(
   routes: PathRoutes,
   head: RequestHead,
   scheme: "http" | "https",
-  id: string,
+  ids: RequestIds,
   telemetry: Telemetry,
 ): RequestTrace {
   const route = routeFor(routes, head.method) ?? firstRoute(routes);
   return telemetry.begin({
-    id,
+    id: ids.own,
+    callerRequestId: ids.ofCaller,
     area: route?.area ?? routes.surface,
     route: route?.key ?? "unmatched",
     method: head.method,
     path: routes.path,
     scheme,
-    header: head.header,
+    header: (name) => head.header(name),
   });
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { CALLER_LEFT } from "./door.ts";
 import type { SurfaceServices } from "./pipeline.ts";
+import type { RequestIds } from "./request-id.ts";
 import type { SurfaceEvent } from "./surface-event.ts";
 
 /**
@@ -11,11 +12,13 @@ export function tellHostAnswer(
   surface: string,
   event: SurfaceEvent,
   status: number,
-  { telemetry, ids }: Pick<SurfaceServices, "telemetry" | "ids">,
+  ids: RequestIds,
+  { telemetry }: Pick<SurfaceServices, "telemetry">,
 ): void {
   const { req, context, arrivedAt, target } = event;
   const trace = telemetry.begin({
-    id: ids.id("req_"),
+    id: ids.own,
+    callerRequestId: ids.ofCaller,
     area: surface,
     route: "host",
     method: req.method,

@@ -52,6 +52,8 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 /** Facts about a request that are known at its beginning. */
 export interface RequestBegin {
   readonly id: string;
+  /** The caller's `x-request-id`, if it was accepted. Callers choose it, so it may not be unique. */
+  readonly callerRequestId?: string | undefined;
   /** The plugin that answers, or the surface where no plugin matched. */
   readonly area: string;
   /** Contract key, for example `model-proxy.messages`; `unmatched` without a route; `host` if the host's own middleware or route answers. */
@@ -70,6 +72,8 @@ export interface RequestBegin {
 export interface RequestTrace {
   /** Add facts as they become known. Later calls win field by field. */
   note(facts: RequestFacts): void;
+  /** Calls `work`, and returns or throws what it does. Spans and log lines of the work belong to the request. */
+  run<T>(work: () => T): T;
   /**
    * The request ended. Only the first call counts. `status` is the sent status, or 499 if the caller left before an answer. An
    * error given to `note` takes precedence over this one.

@@ -55,6 +55,27 @@ describe("json lines", () => {
     expect(JSON.parse(line!)).toEqual({ level: "info", time: expect.any(String), good: 1, msg: "line" });
   });
 
+  it("leave out fields that would replace those of every line", async () => {
+    const [line] = await lines({}, ({ log }) => log.info("line", { level: "none", time: 0, msg: "x", cause: "y", good: 1 }));
+    expect(line).toMatch(/^\{"level":"info","time":"[^"]+","good":1,"msg":"line"\}\n$/);
+  });
+
+  it.each([
+    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "0af7651916cd43dd8448eb211c80319c"],
+    ["01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-later", "0af7651916cd43dd8448eb211c80319c"],
+    ["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more", undefined],
+    ["ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", undefined],
+    ["00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", undefined],
+    ["00-00000000000000000000000000000000-b7ad6b7169203331-01", undefined],
+    ["00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01", undefined],
+    [" 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", undefined],
+    ["x".repeat(10_000), undefined],
+  ])("have the trace id of a valid traceparent, and ignore others: %s", async (traceparent, traceId) => {
+    const header = (name: string) => (name === "traceparent" ? traceparent : undefined);
+    const [line] = await lines({}, (telemetry) => telemetry.begin({ ...REQUEST, header }).end({ status: 200 }));
+    expect((JSON.parse(line!) as { traceId?: string }).traceId).toBe(traceId);
+  });
+
   it("cut a value that is too long for a name", async () => {
     const [line] = await lines({}, ({ log }) => log.info("line", { model: "m".repeat(5000) }));
     expect(line!.length).toBeLessThan(400);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { ports } from "@portico/core";
-import { refuseUpgrade } from "@portico/core/node";
+import { callerIdHeader, refuseUpgrade } from "@portico/core/node";
 import { Server as Engine, type Socket as EngineConnection } from "engine.io";
 import { type DefaultEventsMap, Server, type Socket } from "socket.io";
 import { crossOriginHeaders, type DoorRules, PREFLIGHT_HEADERS, type Refusal, refusalOf } from "./door.ts";
@@ -62,6 +62,9 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     });
     this.#server = new Server({ serveClient: false, connectTimeout: limits.helloTimeoutMs });
     this.#server.bind(this.#engine);
+    this.#engine.on("headers", (headers: Record<string, string>, request: IncomingMessage) =>
+      Object.assign(headers, callerIdHeader(request)),
+    );
     this.#engine.on("connection", (conn: EngineConnection) => this.#bound(conn));
     this.#server.use((wire, next) => void this.#admit(wire, next));
     this.#server.on("connection", (wire) => this.#join(wire));
@@ -125,7 +128,7 @@ export class SocketPath<W> implements ports.RealtimeConnections {
     const refusal = refusalOf(request, "upgrade", this.#rules);
     if (refusal) {
       const { status, code, message, headers } = refusal;
-      return refuseUpgrade(socket, status, { error: code, message }, headers);
+      return refuseUpgrade(socket, status, { error: code, message }, { ...headers, ...callerIdHeader(request) });
     }
     this.#wires.add(socket);
     socket.once("close", () => this.#wires.delete(socket));

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { OriginFacts, ports } from "@portico/core";
-import { refuseUpgrade } from "@portico/core/node";
+import { callerIdHeader, refuseUpgrade } from "@portico/core/node";
 import { defineHooks, type Peer } from "crossws";
 import crossws, { type NodeAdapter } from "crossws/adapters/node";
 import type { SocketLimits } from "../socket-limits.ts";
@@ -36,9 +36,10 @@ export class WebSocketService<W> implements ports.RealtimeConnections {
     };
     const hooks = defineHooks({
       upgrade: ({ headers }) => {
-        if (this.#closing) return refusal(404, "not_found", "Not found");
+        const named = callerIdHeader({ headers: Object.fromEntries(headers) });
+        if (this.#closing) return refusal(404, "not_found", "Not found", named);
         const facts = { origin: headers.get("origin") ?? undefined, host: headers.get("host") ?? undefined };
-        return allowOrigin(facts) ? undefined : refusal(403, "origin_not_allowed", "This origin is not allowed");
+        return allowOrigin(facts) ? { headers: named } : refusal(403, "origin_not_allowed", "This origin is not allowed", named);
       },
       open: (peer) => {
         const connection = new Connection<W>(peer, { service, limits, log });
@@ -112,7 +113,7 @@ async function upgrade(
     const isElsewhere = "Deno" in globalThis || "Bun" in globalThis;
     const hint = isElsewhere ? ": on Deno and Bun, only servers of crossws/server open plain WebSockets" : "";
     log.error(`A WebSocket could not be opened${hint}`, {}, error);
-    refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" });
+    refuseUpgrade(socket, 500, { error: "internal_error", message: "Internal error" }, callerIdHeader(request));
   }
 }
 
@@ -123,10 +124,10 @@ function answerRequest(_request: IncomingMessage, response: ServerResponse): voi
   response.writeHead(426, { ...JSON_BODY, "content-length": length, upgrade: "websocket", connection: "close" }).end(body);
 }
 
-function refusal(status: number, error: string, message: string): Response {
+function refusal(status: number, error: string, message: string, named: Readonly<Record<string, string>>): Response {
   return new Response(JSON.stringify({ error, message }), {
     status,
-    headers: { ...JSON_BODY, vary: "Origin", connection: "close" },
+    headers: { ...JSON_BODY, ...named, vary: "Origin", connection: "close" },
   });
 }
 

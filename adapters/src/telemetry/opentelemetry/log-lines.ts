@@ -80,9 +80,11 @@ function createTimestamp(): () => string {
 }
 
 /** The fields of a request's line as JSON. Undefined fields are left out. */
-function requestFields({ request, facts, status, error, beganAt, endedAt }: EndedRequest): string {
+function requestFields({ request, traceId, facts, status, error, beganAt, endedAt }: EndedRequest): string {
   return JSON.stringify({
     request: request.id,
+    callerRequestId: request.callerRequestId,
+    traceId,
     area: request.area,
     route: request.route,
     method: request.method,
@@ -107,10 +109,14 @@ function levelOf(status: number, error: string | undefined): "info" | "warn" | "
   return status >= 400 || error !== undefined ? "warn" : "info";
 }
 
+/** The fields that each line has, or that only the log itself writes. A second one of the same name would hide it from readers. */
+const OF_EVERY_LINE: ReadonlySet<string> = new Set(["level", "time", "msg", "cause", "traceId", "spanId"]);
+
 /** The types allow only plain values. An object in spite of the types is left out. */
 function plainFields(fields: ports.LogFields = {}): Record<string, string | number | boolean> {
   const plain: Record<string, string | number | boolean> = {};
   for (const [name, value] of Object.entries(fields)) {
+    if (OF_EVERY_LINE.has(name)) continue;
     if (typeof value === "string") plain[name] = shortened(value) ?? "";
     else if (typeof value === "number" || typeof value === "boolean") plain[name] = value;
   }

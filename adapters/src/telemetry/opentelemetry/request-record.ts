@@ -8,6 +8,8 @@ const TEXT_CHARACTERS = 200;
 /** One ended request: the data of its log line, span and metrics. */
 export interface EndedRequest {
   readonly request: ports.RequestBegin;
+  /** Of the span, or else of the caller's `traceparent`. */
+  readonly traceId: string | undefined;
   readonly facts: ports.RequestFacts;
   readonly status: number;
   readonly error: string | undefined;
@@ -16,20 +18,29 @@ export interface EndedRequest {
   readonly endedAt: number;
 }
 
+/** The part of a span that its request needs while it runs. */
+export interface RunningSpan {
+  readonly traceId: string | undefined;
+  /** Calls `work` as a part of the span. */
+  run<T>(work: () => T): T;
+}
+
 type Noted = { -readonly [K in keyof ports.RequestFacts]: ports.RequestFacts[K] | undefined };
 
 /** Collects the declared facts of one request, and ignores all other properties. Only the first `end` counts. */
 export class RequestRecord implements ports.RequestTrace {
   readonly #request: ports.RequestBegin;
+  readonly #span: RunningSpan;
   readonly #ended: (request: EndedRequest) => void;
   // Durations use a monotonic clock: a clock that is set back would give negative ones.
   readonly #beganAt: number;
   readonly #facts: Noted = noted();
   #isOver = false;
 
-  constructor(request: ports.RequestBegin, ended: (request: EndedRequest) => void) {
+  constructor(request: ports.RequestBegin, span: RunningSpan, ended: (request: EndedRequest) => void) {
     this.#beganAt = performance.now() - (request.beganMsAgo ?? 0);
     this.#request = request;
+    this.#span = span;
     this.#ended = ended;
   }
 
@@ -49,11 +60,16 @@ export class RequestRecord implements ports.RequestTrace {
     known.error = shortened(facts.error) ?? known.error;
   }
 
+  run<T>(work: () => T): T {
+    return this.#span.run(work);
+  }
+
   end(outcome: { readonly status: number; readonly error?: string }): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#ended({
       request: this.#request,
+      traceId: this.#span.traceId,
       facts: this.#facts,
       status: outcome.status,
       error: this.#facts.error ?? shortened(outcome.error),

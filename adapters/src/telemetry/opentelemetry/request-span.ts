@@ -3,6 +3,7 @@ import {
   type Context,
   context,
   type HrTime,
+  isValidTraceId,
   propagation,
   type Span,
   SpanKind,
@@ -11,11 +12,16 @@ import {
 } from "@opentelemetry/api";
 import type { ports } from "@portico/core";
 import type { EndedCall } from "./ended-call.ts";
-import type { EndedRequest } from "./request-record.ts";
+import type { EndedRequest, RunningSpan } from "./request-record.ts";
 import { CALLER_LEFT, errorType, httpMethod, SCOPE } from "./semantic-names.ts";
+import { traceIdOf } from "./traceparent.ts";
+
+export interface RequestSpan extends RunningSpan {
+  end(ended: EndedRequest, call: EndedCall | undefined): void;
+}
 
 export interface RequestSpans {
-  begin(request: ports.RequestBegin): { end(ended: EndedRequest, call: EndedCall | undefined): void };
+  begin(request: ports.RequestBegin): RequestSpan;
   /** A model call without a request, under the host's active span if there is one. */
   call(ended: EndedCall): void;
 }
@@ -52,11 +58,15 @@ export function createRequestSpans(): RequestSpans {
         { kind: SpanKind.SERVER, startTime: toHrTime(beganAt), attributes: requestAttributes(request, method) },
         parent,
       );
-      if (!span.isRecording()) return NOT_RECORDED;
+      const { traceId } = span.spanContext();
+      const within = trace.setSpan(parent, span);
+      if (!span.isRecording()) return notRecorded(isValidTraceId(traceId) ? traceId : traceIdOf(request.header("traceparent")));
       return {
+        traceId,
+        run: (work) => context.with(within, work),
         end(ended, call) {
           const endedAt = toHrTime(beganAt + ended.endedAt - ended.beganAt);
-          if (call) tellCall(call, toHrTime(beganAt), endedAt, trace.setSpan(parent, span));
+          if (call) tellCall(call, toHrTime(beganAt), endedAt, within);
           span.setAttribute("http.response.status_code", ended.status);
           const error = errorType(ended);
           // Errors of the caller are not errors of the server.
@@ -68,7 +78,9 @@ export function createRequestSpans(): RequestSpans {
   };
 }
 
-const NOT_RECORDED = { end() {} };
+function notRecorded(traceId: string | undefined): RequestSpan {
+  return { traceId, run: (work) => work(), end() {} };
+}
 
 function parentOf(request: ports.RequestBegin): Context {
   const active = context.active();

@@ -1,0 +1,37 @@
+import { type LogSchemaPart, logLineSchema } from "@portico/adapters/telemetry/log-line-schema";
+
+const BEGIN = "<!-- Fields: generated from the schema by `npm run docs:log`; edit the schema. -->";
+const END = "<!-- End of the fields. -->";
+
+const OF_EVERY_LINE: ReadonlySet<string> = new Set(["level", "time", "msg", "traceId", "spanId"]);
+
+/** Updates the tables of fields in the page. Throws if a mark is missing. */
+export function withLogReference(page: string): string {
+  const begin = page.indexOf(BEGIN);
+  const end = page.indexOf(END);
+  if (begin < 0 || end < begin) throw new Error("docs/observability.md lacks the marks around its fields");
+  const { request, message, cause } = logLineSchema.$defs;
+  const own = (from: { readonly properties: Readonly<Record<string, LogSchemaPart>> }) =>
+    Object.fromEntries(Object.entries(from.properties).filter(([name]) => !OF_EVERY_LINE.has(name)));
+  const tables = [
+    ["Every line", Object.fromEntries(Object.entries(message.properties).filter(([name]) => OF_EVERY_LINE.has(name)))],
+    ["The line of a request", own(request)],
+    ["Other lines, depending on the message", own(message)],
+    ["`cause`", cause.properties],
+  ] as const;
+  const text = tables.map(([heading, fields]) => `**${heading}**\n\n${table(fields)}`).join("\n\n");
+  return `${page.slice(0, begin)}${BEGIN}\n\n${text}\n\n${page.slice(end)}`;
+}
+
+/** The published JSON Schema of log lines. */
+export function publishedLogSchema(): string {
+  return `${JSON.stringify(logLineSchema, null, 2)}\n`;
+}
+
+function table(fields: Readonly<Record<string, LogSchemaPart>>): string {
+  const rows = Object.entries(fields).map(([name, field]) => [
+    `\`${name}\``,
+    String(field["description"] ?? "The cause of the cause."),
+  ]);
+  return [["Field", "Meaning"], ["---", "---"], ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
