@@ -43,6 +43,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   "@marcbachmann/cel-js": /^plugins\/src\/workflow-service\/definition\//,
   re2js: /^plugins\/src\/workflow-service\/definition\//,
   yaml: /^(?:plugins\/src\/workflow-service\/definition|presets)\//,
+  "modern-tar": /^presets\/src\/cli\/backup\//,
   listhen: /^presets\//,
   citty: /^presets\//,
 };

@@ -1,2 +1,2 @@
-/** For programs that check a store beside a running service. */
-export { readMark } from "../records/sqlite/durable-mark.ts";
+/** For programs that check or restore a store, beside a running service or before one starts. */
+export { markPath, readMark, writeMark } from "../records/sqlite/durable-mark.ts";

@@ -19,6 +19,12 @@ export interface DataDirectory {
   /** The self-signed certificate of an instance that uses HTTPS without a configured certificate. Clients can trust this file. */
   readonly certificate: string;
   readonly certificateKey: string;
+  /** The backup that the directory was restored from. */
+  readonly origin: string;
+  /** An incomplete restore. It means nothing. */
+  readonly restoring: string;
+  /** A complete restore that has not been moved to its place yet. */
+  readonly restored: string;
   /** The lock of the running service. */
   readonly lock: string;
 }
@@ -32,6 +38,9 @@ export function dataDirectory(path: string): DataDirectory {
     ports: join(path, "ports.json"),
     certificate: join(path, "https-certificate.pem"),
     certificateKey: join(path, "https-key.pem"),
+    origin: join(path, "restored.json"),
+    restoring: join(path, ".restoring"),
+    restored: join(path, ".restored"),
     lock: join(path, "lock"),
   };
 }

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { stepsFrom } from "@portico/core";
 import * as v from "valibot";
 import type { DataDirectory } from "./data-directory.ts";
@@ -14,16 +14,31 @@ const STEPS: readonly ((directory: DataDirectory) => void)[] = [];
 
 const formatSchema = v.object({ format: v.number(), version: v.optional(v.string()) });
 
-/** Throws CommandFailed (78) for a data directory of a newer version. A directory that is missing or has no mark has format 1. */
+/**
+ * Throws CommandFailed: 78 for a data directory of a newer version, 69 while a restore is unfinished. A directory that is missing or has
+ * no mark has format 1.
+ */
 export function checkDirectoryFormat(directory: DataDirectory): void {
+  if (existsSync(directory.restored)) {
+    const words = `The restore of ${directory.path} was interrupted: start the service, or restore again, to finish it`;
+    throw new CommandFailed(words, EXIT.unavailable);
+  }
   stepsOf(directory);
 }
+
+/** The format of a data directory. Throws CommandFailed (78) if its mark cannot be read. */
+export function readDirectoryFormat(directory: DataDirectory): number {
+  return readMark(directory)?.format ?? 1;
+}
+
+/** The newest format of a data directory. */
+export const NEWEST_DIRECTORY_FORMAT: number = STEPS.length + 1;
 
 /** Bring the data directory to the newest format and record the format. Call it only while holding the lock. Throws CommandFailed: 78, 73. */
 export function settleDirectoryFormat(directory: DataDirectory): void {
   const found = readMark(directory);
   for (const step of stepsOf(directory, found)) step(directory);
-  const newest = { format: STEPS.length + 1, version: VERSION };
+  const newest = { format: NEWEST_DIRECTORY_FORMAT, version: VERSION };
   if (found?.format === newest.format && found.version === newest.version) return;
   try {
     replaceFile(directory.format, `${JSON.stringify(newest)}\n`);

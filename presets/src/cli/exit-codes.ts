@@ -7,13 +7,13 @@ export const EXIT = {
   notCompleted: 2,
   /** The command line is invalid. */
   usage: 64,
-  /** A file that the command line names cannot be read. */
+  /** A file that the command line names cannot be read, or is an archive that is refused. */
   noInput: 66,
   /** Something outside is not available: a port is in use, the store cannot be opened, or Node.js is too old. */
   unavailable: 69,
   /** A defect: an unexpected error. */
   internal: 70,
-  /** The data directory, or the folder of a new package, cannot be created or written. */
+  /** The data directory, the folder of a new package or an archive cannot be created or written, or exists already. */
   cannotCreate: 73,
   /** Another process uses the same data directory. Trying again later may help. */
   inUse: 75,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -117,7 +117,7 @@ async function start<T extends PlatformSettings>(
   undo: (() => unknown)[],
 ): Promise<Service & { readonly app: App }> {
   const { signal } = stop;
-  const directory = preset.hasNoData ? openScratchDirectory(undo) : openDataDirectory(given.dataDir, undo);
+  const directory = preset.hasNoData ? openScratchDirectory(undo) : await openDataDirectory(given.dataDir, undo);
   const settings = { ...given, dataDir: directory.path };
 
   const providers = await chooseProviders(settings, { env: process.env, signal, rotating });
@@ -178,10 +178,13 @@ async function start<T extends PlatformSettings>(
 }
 
 /** The data directory of this process alone. */
-function openDataDirectory(path: string, undo: (() => unknown)[]): DataDirectory {
+async function openDataDirectory(path: string, undo: (() => unknown)[]): Promise<DataDirectory> {
   const directory = dataDirectory(path);
   makeDataDirectory(directory);
   undo.push(lockDataDirectory(directory));
+  // Loaded only after a restore that was killed.
+  if (existsSync(directory.restored) || existsSync(directory.restoring))
+    (await import("./backup/finish-restore.ts")).finishRestore(directory);
   settleDirectoryFormat(directory);
   return directory;
 }

@@ -5,9 +5,11 @@ import { findStoreTooNew, ports, stepsFrom } from "@portico/core";
 import { orAbsent, syncFolders } from "./folders.ts";
 
 /** Begins with a dot, which no key does. */
-const FORMAT_FILE = ".format";
+export const FORMAT_FILE = ".format";
 /** Steps from one format of the folder to the next. A step that a kill interrupted runs again, so it must be repeatable. */
 const STEPS: readonly ((root: string) => Promise<void>)[] = [];
+/** The newest format of a folder of blobs. */
+export const FOLDER_FORMAT: number = STEPS.length + 1;
 
 /**
  * Convert a folder of blobs to the newest format, and mark it as such. A folder without a mark has format 1: it is empty, or

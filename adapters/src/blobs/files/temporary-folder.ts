@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -28,6 +28,27 @@ export function openTemporaryFolder(path: string): TemporaryFolder {
     return makeFolder(join(path, `${process.pid}-${randomBytes(8).toString("hex")}`));
   } finally {
     turn.close();
+  }
+}
+
+/** The folders below `path` whose owners have ended. Changes nothing. Empty for a missing folder. */
+export function listAbandoned(path: string): readonly string[] {
+  const entries = existsSync(path) ? readdirSync(path, { withFileTypes: true }) : [];
+  return entries.filter((entry) => entry.isDirectory() && !isLocked(join(path, entry.name))).map(({ name }) => join(path, name));
+}
+
+/** Reads the lock instead of taking it: a sweep at the same time must not find it taken. */
+function isLocked(folder: string): boolean {
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = new DatabaseSync(join(folder, LOCK), { readOnly: true });
+    lock.exec("PRAGMA busy_timeout = 0");
+    lock.prepare("SELECT count(*) FROM sqlite_schema").get();
+    return false;
+  } catch {
+    return true;
+  } finally {
+    lock?.close();
   }
 }
 

@@ -49,6 +49,8 @@ const STEPS: readonly string[] = [
     ${PARKING_INDEXES}
   `,
 ];
+/** The newest format of the journal's tables. */
+export const JOURNAL_FORMAT: number = STEPS.length + 1;
 
 /** Create missing tables of the journal, and convert those of an earlier format. Throws StoreTooNew, or the error of SQLite. */
 export function makeTables(database: DatabaseSync): void {

@@ -6,6 +6,8 @@ import { layTables } from "../../records/sqlite/lay-tables.ts";
  * the records.
  */
 const STEPS: readonly string[] = [];
+/** The newest format of the log's tables. */
+export const LOG_FORMAT: number = STEPS.length + 1;
 
 /**
  * The key of an entry is its stream's number and its sequence in one integer, so that the entries of a stream are adjacent in one

@@ -10,6 +10,8 @@ const OWNER_ONLY = 0o600;
 const OTHERS = 0o077;
 /** Steps from one format of the tables to the next. The file's `user_version` holds its format. */
 const STEPS: readonly string[] = [];
+/** The newest format of the tables of records. */
+export const RECORDS_FORMAT: number = STEPS.length + 1;
 
 /**
  * Pages of the write-ahead log (4 KiB each) after which they are moved into the file: 32 MiB. A page that is written often is

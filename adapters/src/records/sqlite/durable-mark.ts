@@ -42,6 +42,13 @@ export function openMark(database: string): DurableMark | undefined {
   };
 }
 
+/** Write the mark of a database that no process has open, for example of a restored one. */
+export function writeMark(database: string, version: number): void {
+  const mark = openMark(database);
+  mark?.write(version);
+  mark?.close();
+}
+
 /** The version in the mark of a database. Undefined without a readable mark. */
 export function readMark(database: string): number | undefined {
   try {

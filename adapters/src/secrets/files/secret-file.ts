@@ -19,9 +19,11 @@ const OTHERS = 0o077;
 type Kept = ReadonlyMap<string, string>;
 
 /** Stored next to the secrets, under an invalid secret name, and as a text, so that older versions can still read the file. */
-const FORMAT_NAME = "$format";
+export const FORMAT_NAME = "$format";
 /** Steps from one format of the file to the next. A file without a mark has format 1. */
 const STEPS: readonly ((kept: Kept) => Kept)[] = [];
+/** The newest format of the file. */
+export const SECRET_FILE_FORMAT: number = STEPS.length + 1;
 
 /** The file of names and values. Both functions throw SecretsUnavailable. No message and no cause contains a part of the file. */
 export interface SecretFile {

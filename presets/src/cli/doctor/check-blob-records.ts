@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { FILE_COLLECTIONS, pendingUploads, pendingUpload } from "@portico/plugins/attachments-media/stored-files";
 import { doubtful, type Finding, wrong } from "./finding.ts";
 
 /** Files and records that are compared. More would take long, and the first ones show a restored store. */
@@ -7,10 +8,6 @@ const AT_ONCE = 20;
 const PAGE = 1000;
 const SHOWN = 3;
 
-/** Collections whose records have a file of the same name, in a folder named like the collection. */
-const COLLECTIONS = ["attachments", "media"];
-const PENDING = { name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } };
-
 /**
  * Compares files with their records. They differ after one of the two stores was restored. Files of uploads in progress have a note
  * instead of a record, and are not reported.
@@ -18,12 +15,12 @@ const PENDING = { name: "pending-uploads", indexes: { byAge: ["pending", "begunA
 export async function checkBlobRecords(records: ports.Records, blobs: ports.Blobs): Promise<readonly Finding[]> {
   const unknown: string[] = [];
   const missing: string[] = [];
-  const pending = records.collection(PENDING);
-  for (const name of COLLECTIONS) {
+  const pending = records.collection(pendingUploads);
+  for (const name of FILE_COLLECTIONS) {
     const collection = records.collection({ name });
     const keys = await firstKeys(blobs, name);
     const isUnknown = async (key: string): Promise<boolean> =>
-      !(await collection.get(key.slice(name.length + 1))) && !(await pending.get(key.replace("/", ":")));
+      !(await collection.get(key.slice(name.length + 1))) && !(await pending.get(pendingUpload(key)));
     unknown.push(...(await filter([...keys], isUnknown)));
     const recorded = (await firstIds(collection)).map((id) => `${name}/${id}`).filter((key) => !keys.has(key));
     missing.push(...(await filter(recorded, async (key) => !(await blobs.stat(key)))));

@@ -4,6 +4,8 @@ import { readMark } from "@portico/adapters/stores/sqlite-mark";
 import type { DataDirectory } from "../data-directory.ts";
 import { checkDirectoryFormat } from "../directory-format.ts";
 import { CommandFailed } from "../exit-codes.ts";
+import { readRestoredFrom, type RestoredFrom } from "../restored-from.ts";
+import { printable } from "../terminal/printable.ts";
 import { type Finding, fine, wrong } from "./finding.ts";
 
 const ABOUT = "records store";
@@ -23,7 +25,7 @@ export function checkStores(directory: DataDirectory): readonly Finding[] {
   try {
     const database = new DatabaseSync(directory.records, { readOnly: true });
     try {
-      return [checkDatabase(database, marked)];
+      return [checkDatabase(database, marked, readRestoredFrom(directory))];
     } finally {
       database.close();
     }
@@ -32,7 +34,7 @@ export function checkStores(directory: DataDirectory): readonly Finding[] {
   }
 }
 
-function checkDatabase(database: DatabaseSync, marked: number | undefined): Finding {
+function checkDatabase(database: DatabaseSync, marked: number | undefined, origin: RestoredFrom | undefined): Finding {
   const [damage] = database
     .prepare("PRAGMA integrity_check(1)")
     .all()
@@ -41,6 +43,8 @@ function checkDatabase(database: DatabaseSync, marked: number | undefined): Find
   const isMade = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = '_store'").get() !== undefined;
   const version = isMade ? Number(database.prepare(`SELECT version FROM "_store"`).get()?.["version"]) : 0;
   if (marked === undefined || version >= marked) return fine(ABOUT, "it is intact");
+  if (origin?.storeVersion === version && marked === version + 1)
+    return fine(ABOUT, `it is intact, as restored from the backup of ${printable(origin.createdAt)}`);
   return wrong(
     ABOUT,
     `the last writes are missing: the store is at version ${version}, but version ${marked} was written`,

@@ -1,0 +1,48 @@
+import { openReading } from "@portico/adapters/stores/documents-at";
+import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
+import { ports } from "@portico/core";
+import { agentsAt, definitionsAt } from "../../platform/documents-place.ts";
+import type { PlatformSettings } from "../../settings/platform.ts";
+import { DOCUMENT_SOURCES, type DocumentSource } from "../cluster/document-sources.ts";
+import { printable } from "../terminal/printable.ts";
+import { DOCUMENTS } from "./archive-format.ts";
+import type { BackupTarget } from "./backup-target.ts";
+
+const AGENT_DEPTH = 2;
+
+/** Add the agents and workflow definitions of the settings' folders. Returns sentences about those that are left out. */
+export async function collectDocuments(settings: PlatformSettings, target: BackupTarget): Promise<readonly string[]> {
+  return [
+    ...(await collect("agents", agentsAt(settings.agent), AGENT_DEPTH, target)),
+    ...(await collect("workflows", definitionsAt(settings.workflow), DEFINITION_DEPTH, target)),
+  ];
+}
+
+async function collect(
+  source: DocumentSource,
+  at: Parameters<typeof openReading>[1],
+  depth: number,
+  { writer, index }: BackupTarget,
+): Promise<readonly string[]> {
+  if (!("dir" in at)) return [`The ${source} are not in the archive: the driver "${at.driver}" stores them elsewhere`];
+  const documents = await openReading(source, at, depth);
+  const warnings: string[] = [];
+  try {
+    for (const name of (await documents.list()).filter((each) => DOCUMENT_SOURCES[source].test(each))) {
+      try {
+        const found = await documents.read(name);
+        if (!found) continue;
+        const bytes = Buffer.from(found.text);
+        const entry = { name: `${DOCUMENTS}${source}/${name}`, size: bytes.length, modifiedAt: Date.now() };
+        index.add(await writer.add(entry, [bytes]));
+      } catch (error) {
+        // One unreadable document does not prevent the backup of all data. A service cannot read it either.
+        if (!(error instanceof ports.DocumentsUnavailable)) throw error;
+        warnings.push(`The document ${printable(name)} of the ${source} cannot be read, and is not in the archive`);
+      }
+    }
+  } finally {
+    await documents.close();
+  }
+  return warnings;
+}
