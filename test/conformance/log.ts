@@ -248,6 +248,28 @@ export function logConformance(
       });
     });
 
+    describe("erase", () => {
+      it("takes the content of entries, which keep their positions", async () => {
+        for (const at of [1, 2, 3, 4]) await log.append("a", { at });
+        await log.append("b", { at: 1 });
+        await log.erase("a", [2, 4, 9, 0, -1, 1.5]);
+        await log.erase("a", []);
+        await log.erase("missing", [1]);
+        const read = async (stream: string, backwards = false) => {
+          const entries: unknown[] = [];
+          for await (const each of log.read(stream, { backwards })) entries.push(each.damaged ? each.sequence : each.entry);
+          return entries;
+        };
+        expect(await read("a")).toEqual([{ at: 1 }, 2, { at: 3 }, 4]);
+        expect(await read("a", true)).toEqual([4, { at: 3 }, 2, { at: 1 }]);
+        expect(await read("b")).toEqual([{ at: 1 }]);
+        expect(await log.count("a")).toBe(4);
+        expect(await log.append("a", { at: 5 })).toBe(5);
+        await log.erase("a", [2]);
+        expect(await log.count("missing")).toBe(0);
+      });
+    });
+
     describe("remove", () => {
       it("removes a stream with all its entries, and its numbers begin again", async () => {
         await fill("a", 1100);

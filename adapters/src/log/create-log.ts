@@ -29,6 +29,8 @@ export interface LogBackend {
   ): readonly StoredEntry[] | Promise<readonly StoredEntry[]>;
   count(stream: string): number | Promise<number>;
   remove(stream: string): Promise<boolean>;
+  /** Replaces the text of entries by an empty text. */
+  erase(stream: string, sequences: readonly number[]): Promise<void>;
 }
 
 /** The log port over a backend. */
@@ -49,7 +51,12 @@ export function createLog(backend: LogBackend): ports.EventLog {
     },
     count: async (stream) => backend.count(checkStream(stream)),
     remove: async (stream) => backend.remove(checkStream(stream)),
+    erase: async (stream, sequences) => backend.erase(checkStream(stream), sequences.filter(isSequence)),
   };
+}
+
+function isSequence(sequence: number): boolean {
+  return Number.isSafeInteger(sequence) && sequence >= 1;
 }
 
 async function* readPages(backend: LogBackend, stream: string, plan: ReadPlan): AsyncGenerator<ports.LogEntry> {

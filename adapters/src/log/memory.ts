@@ -49,6 +49,10 @@ function createMemoryLog(records: ports.Records): LogBackend & { close(): void }
       textsOf(stream);
       return streams.delete(stream);
     },
+    async erase(stream, sequences) {
+      const texts = textsOf(stream) as string[];
+      for (const sequence of sequences) if (sequence <= texts.length) texts[sequence - 1] = "";
+    },
     close() {
       closed = true;
       streams.clear();

@@ -3,7 +3,7 @@ import type { Write } from "./records.ts";
 
 /**
  * Append-only streams of JSON entries: receipts, conversation messages, run events. An entry is durable when its promise
- * resolves. Entries never change, and a stream is only removed as a whole.
+ * resolves. Entries never change. A stream is only removed as a whole, and single entries are only erased.
  */
 export interface EventLog {
   /** Append one entry. Its sequence number is one more than the newest of the stream, starting at 1. Throws LogUnavailable. */
@@ -26,6 +26,11 @@ export interface EventLog {
   count(stream: string): Promise<number>;
   /** Remove a stream with all its entries. True if the stream existed. Sequence numbers start again after that. */
   remove(stream: string): Promise<boolean>;
+  /**
+   * Erase the content of entries, for example after their retention time. They keep their positions, count as before, and are read as
+   * damaged. Entries that do not exist are ignored. Durable when it resolves.
+   */
+  erase(stream: string, sequences: readonly number[]): Promise<void>;
 }
 
 /** Which entries of a stream are read, and in which direction. */

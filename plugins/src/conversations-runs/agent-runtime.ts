@@ -5,13 +5,16 @@ import { type AgentRuntimeOptions, agentRuntimeConfig } from "./config.ts";
 import { type ClearInput, createClearing } from "./conversations/clearing.ts";
 import { type Conversations, createConversations, workKind } from "./conversations/conversations.ts";
 import { openQueryChannel, type QueryChannel } from "./delivery/query-channel.ts";
+import { createDeliveries } from "./background/deliveries.ts";
 import { toldEnd } from "./background/told-end.ts";
 import { Hints } from "./hints.ts";
 import { DELEGATION_DEPTH } from "./limits.ts";
 import { type Admission, createAdmission } from "./requests/admission.ts";
 import { type ClientRequests, openClientRequests, requestKey } from "./requests/client-requests.ts";
 import { lastReceipt } from "./runs/receipts.ts";
+import { createRemovedRuns } from "./runs/removed-runs.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
+import { createSweepRuns, RUNS_SWEEP } from "./runs/sweep-runs.ts";
 import { registerProcess } from "./living-processes.ts";
 import { sharedPorts } from "./shared-ports.ts";
 import { BusyAgents } from "./turns/busy-agents.ts";
@@ -166,6 +169,16 @@ export const agentRuntime = defineAdapter({
       );
     }
     engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
+    engine.chore(
+      "sweep-runs",
+      RUNS_SWEEP,
+      createSweepRuns({
+        ...{ runs, conversations, agents, engine, clock, ...settings },
+        keepRunsMs: settings.keepRunsMs,
+        removed: createRemovedRuns({ records, log, runs, conversations }),
+        deliveries: createDeliveries(given),
+      }),
+    );
     scope.onReady(() => engine.ready());
     return {
       serverInstanceId,

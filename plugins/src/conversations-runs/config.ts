@@ -15,6 +15,11 @@ const runtimeEntries = {
   autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
   /** How long a request's ID is remembered after its turn ended; default: 24 hours. */
   tombstoneRetentionMs: v.optional(milliseconds, TOMBSTONE_RETENTION_MS),
+  /**
+   * How long runs are kept after their last turn, with their receipts, conversations and deliveries, in milliseconds. At least 24 hours and
+   * `tombstoneRetentionMs`, because clients may look up their submissions for that long. Default: forever.
+   */
+  keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),
   /** Bytes of users' files that all executing turns together hold in memory to show them to models; default: 256 MiB. */
   shownBytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), SHOWN_BYTES),
 };

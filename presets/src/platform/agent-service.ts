@@ -33,7 +33,7 @@ export function agentService(
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers } = options;
   const urls = addresses ?? options.listeners ?? (() => ({}));
-  const { keepAttachments, keepMedia } = settings.agent;
+  const { keepRuns, keepAttachments, keepMedia } = settings.agent;
   const { management, ...background } = settings.agent.webhooks;
   const allowedOrigins = pagesOf(settings.agent);
   return {
@@ -42,7 +42,7 @@ export function agentService(
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [
-      conversationsRuns({ background, version: VERSION }),
+      conversationsRuns({ background, version: VERSION, keepRunsMs: keepingMs(keepRuns) }),
       attachmentsMedia({
         ...settings.agent.media,
         keepAttachmentsMs: keepingMs(keepAttachments),

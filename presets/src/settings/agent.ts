@@ -30,6 +30,18 @@ export const agentSchema = v.optional(
       "agents",
     ),
     documents: documentsSchema("AGENT", "agents", "agent.agentsDir"),
+    keepRuns: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_KEEP_RUNS",
+        v.pipe(
+          keeping(),
+          v.description(
+            "How long runs of agents are kept after their last turn, with their receipts, conversations and deliveries; at least 24h.",
+          ),
+        ),
+      ),
+      "forever",
+    ),
     keepAttachments: v.optional(
       fromEnv(
         "PORTICO_AGENT_KEEP_ATTACHMENTS",

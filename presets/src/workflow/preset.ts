@@ -9,6 +9,7 @@ import type { PlatformOptions } from "../platform/platform-options.ts";
 import { probesService } from "../platform/service-pages.ts";
 import { serviceAdapters } from "../platform/service-adapters.ts";
 import { workflowService } from "../platform/workflow-service.ts";
+import { keepingMs } from "../settings/keeping.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
@@ -23,10 +24,11 @@ export const workflow = definePreset((options: PlatformOptions) => {
   const workflows = workflowService(options, prometheus);
   const { management: _management, ...background } = settings.agent.webhooks;
   const agents = hasAgents(settings);
+  const turns = { background, keepRunsMs: keepingMs(settings.agent.keepRuns) };
   return {
     name: "workflow",
     adapters: [...serviceAdapters(options, prometheus), ...workflows.adapters, ...(agents ? agentsAlone(settings) : [])],
-    plugins: [...(agents ? [agentTurns({ background })] : []), ...workflows.plugins, ...probesService(options, prometheus)],
+    plugins: [...(agents ? [agentTurns(turns)] : []), ...workflows.plugins, ...probesService(options, prometheus)],
     surfaces: workflows.surfaces,
   };
 });

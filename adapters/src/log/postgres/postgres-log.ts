@@ -45,6 +45,11 @@ export async function openPostgresLog(store: LogStore): Promise<PurgingBackend> 
       const rows = await translated(store.read((client) => prepared<{ newest: string }>(client, text, [stream])));
       return Number(rows[0]?.newest ?? 0);
     },
+    async erase(stream, sequences) {
+      const text = `UPDATE "${schema}"."_log_entries" SET entry = '' FROM "${schema}"."_log_streams" AS found
+                    WHERE found.stream = $1 AND "_log_entries".number = found.number AND sequence = ANY($2::bigint[])`;
+      await translated(store.read((client) => prepared(client, text, [stream, sequences])));
+    },
     async purge(signal) {
       while (!signal.aborted && (await translated(store.read((client) => client.query(purgeSql(schema))))).rows[0]?.more);
     },

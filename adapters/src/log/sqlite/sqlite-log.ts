@@ -29,6 +29,7 @@ export function openSqliteLog(store: SqliteStore): PurgingBackend {
     forwards: database.prepare(pageSql("ASC")),
     backwards: database.prepare(pageSql("DESC")),
     forget: database.prepare(`DELETE FROM "_log_streams" WHERE stream = ? RETURNING number`),
+    erase: database.prepare(`UPDATE "_log_entries" SET entry = '' WHERE place = (? << 32) + ?`),
     mark: database.prepare(`INSERT INTO "_log_removed" VALUES (?)`),
     marked: database.prepare(`SELECT number FROM "_log_removed" LIMIT 1`),
     purge: database.prepare(
@@ -80,6 +81,14 @@ export function openSqliteLog(store: SqliteStore): PurgingBackend {
         }),
       );
       return isRemoved;
+    },
+    async erase(stream, sequences) {
+      await translated(
+        store.transact(() => {
+          const found = find(stream);
+          for (const sequence of found ? sequences : []) if (sequence <= found!.newest) sql.erase.run(found!.number, sequence);
+        }),
+      );
     },
     async purge(signal) {
       while (!signal.aborted) {

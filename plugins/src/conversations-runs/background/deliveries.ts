@@ -4,16 +4,27 @@ import type { AcceptedTurn } from "./background-turn.ts";
 
 export type Deliveries = ReturnType<typeof createDeliveries>;
 
+/** How far the deliveries of an agent were erased. */
+interface DeliverySweep {
+  /** The sequence number of the first delivery that may be there. */
+  readonly next: number;
+}
+
+const ERASED_AT_ONCE = 200;
+
 /** What agents delivered from the background, by agent (specification 2.6). */
 export function createDeliveries({
+  records,
   log,
   clock,
   ids,
 }: {
+  readonly records: ports.Records;
   readonly log: ports.EventLog;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
 }) {
+  const sweeps = records.collection<DeliverySweep>({ name: "delivery-sweeps" });
   return {
     /** Durable when it resolves. */
     async add({ agentId, runId, origin }: AcceptedTurn, { text, ...delivery }: UserMessage): Promise<void> {
@@ -26,6 +37,23 @@ export function createDeliveries({
         ...(text !== undefined && { text }),
       };
       await log.append(streamOf(agentId), entry);
+    },
+
+    /** Erase what was delivered before this time (ISO 8601), the oldest first, in pieces. The next call continues after them. */
+    async eraseBefore(agentId: string, before: string, signal: AbortSignal): Promise<void> {
+      const stream = streamOf(agentId);
+      for (;;) {
+        const next = (await sweeps.get(agentId))?.value.next ?? 1;
+        const old: number[] = [];
+        for await (const entry of log.read(stream, { from: next, limit: ERASED_AT_ONCE, signal })) {
+          if (!entry.damaged && (entry.entry as unknown as ports.Delivery).deliveredAt >= before) break;
+          old.push(entry.sequence);
+        }
+        if (old.length === 0) return;
+        await log.erase(stream, old);
+        await sweeps.put(agentId, { next: old.at(-1)! + 1 });
+        if (old.length < ERASED_AT_ONCE) return;
+      }
     },
 
     /** The newest first. What is damaged counts, and is left out. */

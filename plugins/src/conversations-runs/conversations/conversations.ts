@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { readPages } from "../read-pages.ts";
 import type { TurnFile } from "../turns/turn.ts";
 
 /** A conversation of one user with one agent. Its session is what its next turn goes on with; clearing ends it. */
@@ -12,6 +13,8 @@ export interface Conversation {
   readonly sessionId?: string | undefined;
   /** How deep the agent that it was begun for stands in a chain of delegations; absent for a person's own. */
   readonly depth?: number | undefined;
+  /** The turn that was accepted last. When it has ended, no turn waits. Absent in conversations of earlier versions. */
+  readonly lastTurnId?: string | undefined;
   /** It is being cleared, and takes no query until that is done. */
   readonly clearing?: true | undefined;
 }
@@ -38,6 +41,11 @@ export type StoredPart =
 /** The stream of a conversation's messages. */
 export const messageStream = (conversationId: string): string => `conversations/${conversationId}`;
 
+interface ConversationFilter {
+  readonly userId?: string | undefined;
+  readonly before?: string | undefined;
+}
+
 export type Conversations = ReturnType<typeof createConversations>;
 
 /** The conversations of an instance. */
@@ -58,6 +66,15 @@ export function createConversations(records: ports.Records) {
         limit,
         ...(after !== undefined && { after }),
       }),
+    /** The conversations of a user, or those of all users that changed before this time (ISO 8601), the first first, in pages. */
+    async *oldest({ userId, before }: ConversationFilter): AsyncGenerator<readonly ports.Stored<Conversation>[], void> {
+      const order = { by: "updatedAt", direction: "ascending" } as const;
+      for await (const items of readPages(collection, { order, ...(userId !== undefined && { where: { userId } }) })) {
+        const found = items.filter(({ value }) => before === undefined || value.updatedAt < before);
+        yield found;
+        if (found.length < items.length) return;
+      }
+    },
   };
 }
 

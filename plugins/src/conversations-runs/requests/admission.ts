@@ -77,7 +77,7 @@ export function createAdmission(given: {
         if (admitted) return { request: sameContent(admitted.value, submission), isDuplicate: true };
         throw error;
       }
-      const place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix);
+      const place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix, turnId);
       const turn = toTurn(submission, place, turnId);
       const request = toRequest(submission, turn, now);
       await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
@@ -98,7 +98,13 @@ export function createAdmission(given: {
     },
   };
 
-  async function placeFor(submission: Submission, target: Target, at: string, ownSuffix: string): Promise<Place> {
+  async function placeFor(
+    submission: Submission,
+    target: Target,
+    at: string,
+    ownSuffix: string,
+    lastTurnId: string,
+  ): Promise<Place> {
     const stored = "sessionId" in target ? await bySession(target.sessionId) : await byId(target.conversationId);
     if (stored === undefined) {
       if ("sessionId" in target) throw agentErrors.session_not_found();
@@ -124,6 +130,7 @@ export function createAdmission(given: {
       }),
       updatedAt: at,
       sessionId: `ses_${suffix}`,
+      lastTurnId,
     };
     const { conversationId } = conversation;
     const place = { conversationId, agentId: conversation.agentId, sessionId: `ses_${suffix}`, runId: `run_${suffix}` };

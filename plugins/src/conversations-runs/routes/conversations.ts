@@ -16,7 +16,9 @@ export function listConversations({ runtime }: ConversationServices): Conversati
     try {
       const { items, next } = await conversations.page(who.role === "owner" ? undefined : who.userId, limit, after);
       return {
-        conversations: items.map(({ value: { depth: _depth, clearing: _clearing, ...conversation } }) => conversation),
+        conversations: items.map(
+          ({ value: { depth: _depth, clearing: _clearing, lastTurnId: _turn, ...conversation } }) => conversation,
+        ),
         ...(next !== undefined && { next }),
       };
     } catch (error) {

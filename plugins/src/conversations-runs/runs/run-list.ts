@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { readPages } from "../read-pages.ts";
 
 /** What runs are found by. Written when a run begins and removed when its conversation is cleared, so that turns do not touch its indexes. */
 export interface RunKey {
@@ -21,6 +22,15 @@ export function createRunList(records: ports.Records) {
   const collection = records.collection<RunKey>({ name: "run-list", indexes: indexesOf(FILTERS) });
   return {
     write: collection.write,
+    /** Runs that began before this time (ISO 8601), of one user or of all, the oldest first, in pages. */
+    async *oldest({ userId, before }: { readonly userId?: string | undefined; readonly before?: string | undefined }) {
+      const order = { by: "started_at", direction: "ascending" } as const;
+      for await (const items of readPages(collection, { order, ...(userId !== undefined && { where: { user_id: userId } }) })) {
+        const found = items.filter(({ value }) => before === undefined || value.started_at < before);
+        yield found.map(({ id }) => id);
+        if (found.length < items.length) return;
+      }
+    },
     /** Ids of the newest runs that have all these values; pages of at most 1,000, until `limit` or the end. */
     async *newest(filters: RunFilters, limit: number): AsyncIterable<readonly string[]> {
       let [after, left]: [string | undefined, number] = [undefined, limit];

@@ -1,6 +1,7 @@
 import { type ports, writeAgain } from "@portico/core";
 import type { InferOutput } from "valibot";
 import type { runMetadata } from "../contract.ts";
+import { readPages } from "../read-pages.ts";
 import { createRunList, type RunFilters } from "./run-list.ts";
 import { advanceRun, type RunEvent } from "./run-state.ts";
 
@@ -36,6 +37,21 @@ export function createRuns(records: ports.Records) {
       runs.write.put(read.id, run, read.version),
       list.write.remove(read.id),
     ],
+    /** The writes that remove a run in place of what was read. */
+    remove: (read: ports.Stored<Run>): readonly ports.Write[] => [
+      runs.write.remove(read.id, read.version),
+      list.write.remove(read.id),
+    ],
+    /** Ids of listed runs, the oldest first, in pages. */
+    oldest: list.oldest,
+    /** All runs whose ids are before this one, cleared ones included, in pages. Ids begin with the time of the run, except those of keys. */
+    async *before(end: string): AsyncGenerator<readonly Run[], void> {
+      for await (const items of readPages(runs, {})) {
+        const found = items.filter(({ id }) => id < end);
+        yield found.map(({ value }) => value);
+        if (found.length < items.length) return;
+      }
+    },
     writeAll: (writes: readonly ports.Write[]): Promise<void> => records.batch(writes),
     /** Change the user's data of a run, such as its title. Safe with concurrent writes of its turns. Undefined for an unknown run. */
     change(runId: string, change: (run: Run) => Run): Promise<Run | undefined> {

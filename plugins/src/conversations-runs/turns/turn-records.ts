@@ -40,7 +40,7 @@ export function createTurnRecords(given: {
     before ? [runs.replace(before, run)] : runs.begin(run);
   const conversationWrites = (turn: Turn, at: string): readonly ports.Write[] => {
     const { conversationId, userId, agentId, sessionId } = turn;
-    const conversation = { conversationId, userId, agentId, createdAt: at, updatedAt: at, sessionId };
+    const conversation = { conversationId, userId, agentId, createdAt: at, updatedAt: at, sessionId, lastTurnId: turn.turnId };
     return turn.opens ? [conversations.write.put(conversationId, conversation, "absent")] : [];
   };
   const userMessage = (turn: Turn, at: string): { stream: string; entry: StoredMessage } => ({

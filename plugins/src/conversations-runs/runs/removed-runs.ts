@@ -1,0 +1,83 @@
+import { type ports, writeAgain } from "@portico/core";
+import { type Conversations, messageStream } from "../conversations/conversations.ts";
+import { readPages } from "../read-pages.ts";
+import { receiptStream } from "./receipts.ts";
+import type { Run, Runs } from "./runs.ts";
+
+/** A run whose record was removed, and whose streams may still exist. */
+interface RemovedRun {
+  /** The conversation that was removed with it. */
+  readonly conversationId?: string | undefined;
+}
+
+export type RemovedRuns = ReturnType<typeof createRemovedRuns>;
+
+/**
+ * Removes runs with their receipts, and conversations with their messages. Records go first, in one commit with a note of their streams, and
+ * streams second: a kill in between leaves the note, and `finish` completes it.
+ */
+export function createRemovedRuns(given: {
+  readonly records: ports.Records;
+  readonly log: ports.EventLog;
+  readonly runs: Runs;
+  readonly conversations: Conversations;
+}) {
+  const { records, log, runs, conversations } = given;
+  const removed = records.collection<RemovedRun>({ name: "removed-runs" });
+
+  const removeStreams = async (id: string, { conversationId }: RemovedRun): Promise<void> => {
+    // A background turn that is started again with the same key has the same run.
+    if (!(await runs.find(id))) await log.remove(receiptStream(id));
+    if (conversationId !== undefined && !(await conversations.find(conversationId)))
+      await log.remove(messageStream(conversationId));
+    await removed.remove(id);
+  };
+
+  return {
+    /** Complete removals that a kill interrupted. */
+    async finish(closing: AbortSignal): Promise<void> {
+      for await (const items of readPages(removed, {})) {
+        for (const { id, value } of items) {
+          if (closing.aborted) return;
+          await removeStreams(id, value);
+        }
+      }
+    },
+    /**
+     * Remove a run that `mayRemove`, and the conversation whose session it is. A run that is given a turn meanwhile stays. Returns the
+     * removed run.
+     */
+    async remove(runId: string, mayRemove: MayRemove): Promise<Run | undefined> {
+      const done = await writeAgain(async () => {
+        const run = await runs.find(runId);
+        if (!run || run.value.status === "running") return undefined;
+        const { conversation_id, session_id } = run.value;
+        const found = conversation_id === undefined ? undefined : await conversations.find(conversation_id);
+        // A cleared run: its conversation continues without it.
+        const own = found?.value.sessionId === session_id ? found : undefined;
+        if (own?.value.clearing || !(await mayRemove(run.value, own?.value.lastTurnId))) return undefined;
+        const note = { conversationId: own?.id } satisfies RemovedRun;
+        await runs.writeAll([
+          ...runs.remove(run),
+          ...(own ? [conversations.write.remove(own.id, own.version)] : []),
+          removed.write.put(runId, note),
+        ]);
+        return { run: run.value, note };
+      });
+      if (done) await removeStreams(runId, done.note);
+      return done?.run;
+    },
+    /** Remove a conversation that has no run, if it did not change since it was read. False if it did. */
+    async removeEmpty({ id, version, value }: ports.Stored<{ readonly sessionId?: string | undefined }>): Promise<boolean> {
+      if (value.sessionId !== undefined) return false;
+      return writeAgain(async () => {
+        if ((await conversations.find(id))?.version !== version) return false;
+        await runs.writeAll([conversations.write.remove(id, version)]);
+        return true;
+      });
+    },
+  };
+}
+
+/** Decides over a run that does not execute. `lastTurnId` is the turn of its session that was accepted last, if it is known. */
+export type MayRemove = (run: Run, lastTurnId: string | undefined) => boolean | Promise<boolean>;
