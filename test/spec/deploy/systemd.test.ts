@@ -137,6 +137,18 @@ describe.skipIf(!canRunSystemd())("portico.service under a systemd of its own", 
     expect((await machine.run("cat", "/var/lib/portico/agents/helper/agent.json")).stdout).toContain("deploy");
   });
 
+  it("accepts a token that was added to its settings when it is reloaded, and stays the same process", async () => {
+    const handshake = () =>
+      fetch(`http://127.0.0.1:${port}/api/handshake`, { headers: { "x-agent-service-token": "member-token-0123456789" } });
+    expect((await handshake()).status).toBe(401);
+    const pid = await show("MainPID");
+    const tokens = "tokens: [{ token: member-token-0123456789, userId: ada, role: member }],";
+    await shell(`sed -i 's/^agent: {/& ${tokens}/' ${config}`);
+    expect(await machine.run("systemctl", "reload", "portico")).toMatchObject({ code: 0, stderr: "" });
+    await expect.poll(async () => (await handshake()).status).toBe(200);
+    expect(await show("MainPID")).toBe(pid);
+  });
+
   it("is started again after it was killed", async () => {
     const first = await show("MainPID");
     await machine.run("kill", "-KILL", first);
