@@ -8,7 +8,14 @@ import { isRun } from "./run-page.ts";
 
 /** By the word behind a block's fence: what is wrong with it, and how a page is mended. */
 const kinds: Readonly<Record<string, (block: Block) => Promise<string | undefined> | string | undefined>> = {
-  ts: (block) => faultOfQuote(block, /^(?:core|adapters|plugins|client|presets|playground|test|release)\/.*\.ts$/),
+  ts: (block) =>
+    isCreated(block)
+      ? undefined
+      : faultOfQuote(block, /^(?:core|adapters|plugins|client|presets|playground|test|release)\/.*\.ts$/),
+  diff: (block) =>
+    isCreated(block)
+      ? undefined
+      : "nothing applies it: only pages that create a service have changes of its files (test/spec/docs/readers.ts)",
   yaml: (block) => faultOfData(block),
   json: (block) => faultOfData(block),
   sh: (block) =>
@@ -22,6 +29,11 @@ const kinds: Readonly<Record<string, (block: Block) => Promise<string | undefine
       ? "it holds a command: call it sh, or usage where it says what a command takes"
       : undefined,
 };
+
+/** A file that the reader of the page writes, and that is then run. */
+function isCreated({ mark, file }: Block): boolean {
+  return mark?.kind === "into" && readers[file]?.creates !== undefined;
+}
 
 /** What is wrong with a block, and how to mend it; undefined for a block that some test runs, reads or compares. */
 export async function faultOf(block: Block): Promise<string | undefined> {

@@ -26,6 +26,23 @@ export const readers: Readonly<Record<string, Reader>> = {
       expect(await service.until("greet", runId!, "completed")).toMatchObject({ finalOutputs: { greeting } });
     },
   },
+  "docs/tutorial-first-agent.md": {
+    creates: { folder: "tea-shop", program: "src/main.ts" },
+    again: { '/receipt"': /"receipts":\[\{/, "schedule-messages": /Ada orders tea/ },
+    prints: [
+      /\[tool_call\] \{.*"count_stock"/,
+      /There are 12 packets of tea\./,
+      /^completed$/m,
+      /\[tool_call\] \{.*"shop\/opening-hours"/,
+      /The tool answered: From nine to five\./,
+      /^completed$/m,
+      /"runs":\[\{/,
+      /"tool_calls":\[\{.*shop\/opening-hours/,
+      /"secret":"whs_/,
+      /"accepted":true,"agentId":"clerk","event":"order"/,
+      /"displayName":"order"/,
+    ],
+  },
   "docs/areas/model-proxy.md": {
     prints: [SAID, SAID, /"data":\[\{"id":"demo"/],
   },

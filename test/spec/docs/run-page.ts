@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type WorkflowProcess, workflowFolder } from "../../harness/workflow-process.ts";
+import { startPortico } from "../../harness/portico-process.ts";
+import { type WorkflowFolder, type WorkflowProcess, workflowFolder } from "../../harness/workflow-process.ts";
 import { root } from "../../rooms/repository.ts";
 import type { Block, Page } from "./pages.ts";
 
@@ -15,6 +16,11 @@ export interface Reader {
   readonly prints: readonly RegExp[];
   /** A look at the service afterwards. */
   readonly afterwards?: (service: WorkflowProcess, printed: string) => Promise<void>;
+  /**
+   * The page creates the service in a folder of the clone, and starts it with `npm start`: the folder, and the program of that script. The blocks
+   * before that command are run in the clone.
+   */
+  readonly creates?: { readonly folder: string; readonly program: string };
 }
 
 /** The ports that pages write down for the listeners of a start. */
@@ -25,13 +31,14 @@ const WRITTEN_PORTS: Readonly<Record<string, string>> = { 49152: "proxy", 49153:
  * the files that its blocks go into. Ends when a command fails, or a call is answered with an error. Differences to a person's shell:
  * - `npx` runs this checkout, and `curl -N`, which goes on until somebody ends it, runs beside the rest;
  * - addresses that the page writes down are those of this start;
- * - `NAME=wrun_…` takes what was printed last and begins like that.
+ * - `NAME=wrun_…` takes what was printed last and begins like that;
+ * - blocks of `diff` are applied.
  *
  * @throws Error with what was run and printed until then.
  */
 export async function runPage(
   page: Page,
-  { files = {}, again = {}, prints, afterwards }: Reader,
+  { files = {}, again = {}, prints, afterwards, creates }: Reader,
   signal: AbortSignal,
 ): Promise<void> {
   using folder = workflowFolder();
@@ -40,17 +47,20 @@ export async function runPage(
     writeFileSync(join(folder.path, path), content);
   }
   symlinkSync(join(root, "playground"), join(folder.path, "playground"));
-  await using service = await folder.start("local");
+  const before = creates ? page.blocks.findIndex(({ text }) => text.trim() === "npm start") : 0;
+  if (creates) await createService(page.blocks.slice(0, before), folder, creates.folder, signal);
+  const cwd = join(folder.path, creates?.folder ?? "");
+  await using service = await (creates ? startProgram(cwd, creates.program) : folder.start("local"));
   for (const block of page.blocks) comparePrinted(block, service);
 
-  const commands = page.blocks.map((block) => {
+  const commands = page.blocks.slice(before).map((block) => {
     if (block.mark?.kind === "into") return writing(block, service);
     if (!isRun(block)) return "";
     const code = placed(block, service);
     const [, wanted] = Object.entries(again).find(([words]) => code.includes(words)) ?? [];
     return wanted ? `block() {\n${code}}\nagain ${quoted(wanted.source)} block` : code;
   });
-  const printed = await bash([PREAMBLE, ...commands, END].join("\n"), folder.path, signal);
+  const printed = await bash([PREAMBLE, ...commands, END].join("\n"), cwd, signal);
   let from = 0;
   for (const wanted of prints) {
     const found = printed.slice(from).match(wanted);
@@ -58,6 +68,27 @@ export async function runPage(
     from += found.index! + found[0].length;
   }
   await afterwards?.(service, printed);
+}
+
+/** The part of a page that comes before its service runs. Its scripts of npm are run, too: they are those of the reader's own package. */
+async function createService(
+  blocks: readonly Block[],
+  { path }: WorkflowFolder,
+  made: string,
+  signal: AbortSignal,
+): Promise<void> {
+  symlinkSync(join(root, "node_modules"), join(path, "node_modules"));
+  const commands = blocks.map((block) => {
+    if (block.mark?.kind === "into") return fileCommand(block, block.mark.of);
+    return block.language === "sh" && block.text.trim() !== "npm ci" ? block.text : "";
+  });
+  await bash([PREAMBLE, ...commands, `[ "$PWD" = ${quoted(join(path, made))} ]`].join("\n"), path, signal);
+}
+
+async function startProgram(cwd: string, program: string): Promise<WorkflowProcess> {
+  const service = await startPortico({ cwd, program: join(cwd, program) });
+  const token = (name: string) => (JSON.parse(service.read("credentials.json")) as Record<string, string>)[name]!;
+  return Object.assign(service, { token }) as unknown as WorkflowProcess;
 }
 
 /**
@@ -100,6 +131,17 @@ again() {
   echo "$printed"
   return 1
 }
+apply() {
+  "$NODE" -e '
+    const fs = require("node:fs");
+    const [file] = process.argv.slice(1);
+    const lines = fs.readFileSync(0, "utf8").trimEnd().split("\\n");
+    const side = (sign) => lines.filter((line) => line[0] !== sign).map((line) => line.slice(1)).join("\\n");
+    const text = fs.readFileSync(file, "utf8");
+    if (text.split(side("+")).length !== 2) throw new Error(file + " does not have once: " + side("+"));
+    fs.writeFileSync(file, text.replace(side("+"), () => side("-")));
+  ' "$1"
+}
 trap 'echo "$ $BASH_COMMAND" >&2' DEBUG
 `;
 
@@ -115,7 +157,7 @@ function placed({ file, line, text: code }: Block, service: WorkflowProcess): st
     if (!listener) throw new Error(`${file}:${line}: pages write the ports ${JSON.stringify(WRITTEN_PORTS)}, and not ${port}`);
     return new URL(service.url(listener)).origin;
   });
-  return addressed.replaceAll(/^(\w+)=([a-z]+_)…/gm, `$1=$(grep -oE '$2[A-Za-z0-9_-]+' "$PRINTED" | tail -1)`);
+  return addressed.replaceAll(/^(\w+)=([a-z]+_)…/gm, `$1=$(grep -oE '$2[A-Za-z0-9_-]{12,}' "$PRINTED" | tail -1)`);
 }
 
 /** Pages show the line of a start with ports and a process id of their own. */
@@ -126,9 +168,16 @@ function comparePrinted({ file, line, text: shown, mark }: Block, service: Workf
   if (said !== is) throw new Error(`${file}:${line}: the start prints ${is}`);
 }
 
-function writing({ text: content, mark }: Block, service: WorkflowProcess): string {
-  const path = mark!.of;
-  const write = `mkdir -p ${quoted(dirname(path))}\ncat > ${quoted(path)} <<'END OF FILE'\n${content}END OF FILE\n`;
+/** A part is applied to the file, and settings are added to those that it has. */
+function fileCommand({ text: content, language }: Block, path: string): string {
+  const end = `<<'END OF FILE'\n${content}END OF FILE\n`;
+  if (language === "diff") return `apply ${quoted(path)} ${end}`;
+  return `mkdir -p ${quoted(dirname(path))}\ncat ${language === "yaml" ? ">>" : ">"} ${quoted(path)} ${end}`;
+}
+
+function writing(block: Block, service: WorkflowProcess): string {
+  const path = block.mark!.of;
+  const write = fileCommand(block, path);
   const [, id] = /^workflows\/(.+)\.\w+$/.exec(path) ?? [];
   if (id === undefined) return write;
   // A service sees it soon; the reader of a page is slower than that.
