@@ -107,6 +107,9 @@ describe("a backup of a running instance, restored beside it", () => {
 
     service = await startPortico({ ...inFolder, args: ["--data-dir", restoredDir] });
     expect(inAnyOrder(await readAnswers(service, restoredDir, filled))).toEqual(inAnyOrder(answers));
+    const { stdout } = await portico("doctor", "--deep", "--json", "--data-dir", restoredDir);
+    const wrong = (JSON.parse(stdout) as { about: string; isWrong: boolean }[]).filter(({ isWrong }) => isWrong);
+    expect(wrong.map(({ about }) => about)).toEqual([]);
   });
 
   it("is refused for a directory with data, and for one on which a service runs", async () => {

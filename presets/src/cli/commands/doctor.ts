@@ -7,19 +7,28 @@ export const doctorCommand = defineCommand({
     description: "Check configuration, data directory, providers, workflows and ports; print a fix for every problem",
   },
   args: {
+    deep: {
+      type: "boolean",
+      description: "Also read all stored data: damaged, missing and orphaned records and files; changes nothing",
+    },
     json: { type: "boolean", description: "Print a JSON array" },
     ...settingsFlags,
   },
   async run({ args }) {
-    const [{ diagnose }, { EXIT }] = await Promise.all([import("../doctor/diagnose.ts"), import("../exit-codes.ts")]);
-    const findings = await diagnose(args);
+    const [{ diagnose }, { EXIT }, { printable }] = await Promise.all([
+      import("../doctor/diagnose.ts"),
+      import("../exit-codes.ts"),
+      import("../terminal/printable.ts"),
+    ]);
+    const findings = await diagnose(args, { deep: args.deep ?? false });
     const wrong = findings.filter(({ isWrong }) => isWrong);
     if (args.json) console.log(JSON.stringify(findings, null, 2));
     else {
-      for (const { about, isWrong, isWarning, message, fix } of findings) {
+      for (const { about, isWrong, isWarning, message, fix, items = [] } of findings) {
         console.log(
           `${isWrong ? "WRONG" : isWarning ? "warn " : "ok   "}  ${about}: ${message}${fix ? `\n       Fix: ${fix}` : ""}`,
         );
+        for (const item of items) console.log(`       - ${printable(item)}`);
       }
       console.log(
         wrong.length === 0 ? "\nNo problems found." : `\n${wrong.length} of ${findings.length} checks found a problem.`,

@@ -1,6 +1,6 @@
 import { namesCluster } from "../../platform/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
-import { dataDirectory } from "../data-directory.ts";
+import { type DataDirectory, dataDirectory } from "../data-directory.ts";
 import { CommandFailed } from "../exit-codes.ts";
 import { type ReadSettings, readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
@@ -12,10 +12,16 @@ import { checkPorts } from "./check-ports.ts";
 import { checkProviders } from "./check-providers.ts";
 import { checkWorkflows } from "./check-workflows.ts";
 import { checkStores } from "./check-stores.ts";
-import { type Finding, wrong } from "./finding.ts";
+import { doubtful, type Finding, wrong } from "./finding.ts";
+
+/** Options of `diagnose`. */
+export interface DiagnoseOptions {
+  /** Read everything that is stored, and list what is orphaned. */
+  readonly deep: boolean;
+}
 
 /** All checks, in the order in which a person would fix problems. If the configuration cannot be read, no other check runs. */
-export async function diagnose(flags: SettingsFlags): Promise<readonly Finding[]> {
+export async function diagnose(flags: SettingsFlags, { deep }: DiagnoseOptions): Promise<readonly Finding[]> {
   let read: ReadSettings;
   try {
     read = await readSettings(flags);
@@ -32,12 +38,22 @@ export async function diagnose(flags: SettingsFlags): Promise<readonly Finding[]
     ...checkConfigFile(read),
     ...checkEnvironment(read, process.env),
     ...(isCluster ? await clusterFindings(settings) : [...checkDataDirectory(directory), ...checkStores(directory)]),
+    ...(deep ? await deepFindings(settings, directory) : []),
     ...(await checkProviders(settings, directory)),
     ...(areDocumentsHere ? await checkAgents(settings) : []),
     ...(await checkWorkflows(settings)),
     ...checkHttps(settings, directory),
     ...(await checkPorts(settings, directory)),
   ];
+}
+
+async function deepFindings(settings: PlatformSettings, directory: DataDirectory): Promise<readonly Finding[]> {
+  if (namesCluster(settings)) {
+    const words = "not for clusters: PostgreSQL and the place of blobs have checks of their own (docs/cluster-operations.md)";
+    return [doubtful("deep checks", words)];
+  }
+  const { checkDeep } = await import("./deep/check-deep.ts");
+  return checkDeep(settings, directory);
 }
 
 /** Loaded only for clusters, because other instances need no drivers of servers. */

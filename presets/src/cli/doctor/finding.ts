@@ -9,6 +9,13 @@ export interface Finding {
   readonly message: string;
   /** How to fix it. */
   readonly fix?: string;
+  /** The first names that the message counts. May contain control characters of file names and ids. */
+  readonly items?: readonly string[];
+}
+
+/** The same finding, with the names that its message counts. */
+export function withItems(finding: Finding, items: readonly string[]): Finding {
+  return { ...finding, items };
 }
 
 export function fine(about: string, message: string): Finding {
