@@ -43,7 +43,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     labelNames: ["provider", "model", "type", "source"],
     registers,
   });
-  processGauges(registers);
+  processMetrics(registers);
   const collected: Pick<Gauges, "read">[] = [];
 
   return {
@@ -87,7 +87,7 @@ async function textOf(read: readonly ReadGauge[]): Promise<string> {
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /** Read at each scrape: no timer runs in between. */
-function processGauges(registers: prometheus.Registry[]): void {
+function processMetrics(registers: prometheus.Registry[]): void {
   const gauge = (name: string, help: string, read: () => number) =>
     new prometheus.Gauge({
       name,
@@ -99,9 +99,16 @@ function processGauges(registers: prometheus.Registry[]): void {
     });
   gauge("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss());
   gauge("process_heap_bytes", "Heap in use", () => process.memoryUsage().heapUsed);
-  gauge("process_cpu_seconds_total", "User and system time of the process", () => {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1e6;
+  const processorTime = new prometheus.Counter({
+    name: "process_cpu_seconds_total",
+    help: "User and system time of the process",
+    registers: [],
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / 1e6);
+    },
   });
+  for (const registry of registers) registry.registerMetric(processorTime);
   gauge("process_uptime_seconds", "Time since the process began", () => process.uptime());
 }
