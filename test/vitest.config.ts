@@ -1,7 +1,7 @@
-import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { suiteFiles } from "./cluster/suites/on-cluster.ts";
 import { inMemory } from "./harness/memory-folder.ts";
 
 /** Files that change what all files of a process share, or that are about it. */
@@ -26,9 +26,6 @@ const PACKAGES = [
 
 // What a test starts in a process of its own is compiled once, and not each time.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "../node_modules/.cache/compiled");
-
-/** Areas whose suites also run on a cluster. */
-const ON_CLUSTER = ["workflow-service", "model-proxy", "conversations-runs", "agent-webhook", "attachments-media"];
 
 /** Tests that need no disk: fsync takes most of the time of many of them. `SERVERS` test disks, too. */
 const withoutDisk = { env: inMemory(), globalSetup: ["harness/memory-folder.ts"] };
@@ -70,7 +67,7 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: "on-cluster",
-                include: suitesOnCluster(),
+                include: suiteFiles().onCluster,
                 isolate: false,
                 // Each service that a test starts is three apps.
                 testTimeout: 180_000,
@@ -88,10 +85,3 @@ export default defineConfig({
     ],
   },
 });
-
-/** The tests that start services with the harness that can start clusters. */
-function suitesOnCluster(): string[] {
-  const files = ON_CLUSTER.flatMap((area) => globSync(`spec/${area}/**/*.test.ts`, { cwd: import.meta.dirname }));
-  const harness = /harness\/(?:(?:workflow|proxy|agent|webhook|files)-app|looped-agents|members)\.ts"/;
-  return files.filter((file) => harness.test(readFileSync(join(import.meta.dirname, file), "utf8")));
-}

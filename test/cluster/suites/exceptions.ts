@@ -95,3 +95,43 @@ export const exceptions: readonly Exception[] = [
     reason: "The test removes the files of the records. In a cluster, the secret that outlives them is in the same database.",
   },
 ];
+
+/** A file of the areas' suites that opens services itself, so that `npm run test:cluster` does not run it. */
+export interface OpensItself {
+  /** In `test/spec`. */
+  readonly file: string;
+  readonly reason: string;
+  /** The tests of the same rules that run on a cluster, if there are any: a file in `test`. */
+  readonly twin?: string;
+}
+
+/** All files of the areas' suites that open services themselves. */
+export const opensItself: readonly OpensItself[] = [
+  {
+    file: "conversations-runs/agent-turns.test.ts",
+    reason: "It is about an app that embeds the area without users.",
+  },
+  {
+    file: "model-proxy/guarded-routes.test.ts",
+    reason: "It compares routes with their contracts, in which processes do not appear.",
+    twin: "spec/model-proxy/safe-tokens.test.ts",
+  },
+  {
+    file: "model-proxy/list-providers.test.ts",
+    reason: "Each process answers from its own settings.",
+  },
+  {
+    file: "model-proxy/own-credentials.test.ts",
+    reason: "It is about what a preset makes of its settings.",
+  },
+  {
+    file: "workflow-service/ledger.test.ts",
+    reason: "It is about a module between two executions in one process, on a log that fails.",
+    twin: "conformance/log-postgres.test.ts",
+  },
+  {
+    file: "workflow-service/secrets-at-rest.test.ts",
+    reason: "It searches the files of a data directory, between two restarts of one process.",
+    twin: "spec/workflow-service/sensitive.test.ts",
+  },
+];
