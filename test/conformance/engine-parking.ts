@@ -102,6 +102,38 @@ export function engineParking(
       expect(await outputOf("one")).toEqual(["a", "b"]);
     });
 
+    it("is not parked while one of its branches does something outside of steps, and is when all branches wait", async () => {
+      const gate = createGate();
+      await ready(async (context) => {
+        const waits = context.branch((branch) => branch.waitFor("word"));
+        const works = context.branch(async (branch) => {
+          await branch.step("first", async () => said.push("first"));
+          await gate.passed;
+          await branch.branch(async (inner) => {
+            await inner.step("second", async () => said.push("second"));
+            await inner.waitFor("other");
+          });
+          // Nothing in this branch waits any more.
+          said.push("other came");
+        });
+        return Promise.all([waits, works]);
+      });
+      await start("one");
+      await found(() => said.includes("first"));
+      await settled();
+      await opened.pass(parkAfterMs * 2);
+      await settled();
+      expect(parked).toEqual([]);
+      gate.open();
+      await found(() => said.includes("second"));
+      await park(["one"]);
+      await engine.signal("one", "other", "b");
+      await found(() => said.includes("other came"));
+      await park(["one"], 2);
+      await engine.signal("one", "word", "a");
+      expect(await outputOf("one")).toEqual(["a", null]);
+    });
+
     it("continues when its sleep has ended, counted from when it was first reached, and not before", async () => {
       await ready(async (context) => {
         await context.sleep("nap", HOUR_MS);

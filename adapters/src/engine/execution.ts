@@ -1,4 +1,5 @@
 import { checkDuration, ports } from "@portico/core";
+import { Branch, type BranchedExecution } from "./branch.ts";
 import { IdleWatch } from "./idle-watch.ts";
 import type { Note, NoteKind, OpenWork, Rest } from "./journal.ts";
 import { type Answerable, type Asking, ReplayOrder } from "./replay-order.ts";
@@ -59,7 +60,7 @@ interface Wait {
 }
 
 /** One execution of a work: the context of its function, and the events from the engine. */
-export class Execution implements ports.WorkContext {
+export class Execution implements BranchedExecution {
   readonly id: string;
   readonly attempt: number;
   readonly signal: AbortSignal;
@@ -80,6 +81,8 @@ export class Execution implements ports.WorkContext {
   #asked = 0;
   #branched = false;
   #steps = 0;
+  /** Number of branches that do something outside of their requests. */
+  #busy = 0;
   #over = false;
   #rest: Rest | undefined;
 
@@ -137,6 +140,23 @@ export class Execution implements ports.WorkContext {
 
   readonly waitFor = <T>(name: string, options: { readonly timeoutMs?: number } = {}): Promise<T | undefined> =>
     handled(this.#ask("wait", name, (asked) => this.#waitFor(asked, options.timeoutMs))) as Promise<T | undefined>;
+
+  readonly branch = <T>(run: (context: ports.WorkContext) => Promise<T>): Promise<T> => handled(this.#branch(run));
+
+  countBusy(change: 1 | -1): void {
+    this.#busy += change;
+    if (this.#busy > 0) this.#idle?.busy();
+    else this.#noticeIdle();
+  }
+
+  async #branch<T>(run: (context: ports.WorkContext) => Promise<T>): Promise<T> {
+    const branch = new Branch(this);
+    try {
+      return await run(branch);
+    } finally {
+      branch.end();
+    }
+  }
 
   /** Answer a request of the function, and track whether the work only waits. */
   async #ask<T>(kind: NoteKind, name: string, answer: (asked: Asked) => Promise<T>): Promise<T> {
@@ -273,9 +293,10 @@ export class Execution implements ports.WorkContext {
     if (this.#steps === 0 && this.#waits.size > 0) this.#options.seat.leave();
   }
 
-  /** If all requests wait, the work is idle until `until` or until a signal arrives. */
+  /** If all requests wait, and no branch is busy, the work is idle until `until` or until a signal arrives. */
   #noticeIdle(until = Number.POSITIVE_INFINITY): void {
-    if (this.#waits.size > 0 && this.#waits.size === this.#asked && !this.#over) this.#idle?.idle(until);
+    const isIdle = this.#waits.size > 0 && this.#waits.size === this.#asked && this.#busy === 0;
+    if (isIdle && !this.#over) this.#idle?.idle(until);
   }
 
   /** Note what it waits for, before its waits reject, and end the execution, which frees its memory. */

@@ -145,6 +145,12 @@ export interface WorkContext {
    * that arrives before the wait is kept. A name may be waited for again: each wait gets its own signal.
    */
   waitFor<T>(name: string, options?: { readonly timeoutMs?: number }): Promise<T | undefined>;
+  /**
+   * Run one branch of a function that does several things at once. The work is not parked while a branch does something outside of steps, sleeps
+   * and waits, for example reads a store, although all other branches wait. A branch uses only the context that it gets, and its own branches
+   * count for it. Code outside of branches does not count: the function waits there for its branches.
+   */
+  branch<T>(run: (context: WorkContext) => Promise<T>): Promise<T>;
 }
 
 /** The state of a work. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { isClusterRun } from "../../harness/members.ts";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";
 import { startWorkflowService } from "../../harness/workflow-app.ts";
 
@@ -277,8 +276,7 @@ describe("workflows that run workflows", () => {
           nodes: { sub: { type: "workflow", with: { workflow: "child" } }, each: eachOf("child"), no: gate, after: afterAll },
         },
       },
-      // In a cluster a run is parked after 50 ms anyway. It could not read its stores in less time.
-      engine: isClusterRun ? {} : { parkAfterMs: 0 },
+      engine: { parkAfterMs: 0 },
     });
     const runId = await service.trigger("parent");
     const children = async () => (await service.call("GET", "/api/workflow/child/runs")).body.runs;

@@ -25,7 +25,12 @@ import {
  * Executes one node of a graph, from its `if` to its last attempt, and writes to the ledger. Errors of the node are its outcome. `playGraph`
  * executes the nodes inside it. Rejects with NodeInterrupted, or with the abort reason of the work's signal.
  */
-export async function playNode(running: Running, node: GraphNode, frame: Frame, playGraph: PlayGraph): Promise<NodeOutcome> {
+export function playNode(running: Running, node: GraphNode, frame: Frame, playGraph: PlayGraph): Promise<NodeOutcome> {
+  // The run is not parked while one of its nodes works, although others wait.
+  return running.context.branch((context) => playIn({ ...running, context }, node, frame, playGraph));
+}
+
+async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph: PlayGraph): Promise<NodeOutcome> {
   const { live, secrecy, context, world } = running;
   const { ledger } = live;
   const nodeId = `${frame.prefix}${node.id}`;

@@ -72,7 +72,10 @@ export function createRunWork(given: RunWorkGiven) {
   const { clock } = world;
   const storeRetryOf = ({ signal }: ports.WorkContext): StoreRetry => ({ clock, signal, cancelledAttempts: CANCELLED_ATTEMPTS });
 
-  return async (context: ports.WorkContext, { runId, parameters: value, hidden }: RunInput): Promise<void> => {
+  // As a branch, so that the run is not parked while it reads or writes its stores.
+  return (work: ports.WorkContext, input: RunInput): Promise<void> => work.branch((context) => executeRun(context, input));
+
+  async function executeRun(context: ports.WorkContext, { runId, parameters: value, hidden }: RunInput): Promise<void> {
     const storeRetry = storeRetryOf(context);
     const stored = await retryWhileStoreAway(storeRetry, () => runs.find(runId));
     // The run has ended, but the process died before the engine recorded the end of the work.
@@ -149,7 +152,7 @@ export function createRunWork(given: RunWorkGiven) {
         return { status: "interrupted", error: { code: error.code, message: error.message } };
       }
     }
-  };
+  }
 
   /** Executes the run to its end. Rejects with the reason if the work is stopped or parked. */
   async function play(running: Running): Promise<Outcome> {
