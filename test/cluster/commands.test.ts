@@ -49,6 +49,21 @@ describe.skipIf(!first)("the command line in a cluster", () => {
     expect((await made()).filter((name) => !name.startsWith("own-notes"))).toEqual(before);
   });
 
+  it("attachments are listed and removed in the database and the bucket, and running processes notice at once", async () => {
+    await migrated();
+    await using service = await startPortico({ cwd: place.folder, args: ["cluster"], env: place.env });
+    const headers = { "x-agent-service-token": CLUSTER_OWNER };
+    const form = new FormData();
+    form.append("file", new Blob(["Tea at five"]), "note.txt");
+    const url = `${service.url("agent")}/api/attachments`;
+    const { attachmentId } = await (await fetch(url, { method: "POST", headers, body: form })).json();
+    const listed = async () => JSON.parse((await place.run("attachments", "list", "--json")).stdout);
+    expect(await listed()).toMatchObject([{ attachmentId, name: "note.txt", size: 11 }]);
+    expect((await place.run("attachments", "remove", attachmentId)).stdout).toBe("Removed 1 attachment (11 bytes).\n");
+    expect((await fetch(`${url}/${attachmentId}`, { headers })).status).toBe(404);
+    expect(await listed()).toEqual([]);
+  });
+
   it("commands and starts refuse a schema that is not made, and say what to run", async () => {
     for (const args of [
       ["token", "list"],

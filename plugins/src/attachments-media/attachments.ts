@@ -110,6 +110,10 @@ export function createAttachments(records: ports.Records) {
         holds.hold(attachmentKey(attachmentId), work),
       ];
     },
+    /** An attachment of any user. */
+    async get(attachmentId: string): Promise<Attachment | undefined> {
+      return ATTACHMENT_ID.test(attachmentId) ? (await attachments.get(attachmentId))?.value : undefined;
+    },
     /** Attachments that were uploaded before this time (ISO 8601), the oldest first, in pages. */
     async *uploadedBefore(at: string): AsyncGenerator<readonly Attachment[], void> {
       for await (const items of readPages(attachments, { order: OLDEST })) {

@@ -13,6 +13,7 @@ import { readMedia } from "./routes/read-media.ts";
 import { uploadAttachment } from "./routes/upload-attachment.ts";
 import { uploadMedia } from "./routes/upload-media.ts";
 import { createSignedLinks } from "./signed-links.ts";
+import { createStoredFiles } from "./stored-files.ts";
 import { createSweepFiles, FILES_SWEEP } from "./sweep-files.ts";
 import { userFiles } from "./user-files.ts";
 
@@ -40,9 +41,10 @@ export const attachmentsMedia = definePlugin({
     const { blobs, records, engine, clock, ids, telemetry } = given;
     const pending = createPendingUploads({ records, blobs, clock, log: telemetry.log });
     const [attachments, media] = [createAttachments(records), createMedia(given)];
+    const files = createStoredFiles({ records, blobs, clock, log: telemetry.log });
     // Also runs at the start, so that abandoned bytes are removed even if no process runs for an hour.
     engine.chore("sweep-pending-uploads", { everyMs: PENDING_SWEEP_MS }, pending.sweep);
-    engine.chore("sweep-files", FILES_SWEEP, createSweepFiles({ attachments, media, pending, clock, settings }));
+    engine.chore("sweep-files", FILES_SWEEP, createSweepFiles({ attachments, media, files, clock, settings }));
     scope.onReady(() => engine.ready());
     const { accelPrefix } = settings;
     const accel = accelPrefix === undefined ? undefined : createAccelRedirect(blobs, accelPrefix);

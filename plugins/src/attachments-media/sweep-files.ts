@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ports } from "@portico/core";
-import { type Attachment, attachmentKey, type Attachments } from "./attachments.ts";
+import type { Attachment, Attachments } from "./attachments.ts";
 import type { AttachmentsMediaSettings } from "./config.ts";
-import { type Media, type MediaFiles, mediaKey } from "./media.ts";
-import type { PendingUploads } from "./pending-uploads.ts";
+import type { Media, MediaFiles } from "./media.ts";
+import { isUnusedSince, type StoredFiles } from "./stored-files.ts";
 
 /** How often old files are removed. The first time is soon after the start, for services that do not run for an hour. */
 export const FILES_SWEEP: ports.ChoreOptions = { everyMs: 60 * 60_000, firstMs: 60_000 };
@@ -18,52 +18,32 @@ const AT_ONCE = 10;
 export function createSweepFiles(given: {
   readonly attachments: Attachments;
   readonly media: MediaFiles;
-  readonly pending: PendingUploads;
+  readonly files: StoredFiles;
   readonly clock: ports.Clock;
   readonly settings: AttachmentsMediaSettings;
 }): (closing: AbortSignal) => Promise<void> {
-  const { attachments, media, pending, clock, settings } = given;
+  const { attachments, media, files, clock, settings } = given;
   const { keepAttachmentsMs, keepMediaMs } = settings;
   const beforeOf = (keepMs: number) => new Date(Math.max(clock.now() - keepMs, 0)).toISOString();
 
-  const removeAttachments = async (keepMs: number, closing: AbortSignal) => {
-    const before = beforeOf(keepMs);
-    const remove = (attachment: Attachment) =>
-      pending.remove(attachmentKey(attachment.attachmentId), (notes) =>
-        attachments.remove(attachment, (found) => isUnusedSince(found, before), [notes]),
-      );
-    await removeAll(attachments.uploadedBefore(before), (found) => isUnusedSince(found, before), remove, closing);
-  };
-  const removeMedia = async (keepMs: number, closing: AbortSignal) => {
-    const before = beforeOf(keepMs);
-    const remove = (file: Media) =>
-      pending.remove(mediaKey(file.mediaId), (notes) => media.remove(file, (found) => isUnusedSince(found, before), [notes]));
-    await removeAll(media.uploadedBefore(before), (found) => isUnusedSince(found, before), remove, closing);
-  };
-
   return async (closing) => {
-    if (keepAttachmentsMs !== undefined) await removeAttachments(keepAttachmentsMs, closing);
-    if (keepMediaMs !== undefined) await removeMedia(keepMediaMs, closing);
+    if (keepAttachmentsMs !== undefined) await removeOld(attachments, beforeOf(keepAttachmentsMs), files, closing);
+    if (keepMediaMs !== undefined) await removeOld(media, beforeOf(keepMediaMs), files, closing);
   };
 }
 
-async function removeAll<T>(
-  pages: AsyncIterable<readonly T[]>,
-  isOld: (file: T) => boolean,
-  remove: (file: T) => Promise<unknown>,
+async function removeOld<T extends Attachment | Media>(
+  all: { uploadedBefore(at: string): AsyncIterable<readonly T[]> },
+  before: string,
+  files: StoredFiles,
   closing: AbortSignal,
 ): Promise<void> {
-  for await (const page of pages) {
-    const old = page.filter(isOld);
+  for await (const page of all.uploadedBefore(before)) {
+    const old = page.filter((file) => isUnusedSince(file, before));
     for (let from = 0; from < old.length; from += AT_ONCE) {
       if (closing.aborted) return;
-      await Promise.all(old.slice(from, from + AT_ONCE).map(remove));
+      await Promise.all(old.slice(from, from + AT_ONCE).map((file) => files.remove(file, before)));
       await nextTurn();
     }
   }
-}
-
-/** Whether a file was neither uploaded nor used since then. */
-function isUnusedSince({ createdAt, usedAt }: Pick<Attachment | Media, "createdAt" | "usedAt">, before: string): boolean {
-  return createdAt < before && (usedAt === undefined || usedAt < before);
 }

@@ -7,6 +7,7 @@ const portico = defineCommand({
     start: async () => (await import("./commands/start.ts")).startCommand,
     init: async () => (await import("./commands/init.ts")).initCommand,
     token: async () => (await import("./commands/token.ts")).tokenCommand,
+    attachments: async () => (await import("./commands/attachments.ts")).attachmentsCommand,
     grant: async () => (await import("./commands/grant.ts")).grantCommand,
     workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
     documents: async () => (await import("./commands/documents.ts")).documentsCommand,

@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { sqliteStore } from "@portico/adapters/stores/sqlite";
+import {
+  type Adapter,
+  type App,
+  createApp,
+  findStoreMismatch,
+  findStoreTooNew,
+  isStoreAway,
+  type Port,
+  ports,
+} from "@portico/core";
+import { clusterProblems } from "../platform/cluster-problems.ts";
+import { namesCluster } from "../platform/names-cluster.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+import { dataDirectory } from "./data-directory.ts";
+import { checkDirectoryFormat, NEWER_STORE_HELP } from "./directory-format.ts";
+import { CommandFailed, EXIT } from "./exit-codes.ts";
+
+/** Whether the instance has stores. Always true for a cluster. */
+export function hasStore(settings: PlatformSettings): boolean {
+  return namesCluster(settings) || existsSync(dataDirectory(settings.dataDir).records);
+}
+
+/**
+ * Opens stores of the instance for a command: in the data directory, or on the servers of a cluster. Works with and without a running
+ * service: both see each other's writes immediately. Throws CommandFailed: 69 if a store is unavailable, 78 for settings or a store that
+ * cannot be used.
+ */
+export async function withStores<T>(
+  settings: PlatformSettings,
+  { needed }: { readonly needed: readonly Port<any>[] },
+  use: (app: App) => Promise<T>,
+): Promise<T> {
+  const adapters = await storeOf(settings, needed);
+  let app: App | undefined;
+  try {
+    app = await createApp({ name: "command", adapters });
+    return await use(app);
+  } catch (error) {
+    const tooNew = findStoreTooNew(error);
+    if (tooNew) throw new CommandFailed(`${tooNew.message}. ${NEWER_STORE_HELP}`, EXIT.config, error);
+    const mismatch = findStoreMismatch(error);
+    if (mismatch) throw new CommandFailed(mismatch.message, EXIT.config, error);
+    if (isStoreAway(error) || error instanceof ports.SecretsUnavailable || error instanceof ports.BlobsUnavailable)
+      throw new CommandFailed((error as Error).message, EXIT.unavailable, error);
+    throw error;
+  } finally {
+    await app?.close();
+  }
+}
+
+async function storeOf(settings: PlatformSettings, needed: readonly Port<any>[]): Promise<readonly Adapter[]> {
+  if (!namesCluster(settings)) {
+    const directory = dataDirectory(settings.dataDir);
+    checkDirectoryFormat(directory);
+    return sqliteStore({ dir: directory.path, ports: needed });
+  }
+  const problems = clusterProblems(settings);
+  if (problems.length > 0) throw new CommandFailed(problems.join("\n"), EXIT.config);
+  // Only here, because other commands need no drivers of servers.
+  return (await import("../platform/cluster-store.ts")).clusterStore(settings, needed);
+}
