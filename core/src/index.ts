@@ -61,6 +61,8 @@ export {
 export { type Access, defineAccess, instanceAccess, openAccess, scraperAccess } from "./access.ts";
 export { accessErrors } from "./access-errors.ts";
 export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./http/credential.ts";
+export { createInstanceSessions } from "./instance-sessions.ts";
+export { createSignedTokens, type SignedToken, type SignedTokenKind, type SignedTokens } from "./signed-tokens.ts";
 export { isOriginAllowed, type OriginFacts } from "./http/is-origin-allowed.ts";
 
 // Errors

@@ -1,4 +1,15 @@
-import { createSystemClock, defineAdapter, type Live, optional, Overlap, ports, type Scope, type Secret } from "@portico/core";
+import { OpenSessions } from "./tokens/open-sessions.ts";
+import {
+  createInstanceSessions,
+  createSystemClock,
+  defineAdapter,
+  type Live,
+  optional,
+  Overlap,
+  ports,
+  type Scope,
+  type Secret,
+} from "@portico/core";
 
 /** Options of `tokenIdentity`. */
 export interface TokenIdentityOptions {
@@ -9,6 +20,11 @@ export interface TokenIdentityOptions {
   readonly tokens: TokenList;
   /** The next lists of tokens, while the app is open. Default: the tokens never change. */
   readonly rotation?: Live<TokenRotation> | undefined;
+  /**
+   * Whether a session of the first owner, which the plugin `sign-in` opens, is accepted like a token of this owner. Without
+   * adapters of `signing` and `ids`, no session is accepted. Default: false.
+   */
+  readonly sessions?: boolean;
 }
 
 /** A list of tokens, or a function that returns it. */
@@ -37,9 +53,21 @@ export interface TokenHolder {
 export const tokenIdentity = defineAdapter({
   name: "identity/tokens",
   port: ports.identity,
-  needs: { secrets: ports.secrets, clock: optional(ports.clock) },
-  async open({ secrets, clock = createSystemClock() }, { tokens, rotation }: TokenIdentityOptions, scope) {
-    const identity = new TokenIdentity(secrets, clock, await readHolders(secrets, tokens));
+  // Sessions need signing and ids.
+  needs: {
+    secrets: ports.secrets,
+    clock: optional(ports.clock),
+    signing: optional(ports.signing),
+    ids: optional(ports.ids),
+  },
+  async open(
+    { secrets, clock = createSystemClock(), signing, ids },
+    { tokens, rotation, sessions }: TokenIdentityOptions,
+    scope,
+  ) {
+    const signed = sessions && signing && ids ? createInstanceSessions({ signing, clock, ids }) : undefined;
+    const open = signed && new OpenSessions(signed, clock);
+    const identity = new TokenIdentity(secrets, clock, await readHolders(secrets, tokens), open);
     scope.onClose(() => identity.close());
     if (rotation) follow(identity, secrets, rotation, scope);
     return identity;
@@ -75,9 +103,11 @@ class TokenIdentity implements ports.Identity {
    * turn.
    */
   readonly #ofThisTurn = new Map<string, ports.Caller | undefined>();
+  readonly #sessions: OpenSessions | undefined;
 
-  constructor(secrets: ports.Secrets, clock: ports.Clock, holders: readonly Holder[]) {
+  constructor(secrets: ports.Secrets, clock: ports.Clock, holders: readonly Holder[], sessions: OpenSessions | undefined) {
     this.#secrets = secrets;
+    this.#sessions = sessions;
     this.#holders = holders;
     this.#lists = new Overlap(holders, { clock, isSame: isSameList, changed: () => this.#settle() });
   }
@@ -90,9 +120,17 @@ class TokenIdentity implements ports.Identity {
     for (const holder of this.#holders) {
       if (this.#secrets.matches(token, holder.digest)) caller = holder.caller;
     }
+    // Not kept: a rotation may happen while it is read.
+    if (caller === undefined && this.#sessions) return this.#sessionOwner(token);
     if (this.#ofThisTurn.size === 0) setImmediate(() => this.#ofThisTurn.clear());
     this.#ofThisTurn.set(token, caller);
     return caller;
+  }
+
+  async #sessionOwner(token: string): Promise<ports.Caller | undefined> {
+    const session = await this.#sessions?.find(token);
+    const owner = session && instanceOf(this.#lists.current);
+    return owner && { ...owner.caller, ...session };
   }
 
   async isInstanceToken(token: string, signal?: AbortSignal): Promise<boolean> {
@@ -120,6 +158,7 @@ class TokenIdentity implements ports.Identity {
 
   close(): void {
     this.#lists.close();
+    this.#sessions?.end();
   }
 
   #settle(): void {
@@ -127,6 +166,8 @@ class TokenIdentity implements ports.Identity {
     const newest = new Map(this.#lists.all.flat().map((holder) => [holder.digest, holder]));
     this.#holders = [...newest.values()];
     this.#ofThisTurn.clear();
+    // Their key may have ended with a token. Clients of sessions that are still valid connect again.
+    this.#sessions?.end();
     for (const holder of before) if (newest.get(holder.digest) !== holder) holder.ending.abort();
   }
 }

@@ -1,6 +1,7 @@
 import { CallFailed, type CallResult, type Client, createClient } from "@portico/core/client";
 import type { Contract } from "@portico/core/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+import { serviceTokenContract } from "@portico/plugins/workflow-service/service-tokens-contract";
 import { listenersContract } from "@portico/plugins/listeners/contract";
 import { createContext } from "svelte";
 import { ModelProxy } from "./model-proxy.ts";
@@ -13,8 +14,10 @@ export type Listeners = Readonly<Record<string, string>>;
 
 /** Everything that a signed-in user can reach. It ends with the session, together with all credentials. */
 export interface Instance {
-  /** The instance token, for code that opens its own connection. */
+  /** The token of the agent service, for code that opens its own connection. */
   readonly token: string;
+  /** Whether the token is a session of a sign-in link. A session is not the instance access token. */
+  readonly isSession: boolean;
   /** The address of the agent service, which served this page. */
   readonly baseURL: string;
   readonly handshake: Handshake;
@@ -38,9 +41,14 @@ export interface Instance {
 const [useInstance, provideInstance] = createContext<Instance>();
 export { provideInstance, useInstance };
 
+/** The address of the agent service, which served this page. */
+export function ownAddress(): string {
+  return new URL(".", location.href).href.replace(/\/$/, "");
+}
+
 /** Throws CallFailed if the token is refused, and the error of `fetch` if the service cannot be reached. */
 export async function openInstance(token: string, refused: () => void): Promise<Instance> {
-  const baseURL = new URL(".", location.href).href.replace(/\/$/, "");
+  const baseURL = ownAddress();
   const ending = new AbortController();
   const send = async (request: Request) => {
     const response = await globalThis.fetch(request);
@@ -55,14 +63,19 @@ export async function openInstance(token: string, refused: () => void): Promise<
     client(listenersContract).listeners(),
   ]);
   const listeners = Object.fromEntries(Object.entries(found).map(([surface, { url }]) => [surface, url]));
+  const issueServiceToken = async () => {
+    const isIssued = handshake.identity.role === "owner" && handshake.capabilities["serviceTokens"] === true;
+    return isIssued ? (await client(serviceTokenContract).issue()).token : undefined;
+  };
   const proxy = new ModelProxy(listeners["proxy"], client);
   return {
     token,
+    isSession: token.startsWith("session_"),
     baseURL,
     handshake,
     listeners,
     proxy,
-    workflow: new WorkflowService(listeners["workflow"], token),
+    workflow: new WorkflowService(listeners["workflow"], token, issueServiceToken),
     client,
     fetch: (path, init) =>
       send(new Request(`${baseURL}${path}`, { ...init, headers: { ...headers, ...(init?.headers as object) } })),

@@ -22,9 +22,9 @@ export const workflowAccess: Access<{ readonly access: typeof serviceAccess }> =
 });
 
 /** Checks only the service token. It gives access to the service, but no rights over runs (specification 5, rule 5). */
-export function serviceGuard(access: ServiceAccess): Guard<true> {
-  return (head) => {
-    const isAllowed = access.allows(head.header(HEADER) ?? "");
+export function serviceGuard(access: ServiceAccess): Guard<Promise<true>> {
+  return async (head) => {
+    const isAllowed = await access.allows(head.header(HEADER) ?? "");
     if (isAllowed === undefined) throw workflowErrors.workflow_service_not_initialized();
     if (!isAllowed) throw workflowErrors.unauthorized();
     return true;

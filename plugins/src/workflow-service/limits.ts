@@ -22,3 +22,5 @@ export const SENSITIVE_CHARACTERS = 4 * 1024 * 1024;
 export const ERROR_CHARACTERS = 4096;
 /** Lifetime of execution grants: minimum, default and maximum. */
 export const GRANT_MS = { least: 1000, usual: 600_000, most: 366 * 24 * 60 * 60_000 } as const;
+/** Lifetime of the short-lived tokens of the workflow service. */
+export const SHORT_LIVED_MS = 600_000;

@@ -10,11 +10,12 @@ import {
   type Secret,
 } from "@portico/core";
 import type { FindToken, ServiceTokenRotation } from "./config.ts";
+import { createShortLivedTokens } from "./short-lived-tokens.ts";
 
 /** Access to the workflow service: callers with its token (specification 5). */
 export interface ServiceAccess {
   /** Undefined while no token is set. Compares in constant time. */
-  allows(presented: string): boolean | undefined;
+  allows(presented: string): boolean | undefined | Promise<boolean | undefined>;
 }
 
 /** The port of access to the workflow service; `tokenAccess` fills it. */
@@ -28,12 +29,22 @@ export interface TokenAccessOptions {
   readonly rotation?: Live<ServiceTokenRotation> | undefined;
 }
 
-/** Access with one token. After opening, only its digest is kept. */
+/** Access with one token, and with short-lived tokens of the instance. After opening, only the token's digest is kept. */
 export const tokenAccess = defineAdapter({
   name: "workflow-service/token-access",
   port: serviceAccess,
-  needs: { secrets: ports.secrets, clock: optional(ports.clock) },
-  async open({ secrets, clock = createSystemClock() }, { token, rotation }: TokenAccessOptions, scope): Promise<ServiceAccess> {
+  // Short-lived tokens need signing and ids.
+  needs: {
+    secrets: ports.secrets,
+    clock: optional(ports.clock),
+    signing: optional(ports.signing),
+    ids: optional(ports.ids),
+  },
+  async open(
+    { secrets, clock = createSystemClock(), signing, ids },
+    { token, rotation }: TokenAccessOptions,
+    scope,
+  ): Promise<ServiceAccess> {
     const digestOf = async (given: Secret | FindToken | undefined) => {
       const found = typeof given === "function" ? await given(secrets) : given;
       return found && secrets.digest(found.reveal());
@@ -48,11 +59,13 @@ export const tokenAccess = defineAdapter({
         }),
       );
     }
+    const shortLived = signing && ids ? createShortLivedTokens({ signing, clock, ids }) : undefined;
     return {
       allows(presented) {
         if (digests.current === undefined) return undefined;
         // Always compares with all: the duration does not reveal which one matched.
-        return digests.all.map((digest) => digest !== undefined && secrets.matches(presented, digest)).includes(true);
+        const isToken = digests.all.map((digest) => digest !== undefined && secrets.matches(presented, digest)).includes(true);
+        return isToken || (shortLived?.read(presented).then((token) => token !== undefined) ?? false);
       },
     };
   },

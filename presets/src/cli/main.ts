@@ -6,6 +6,7 @@ const portico = defineCommand({
   subCommands: {
     start: async () => (await import("./commands/start.ts")).startCommand,
     init: async () => (await import("./commands/init.ts")).initCommand,
+    console: async () => (await import("./commands/console.ts")).consoleCommand,
     token: async () => (await import("./commands/token.ts")).tokenCommand,
     attachments: async () => (await import("./commands/attachments.ts")).attachmentsCommand,
     grant: async () => (await import("./commands/grant.ts")).grantCommand,

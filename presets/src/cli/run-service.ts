@@ -2,7 +2,7 @@ import { VERSION } from "../platform/version.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { ReadSettings } from "./read-settings.ts";
 import type { StartablePreset } from "./startable-preset.ts";
-import { serve } from "./serve.ts";
+import { serve, type Service } from "./serve.ts";
 import { tellServiceManager } from "./tell-service-manager.ts";
 import { welcome } from "./welcome.ts";
 
@@ -17,14 +17,15 @@ export async function runService<T extends PlatformSettings>(
   read: () => Promise<Pick<ReadSettings<T>, "settings" | "secretFiles">>,
   { json }: RunServiceOptions,
 ): Promise<never> {
-  const exitCode = await serve(preset, read, (service) => {
+  const exitCode = await serve(preset, read, async (service) => {
     const { urls, madeTokens, directory } = service;
     const listeners = Object.fromEntries(Object.entries(urls).map(([name, url]) => [name, { url }]));
+    // Links and tokens are printed only on a terminal, because a log file would keep them.
+    const link = json || !process.stdout.isTTY ? undefined : await linkOf(service);
     process.stdout.write(
-      json ? `${JSON.stringify({ event: "ready", pid: process.pid, listeners })}\n` : welcome(service, VERSION),
+      json ? `${JSON.stringify({ event: "ready", pid: process.pid, listeners })}\n` : welcome(service, VERSION, link),
     );
     tellServiceManager((reason) => console.error(`systemd was not told that the service is ready: ${reason}`));
-    // Printed only on a terminal, because a log file would keep the token.
     if (!process.stderr.isTTY) return;
     for (const { of, token } of madeTokens) {
       const name = of === "agent" ? "Agent service token" : "Workflow service token";
@@ -32,4 +33,13 @@ export async function runService<T extends PlatformSettings>(
     }
   });
   process.exit(exitCode);
+}
+
+/** The service runs without a link, too: `portico console` makes another one. */
+async function linkOf({ signInLink }: Service): Promise<string | undefined> {
+  try {
+    return await signInLink?.();
+  } catch {
+    return undefined;
+  }
 }

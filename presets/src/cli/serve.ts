@@ -19,7 +19,9 @@ import type { TokenOf } from "../platform/own-token.ts";
 import { chooseProviders, isInstance, type ServedProvider } from "../platform/provider-choice.ts";
 import type { RotatingSettings } from "../platform/rotating-settings.ts";
 import { WEB_CONSOLE } from "@portico/plugins/console";
+import { createSignInLinks, SIGN_IN } from "@portico/plugins/sign-in";
 import type { PlatformSettings } from "../settings/platform.ts";
+import { absoluteLink } from "./console/absolute-link.ts";
 import { describeFullDisk } from "./data-room.ts";
 import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
 import { NEWER_STORE_HELP, settleDirectoryFormat } from "./directory-format.ts";
@@ -49,6 +51,8 @@ export interface Service {
   readonly urls: Readonly<Record<string, string>>;
   /** The web console's page, if it is served. */
   readonly console: string | undefined;
+  /** Makes a link that opens the console signed in, if the console is served. */
+  readonly signInLink: (() => Promise<string>) | undefined;
   /** The self-signed certificate that the listeners use. */
   readonly certificate: string | undefined;
   /** Tokens that this start created, because no setting gives them. They can be shown only now. */
@@ -68,7 +72,7 @@ export interface MadeToken {
 export async function serve<T extends PlatformSettings>(
   preset: StartablePreset<T>,
   read: () => Promise<Pick<ReadSettings<T>, "settings" | "secretFiles">>,
-  announce: (service: Service) => void,
+  announce: (service: Service) => void | Promise<void>,
 ): Promise<number> {
   const stop = listenForStop();
   const undo: (() => unknown)[] = [];
@@ -86,7 +90,7 @@ export async function serve<T extends PlatformSettings>(
     const rotating = createLive<RotatingSettings>(settings);
     const { app, ...service } = await start(preset, (await preset.prepare?.(settings)) ?? settings, rotating, stop, undo);
     undo.push(keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory: service.directory, hangup }));
-    announce(service);
+    await announce(service);
     return await stop.requested;
   } catch (error) {
     if (stop.signal.aborted && error === stop.signal.reason) return await stop.requested;
@@ -173,8 +177,18 @@ async function start<T extends PlatformSettings>(
   // On a terminal, `announce` prints this.
   if (!process.stdout.isTTY) logStart(log, preset.name, listeners, providers);
   const console = WEB_CONSOLE in app.contracts && urls["agent"] !== undefined ? `${urls["agent"]}/` : undefined;
+  const signInLink = SIGN_IN in app.contracts && urls["agent"] !== undefined ? linksOf(app, settings, urls["agent"]) : undefined;
   const certificate = https?.isSelfSigned ? https.file : undefined;
-  return { app, preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls, console, certificate, madeTokens };
+  return {
+    ...{ app, preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls },
+    ...{ console, signInLink, certificate, madeTokens },
+  };
+}
+
+function linksOf(app: App, { agent }: PlatformSettings, url: string): () => Promise<string> {
+  const { records, secrets, clock } = ports;
+  const links = createSignInLinks({ records: app.port(records), secrets: app.port(secrets), clock: app.port(clock) });
+  return async () => absoluteLink(agent.publicUrl ?? url, (await links.issue()).url);
 }
 
 /** The data directory of this process alone. */

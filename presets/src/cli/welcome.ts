@@ -14,8 +14,8 @@ const PURPOSES: Readonly<Record<string, string>> = {
 /** The surfaces whose callers use models. */
 const ASKING = ["proxy", "agent", "workflow"];
 
-/** The text after a start: the addresses of the listeners, the available models, and a call to try. */
-export function welcome(service: Service, version: string): string {
+/** The text after a start: the addresses of the listeners, a link to sign in with, the available models, and a call to try. */
+export function welcome(service: Service, version: string, signInLink: string | undefined): string {
   const { preset, urls, console, certificate, providers, directory, hasData } = service;
   const width = Math.max(...Object.keys(urls).map((name) => name.length));
   const surfaces = Object.entries(urls).map(
@@ -26,7 +26,7 @@ export function welcome(service: Service, version: string): string {
     `Portico ${version} runs the preset ${preset}.`,
     "",
     ...surfaces,
-    ...(console === undefined ? [] : ["", `Console: ${console} (sign in with the agent service token)`]),
+    ...(console === undefined ? [] : ["", ...consoleLines(service, console, signInLink)]),
     ...(certificate === undefined ? [] : ["", `Certificate: ${certificate} (self-signed: configure clients to trust it)`]),
     "",
     ...providersLines(service),
@@ -34,6 +34,12 @@ export function welcome(service: Service, version: string): string {
     `${hasData ? `Data directory: ${directory.path}. ` : ""}Stop with Ctrl-C.`,
     "",
   ].join("\n");
+}
+
+function consoleLines({ directory, hasData }: Service, console: string, signInLink: string | undefined): string[] {
+  const fresh = `${ownCommand()} console${hasData ? dataFlag(directory.path) : ""}`;
+  if (signInLink === undefined) return [`Console: ${console} (${fresh} prints a link that signs in)`];
+  return [`Console, signed in: ${signInLink}`, `  (works once, for ten minutes; ${fresh} prints another link)`];
 }
 
 /** Empty if only custom surfaces are served: it is not known here whether they call models. */

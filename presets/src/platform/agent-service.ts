@@ -7,6 +7,7 @@ import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { listeners as listenersPage } from "@portico/plugins/listeners";
+import { signIn } from "@portico/plugins/sign-in";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { keepingMs } from "../settings/keeping.ts";
 import { pagesOf } from "./allowed-origins.ts";
@@ -51,7 +52,9 @@ export function agentService(
       agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: () => credentialsOf(providers) }),
       listenersPage({ urls }),
-      ...(hasConsole ? [webConsole({ urls })] : []),
+      ...(hasConsole
+        ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
+        : []),
       ...servicePages(options, measured, { surface: "agent", access: instanceAccess }),
     ],
     surfaces: { agent: { allowedOrigins } },

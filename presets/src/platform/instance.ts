@@ -44,6 +44,7 @@ export function instanceTokens(options: PlatformOptions): InstanceTokenOptions {
 /** The users of an instance: tokens from the settings, and a created owner's token if the settings name no owner (open points 1). */
 export function instanceIdentity(options: InstanceTokenOptions): Adapter {
   return tokenIdentity({
+    sessions: true,
     tokens: instanceHolders(options),
     rotation:
       options.rotating &&

@@ -1,6 +1,7 @@
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import type { Adapter, Preset } from "@portico/core";
 import { executionGrants } from "@portico/plugins/workflow-service/execution-grants";
+import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { agentService } from "./agent-service.ts";
 import { pagesOf, withConsoleOrigin } from "./allowed-origins.ts";
@@ -40,6 +41,7 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
       ...workflows.plugins,
       ...agents.plugins,
       executionGrants({}),
+      serviceTokens({}),
       ...probesService(options, prometheus),
     ],
     surfaces: {

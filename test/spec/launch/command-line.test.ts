@@ -10,6 +10,7 @@ const LAUNCHER = join(import.meta.dirname, "../../../presets/portico.mjs");
 const COMMANDS = [
   ...[
     "start",
+    "console",
     "token",
     "token issue",
     "token list",

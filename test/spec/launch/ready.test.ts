@@ -161,7 +161,7 @@ describe("portico start, for a person", () => {
       }
       expect(first.stdout).toMatch(/proxy {5}http:\/\/127\.0\.0\.1:\d+\/v1/);
       expect(first.stdout).toContain('the offline model "demo" is available');
-      expect(first.stdout).toContain("portico token issue --provider demo");
+      expect(first.stdout).toMatch(/portico\S* token issue --provider demo/);
     } finally {
       folder.remove();
     }

@@ -26,8 +26,7 @@ export interface IssuedGrant {
 /** Sign a grant with the instance's key. Works with and without a running service. Throws CommandFailed (69) if no key exists yet. */
 export async function issueGrant(settings: PlatformSettings, wish: GrantWish): Promise<IssuedGrant> {
   const owner = settings.agent.tokens.find(({ role }) => role === "owner");
-  const key = owner?.token ?? (await keptToken(settings, "agent"));
-  if (!key) throw neverStarted(settings);
+  const key = await instanceToken(settings);
   const { workflowId, userId = owner?.userId ?? "owner", bindingId, ttlMs } = wish;
   const app = await createApp({ name: "grant", adapters: [hmacSigning({ key })] });
   try {
@@ -41,6 +40,13 @@ export async function issueGrant(settings: PlatformSettings, wish: GrantWish): P
   } finally {
     await app.close();
   }
+}
+
+/** The instance access token. Throws CommandFailed (69) if it does not exist yet. */
+export async function instanceToken(settings: PlatformSettings): Promise<Secret> {
+  const token = settings.agent.tokens.find(({ role }) => role === "owner")?.token ?? (await keptToken(settings, "agent"));
+  if (!token) throw neverStarted(settings);
+  return token;
 }
 
 /** The workflow service's token. Throws CommandFailed (69) if it does not exist yet. */

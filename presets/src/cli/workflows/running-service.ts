@@ -1,13 +1,10 @@
 import type { EventOf } from "@portico/core";
 import { CallFailed, type CallResult, createClient } from "@portico/core/client";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
-import { dataDirectory } from "../data-directory.ts";
-import { namesCluster } from "../../platform/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
-import { isDataDirectoryLocked } from "../data-lock.ts";
-import { readEndpoints } from "../endpoints-file.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { trustOwnCertificate } from "../https/trust-own-certificate.ts";
+import { checkedUrl, runningAt } from "../running-at.ts";
 import { issueGrant, workflowToken } from "./issue-grant.ts";
 
 /** Lifetime of the command line's own grants, which are used immediately. */
@@ -44,7 +41,7 @@ export type RunningService = Awaited<ReturnType<typeof findService>>;
  * CommandFailed: 1 with the service's own message if it refuses, 69 if it cannot be reached.
  */
 export async function findService(settings: PlatformSettings, given: string | undefined) {
-  const baseURL = given === undefined ? runningAt(settings) : checkedUrl(given);
+  const baseURL = given === undefined ? runningAt(settings, "workflow") : checkedUrl(given);
   if (baseURL.startsWith("https:")) trustOwnCertificate(settings);
   const token = await workflowToken(settings);
   const client = createClient(workflowServiceContract, {
@@ -127,27 +124,6 @@ function wordsOf({ status, body }: CallFailed): string {
   const { error, details } = (typeof body === "object" && body !== null ? body : {}) as { error?: unknown; details?: unknown };
   const words = typeof error === "string" ? error : `It answered with status ${status}`;
   return `The workflow service refused: ${words}${details === undefined ? "" : ` ${JSON.stringify(details)}`}`;
-}
-
-function runningAt(settings: PlatformSettings): string {
-  const { dataDir, workflow } = settings;
-  if (namesCluster(settings)) {
-    if (workflow.publicUrl !== undefined) return workflow.publicUrl.replace(/\/+$/, "");
-    throw new CommandFailed("The configuration has no workflow.publicUrl: give the address with --url", EXIT.unavailable);
-  }
-  const directory = dataDirectory(dataDir);
-  const url = isDataDirectoryLocked(directory) ? readEndpoints(directory)?.listeners["workflow"]?.url : undefined;
-  if (url !== undefined) return url;
-  throw new CommandFailed(
-    `No workflow service runs with the data directory ${directory.path}: start it, or give its address with --url`,
-    EXIT.unavailable,
-  );
-}
-
-function checkedUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return text.replace(/\/+$/, "");
-  throw new CommandFailed("Option --url must be an http or https address", EXIT.usage);
 }
 
 function withoutAbsent<T extends object>(value: T): T {

@@ -1,0 +1,66 @@
+import { createInstanceSessions, definePlugin, instanceScheme, ports, ServiceError } from "@portico/core";
+import { signInConfig } from "./config.ts";
+import { signInContract, signInErrors } from "./contract.ts";
+import { isOwnPage } from "./own-page.ts";
+import { createSignInLinks } from "./sign-in-links.ts";
+import { createWrongCodes } from "./wrong-codes.ts";
+
+export { createSignInLinks, type SignInLink, type SignInLinks } from "./sign-in-links.ts";
+
+/** The plugin's name. */
+export const SIGN_IN = "sign-in";
+
+/**
+ * Links that sign the instance's first owner in to the web console, without typing a token. Needs an adapter of `identity` that accepts
+ * sessions, such as `tokenIdentity({ tokens, sessions: true })`.
+ */
+export const signIn = definePlugin({
+  name: SIGN_IN,
+  summary: "Links that sign the instance's owner in to the web console.",
+  config: signInConfig,
+  needs: {
+    records: ports.records,
+    secrets: ports.secrets,
+    identity: ports.identity,
+    signing: ports.signing,
+    clock: ports.clock,
+    ids: ports.ids,
+  },
+  contract: signInContract,
+  security: { instanceToken: { ...instanceScheme, description: "The instance access token" } },
+  guards: ({ identity }) => ({
+    // Neither a session nor another owner's token: a session would prolong itself, and another owner would become the first one.
+    async instanceToken(head, signal) {
+      const token = head.header("x-agent-service-token") ?? "";
+      if (await identity.isInstanceToken(token, signal)) return true;
+      throw (await identity.resolve(token, signal)) ? signInErrors.instance_token_required() : signInErrors.unauthorized();
+    },
+  }),
+  setup({ identity, ...given }, { ownOrigins }) {
+    const links = createSignInLinks(given);
+    const sessions = createInstanceSessions(given);
+    const wrong = createWrongCodes(given.clock);
+    return {
+      issueLink: () => links.issue(),
+      async signIn({ head, body, fail, signal }) {
+        if (!isOwnPage(head, ownOrigins)) throw fail.origin_not_allowed();
+        const waitMs = wrong.waitMs();
+        if (waitMs > 0) {
+          const headers = { "retry-after": String(Math.ceil(waitMs / 1000)) };
+          throw new ServiceError(signInErrors.too_many_attempts, { headers });
+        }
+        // Before the code is used up, so that it can be tried again.
+        const { token, expiresAt } = await sessions.issue().catch((error: unknown) => {
+          throw error instanceof ports.SigningUnavailable ? fail.sign_in_unavailable(undefined, undefined, error) : error;
+        });
+        // An adapter of `identity` that accepts no sessions would refuse the first call of the page.
+        if (!(await identity.resolve(token.reveal(), signal))) throw fail.sign_in_unavailable();
+        if (!(await links.use(body.code))) {
+          wrong.note();
+          throw fail.sign_in_link_invalid();
+        }
+        return { token: token.reveal(), expiresAt: new Date(expiresAt).toISOString() };
+      },
+    };
+  },
+});

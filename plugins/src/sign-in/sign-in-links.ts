@@ -1,0 +1,69 @@
+import { ports, type Secret } from "@portico/core";
+import { LINK_MS } from "./limits.ts";
+
+/** A link that was just made. */
+export interface SignInLink {
+  /** Relative to the agent service. The code is in the fragment, which browsers send to no server and write into no `Referer`. */
+  readonly url: string;
+  /** ISO 8601. */
+  readonly expiresAt: string;
+}
+
+/** Makes sign-in links, and uses up their codes. */
+export interface SignInLinks {
+  /** A new link. It is durable when the call resolves. */
+  issue(): Promise<SignInLink>;
+  /** Whether the code belongs to a link that was not used and has not expired. Uses it up: only one of several callers gets true. */
+  use(code: string): Promise<boolean>;
+}
+
+interface LinkRecord {
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** Codes of links in the port `records`, for all processes of an instance. Only their SHA-256 is stored. Functions throw RecordsUnavailable. */
+export function createSignInLinks({
+  records,
+  secrets,
+  clock,
+}: {
+  readonly records: ports.Records;
+  readonly secrets: ports.Secrets;
+  readonly clock: ports.Clock;
+}): SignInLinks {
+  const links = records.collection<LinkRecord>({ name: "sign-in-links", indexes: { byEnd: ["expiresAt"] } });
+
+  async function sweep(): Promise<void> {
+    const { items } = await links.query({ order: { by: "expiresAt", direction: "ascending" }, limit: SWEPT_AT_ONCE });
+    const now = clock.now();
+    await Promise.all(items.filter(({ value }) => value.expiresAt <= now).map(({ id }) => links.remove(id)));
+  }
+
+  return {
+    async issue() {
+      await sweep();
+      const code = secrets.create("");
+      const expiresAt = Math.floor(clock.now() + LINK_MS);
+      await links.put(secrets.digest(code.reveal()), { expiresAt }, "absent");
+      return { url: linkTo(code), expiresAt: new Date(expiresAt).toISOString() };
+    },
+    async use(code) {
+      const found = await links.get(secrets.digest(code));
+      if (!found || !secrets.matches(code, found.id)) return false;
+      try {
+        return (await links.remove(found.id, found.version)) && found.value.expiresAt > clock.now();
+      } catch (error) {
+        // Another caller used it meanwhile.
+        if (error instanceof ports.RecordConflict) return false;
+        throw error;
+      }
+    },
+  };
+}
+
+const SWEPT_AT_ONCE = 200;
+
+function linkTo(code: Secret): string {
+  return `/#/sign-in/${code.reveal()}`;
+}

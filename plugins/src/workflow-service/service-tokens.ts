@@ -1,0 +1,39 @@
+import { callerOf, definePlugin, ownerScheme, ports } from "@portico/core";
+import * as v from "valibot";
+import { serviceTokenContract, serviceTokenErrors } from "./service-tokens-contract.ts";
+import { createShortLivedTokens } from "./short-lived-tokens.ts";
+
+/**
+ * The owner's short-lived tokens of the workflow service, for presets that have an agent service beside the workflows: with them, a page
+ * needs only the owner's sign-in.
+ */
+export const serviceTokens = definePlugin({
+  name: "service-tokens",
+  summary: "Short-lived tokens of the workflow service, for the instance's owner.",
+  config: v.strictObject({}),
+  needs: { signing: ports.signing, identity: ports.identity, clock: ports.clock, ids: ports.ids },
+  contract: serviceTokenContract,
+  security: { owner: ownerScheme },
+  capabilities: () => ["serviceTokens"],
+  guards: ({ identity }) => ({
+    async owner(head, signal) {
+      const caller = await callerOf(head, identity, signal);
+      if (!caller) throw serviceTokenErrors.unauthorized();
+      if (caller.role !== "owner") throw serviceTokenErrors.owner_required();
+      return caller;
+    },
+  }),
+  setup(given) {
+    const tokens = createShortLivedTokens(given);
+    return {
+      async issue({ fail }) {
+        try {
+          const { token, expiresAt } = await tokens.issue();
+          return { token: token.reveal(), expiresAt: new Date(expiresAt).toISOString() };
+        } catch (error) {
+          throw error instanceof ports.SigningUnavailable ? fail.signing_unavailable(undefined, undefined, error) : error;
+        }
+      },
+    };
+  },
+});

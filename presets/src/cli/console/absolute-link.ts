@@ -1,0 +1,4 @@
+/** A link that is relative to the agent service, as an address to open. `base` is the service's address, which may have a path. */
+export function absoluteLink(base: string, link: string): string {
+  return base.replace(/\/+$/, "") + link;
+}
