@@ -12,7 +12,7 @@ const SERVERS = [
   "{chaos,cluster}/**/*.test.ts",
   "conformance/*{postgres,redis,bullmq}*.test.ts",
   "conformance/{move-store,documents-shared-folder}.test.ts",
-  "spec/deploy/{systemd,kubernetes}.test.ts",
+  "spec/deploy/{systemd,kubernetes,proxy-of-cluster}.test.ts",
   "spec/telemetry/monitoring.test.ts",
 ];
 
