@@ -85,6 +85,31 @@ it("a reader gets each entry once, if what it read early was lost and is written
   expect(read).toEqual(["a", "b", "c", "d", "e", "f"]);
 });
 
+it("a run that ends cancels the nodes that an earlier execution started, and that the last one did not reach", async () => {
+  const { log } = await openStores();
+  const at = new Date(1000).toISOString();
+  const started = (nodeId: string): LedgerEntry => ({ kind: "start", nodeId, type: "http", at });
+  const killed = new Ledger(log, "wrun_1");
+  await killed.recall();
+  for (const entry of [started("each"), started("each[0].get"), ended("each[0].get"), started("each[1].get")]) killed.add(entry);
+  await killed.write();
+
+  const ledger = new Ledger(log, "wrun_1");
+  await ledger.recall();
+  ledger.add({ ...ended("each"), status: "cancelled" } as LedgerEntry);
+  ledger.cancelBegun(3500);
+  await ledger.end([], undefined);
+  const entries: LedgerEntry[] = [];
+  for await (const entry of readEntries(log, "wrun_1", new AbortController().signal)) entries.push(entry);
+  expect(entries.slice(4)).toEqual([
+    expect.objectContaining({ kind: "end", nodeId: "each", status: "cancelled" }),
+    {
+      ...{ kind: "end", nodeId: "each[1].get", type: "http", status: "cancelled", attempts: 1 },
+      ...{ startedAt: at, completedAt: new Date(3500).toISOString(), durationMs: 2500 },
+    },
+  ]);
+});
+
 async function openStores() {
   const adapters = [memoryRecords(), memoryLog(undefined), memoryBus({}), systemClock()];
   const app = await createApp({ name: "ledger", adapters });

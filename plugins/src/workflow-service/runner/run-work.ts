@@ -204,6 +204,7 @@ export function createRunWork(given: RunWorkGiven) {
         await tellParent(engine, record, { status, outputs: told, hidden, message: error?.message });
       });
     }
+    live.ledger.cancelBegun(clock.now());
     let known: ports.Stored<RunRecord> | undefined = stored;
     await retryWhileStoreAway(storeRetry, async () => {
       const read = known ?? (await runs.find(runId));

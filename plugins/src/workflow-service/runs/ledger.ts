@@ -37,6 +37,8 @@ export class Ledger {
   /** What an earlier execution wrote, and when of what was started: a resumed run meets all of it again. */
   #known: Map<string, string | undefined> | undefined;
   #recalling: Promise<void> | undefined;
+  /** The nodes that have started and not ended, as far as the log and this process know. */
+  readonly #begun = new Map<string, NodeStarted>();
   readonly #waiting = new Set<() => void>();
 
   constructor(log: ports.EventLog, runId: string, listener: LedgerListener = {}) {
@@ -55,6 +57,7 @@ export class Ledger {
     this.#completed = completed;
     this.#known = undefined;
     this.#recalling = undefined;
+    this.#begun.clear();
   }
 
   /** The execution stops before the run has ended. Another process may continue it: the entries that were not written come again there. */
@@ -103,11 +106,24 @@ export class Ledger {
   add(entry: LedgerEntry): void {
     if (this.#known?.has(keyOf(entry))) return;
     this.#known?.set(keyOf(entry), startOf(entry));
+    this.#noteBegun(entry);
     const held = fitted(entry);
     this.#tail.push(held);
     this.#tailBytes += held.bytes;
     this.#wake();
     this.#listener.added?.();
+  }
+
+  /**
+   * To be called before a run ends, at this time in milliseconds since 1970. An earlier execution may have started nodes inside a `map` or `loop`
+   * that this one did not reach, because the run was cancelled or failed before. They are cancelled, too.
+   */
+  cancelBegun(at: number): void {
+    for (const { nodeId, type, name, at: startedAt } of [...this.#begun.values()]) {
+      const durationMs = Math.max(0, at - Date.parse(startedAt));
+      const times = { startedAt, completedAt: new Date(at).toISOString(), durationMs };
+      this.add({ kind: "end", nodeId, type, name, status: "cancelled", attempts: 1, ...times });
+    }
   }
 
   /** Resolves when there is room for more: what is not written yet is bounded. Throws LogUnavailable. */
@@ -193,16 +209,28 @@ export class Ledger {
 
   async #recall(): Promise<void> {
     const known = new Map<string, string | undefined>();
+    const know = (entry: LedgerEntry): void => {
+      const key = keyOf(entry);
+      // A chunk whose write got no response may be stored twice.
+      if (!known.has(key)) this.#noteBegun(entry);
+      known.set(key, startOf(entry));
+    };
     let written = 0;
+    this.#begun.clear();
     for await (const { from, entries, sequence } of readChunks(this.#log, this.runId)) {
-      for (const entry of entries) known.set(keyOf(entry), startOf(entry));
+      entries.forEach(know);
       written = from + entries.length;
       this.#read = sequence;
     }
     // Somebody may look at it while it is written: what is not in the log yet is known, too.
-    for (const { entry } of this.#tail) known.set(keyOf(entry), startOf(entry));
+    for (const { entry } of this.#tail) know(entry);
     this.#known = known;
     this.#written = written;
+  }
+
+  #noteBegun(entry: LedgerEntry): void {
+    if (entry.kind === "start") this.#begun.set(entry.nodeId, entry);
+    else if (entry.kind === "end") this.#begun.delete(entry.nodeId);
   }
 
   async #writeChunk(): Promise<void> {
