@@ -36,7 +36,7 @@ export interface Query extends AsyncIterable<QueryMessage> {
   readonly started: Promise<QueryStarted | undefined>;
   /** Resolves with the end, also for a failed query. Rejects as `accepted` does. */
   readonly ended: Promise<QueryEnd>;
-  /** Stop the turn. It ends as interrupted. Does nothing before the turn has begun. */
+  /** Stop the turn: now, or as soon as it begins. It ends as interrupted. */
   abort(): void;
 }
 
@@ -54,6 +54,7 @@ export class OpenQuery implements Query {
   #isOver = false;
   #failure: { readonly error: unknown } | undefined;
   #begun: QueryStarted | undefined;
+  #isAborted = false;
 
   constructor(ids: Pick<Query, "clientRequestId" | "userMessageId">, abort: (started: QueryStarted) => void) {
     this.clientRequestId = ids.clientRequestId;
@@ -89,6 +90,7 @@ export class OpenQuery implements Query {
   }
 
   abort(): void {
+    this.#isAborted = true;
     if (this.#begun && !this.#isOver) this.#abort(this.#begun);
   }
 
@@ -110,8 +112,11 @@ export class OpenQuery implements Query {
 
   begin(started: QueryStarted): void {
     this.accept();
+    const isFirst = this.#begun === undefined;
     this.#begun ??= started;
     this.#started.resolve(started);
+    // Only now the service can be told.
+    if (isFirst && this.#isAborted) this.abort();
   }
 
   /** Takes a message. Returns false if a message before it is missing. Ignores a message that was taken before. */

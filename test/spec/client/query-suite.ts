@@ -95,6 +95,13 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
       expect(await query.ended).toMatchObject({ status: "interrupted", terminal: { reason: "user_stop", partial: "so far" } });
     });
 
+    it("abort at once stops the turn when it begins", async () => {
+      service.engine.on("endless", (_turn, context) => untilStopped(context));
+      const query = connect().submit({ agentId: "helper", prompt: "endless" });
+      query.abort();
+      expect(await query.ended).toMatchObject({ status: "interrupted", terminal: { reason: "user_stop" } });
+    });
+
     it("a turn that fails is an end with its code; what was said stays", async () => {
       service.engine.on("broken", async (_turn, { say }) => {
         await say({ type: "text", delta: "half" });
