@@ -14,8 +14,8 @@ export interface SystemdMachine extends AsyncDisposable {
 
 /** Whether this machine has the programs of systemd; with `CI` set, their absence is an error. */
 export function hasSystemd(): boolean {
-  const isThere = spawnSync("systemd-analyze", ["--version"]).error === undefined;
-  if (!isThere && process.env["CI"]) throw new Error("CI has to have systemd");
+  const isThere = ["systemd-analyze", "dbus-daemon"].every((name) => spawnSync(name, ["--version"]).error === undefined);
+  if (!isThere && process.env["CI"]) throw new Error("CI has to have systemd and dbus");
   return isThere;
 }
 
@@ -32,7 +32,7 @@ export function canRunSystemd(): boolean {
 }
 
 /** Targets that every unit names. */
-const TARGETS = ["basic", "sysinit", "shutdown", "multi-user", "network-online"];
+const TARGETS = ["basic", "sysinit", "shutdown", "multi-user", "network-online", "sockets"];
 
 /** Start a machine with these files, by their absolute paths. `/opt/portico` is this checkout. */
 export async function startSystemd(files: Readonly<Record<string, string>>): Promise<SystemdMachine> {
@@ -43,6 +43,9 @@ export async function startSystemd(files: Readonly<Record<string, string>>): Pro
     writeFileSync(file, text);
   };
   for (const name of TARGETS) write(`/etc/systemd/system/${name}.target`, "[Unit]\nDefaultDependencies=no\n");
+  // systemd-run talks to systemd over the bus.
+  for (const name of ["dbus.service", "dbus.socket"])
+    write(`/etc/systemd/system/${name}`, readFileSync(`/usr/lib/systemd/system/${name}`, "utf8"));
   for (const [path, text] of Object.entries(files)) write(path, text);
 
   const script = join(import.meta.dirname, "systemd-machine.sh");
@@ -78,6 +81,7 @@ export async function startSystemd(files: Readonly<Record<string, string>>): Pro
     }
     await wait(50);
   }
+  await run("systemctl", "start", "dbus.service");
   return { run, [Symbol.asyncDispose]: close };
 }
 

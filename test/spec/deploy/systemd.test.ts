@@ -157,6 +157,20 @@ describe.skipIf(!canRunSystemd())("portico.service under a systemd of its own", 
     expect(await show("MainPID")).not.toBe(first);
   });
 
+  it("comes back with its data from a backup, which was made while it ran", async () => {
+    const records = async () => (await machine.run("portico", "token", "list", "--json")).stdout;
+    const before = await records();
+    expect(before).toContain("main");
+    const made = await shell(block("portico backup"));
+    expect([made.code, made.stderr]).toEqual([0, ""]);
+    await machine.run("mv", "/var/lib/portico/portico.tar", "/srv/portico.tar");
+    await machine.run("cp", "/srv/portico.tar", "/var/lib/portico/portico.tar");
+    const restored = await shell(block("portico restore"));
+    expect([restored.code, restored.stderr]).toEqual([0, ""]);
+    expect(await records()).toBe(before);
+    expect(await endpoint("/readyz")).toBe(200);
+  });
+
   it("ends with 0 when it is stopped", async () => {
     await machine.run("systemctl", "stop", "portico");
     expect([await show("Result"), await show("ExecMainStatus")]).toEqual(["success", "0"]);
