@@ -21,6 +21,8 @@ export const builtIn: { readonly clock: Clock; readonly ids: Ids; readonly telem
       error: (message, fields, cause) => console.error(message, fields ?? {}, cause === undefined ? "" : describeCause(cause)),
     },
     begin: () => ({ note() {}, run: (work) => work(), end() {} }),
+    work: () => ({ run: (work) => work(), end() {} }),
+    traceparent: () => undefined,
     modelCall() {},
     gauge: () => () => {},
   },

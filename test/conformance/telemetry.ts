@@ -156,6 +156,38 @@ export function telemetryConformance(
       expect(told).not.toContain("answer_broken");
     });
 
+    it("runs every kind of work, gives what it returns or throws, and counts its first end", async () => {
+      const works: readonly ports.WorkBegin[] = [
+        { kind: "turn", agent: "a", run: "run_1", turn: "turn_1", traceparent: undefined },
+        { kind: "turn", agent: "a", run: "run_1", turn: "turn_1", traceparent: "not a trace context" },
+        { kind: "tool", tool: "t".repeat(5000), source: "s" },
+        { kind: "run", workflow: "w", run: "wrun_1", attempt: 1, traceparent: undefined },
+        { kind: "node", type: "http", node: "n", run: "wrun_1", attempt: 2 },
+      ];
+      for (const begin of works) {
+        const work = telemetry.work(begin);
+        expect(work.run(() => 7)).toBe(7);
+        await expect(work.run(async () => "later")).resolves.toBe("later");
+        expect(() =>
+          work.run(() => {
+            throw new RangeError("of the work");
+          }),
+        ).toThrow(RangeError);
+        work.end({ error: "failed" });
+        work.end();
+      }
+      telemetry.log.info("still here");
+      expect(await toldInTheEnd()).toContain("still here");
+    });
+
+    it("has no trace context, or a valid one", () => {
+      const work = telemetry.work({ kind: "tool", tool: "t", source: "s" });
+      const traceparent = work.run(() => telemetry.traceparent());
+      if (traceparent !== undefined) expect(traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/);
+      work.end();
+      expect(telemetry.traceparent()).toBeUndefined();
+    });
+
     it("accepts model calls without a request, with any names", async () => {
       const call = { source: "agent", provider: "main", providerType: "vendor", model: "m".repeat(5000), durationMs: 12.5 };
       telemetry.modelCall(call);

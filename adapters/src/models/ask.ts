@@ -14,7 +14,7 @@ export interface ModelQuestion {
   /** 0 to 2. Default: the provider's. */
   readonly temperature?: number;
   /** Counts the call in metrics and spans, with the source `plugin`. Default: the call is not measured. */
-  readonly telemetry?: Pick<ports.Telemetry, "modelCall">;
+  readonly telemetry?: Pick<ports.Telemetry, "modelCall"> & Partial<Pick<ports.Telemetry, "traceparent">>;
 }
 
 /** What `ask` resolves with. */

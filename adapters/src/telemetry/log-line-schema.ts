@@ -94,6 +94,7 @@ const otherLines = {
   proxy: text("In `Started`: the address of the model proxy."),
   workflow: text("In `Started`: the address of the workflow service."),
   probes: text("In `Started`: the address of the probes."),
+  signal: text("What could not be exported first: `traces`, `metrics` or `logs`."),
   requests: count("Number of requests."),
   graceMs: milliseconds("The time that requests had to end."),
 } satisfies Record<string, LogSchemaPart>;

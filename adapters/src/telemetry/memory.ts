@@ -20,11 +20,16 @@ export interface MemoryRequest extends Omit<ports.RequestFacts, "error"> {
   readonly error: string | undefined;
 }
 
+/** One ended piece of work. */
+export type MemoryWork = ports.WorkBegin & { readonly error: string | undefined };
+
 /** Telemetry that can be read back: log lines, and the requests that ended, in their order. */
 export interface MemoryTelemetry extends ports.Telemetry {
   readonly lines: readonly MemoryLine[];
   readonly requests: readonly MemoryRequest[];
   readonly modelCalls: readonly ports.MeasuredModelCall[];
+  /** The pieces of work that ended, in their order. */
+  readonly works: readonly MemoryWork[];
   /** Read every gauge now: its numbers by name. A gauge without numbers has an empty list. */
   readGauges(): Promise<Readonly<Record<string, readonly ports.GaugeValue[]>>>;
 }
@@ -40,6 +45,7 @@ export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}):
   const lines: MemoryLine[] = [];
   const requests: MemoryRequest[] = [];
   const modelCalls: ports.MeasuredModelCall[] = [];
+  const works: MemoryWork[] = [];
   const gauges = new Gauges();
   const write = (level: MemoryLine["level"], message: string, fields: ports.LogFields = {}, cause?: unknown) =>
     void lines.push({ level, message, fields: { ...fields }, cause: cause === undefined ? undefined : describeCause(cause) });
@@ -47,6 +53,7 @@ export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}):
     lines,
     requests,
     modelCalls,
+    works,
     log: {
       debug: (message, fields) => write("debug", message, fields),
       info: (message, fields) => write("info", message, fields),
@@ -71,6 +78,17 @@ export function createMemoryTelemetry({ onError }: MemoryTelemetryOptions = {}):
         },
       };
     },
+    work(work) {
+      let isOver = false;
+      return {
+        run: (run) => run(),
+        end({ error } = {}) {
+          if (!isOver) works.push({ ...work, error });
+          isOver = true;
+        },
+      };
+    },
+    traceparent: () => undefined,
     modelCall: (call) => void modelCalls.push({ ...call }),
     gauge: (gauge) => gauges.add(gauge),
     readGauges: async () => Object.fromEntries((await gauges.read()).map(({ gauge, values }) => [gauge.name, values])),

@@ -1,6 +1,7 @@
 import prometheus from "prom-client";
 import type { Gauges, ReadGauge } from "./gauges.ts";
 import type { EndedCall } from "./opentelemetry/ended-call.ts";
+import type { EndedWork } from "./opentelemetry/ended-work.ts";
 import type { EndedRequest } from "./opentelemetry/request-record.ts";
 import { errorType } from "./opentelemetry/semantic-names.ts";
 
@@ -12,6 +13,7 @@ export interface PrometheusMetrics {
   text(): Promise<string>;
   record(ended: EndedRequest): void;
   recordCall(ended: EndedCall): void;
+  recordWork(ended: EndedWork): void;
   /** Read these gauges for each text. */
   collect(gauges: Pick<Gauges, "read">): void;
 }
@@ -34,6 +36,13 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     name: "gen_ai_client_operation_duration_seconds",
     help: "Duration of model calls: through the proxy, of agents and of workflow nodes",
     labelNames: ["provider", "model", "source", "error_type"],
+    buckets: MODEL_SECONDS,
+    registers,
+  });
+  const works = new prometheus.Histogram({
+    name: "portico_work_duration_seconds",
+    help: "Duration of turns, tool calls, executions of workflow runs, and their nodes",
+    labelNames: ["kind", "error_type"],
     buckets: MODEL_SECONDS,
     registers,
   });
@@ -68,6 +77,9 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       operations.observe({ ...call, source, ...(error && { error_type: error }) }, (endedAt - beganAt) / 1000);
       if (facts.inputTokens !== undefined) tokens.inc({ ...call, type: "input", source }, facts.inputTokens);
       if (facts.outputTokens !== undefined) tokens.inc({ ...call, type: "output", source }, facts.outputTokens);
+    },
+    recordWork({ kind, error, beganAt, endedAt }) {
+      works.observe({ kind, ...(error && { error_type: error }) }, (endedAt - beganAt) / 1000);
     },
   };
 }

@@ -27,7 +27,7 @@ const DEFAULT_TIMEOUTS: HttpTimeouts = { connectMs: 10_000, headersMs: 120_000, 
  */
 export const httpNode = defineWorkflowNode({
   name: "workflow-nodes/http",
-  needs: {},
+  needs: { telemetry: ports.telemetry },
   rules({ allow = [] }: HttpNodeOptions): ports.NodeRules<HttpInput> {
     const guard = createAddressGuard(allow);
     return {
@@ -37,7 +37,7 @@ export const httpNode = defineWorkflowNode({
       repeatable: ({ method, key }) => key !== false || method === "GET" || method === "HEAD",
     };
   },
-  open(_given, { allow = [], timeouts, lookup }: HttpNodeOptions, scope) {
+  open({ telemetry }, { allow = [], timeouts, lookup }: HttpNodeOptions, scope) {
     const client = createHttpClient(allow, { ...DEFAULT_TIMEOUTS, ...timeouts }, lookup);
     scope.onClose(() => client.close());
     return {
@@ -50,7 +50,7 @@ export const httpNode = defineWorkflowNode({
           {
             method: input.method,
             url: addressOf(input),
-            headers: headersOf(input, step),
+            headers: headersOf(input, step, telemetry.traceparent()),
             body: input.body === undefined || typeof input.body === "string" ? input.body : JSON.stringify(input.body),
             isExpected: (status) => (input.expect ?? ["200-299"]).some((expected) => isWithin(expected, status)),
           },
@@ -69,12 +69,18 @@ function addressOf({ url: text, query = {} }: HttpInput): URL {
   return url;
 }
 
-function headersOf({ headers = {}, body, key }: HttpInput, { runId, nodeId, attempt }: ports.NodeStep): Record<string, string> {
+function headersOf(
+  { headers = {}, body, key }: HttpInput,
+  { runId, nodeId, attempt }: ports.NodeStep,
+  traceparent: string | undefined,
+): Record<string, string> {
   const type = typeof body === "string" ? "text/plain;charset=utf-8" : "application/json";
   return {
     accept: "*/*",
     "accept-encoding": "identity",
     "user-agent": "portico",
+    // A definition may name another trace.
+    ...(traceparent !== undefined && { traceparent }),
     ...(body !== undefined && { "content-type": type }),
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)])),
     ...(key !== false && { "idempotency-key": keyOf([runId, nodeId, ...(key === "node" ? [] : [String(attempt)])]) }),

@@ -125,6 +125,8 @@ export {
   type RequestTrace,
   type Telemetry,
   telemetry,
+  type WorkBegin,
+  type WorkTrace,
 } from "./telemetry.ts";
 export {
   type RiskLevel,

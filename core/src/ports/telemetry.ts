@@ -5,6 +5,16 @@ export interface Telemetry {
   readonly log: Log;
   /** Begin to measure one request: its log line, span and metrics are written by `end`. */
   begin(request: RequestBegin): RequestTrace;
+  /**
+   * Begin to measure one piece of work that is not a request: its span and its metrics are recorded by `end`. An execution that
+   * stops before its work has ended, for example because it is parked, ends without an error, and is begun again later.
+   */
+  work(work: WorkBegin): WorkTrace;
+  /**
+   * The W3C `traceparent` of the request or work that calls. Send it to other services, and store it with accepted work.
+   * Undefined without traces.
+   */
+  traceparent(): string | undefined;
   /** Record one ended model call that belongs to no request. Calls of the model proxy are recorded with their requests. */
   modelCall(call: MeasuredModelCall): void;
   /**
@@ -79,6 +89,51 @@ export interface RequestTrace {
    * error given to `note` takes precedence over this one.
    */
   end(outcome: { readonly status: number; readonly error?: string }): void;
+}
+
+/** One piece of work: a turn of an agent, a tool's call, the execution of a workflow run, an attempt of its node. */
+export type WorkBegin =
+  | {
+      readonly kind: "turn";
+      /** Ids of the agent, of its run, and of the turn. */
+      readonly agent: string;
+      readonly run: string;
+      readonly turn: string;
+      /** Stored with the turn when it was accepted. */
+      readonly traceparent: string | undefined;
+    }
+  | {
+      readonly kind: "tool";
+      /** Ids of the tool, and of its source. */
+      readonly tool: string;
+      readonly source: string;
+    }
+  | {
+      readonly kind: "run";
+      /** Ids of the workflow, and of the run. */
+      readonly workflow: string;
+      readonly run: string;
+      /** Counts from 1. */
+      readonly attempt: number;
+      /** Stored with the run when it was accepted. */
+      readonly traceparent: string | undefined;
+    }
+  | {
+      readonly kind: "node";
+      readonly type: string;
+      /** Ids of the node, and of the run. */
+      readonly node: string;
+      readonly run: string;
+      /** Counts from 1. */
+      readonly attempt: number;
+    };
+
+/** One piece of work in progress. */
+export interface WorkTrace {
+  /** Calls `work`, and returns or throws what it does. Spans and log lines within belong to this work. */
+  run<T>(work: () => T): T;
+  /** The work ended. Only the first call counts. `error` is a code for why it failed. */
+  end(outcome?: { readonly error?: string | undefined }): void;
 }
 
 /** Facts about a request that become known later. */

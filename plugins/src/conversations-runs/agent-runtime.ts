@@ -42,8 +42,6 @@ export interface AgentRuntime {
   readonly files: ports.UserFiles | undefined;
   /** For what of them all turns together show. */
   readonly shownRoom: ShownRoom;
-  /** Stop one turn, whether it executes or waits. */
-  readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
 }
 
 /** Filled by `agentRuntime`. */
@@ -107,7 +105,7 @@ export const agentRuntime = defineAdapter({
     const desk = new TurnDesk({ ...shared, busy, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
     const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, files, serverInstanceId });
-    const admission = createAdmission({ engine, requests, conversations, runs, clock, ids });
+    const admission = createAdmission({ engine, requests, conversations, runs, clock, ids, telemetry });
 
     /** Stop one turn, whether it executes or still waits. */
     const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
@@ -195,7 +193,6 @@ export const agentRuntime = defineAdapter({
       delegate,
       files,
       shownRoom,
-      stopTurn,
     };
   },
 });

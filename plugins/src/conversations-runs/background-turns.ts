@@ -61,6 +61,7 @@ export const backgroundTurns = defineAdapter({
         const turn: AcceptedTurn = {
           ...turnIds(key === undefined ? newIdSuffix(ids, clock.now()) : keyedIdSuffix(key)),
           ...{ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, tell },
+          traceparent: telemetry.traceparent(),
         };
         await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
         return { runId: turn.runId };

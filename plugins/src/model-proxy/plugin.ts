@@ -61,15 +61,16 @@ export const modelProxy = definePlugin({
         await directory.assertServes(provider, model, signal).catch(callFailure);
       };
       const answering = (streamed: boolean) => trace.note({ streamed, firstByteMs: clock.now() - startedAt });
+      const traceparent = telemetry.traceparent();
       if (!isConverted) {
         const received = await receiveBody(exchange, { clock, spoolDir, admit });
-        return relay({ protocol, provider, exchange, head, received, own, trail, signal, trace, answering });
+        return relay({ protocol, provider, exchange, head, received, own, trail, traceparent, signal, trace, answering });
       }
       const { bytes, facts } = await gatherBody(exchange, clock);
       const model = modelOf(facts);
       await admit(model);
       return translate(
-        { protocol, provider, exchange, bytes, model, own, trail, signal, trace, answering },
+        { protocol, provider, exchange, bytes, model, own, trail, traceparent, signal, trace, answering },
         { clock, ids, converter },
       );
     };

@@ -18,6 +18,8 @@ export interface RelayCall {
   readonly own: OwnCredentials;
   /** Headers that tell another instance which instances the call has passed. */
   readonly trail: Readonly<Record<string, string>>;
+  /** The service's own span, which the provider continues. Undefined without traces: the caller's header passes then. */
+  readonly traceparent: string | undefined;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
   /** Called when the upstream begins to answer. */
@@ -53,9 +55,18 @@ export function brokenStream(error: Error, provider: ports.ModelProvider): Model
   return { kind, message: provider.redact(message) };
 }
 
-async function send({ provider, exchange, head, received, own, trail, signal }: RelayCall): Promise<ports.ModelAnswer> {
+async function send({
+  provider,
+  exchange,
+  head,
+  received,
+  own,
+  trail,
+  traceparent,
+  signal,
+}: RelayCall): Promise<ports.ModelAnswer> {
   const call: ports.ModelCall = {
-    headers: Object.assign(requestHeaders(exchange.headers, own), trail),
+    headers: Object.assign(requestHeaders(exchange.headers, own), trail, traceparent === undefined ? undefined : { traceparent }),
     query: requestQuery(head.search, own),
     body: received.body,
     ...(received.length !== undefined && { length: received.length }),

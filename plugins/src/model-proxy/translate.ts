@@ -34,6 +34,8 @@ export interface TranslateCall {
   readonly own: OwnCredentials;
   /** Headers that tell another instance which instances the call has passed. */
   readonly trail: Readonly<Record<string, string>>;
+  /** The service's own span, which the provider continues. Undefined without traces: the caller's header passes then. */
+  readonly traceparent: string | undefined;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
   /** Called when the upstream begins to answer. */
@@ -50,12 +52,16 @@ const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer
 
 /** Caller and provider use different protocols: the request and the answer are converted. Streams are converted while they arrive. */
 export async function translate(call: TranslateCall, services: TranslateServices): Promise<void> {
-  const { protocol, provider, exchange, model, own, trail, signal, trace } = call;
+  const { protocol, provider, exchange, model, own, trail, traceparent, signal, trace } = call;
   const request = await services.converter.convert(protocol, call.bytes, provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT);
   const answer = await provider
     .send(
       {
-        headers: { ...convertedRequestHeaders(exchange.headers, own, request.isStream), ...trail },
+        headers: {
+          ...convertedRequestHeaders(exchange.headers, own, request.isStream),
+          ...trail,
+          ...(traceparent !== undefined && { traceparent }),
+        },
         query: "",
         body: request.body,
       },

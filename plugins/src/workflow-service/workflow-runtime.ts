@@ -112,11 +112,12 @@ export const workflowServiceRuntime = defineAdapter({
       ids,
       instance,
       keeper,
+      telemetry,
       pathOf: (id) => catalogue.pathOf(id),
     });
     const cancelRun = createCancelRun({ engine, runs, live, clock, hints });
     const world: World = {
-      ...{ clock, gates, log: telemetry.log, kinds: table.kinds, nodes: table.nodes, turns },
+      ...{ clock, gates, telemetry, kinds: table.kinds, nodes: table.nodes, turns },
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun }),
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),

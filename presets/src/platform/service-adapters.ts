@@ -5,6 +5,7 @@ import type { Adapter } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { instance } from "./instance.ts";
 import type { PlatformOptions } from "./platform-options.ts";
+import { VERSION } from "./version.ts";
 
 /**
  * The adapters of every service that accepts work, for all areas: telemetry, its store and users, providers, and tools of MCP servers. Default of
@@ -24,11 +25,24 @@ export function serviceAdapters(
   ];
 }
 
-/** Logs to standard error. `auto` writes text on a terminal, and JSON otherwise. */
-export function telemetry({ log }: Pick<PlatformSettings, "log">, prometheus: PrometheusMetrics | undefined): Adapter {
+/** Logs to standard error. `auto` writes text on a terminal, and JSON otherwise. Exports over OTLP if the settings have an endpoint. */
+export function telemetry(
+  { log, telemetry: exported }: Pick<PlatformSettings, "log" | "telemetry">,
+  prometheus: PrometheusMetrics | undefined,
+): Adapter {
   const { level, format } = log;
   const chosen = format === "auto" ? (process.stderr.isTTY ? "text" : "json") : format;
-  return openTelemetry({ level, format: chosen, ...(prometheus && { prometheus }) });
+  const { serviceName, resourceAttributes, otlp } = exported;
+  const { tracesEndpoint: traces, metricsEndpoint: metrics, logsEndpoint: logs, ...options } = otlp;
+  return openTelemetry({
+    ...{ level, format: chosen },
+    ...(prometheus && { prometheus }),
+    otlp: {
+      ...options,
+      endpoints: { traces, metrics, logs },
+      ...{ serviceName, serviceVersion: VERSION, resource: resourceAttributes },
+    },
+  });
 }
 
 /** One source of tools for each configured MCP server, under its configured name. */

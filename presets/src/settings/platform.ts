@@ -9,6 +9,7 @@ import { mcpServersSchema } from "./mcp-servers.ts";
 import { providersSchema } from "./provider.ts";
 import { rotationSchema } from "./rotation.ts";
 import { milliseconds } from "./scalar.ts";
+import { telemetrySchema } from "./telemetry.ts";
 import { workflowSchema } from "./workflow.ts";
 
 /**
@@ -126,6 +127,7 @@ export const platformSchema = v.strictObject({
     {},
   ),
   rotation: rotationSchema,
+  telemetry: telemetrySchema,
   https: httpsSchema,
   proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
   workflow: workflowSchema,

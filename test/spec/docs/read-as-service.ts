@@ -27,6 +27,7 @@ const SECRETS: Readonly<Record<string, string>> = {
     ].map((name) => [name, "a-secret"]),
   ),
   PORTICO_INSTANCE_KEY: Buffer.alloc(32).toString("base64url"),
+  COLLECTOR_HEADERS: "authorization=a-secret",
 };
 
 export async function readAsService(path: string, text: string): Promise<string | undefined> {

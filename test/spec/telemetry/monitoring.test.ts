@@ -161,6 +161,7 @@ async function measureLocal(): Promise<string> {
         providers: [{ id: "main", protocol: "chat-completions", baseUrl: upstream.baseUrl, models: ["echo-large"] }],
         agent: { tokens: [{ token: OWNER, userId: "ada", role: "owner" }] },
         probes: { listen: {} },
+        telemetry: { otlp: { endpoint: "http://127.0.0.1:1", metricsEveryMs: 100 } },
       },
     });
     const token = await service.token("main");
@@ -176,7 +177,7 @@ async function measureLocal(): Promise<string> {
     upstream.answerNext(events([chatEvents("Hello")[0]!, CUT]));
     await ask(true);
     await fetch(`${service.url("agent")}/api/agents`);
-    return await scrape(service, OWNER, /error_type="upstream_broken"/);
+    return await scrape(service, OWNER, /error_type="upstream_broken"[^]*portico_telemetry_export_up\{/);
   } finally {
     folder.remove();
   }

@@ -6,7 +6,7 @@ import type { LanguageModel, StreamPart } from "./language-model.ts";
 export interface ModelMeter {
   /** The purpose of the calls. */
   readonly source: "agent" | "workflow" | "plugin";
-  readonly telemetry: Pick<ports.Telemetry, "modelCall">;
+  readonly telemetry: Pick<ports.Telemetry, "modelCall"> & Partial<Pick<ports.Telemetry, "traceparent">>;
 }
 
 type Finish = Extract<StreamPart, { type: "finish" }>;

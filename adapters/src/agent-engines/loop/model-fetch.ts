@@ -4,10 +4,12 @@ import type { ports } from "@portico/core";
 /** Headers that libraries fill with a mandatory placeholder key. The provider adds its own credential. */
 const CREDENTIALS = new Set(["authorization", "x-api-key", "api-key", "cookie", "content-length", "host"]);
 
-/** A fetch that calls one provider through the models port, whatever the URL. */
-export function modelFetch(provider: ports.ModelProvider): typeof fetch {
+/** A fetch that calls one provider through the models port, whatever the URL. `traceparent` is what the provider continues. */
+export function modelFetch(provider: ports.ModelProvider, traceparent: () => string | undefined): typeof fetch {
   return async (_address, init = {}) => {
     const headers = Object.fromEntries([...new Headers(init.headers)].filter(([name]) => !CREDENTIALS.has(name)));
+    const continued = traceparent();
+    if (continued !== undefined) headers["traceparent"] = continued;
     const body = Buffer.from(typeof init.body === "string" ? init.body : "");
     const signal = init.signal ?? new AbortController().signal;
     const answer = await provider.send({ headers, query: "", body }, signal);

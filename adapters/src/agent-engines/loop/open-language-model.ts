@@ -11,11 +11,15 @@ const NOWHERE = { baseURL: "http://model.invalid/v1", apiKey: "none" };
  * first use, so that no start waits for it.
  */
 export async function openLanguageModel(provider: ports.ModelProvider, model: string, meter: ModelMeter): Promise<LanguageModel> {
-  return measuredModel(await unmeasured(provider, model), provider, meter);
+  return measuredModel(await unmeasured(provider, model, () => meter.telemetry.traceparent?.()), provider, meter);
 }
 
-async function unmeasured(provider: ports.ModelProvider, model: string): Promise<LanguageModel> {
-  const fetch = modelFetch(provider);
+async function unmeasured(
+  provider: ports.ModelProvider,
+  model: string,
+  traceparent: () => string | undefined,
+): Promise<LanguageModel> {
+  const fetch = modelFetch(provider, traceparent);
   if (provider.protocol === "messages") {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
     return createAnthropic({ ...NOWHERE, fetch }).languageModel(model);

@@ -1,5 +1,7 @@
+import { trace } from "@opentelemetry/api";
 import { describeCause, type ports } from "@portico/core";
 import pino from "pino";
+import type { Instruments } from "./instruments.ts";
 import { createLineBatch, type LogDestination } from "./line-batch.ts";
 import { type EndedRequest, shortened } from "./request-record.ts";
 import { CALLER_LEFT } from "./semantic-names.ts";
@@ -25,7 +27,10 @@ const FLUSH_EVERY_MS = 50;
 /**
  * Log lines with pino. Only declared fields with plain values are written, so that no secret, prompt or body can be in a line.
  */
-export function createLogLines(options: { level?: LogLevel; format?: LogFormat; destination?: LogDestination }): LogLines {
+export function createLogLines(
+  options: { readonly level?: LogLevel; readonly format?: LogFormat; readonly destination?: LogDestination },
+  { contexts, emit }: Pick<Instruments, "contexts" | "emit">,
+): LogLines {
   const batch = createLineBatch(options.destination ?? pino.destination({ dest: STANDARD_ERROR, sync: false }));
   const timestamp = createTimestamp();
   const out = options.format === "text" ? { write: (line: string) => batch.write(textLine(line)) } : batch;
@@ -46,20 +51,34 @@ export function createLogLines(options: { level?: LogLevel; format?: LogFormat; 
     batch.flush();
   };
 
+  const write = (level: keyof ports.Log, message: string, fields: ports.LogFields | undefined, thrown?: unknown) => {
+    if (!logger.isLevelEnabled(level)) return;
+    // A span that has ended may still be active in a loop that began within it.
+    const active = trace.getSpan(contexts.active());
+    const span = active?.isRecording() ? active.spanContext() : undefined;
+    const plain = plainFields(fields);
+    const cause = thrown === undefined ? undefined : describeCause(thrown);
+    logger[level]({ ...plain, ...(span && { traceId: span.traceId, spanId: span.spanId }), ...(cause && { cause }) }, message);
+    emit?.({ level, message, fields: plain, cause, span });
+  };
+
   return {
     log: {
-      debug: (message, fields) => logger.debug(plainFields(fields), message),
-      info: (message, fields) => logger.info(plainFields(fields), message),
-      warn: (message, fields, cause) => logger.warn(withCause(fields, cause), message),
+      debug: (message, fields) => write("debug", message, fields),
+      info: (message, fields) => write("info", message, fields),
+      warn: (message, fields, cause) => write("warn", message, fields, cause),
       error(message, fields, cause) {
-        logger.error(withCause(fields, cause), message);
+        write("error", message, fields, cause);
         flushErrors();
       },
     },
     request(ended) {
       const level = levelOf(ended.status, ended.error);
+      if (!logger.isLevelEnabled(level)) return;
+      const fields = requestFields(ended);
       // The same format as pino, in half of the time: every request has one such line.
-      if (logger.isLevelEnabled(level)) out.write(`{"level":"${level}"${timestamp()},${requestFields(ended).slice(1)}\n`);
+      out.write(`{"level":"${level}"${timestamp()},${JSON.stringify(fields).slice(1)}\n`);
+      if (emit) emitRequest(emit, level, fields, ended);
     },
     close: batch.close,
   };
@@ -79,12 +98,13 @@ function createTimestamp(): () => string {
   };
 }
 
-/** The fields of a request's line as JSON. Undefined fields are left out. */
-function requestFields({ request, traceId, facts, status, error, beganAt, endedAt }: EndedRequest): string {
-  return JSON.stringify({
+/** The fields of a request's line. Undefined fields are left out. */
+function requestFields({ request, traceId, span, facts, status, error, beganAt, endedAt }: EndedRequest) {
+  return {
     request: request.id,
     callerRequestId: request.callerRequestId,
     traceId,
+    spanId: span?.spanId,
     area: request.area,
     route: request.route,
     method: request.method,
@@ -99,7 +119,16 @@ function requestFields({ request, traceId, facts, status, error, beganAt, endedA
     firstByteMs: facts.firstByteMs,
     error,
     msg: "request",
-  });
+  };
+}
+
+function emitRequest(
+  emit: NonNullable<Instruments["emit"]>,
+  level: keyof ports.Log,
+  { msg, ...fields }: ReturnType<typeof requestFields>,
+  { span }: EndedRequest,
+): void {
+  emit({ level, message: msg, fields, span });
 }
 
 /** A caller that leaves is normal. An answer that broke after a successful head is not. */
@@ -121,8 +150,4 @@ function plainFields(fields: ports.LogFields = {}): Record<string, string | numb
     else if (typeof value === "number" || typeof value === "boolean") plain[name] = value;
   }
   return plain;
-}
-
-function withCause(fields: ports.LogFields | undefined, cause: unknown): object {
-  return cause === undefined ? plainFields(fields) : { ...plainFields(fields), cause: describeCause(cause) };
 }

@@ -1,13 +1,15 @@
-import { type Attributes, metrics, type ObservableResult } from "@opentelemetry/api";
+import type { Attributes, Meter, ObservableResult } from "@opentelemetry/api";
 import type { ports } from "@portico/core";
 import { readGauge } from "../gauges.ts";
 import type { EndedCall } from "./ended-call.ts";
+import type { EndedWork } from "./ended-work.ts";
 import type { EndedRequest } from "./request-record.ts";
-import { errorType, httpMethod, SCOPE } from "./semantic-names.ts";
+import { errorType, httpMethod } from "./semantic-names.ts";
 
 export interface Measures {
   record(ended: EndedRequest): void;
   recordCall(ended: EndedCall): void;
+  recordWork(ended: EndedWork): void;
   /** Read the gauge at each collection, until the returned function is called. */
   observe(gauge: ports.Gauge): () => void;
 }
@@ -17,8 +19,7 @@ const MODEL_SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.1
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864];
 
 /** Histograms with the names and bucket boundaries of the semantic conventions. In seconds, not milliseconds. */
-export function createMeasures(): Measures {
-  const meter = metrics.getMeter(SCOPE);
+export function createMeasures(meter: Meter): Measures {
   const histogram = (name: string, unit: string, description: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } });
 
@@ -31,6 +32,8 @@ export function createMeasures(): Measures {
     MODEL_SECONDS,
   );
   const tokens = histogram("gen_ai.client.token.usage", "{token}", "Tokens that model calls used", TOKENS);
+
+  const works = histogram("portico.work.duration", "s", "Duration of turns, tool calls, runs and nodes", MODEL_SECONDS);
 
   return {
     record(ended) {
@@ -56,6 +59,9 @@ export function createMeasures(): Measures {
       // A missing number does not mean zero (specification 4.1): no value is recorded then.
       if (facts.inputTokens !== undefined) tokens.record(facts.inputTokens, { ...call, "gen_ai.token.type": "input" });
       if (facts.outputTokens !== undefined) tokens.record(facts.outputTokens, { ...call, "gen_ai.token.type": "output" });
+    },
+    recordWork({ kind, error, beganAt, endedAt }) {
+      works.record((endedAt - beganAt) / 1000, { "portico.work.kind": kind, ...(error && { "error.type": error }) });
     },
     observe(gauge) {
       const observable = meter.createObservableGauge(gauge.name, { description: gauge.help });

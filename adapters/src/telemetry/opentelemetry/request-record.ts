@@ -1,3 +1,4 @@
+import type { SpanContext } from "@opentelemetry/api";
 import type { ports } from "@portico/core";
 
 /**
@@ -10,6 +11,8 @@ export interface EndedRequest {
   readonly request: ports.RequestBegin;
   /** Of the span, or else of the caller's `traceparent`. */
   readonly traceId: string | undefined;
+  /** Its span, if it is recorded. */
+  readonly span: SpanContext | undefined;
   readonly facts: ports.RequestFacts;
   readonly status: number;
   readonly error: string | undefined;
@@ -21,6 +24,8 @@ export interface EndedRequest {
 /** The part of a span that its request needs while it runs. */
 export interface RunningSpan {
   readonly traceId: string | undefined;
+  /** Undefined if it is not recorded. */
+  readonly span: SpanContext | undefined;
   /** Calls `work` as a part of the span. */
   run<T>(work: () => T): T;
 }
@@ -70,6 +75,7 @@ export class RequestRecord implements ports.RequestTrace {
     this.#ended({
       request: this.#request,
       traceId: this.#span.traceId,
+      span: this.#span.span,
       facts: this.#facts,
       status: outcome.status,
       error: this.#facts.error ?? shortened(outcome.error),

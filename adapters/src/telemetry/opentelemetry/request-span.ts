@@ -1,10 +1,8 @@
 import {
   type Attributes,
   type Context,
-  context,
   type HrTime,
-  isValidTraceId,
-  propagation,
+  isSpanContextValid,
   type Span,
   SpanKind,
   SpanStatusCode,
@@ -12,9 +10,10 @@ import {
 } from "@opentelemetry/api";
 import type { ports } from "@portico/core";
 import type { EndedCall } from "./ended-call.ts";
+import type { Instruments } from "./instruments.ts";
 import type { EndedRequest, RunningSpan } from "./request-record.ts";
-import { CALLER_LEFT, errorType, httpMethod, SCOPE } from "./semantic-names.ts";
-import { traceIdOf } from "./traceparent.ts";
+import { CALLER_LEFT, errorType, httpMethod } from "./semantic-names.ts";
+import { parseTraceparent } from "./traceparent.ts";
 
 export interface RequestSpan extends RunningSpan {
   end(ended: EndedRequest, call: EndedCall | undefined): void;
@@ -31,8 +30,7 @@ export interface RequestSpans {
  * model call within it (client, `chat m-large`). The parent is the host's own active span, or else the caller's `traceparent`,
  * read by the host's propagator.
  */
-export function createRequestSpans(): RequestSpans {
-  const tracer = trace.getTracer(SCOPE);
+export function createRequestSpans({ tracer, contexts, extract }: Instruments): RequestSpans {
   const tellCall = (ended: EndedCall, beganAt: HrTime, endedAt: HrTime, parent: Context) => {
     const { model } = ended.facts;
     const span = tracer.startSpan(
@@ -42,10 +40,14 @@ export function createRequestSpans(): RequestSpans {
     );
     finish(span, ended.error, ended.error !== undefined, endedAt);
   };
+  const parentOf = (request: ports.RequestBegin): Context => {
+    const active = contexts.active();
+    return trace.getSpan(active) ? active : extract(active, request, CARRIER);
+  };
   return {
     call(ended) {
       const now = Date.now();
-      tellCall(ended, toHrTime(now - (ended.endedAt - ended.beganAt)), toHrTime(now), context.active());
+      tellCall(ended, toHrTime(now - (ended.endedAt - ended.beganAt)), toHrTime(now), contexts.active());
     },
     begin(request) {
       const parent = parentOf(request);
@@ -58,12 +60,17 @@ export function createRequestSpans(): RequestSpans {
         { kind: SpanKind.SERVER, startTime: toHrTime(beganAt), attributes: requestAttributes(request, method) },
         parent,
       );
-      const { traceId } = span.spanContext();
+      const spanContext = span.spanContext();
+      // Without an SDK there is no span. The log still has the caller's trace id.
+      if (!isSpanContextValid(spanContext)) return withoutSpan(parseTraceparent(request.header("traceparent"))?.traceId);
+      const { traceId } = spanContext;
       const within = trace.setSpan(parent, span);
-      if (!span.isRecording()) return notRecorded(isValidTraceId(traceId) ? traceId : traceIdOf(request.header("traceparent")));
+      const run = <T>(work: () => T): T => contexts.with(within, work);
+      if (!span.isRecording()) return { traceId, span: undefined, run, end() {} };
       return {
         traceId,
-        run: (work) => context.with(within, work),
+        span: spanContext,
+        run,
         end(ended, call) {
           const endedAt = toHrTime(beganAt + ended.endedAt - ended.beganAt);
           if (call) tellCall(call, toHrTime(beganAt), endedAt, within);
@@ -78,13 +85,8 @@ export function createRequestSpans(): RequestSpans {
   };
 }
 
-function notRecorded(traceId: string | undefined): RequestSpan {
-  return { traceId, run: (work) => work(), end() {} };
-}
-
-function parentOf(request: ports.RequestBegin): Context {
-  const active = context.active();
-  return trace.getSpan(active) ? active : propagation.extract(active, request, CARRIER);
+function withoutSpan(traceId: string | undefined): RequestSpan {
+  return { traceId, span: undefined, run: (work) => work(), end() {} };
 }
 
 /** Only headers that a propagator requests are read. They are not listed. */

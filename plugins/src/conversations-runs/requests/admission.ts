@@ -45,8 +45,9 @@ export function createAdmission(given: {
   readonly runs: Runs;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
+  readonly telemetry: ports.Telemetry;
 }) {
-  const { engine, requests, conversations, runs, clock, ids } = given;
+  const { engine, requests, conversations, runs, clock, ids, telemetry } = given;
 
   /**
    * Resolves when the turn is durable, with its request and the conversation that it continues in the same commit. The same submission
@@ -78,7 +79,7 @@ export function createAdmission(given: {
         throw error;
       }
       const place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix, turnId);
-      const turn = toTurn(submission, place, turnId);
+      const turn = { ...toTurn(submission, place, turnId), traceparent: telemetry.traceparent() };
       const request = toRequest(submission, turn, now);
       await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
         key: turn.sessionId,

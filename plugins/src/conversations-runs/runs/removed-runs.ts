@@ -1,10 +1,10 @@
 import { type ports, writeAgain } from "@portico/core";
-import { type Conversation, type Conversations, messageStream } from "../conversations/conversations.ts";
+import { type Conversations, messageStream } from "../conversations/conversations.ts";
 import { readPages } from "../read-pages.ts";
 import { receiptStream } from "./receipts.ts";
 import type { Run, Runs } from "./runs.ts";
 
-/** A run or a conversation whose record was removed, and whose streams may still exist: by its id. */
+/** A run whose record was removed, and whose streams may still exist. */
 interface RemovedRun {
   /** The conversation that was removed with it. */
   readonly conversationId?: string | undefined;
@@ -67,19 +67,14 @@ export function createRemovedRuns(given: {
       if (done) await removeStreams(runId, done.note);
       return done?.run;
     },
-    /** Remove a conversation that `mayRemove`, with its messages but without its run. */
-    async removeConversation(conversationId: string, mayRemove: (found: Conversation) => boolean): Promise<boolean> {
-      const isRemoved = await writeAgain(async () => {
-        const found = await conversations.find(conversationId);
-        if (!found || found.value.clearing || !mayRemove(found.value)) return false;
-        await runs.writeAll([
-          conversations.write.remove(found.id, found.version),
-          removed.write.put(found.id, { conversationId } satisfies RemovedRun),
-        ]);
+    /** Remove a conversation that has no run, if it did not change since it was read. False if it did. */
+    async removeEmpty({ id, version, value }: ports.Stored<{ readonly sessionId?: string | undefined }>): Promise<boolean> {
+      if (value.sessionId !== undefined) return false;
+      return writeAgain(async () => {
+        if ((await conversations.find(id))?.version !== version) return false;
+        await runs.writeAll([conversations.write.remove(id, version)]);
         return true;
       });
-      if (isRemoved) await removeStreams(conversationId, { conversationId });
-      return isRemoved;
     },
   };
 }

@@ -63,10 +63,9 @@ export function createSweepRuns(given: {
       if (closing.aborted) return;
     }
     for await (const page of conversations.oldest({ before })) {
-      for (const { id } of page) {
+      for (const conversation of page) {
         if (closing.aborted) return;
-        // Cleared, and not used since.
-        await removed.removeConversation(id, ({ sessionId, updatedAt }) => sessionId === undefined && updatedAt < before);
+        await removed.removeEmpty(conversation);
       }
       await nextTurn();
     }

@@ -44,6 +44,18 @@ export interface Playing {
  * turn was taken away from this process.
  */
 export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
+  const { agentId: agent, runId: run, turnId, traceparent } = playing.turn;
+  const trace = given.telemetry.work({ kind: "turn", agent, run, turn: turnId, traceparent });
+  try {
+    const end = await trace.run(() => play(given, playing));
+    trace.end({ error: end.status === "completed" ? undefined : (end.failure?.code ?? end.status) });
+    return end;
+  } finally {
+    trace.end();
+  }
+}
+
+async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
   const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate } = given;
   const { context, turn, toolIds, said, voice, deliver, stopping } = playing;
   const signal = AbortSignal.any([context.signal, stopping]);
@@ -65,7 +77,7 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
     const [{ provider, model }, { history, input }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
-      gatherTools(sources, toolIds ?? definition.tools, { log: telemetry.log, written }, signal),
+      gatherTools(sources, toolIds ?? definition.tools, { telemetry, written }, signal),
     ]);
     const { userId, agentId, runId, workflowDepth } = turn;
     const caller = { userId, agentId, runId, providerId: provider, workflowDepth };

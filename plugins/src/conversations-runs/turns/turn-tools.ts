@@ -14,7 +14,7 @@ export interface TurnTools {
 }
 
 export interface TurnToolsGiven {
-  readonly log: ports.Log;
+  readonly telemetry: ports.Telemetry;
   /** Resolves when everything that the turn said is written down. A tool runs only after that, so that the record of a call exists before its effect. */
   readonly written: () => Promise<void>;
 }
@@ -26,14 +26,14 @@ export interface TurnToolsGiven {
 export async function gatherTools(
   sources: readonly ports.ToolSource[],
   wanted: readonly string[],
-  { log, written }: TurnToolsGiven,
+  { telemetry, written }: TurnToolsGiven,
   signal: AbortSignal,
 ): Promise<TurnTools> {
   if (wanted.length === 0) return { definitions: [], call: async () => problem("There is no such tool") };
   const offers = new Map<string, Offer>();
   const enough = new AbortController();
   const asking = sources.map(async (source) => {
-    for (const tool of await listed(source, log, AbortSignal.any([signal, enough.signal]))) {
+    for (const tool of await listed(source, telemetry.log, AbortSignal.any([signal, enough.signal]))) {
       if (wanted.includes(tool.id) && !offers.has(tool.id)) offers.set(tool.id, { source, tool });
     }
     if (wanted.every((id) => offers.has(id))) enough.abort();
@@ -64,7 +64,7 @@ export async function gatherTools(
       return lanes.run(tool.lane, signal, async () => {
         await written();
         signal.throwIfAborted();
-        return answerOf(source, { toolId, arguments: args, caller }, log, signal);
+        return answerOf(source, { toolId, arguments: args, caller }, telemetry, signal);
       });
     },
   };
@@ -73,15 +73,19 @@ export async function gatherTools(
 async function answerOf(
   source: ports.ToolSource,
   call: ports.ToolCall,
-  log: ports.Log,
+  telemetry: ports.Telemetry,
   signal: AbortSignal,
 ): Promise<ports.ToolResult> {
+  const trace = telemetry.work({ kind: "tool", tool: call.toolId, source: source.id });
   try {
-    return await source.call(call, signal);
+    const result = await trace.run(() => source.call(call, signal));
+    trace.end({ error: result.isError ? "tool_error" : undefined });
+    return result;
   } catch (error) {
+    trace.end({ error: signal.aborted ? "aborted" : "tool_failed" });
     signal.throwIfAborted();
     if (error instanceof ports.ToolArgumentsInvalid) return problem(`The arguments do not fit: ${error.message}`);
-    log.warn("A tool failed", { source: source.id, tool: call.toolId }, error);
+    telemetry.log.warn("A tool failed", { source: source.id, tool: call.toolId }, error);
     if (error instanceof ports.ToolsUnavailable) return problem("The tool cannot be reached now");
     if (error instanceof ports.ToolNotFound) return problem("There is no such tool any more");
     return problem("The tool failed");

@@ -17,6 +17,8 @@ export interface PlayedTurn {
   readonly delegation?: Delegation | undefined;
   /** How deep the workflow run stands that is behind it, where one is. */
   readonly workflowDepth?: number | undefined;
+  /** The trace of what asked for it (W3C `traceparent`). */
+  readonly traceparent?: string | undefined;
 }
 
 /** A file that came with a query, as it was then. */

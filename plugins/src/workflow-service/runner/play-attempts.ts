@@ -15,10 +15,30 @@ export async function playAttempts(type: ports.WorkflowNode, play: NodePlay): Pr
   const isRepeatable = idempotent ?? (typeof type.repeatable === "function" ? type.repeatable(input) : type.repeatable);
   return withRetries(play, async (attempt) => {
     const work = (signal: AbortSignal) => attemptOnce(play, { type, input, attempt, signal });
+    // A pure node only computes, and does so again whenever its run continues.
     if (type.pure) return work(play.frame.signal);
-    const result = await running.context.step<Attempt>(workName(nodeId, `#${attempt}`), work, { repeatable: isRepeatable });
+    const result = await running.context.step<Attempt>(
+      workName(nodeId, `#${attempt}`),
+      (signal) => traced(play, attempt, () => work(signal)),
+      { repeatable: isRepeatable },
+    );
     return result.isOk && result.hidden ? { ...result, output: await openOutput(running, result) } : result;
   });
+}
+
+async function traced(
+  { running: { world, record }, node, nodeId }: NodePlay,
+  attempt: number,
+  work: () => Promise<Attempt>,
+): Promise<Attempt> {
+  const trace = world.telemetry.work({ kind: "node", type: node.rules.type, node: nodeId, run: record.runId, attempt });
+  try {
+    const result = await trace.run(work);
+    trace.end({ error: result.isOk ? undefined : result.code });
+    return result;
+  } finally {
+    trace.end();
+  }
 }
 
 async function attemptOnce(
@@ -28,7 +48,7 @@ async function attemptOnce(
   const { running, node, nodeId, frame } = play;
   const { type, input, attempt, signal } = given;
   const { secrecy } = running;
-  const { clock, log } = running.world;
+  const { clock, telemetry } = running.world;
   const { runId, workflowId, userId, depth: workflowDepth = 0 } = running.record;
   const startedAt = clock.now();
   const stop = new AbortController();
@@ -54,7 +74,7 @@ async function attemptOnce(
       const message = secrecy.mask(thrown.message);
       return { isOk: false, code: thrown.code, message, isFinal: !thrown.retryable };
     }
-    log.error("A node failed unexpectedly", { runId, nodeId }, thrown);
+    telemetry.log.error("A node failed unexpectedly", { runId, nodeId }, thrown);
     return {
       isOk: false,
       code: "node_failed",

@@ -134,7 +134,7 @@ function toNodeError(running: Running, nodeId: string, thrown: unknown): NodeErr
   if (thrown instanceof AttemptsFailed) return thrown.error;
   if (isNodeFailed(thrown)) return { code: thrown.code, message: thrown.message };
   if (thrown instanceof ExpressionFailed) return { code: "expression_failed", message: thrown.message };
-  running.world.log.error("A node failed unexpectedly", { runId: running.record.runId, nodeId }, thrown);
+  running.world.telemetry.log.error("A node failed unexpectedly", { runId: running.record.runId, nodeId }, thrown);
   return { code: "node_failed", message: "The node failed unexpectedly; the service's log says why" };
 }
 

@@ -22,6 +22,8 @@ export interface RunInput {
   readonly parameters: unknown;
   /** The secret parts of the parameters. */
   readonly hidden?: Hidden | undefined;
+  /** The trace of what started it (W3C `traceparent`). */
+  readonly traceparent?: string | undefined;
 }
 
 export interface RunWorkGiven {
@@ -44,6 +46,7 @@ interface Outcome {
 
 interface EndGiven {
   readonly record: RunRecord;
+  readonly trace: ports.WorkTrace;
   /** The record as it was read; undefined if the run has changed it since. */
   readonly stored: ports.Stored<RunRecord> | undefined;
   readonly outcome: Outcome;
@@ -75,17 +78,37 @@ export function createRunWork(given: RunWorkGiven) {
   // As a branch, so that the run is not parked while it reads or writes its stores.
   return (work: ports.WorkContext, input: RunInput): Promise<void> => work.branch((context) => executeRun(context, input));
 
-  async function executeRun(context: ports.WorkContext, { runId, parameters: value, hidden }: RunInput): Promise<void> {
+  async function executeRun(context: ports.WorkContext, input: RunInput): Promise<void> {
+    const { runId, parameters: value, hidden } = input;
     const storeRetry = storeRetryOf(context);
     const stored = await retryWhileStoreAway(storeRetry, () => runs.find(runId));
     // The run has ended, but the process died before the engine recorded the end of the work.
     if (!stored || isTerminal(stored.value.status)) return;
     const record = stored.value;
+    const trace = world.telemetry.work({
+      ...{ kind: "run", workflow: record.workflowId, run: runId },
+      ...{ attempt: context.attempt, traceparent: input.traceparent },
+    });
     const live = liveRuns.begin(runId, context.held);
     const secrecy = new RunSecrecy(keeper);
     live.secrecy = secrecy;
     let isOver = false;
     try {
+      await trace.run(begin);
+      isOver = true;
+    } catch (error) {
+      // If the error were only thrown, the run's record would not show that the run has ended.
+      if (context.signal.aborted) throw error;
+      world.telemetry.log.error("A run failed unexpectedly", { runId }, error);
+      await end(context, { record, trace, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy });
+      isOver = true;
+    } finally {
+      trace.end();
+      // If the run is stopped or parked before its end, its data in memory is discarded.
+      await liveRuns.end(live, { isOver });
+    }
+
+    async function begin(): Promise<void> {
       const held = await retryWhileStoreAway(storeRetry, () => definitions.hold(record.workflowId, record.definition));
       try {
         const { definition } = held;
@@ -94,25 +117,15 @@ export function createRunWork(given: RunWorkGiven) {
         if (isFirst) live.ledger.begin();
         else await retryWhileStoreAway(storeRetry, () => live.ledger.recall());
         if (definition) await execute(definition);
-        else await end(context, { record, stored, outcome: UNUSABLE, live, decided: [], secrecy });
+        else await end(context, { record, trace, stored, outcome: UNUSABLE, live, decided: [], secrecy });
       } finally {
         held.release();
       }
-      isOver = true;
-    } catch (error) {
-      // If the error were only thrown, the run's record would not show that the run has ended.
-      if (context.signal.aborted) throw error;
-      world.log.error("A run failed unexpectedly", { runId }, error);
-      await end(context, { record, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy });
-      isOver = true;
-    } finally {
-      // If the run is stopped or parked before its end, its data in memory is discarded.
-      await liveRuns.end(live, { isOver });
     }
 
     async function execute(definition: Definition): Promise<void> {
       const opened = await openParameters();
-      if ("status" in opened) return end(context, { record, stored, outcome: opened, live, decided: [], secrecy });
+      if ("status" in opened) return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy });
       const { parameters } = opened;
       const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
@@ -128,6 +141,7 @@ export function createRunWork(given: RunWorkGiven) {
         const outcome = await play(running);
         await end(context, {
           record,
+          trace,
           stored: board.hasWritten ? undefined : stored,
           outcome,
           live,
@@ -191,7 +205,10 @@ export function createRunWork(given: RunWorkGiven) {
   }
 
   /** Store the end, and notify waiting callers. */
-  async function end(context: ports.WorkContext, { record, stored, outcome, live, decided, secrecy }: EndGiven): Promise<void> {
+  async function end(
+    context: ports.WorkContext,
+    { record, trace, stored, outcome, live, decided, secrecy }: EndGiven,
+  ): Promise<void> {
     const { runId, parent } = record;
     const { status, error, outputs } = outcome;
     const { completedNodeCount } = live;
@@ -216,5 +233,6 @@ export function createRunWork(given: RunWorkGiven) {
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));
     });
+    trace.end({ error: status === "completed" ? undefined : (error?.code ?? status) });
   }
 }

@@ -30,7 +30,7 @@ export interface Running {
 /** The services that nodes use outside their run. */
 export interface World {
   readonly clock: ports.Clock;
-  readonly log: ports.Log;
+  readonly telemetry: ports.Telemetry;
   readonly gates: Gates;
   /** The service's built-in kinds of nodes, by type. */
   readonly kinds: ReadonlyMap<string, NodeKind>;

@@ -44,10 +44,11 @@ export function createStartRun(given: {
   readonly ids: ports.Ids;
   readonly instance: string;
   readonly keeper: SecretKeeper;
+  readonly telemetry: ports.Telemetry;
   /** The document that a definition stands in. */
   pathOf(workflowId: string): string | undefined;
 }) {
-  const { engine, runs, definitions, clock, ids, instance, keeper, pathOf } = given;
+  const { engine, runs, definitions, clock, ids, instance, keeper, telemetry, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
     const { definition, userId, binding, parent, depth, secrecy, writes = [] } = order;
@@ -71,7 +72,12 @@ export function createStartRun(given: {
       ...(depth && { depth }),
     };
     const kept = await (secrecy?.keep(runId, checked.value) ?? keeper.keep(runContext(runId), checked.value));
-    const input: RunInput = { runId, parameters: kept.value, ...(kept.hidden && { hidden: kept.hidden }) };
+    const traceparent = telemetry.traceparent();
+    const input: RunInput = {
+      ...{ runId, parameters: kept.value },
+      ...(kept.hidden && { hidden: kept.hidden }),
+      ...(traceparent !== undefined && { traceparent }),
+    };
     await engine.start(RUN_KIND, runId, input, { records: [...runs.begin(record), ...writes] });
     return { runId, workflowId: definition.id };
   };

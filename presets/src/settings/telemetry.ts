@@ -1,0 +1,120 @@
+import { areOtlpHeaders, OTLP_SIGNALS, parsePairs } from "@portico/adapters/telemetry/otlp-options";
+import { fromEnv, secret } from "@portico/core";
+import * as v from "valibot";
+import { milliseconds, text } from "./scalar.ts";
+
+const address = () => v.pipe(v.string(), v.check(isAddress, "an http or https address without user name, query and fragment"));
+
+/** Export over OTLP. The variables are OpenTelemetry's own. */
+const otlpSchema = v.strictObject({
+  endpoint: v.optional(
+    fromEnv(
+      "OTEL_EXPORTER_OTLP_ENDPOINT",
+      v.pipe(
+        address(),
+        v.description(
+          "Base address of a receiver of OTLP over HTTP. `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. Without an address, nothing is exported.",
+        ),
+      ),
+    ),
+  ),
+  tracesEndpoint: v.optional(
+    fromEnv(
+      "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+      v.pipe(address(), v.description("Whole address for traces, instead of `endpoint`.")),
+    ),
+  ),
+  metricsEndpoint: v.optional(
+    fromEnv(
+      "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+      v.pipe(address(), v.description("Whole address for metrics, instead of `endpoint`.")),
+    ),
+  ),
+  logsEndpoint: v.optional(
+    fromEnv(
+      "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+      v.pipe(address(), v.description("Whole address for log lines, instead of `endpoint`.")),
+    ),
+  ),
+  signals: v.optional(
+    fromEnv("PORTICO_OTLP_SIGNALS", v.pipe(v.array(v.picklist(OTLP_SIGNALS)), v.description("What is exported."))),
+    [...OTLP_SIGNALS],
+  ),
+  protocol: v.optional(
+    fromEnv(
+      "OTEL_EXPORTER_OTLP_PROTOCOL",
+      v.pipe(v.picklist(["http/protobuf", "http/json"]), v.description("Encoding of the exports. gRPC is not supported.")),
+    ),
+    "http/protobuf",
+  ),
+  headers: v.optional(
+    fromEnv(
+      "OTEL_EXPORTER_OTLP_HEADERS",
+      v.pipe(
+        secret(),
+        v.check(
+          (headers) => areOtlpHeaders(headers.reveal()),
+          "name=value pairs, separated by commas, with percent-encoded values",
+        ),
+        v.description("Headers of each export, as `name=value,name=value` with percent-encoded values."),
+      ),
+    ),
+  ),
+  compression: v.optional(
+    fromEnv("OTEL_EXPORTER_OTLP_COMPRESSION", v.pipe(v.picklist(["gzip", "none"]), v.description("Compression of the exports."))),
+    "none",
+  ),
+  timeoutMs: v.optional(
+    fromEnv("OTEL_EXPORTER_OTLP_TIMEOUT", v.pipe(milliseconds(1), v.description("Timeout of each export, with its retries."))),
+    10_000,
+  ),
+  ca: v.optional(
+    v.pipe(secret(), v.description("Authorities that sign the receiver's certificate, as PEM. Default: those of Node.js.")),
+  ),
+  metricsEveryMs: v.optional(
+    fromEnv("OTEL_METRIC_EXPORT_INTERVAL", v.pipe(milliseconds(100), v.description("Time between two exports of metrics."))),
+    60_000,
+  ),
+  sampleRatio: v.optional(
+    fromEnv(
+      "OTEL_TRACES_SAMPLER_ARG",
+      v.pipe(v.number(), v.minValue(0), v.maxValue(1), v.description("Share of the traces that is exported, from 0 to 1.")),
+    ),
+    1,
+  ),
+});
+
+/** What the service reports to other systems, besides its log and `/metrics`. */
+export const telemetrySchema = v.optional(
+  v.strictObject({
+    serviceName: v.optional(
+      fromEnv("OTEL_SERVICE_NAME", v.pipe(text(), v.description("The name of the service in exported telemetry."))),
+      "portico",
+    ),
+    resourceAttributes: v.optional(
+      fromEnv(
+        "OTEL_RESOURCE_ATTRIBUTES",
+        v.pipe(
+          v.string(),
+          v.check(
+            (pairs) => parsePairs(pairs) !== undefined,
+            "name=value pairs, separated by commas, with percent-encoded values",
+          ),
+          v.description(
+            "Further attributes of the service, as `name=value,name=value`, such as `deployment.environment.name=production`.",
+          ),
+        ),
+      ),
+    ),
+    otlp: v.optional(otlpSchema, {}),
+  }),
+  {},
+);
+
+/** The settings of exported telemetry, after parsing. */
+export type TelemetrySettings = v.InferOutput<typeof telemetrySchema>;
+
+function isAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
+}
