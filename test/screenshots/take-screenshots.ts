@@ -76,9 +76,6 @@ try {
 
   await page.setViewportSize({ ...DESKTOP, height: 1180 });
   await opened.goTo("Workflows");
-  const { workflowServiceToken } = JSON.parse(service.read("credentials.json")) as { readonly workflowServiceToken: string };
-  await page.getByLabel("Workflow service token").fill(workflowServiceToken);
-  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("link", { name: "Triage a ticket" }).click();
   await page.getByRole("button", { name: "Start" }).click();
   const dialog = page.getByRole("dialog");

@@ -63,10 +63,8 @@ export async function openInstance(token: string, refused: () => void): Promise<
     client(listenersContract).listeners(),
   ]);
   const listeners = Object.fromEntries(Object.entries(found).map(([surface, { url }]) => [surface, url]));
-  const issueServiceToken = async () => {
-    const isIssued = handshake.identity.role === "owner" && handshake.capabilities["serviceTokens"] === true;
-    return isIssued ? (await client(serviceTokenContract).issue()).token : undefined;
-  };
+  const getsServiceTokens = handshake.identity.role === "owner" && handshake.capabilities["serviceTokens"] === true;
+  const issueServiceToken = async () => (await client(serviceTokenContract).issue()).token;
   const proxy = new ModelProxy(listeners["proxy"], client);
   return {
     token,
@@ -75,7 +73,7 @@ export async function openInstance(token: string, refused: () => void): Promise<
     handshake,
     listeners,
     proxy,
-    workflow: new WorkflowService(listeners["workflow"], token, issueServiceToken),
+    workflow: new WorkflowService(listeners["workflow"], token, getsServiceTokens ? issueServiceToken : undefined),
     client,
     fetch: (path, init) =>
       send(new Request(`${baseURL}${path}`, { ...init, headers: { ...headers, ...(init?.headers as object) } })),

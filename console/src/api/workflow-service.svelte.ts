@@ -3,8 +3,8 @@ import type { Contract } from "@portico/core/contract";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
 import { PageFailure } from "./page-failure.ts";
 
-/** Issues a token of the workflow service to the signed-in user. Undefined for users who get none. */
-export type IssueServiceToken = () => Promise<string | undefined>;
+/** Issues a token of the workflow service to the signed-in user. */
+export type IssueServiceToken = () => Promise<string>;
 
 /** How long an issued token is used, by the page's own clock. Shorter than its lifetime, which is ten minutes by the service's clock. */
 const USED_MS = 5 * 60_000;
@@ -19,15 +19,21 @@ export class WorkflowService {
   /** `asked`: the user has to give the token. */
   state = $state<"unopened" | "asked" | "open">("unopened");
   readonly #agentToken: string;
-  readonly #issue: IssueServiceToken;
+  readonly #issue: IssueServiceToken | undefined;
   /** Given by the user. */
   #typed: string | undefined;
   #issued: Promise<IssuedToken> | undefined;
 
-  constructor(url: string | undefined, agentToken: string, issue: IssueServiceToken) {
+  /** `issue`: undefined for users to whom the agent service issues no token. */
+  constructor(url: string | undefined, agentToken: string, issue: IssueServiceToken | undefined) {
     this.url = url;
     this.#agentToken = agentToken;
     this.#issue = issue;
+  }
+
+  /** Whether the user's sign-in opens the workflow service, too. */
+  get isIncluded(): boolean {
+    return this.url !== undefined && this.#issue !== undefined;
   }
 
   /**
@@ -72,8 +78,8 @@ export class WorkflowService {
 
   async #issueNext(): Promise<IssuedToken> {
     try {
-      const token = await this.#issue();
-      return token === undefined ? { token: this.#agentToken, endsAt: Infinity } : { token, endsAt: Date.now() + USED_MS };
+      if (!this.#issue) return { token: this.#agentToken, endsAt: Infinity };
+      return { token: await this.#issue(), endsAt: Date.now() + USED_MS };
     } catch (error) {
       this.#issued = undefined;
       throw error;

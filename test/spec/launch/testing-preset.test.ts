@@ -48,7 +48,7 @@ it("preset testing fills every port that a third party's plugin may need, and it
   const answer = await app.fetch(new Request("http://mine/now"));
 
   expect(await answer.json()).toMatchObject({ now: "2031-01-01T00:00:00.000Z" });
-  expect(await app.port(ports.identity).resolve("owner-token")).toEqual({ userId: "owner", role: "owner" });
+  expect(await app.port(ports.identity).resolve("owner-token")).toMatchObject({ userId: "owner", role: "owner" });
   expect((await app.port(ports.agents).list()).map(({ id }) => id)).toEqual(["echo"]);
   expect(app.port(ports.models).map(({ id }) => id)).toEqual(["demo"]);
   await app.close();
