@@ -1,6 +1,7 @@
 /**
  * What moving files costs: `npm run bench:media`, about two minutes. Service and bare servers are processes of their own that take turns over the
- * same disk; the client is this process. Bare is node:http with a file stream, without multipart, digests, links and checks.
+ * same disk; the client is this process. Bare is node:http with a file stream, without multipart, digests, links and checks. With X-Accel, nginx
+ * sends the files that the service has checked: its processor time is that of the service alone. `-- reads` leaves the uploads out.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +12,7 @@ import { Pool } from "undici";
 import { TOKENS } from "../harness/agent-app.ts";
 import { png } from "../harness/files-app.ts";
 import { cpuOf, startWorker } from "./proxy/child.ts";
-import { signedFiles, startNginx } from "./proxy/nginx.ts";
+import { ACCEL_PREFIX, acceleratedFiles, signedFiles, startNginx } from "./proxy/nginx.ts";
 import type { ServerJob, ServerResult } from "./media/server.ts";
 
 const MIB = 1024 * 1024;
@@ -51,78 +52,120 @@ interface Round {
 
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 console.log("upload of 1 GiB | MiB/s | peak memory MiB | bare MiB/s | rate ÷ bare");
-for (let time = 0; time < UPLOADS; time++) {
+for (let time = 0; time < (process.argv.includes("reads") ? 0 : UPLOADS); time++) {
   const own = await withServer("server", ({ url }, peak) => measureUpload(url, true, peak));
   const bare = await withServer("bare", ({ url }, peak) => measureUpload(url, false, peak));
   const cells = [own.rate.toFixed(0), own.peak.toFixed(0), bare.rate.toFixed(0), (own.rate / bare.rate).toFixed(2)];
   console.log(`${time + 1} of ${UPLOADS} | ${cells.join(" | ")}`);
 }
 
+const accelerated: string[] = [];
 console.log(
   `\nsigned reads at concurrency ${CONCURRENCY} | reads/s | MiB/s | bare reads/s | rate ÷ bare | nginx reads/s | rate ÷ nginx | CPU µs | bare CPU µs | CPU ÷ bare`,
 );
-for (const kind of READS) console.log(`${kind.what} | ${(await compareReads(kind)).join(" | ")}`);
+for (const kind of READS) {
+  const { own, accel } = await compareReads(kind);
+  console.log(`${kind.what} | ${own.join(" | ")}`);
+  accelerated.push(`${kind.what} | ${accel.join(" | ")}`);
+}
+console.log(
+  `\nwith X-Accel | reads/s | MiB/s | rate ÷ nginx | rate ÷ service alone | service's CPU µs | CPU ÷ service alone\n${accelerated.join("\n")}`,
+);
 
 /** The servers take turns in short rounds, so that a machine that is busy is busy for all: each number is the median of the rounds. */
-async function compareReads({ size, reads, range }: ReadKind): Promise<string[]> {
-  const rounds: Record<"own" | "bare" | "nginx", Round[]> = { own: [], bare: [], nginx: [] };
+async function compareReads({ size, reads, range }: ReadKind): Promise<{ own: string[]; accel: string[] }> {
+  const rounds: Record<"own" | "bare" | "nginx" | "accel", Round[]> = { own: [], bare: [], nginx: [], accel: [] };
   const turn = { size, reads: Math.ceil(reads / ROUNDS), range };
   await withServer("server", async (own) => {
-    const link = await linkOf(own.url, size);
+    const link = await storeMedia(own.url, size);
     await withServer("bare", async (bare) => {
       const path = await storeBare(bare.url, size);
-      await withNginx(size, async (nginx) => {
+      await withNginx(size, async (nginx, accel) => {
         // The first round warms up.
         for (let round = 0; round <= ROUNDS; round++) {
           const turns = {
-            own: await measureReads(own, link, turn),
+            own: await measureReads(own, await link(), turn),
             bare: await measureReads(bare, path, turn),
             nginx: nginx && (await measureReads(nginx, nginx.path, turn)),
+            accel: accel && (await measureReads(accel, await accel.link(), turn)),
           };
           if (round === 0) continue;
           rounds.own.push(turns.own);
           rounds.bare.push(turns.bare);
           if (turns.nginx) rounds.nginx.push(turns.nginx);
+          if (turns.accel) rounds.accel.push(turns.accel);
         }
       });
     });
   });
-  const { own, bare, nginx } = rounds;
-  const rate = median(own.map((each) => each.rate));
-  const beside = (others: readonly Round[], key: "rate" | "cpu") =>
-    median(own.map((each, at) => (each[key] ?? Number.NaN) / (others[at]?.[key] ?? Number.NaN))).toFixed(2);
-  const cells = [rate, (rate * (range ?? size)) / MIB, median(bare.map((each) => each.rate))].map((value) => value.toFixed(0));
-  const nginxCells =
-    nginx.length > 0 ? [median(nginx.map((each) => each.rate)).toFixed(0), beside(nginx, "rate")] : ["not installed", ""];
-  const cpu = [own, bare].map((each) => median(each.map((round) => round.cpu ?? Number.NaN)).toFixed(0));
-  return [...cells, beside(bare, "rate"), ...nginxCells, ...cpu, beside(bare, "cpu")];
+  const { own, bare, nginx, accel } = rounds;
+  const beside = (ones: readonly Round[], others: readonly Round[], key: "rate" | "cpu") =>
+    others.length === 0
+      ? ""
+      : median(ones.map((each, at) => (each[key] ?? Number.NaN) / (others[at]![key] ?? Number.NaN))).toFixed(2);
+  const rateOf = (ones: readonly Round[]) => median(ones.map((each) => each.rate));
+  const cpuPer = (ones: readonly Round[]) => median(ones.map((each) => each.cpu ?? Number.NaN)).toFixed(0);
+  const speedOf = (ones: readonly Round[]) => [rateOf(ones).toFixed(0), ((rateOf(ones) * (range ?? size)) / MIB).toFixed(0)];
+  const nginxCells = nginx.length > 0 ? [rateOf(nginx).toFixed(0), beside(own, nginx, "rate")] : ["not installed", ""];
+  return {
+    own: [
+      ...[...speedOf(own), rateOf(bare).toFixed(0), beside(own, bare, "rate"), ...nginxCells],
+      ...[cpuPer(own), cpuPer(bare), beside(own, bare, "cpu")],
+    ],
+    accel:
+      accel.length > 0
+        ? [...speedOf(accel), beside(accel, nginx, "rate"), beside(accel, own, "rate"), cpuPer(accel), beside(accel, own, "cpu")]
+        : ["nginx is not installed"],
+  };
 }
 
 async function withServer<T>(
   kind: "server" | "bare",
-  use: (server: Server, peak: () => Promise<number>) => Promise<T>,
+  use: (server: Server & { readonly dataDir: string }, peak: () => Promise<number>) => Promise<T>,
+  accelPrefix?: string,
 ): Promise<T> {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-media-"));
   const server = startWorker<ServerJob, ServerResult>(new URL(`media/${kind}.ts`, import.meta.url));
   try {
-    const { url = "" } = await server.run({ do: "open", dataDir });
-    return await use({ url, pid: server.pid }, async () => (await server.run({ do: "peak" })).peak ?? Number.NaN);
+    const { url = "" } = await server.run({ do: "open", dataDir, ...(accelPrefix !== undefined && { accelPrefix }) });
+    return await use({ url, pid: server.pid, dataDir }, async () => (await server.run({ do: "peak" })).peak ?? Number.NaN);
   } finally {
     await server.stop();
     rmSync(dataDir, { recursive: true });
   }
 }
 
-/** nginx with a file of this size, and a signed link to it; without one where it is not installed. */
-async function withNginx<T>(size: number, use: (nginx: (Server & { path: string }) | undefined) => Promise<T>): Promise<T> {
+/**
+ * nginx with a file of this size and a signed link to it, and nginx before a service of its own, with a link to media of this size. Without them
+ * where nginx is not installed.
+ */
+async function withNginx<T>(
+  size: number,
+  use: (nginx?: Server & { path: string }, accel?: Server & { link: () => Promise<string> }) => Promise<T>,
+): Promise<T> {
   const dir = mkdtempSync(join(tmpdir(), "portico-bench-nginx-"));
   const [uri, secret, expires] = ["/media/a.png", "a-secret", Math.floor(Date.now() / 1000) + 3600];
   mkdirSync(join(dir, "media"));
+  mkdirSync(join(dir, "accel"));
   writeFileSync(join(dir, uri), png(1, 1, size - png().length));
   const nginx = await startNginx(dir, signedFiles(dir, secret));
   try {
+    if (!nginx) return await use();
     const signature = createHash("md5").update(`${expires}${uri} ${secret}`).digest("base64url");
-    return await use(nginx && { url: nginx.origin, path: `${uri}?expires=${expires}&signature=${signature}` });
+    const signed = { url: nginx.origin, path: `${uri}?expires=${expires}&signature=${signature}` };
+    return await withServer(
+      "server",
+      async ({ url, pid, dataDir }) => {
+        const link = await storeMedia(url, size);
+        const front = await startNginx(join(dir, "accel"), acceleratedFiles(join(dataDir, "files"), url));
+        try {
+          return await use(signed, front && { url: front.origin, pid, link });
+        } finally {
+          await front?.stop();
+        }
+      },
+      ACCEL_PREFIX,
+    );
   } finally {
     await nginx?.stop();
     rmSync(dir, { recursive: true });
@@ -159,17 +202,20 @@ async function measureUpload(url: string, isMultipart: boolean, peak: () => Prom
   return { rate, peak: await peak() };
 }
 
-async function linkOf(url: string, size: number): Promise<string> {
+/** Returns a function that makes links to media of this size: a link expires after five minutes. */
+async function storeMedia(url: string, size: number): Promise<() => Promise<string>> {
   const form = new FormData();
   form.append("file", new Blob([png(1, 1, size - png().length) as Buffer<ArrayBuffer>], { type: "image/png" }), "a.png");
   const uploaded = await fetch(`${url}/api/media/upload`, { method: "POST", headers, body: form });
   const { mediaId } = (await uploaded.json()) as { mediaId: string };
-  const asked = await fetch(`${url}/api/media/access-urls`, {
-    method: "POST",
-    headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify({ mediaIds: [mediaId] }),
-  });
-  return ((await asked.json()) as { items: readonly { url: string }[] }).items[0]!.url;
+  return async () => {
+    const asked = await fetch(`${url}/api/media/access-urls`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({ mediaIds: [mediaId] }),
+    });
+    return ((await asked.json()) as { items: readonly { url: string }[] }).items[0]!.url;
+  };
 }
 
 /** The path of a file of this size in a bare server. */

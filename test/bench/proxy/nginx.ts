@@ -67,6 +67,36 @@ export function signedFiles(folder: string, secret: string): NginxBlocks {
   };
 }
 
+/** Files that the service at `upstream` has checked, from its folder: the locations of docs/guides/behind-nginx.md. */
+export function acceleratedFiles(folder: string, upstream: string): NginxBlocks {
+  return {
+    http: `sendfile on; tcp_nopush on;
+      upstream service { server ${new URL(upstream).host}; keepalive 64; keepalive_requests 100000000; }`,
+    server: `location / {
+          proxy_pass http://service;
+          proxy_http_version 1.1;
+          proxy_set_header Connection "";
+          proxy_set_header Host $http_host;
+          proxy_buffering off;
+        }
+        location ${ACCEL_PREFIX}/ {
+          internal;
+          alias ${folder}/;
+          disable_symlinks on from=${folder};
+          etag off;
+          if_modified_since off;
+          add_header ETag $upstream_http_etag;
+          add_header Last-Modified $upstream_http_last_modified;
+          add_header Vary $upstream_http_vary;
+          add_header X-Content-Type-Options $upstream_http_x_content_type_options;
+          add_header Content-Security-Policy $upstream_http_content_security_policy;
+        }`,
+  };
+}
+
+/** Of `acceleratedFiles`. */
+export const ACCEL_PREFIX = "/media-files";
+
 function configuration(dir: string, port: number, { http, server }: NginxBlocks): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${join(dir, name)};`);
   return `
