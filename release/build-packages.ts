@@ -12,8 +12,16 @@ const root = resolve(import.meta.dirname, "..");
  */
 export const PACKAGES: string = join(root, "dist/packages");
 
-/** Rooms whose packages are published, each after its dependencies. */
-const PUBLISHED = ["core", "adapters", "plugins", "client", "presets", "test"];
+/** Packages to build, each after its dependencies, and the configuration of the compiler for them. */
+export interface PackageSet {
+  readonly rooms: readonly string[];
+  readonly project: string;
+}
+
+const PUBLISHED: PackageSet = { rooms: ["core", "adapters", "plugins", "client", "presets", "test"], project: "tsconfig.json" };
+
+/** The packages that a service runs. Building them needs no dependency of tests. */
+export const SERVICE: PackageSet = { rooms: ["core", "adapters", "plugins", "presets"], project: "tsconfig.service.json" };
 
 export interface BuiltPackage {
   readonly name: string;
@@ -22,22 +30,22 @@ export interface BuiltPackage {
 }
 
 /**
- * Put every published package into its own folder below `into`, which is emptied first: its sources as JavaScript, their
+ * Put every package of the set (default: the published ones) into its own folder below `into`, which is emptied first: its sources as JavaScript, their
  * declarations, and further files. The repository runs from its TypeScript sources, but Node.js strips no types below
  * `node_modules`. Therefore a compiled copy is published, and not the workspace.
  */
-export async function buildPackages(into: string): Promise<BuiltPackage[]> {
+export async function buildPackages(into: string, { rooms, project }: PackageSet = PUBLISHED): Promise<BuiltPackage[]> {
   await rm(into, { recursive: true, force: true });
   const declarations = join(into, "declarations");
-  await declare(declarations);
-  const built = await Promise.all(PUBLISHED.map((room) => stage(room, join(declarations, room), join(into, room))));
+  await declare(declarations, project);
+  const built = await Promise.all(rooms.map((room) => stage(room, join(declarations, room), join(into, room))));
   await rm(declarations, { recursive: true });
   return built;
 }
 
-async function declare(outDir: string): Promise<void> {
+async function declare(outDir: string, project: string): Promise<void> {
   const compiler = join(dirname(fileURLToPath(import.meta.resolve("typescript/package.json"))), "bin/tsc");
-  await runProgram(process.execPath, [compiler, "-p", join(import.meta.dirname, "tsconfig.json"), "--outDir", outDir], root);
+  await runProgram(process.execPath, [compiler, "-p", join(import.meta.dirname, project), "--outDir", outDir], root);
 }
 
 async function stage(room: string, declarations: string, folder: string): Promise<BuiltPackage> {

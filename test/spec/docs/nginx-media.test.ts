@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ALLOWED_ORIGIN } from "../../harness/agent-app.ts";
 import { type FilesService, png, startFilesService } from "../../harness/files-app.ts";
 import { hasNginx, type Nginx, startNginx } from "../../harness/nginx.ts";
+import { shippedNginx } from "../../harness/shipped-nginx.ts";
 import { readPage } from "./pages.ts";
 
 const PAGE = "docs/guides/behind-nginx.md";
@@ -14,7 +15,16 @@ const PREFIX = "/media-files";
 const bytes = png(2, 3, 100_000);
 const size = bytes.length;
 
-describe.skipIf(!hasNginx())(`media sent by the nginx of ${PAGE} (skipped where there is no nginx with openssl)`, () => {
+const configurations = [
+  { name: PAGE, configure: ofPage },
+  {
+    name: "deploy/container",
+    configure: ({ url, filesDir }: FilesService) => shippedNginx({ agents: [url], workflows: [url], filesDir }),
+  },
+];
+
+const suite = describe.skipIf(!hasNginx()).each(configurations);
+suite("media sent by the nginx of $name (skipped where there is no nginx with openssl)", ({ configure }) => {
   const clock = createManualClock();
   let service: FilesService;
   let nginx: Nginx;
@@ -22,11 +32,9 @@ describe.skipIf(!hasNginx())(`media sent by the nginx of ${PAGE} (skipped where 
   let mediaId: string;
   beforeAll(async () => {
     service = await startFilesService({ clock, accelPrefix: PREFIX });
-    nginx = await startNginx(await configuration(service));
-    // The name in the certificate is not what this is about.
-    pool = new Pool(`https://127.0.0.1:${nginx.port}`, {
-      connect: { ca: nginx.certificate, checkServerIdentity: () => undefined },
-    });
+    nginx = await startNginx(await configure(service));
+    const connect = { ca: nginx.certificate, servername: "agents.example" };
+    pool = new Pool(`https://127.0.0.1:${nginx.port}`, { connect });
     const uploaded = await service.upload("owner", "/api/media/upload", { bytes, name: "tea.png", type: "image/png" });
     mediaId = uploaded.body.mediaId;
   });
@@ -38,7 +46,14 @@ describe.skipIf(!hasNginx())(`media sent by the nginx of ${PAGE} (skipped where 
 
   /** Through nginx. Paths are sent as they are. */
   const ask = async (path: string, headers: Record<string, string> = {}, method: "GET" | "HEAD" = "GET") => {
-    const { statusCode: status, headers: got, body } = await pool.request({ path, method, headers });
+    const {
+      statusCode: status,
+      headers: got,
+      body,
+    } = await pool.request({
+      ...{ path, method },
+      headers: { ...headers, host: "agents.example" },
+    });
     return { status, headers: got as Record<string, string>, bytes: Buffer.from(await body.arrayBuffer()) };
   };
   const told = async (path: string, headers: Record<string, string> = {}) => {
@@ -62,7 +77,7 @@ describe.skipIf(!hasNginx())(`media sent by the nginx of ${PAGE} (skipped where 
     const [whole, head] = [await ask(url, origin), await ask(url, origin, "HEAD")];
     expect([whole.status, head.status, head.bytes.length]).toEqual([200, 200, 0]);
     expect(whole.bytes.equals(bytes)).toBe(true);
-    const { date: _date, connection: _connection, "x-portico-request-id": _id, ...sent } = whole.headers;
+    const { date: _date, connection: _connection, "x-portico-request-id": _id, "x-request-id": _other, ...sent } = whole.headers;
     expect(head.headers).toMatchObject(sent);
     expect(Object.keys(head.headers).toSorted()).toEqual(Object.keys(whole.headers).toSorted());
     expect(sent).toMatchObject({ "content-length": `${size}`, "accept-ranges": "bytes", "content-type": "image/png" });
@@ -189,7 +204,7 @@ describe.skipIf(!hasNginx())(`media sent by the nginx of ${PAGE} (skipped where 
 });
 
 /** The page's configuration, with its location for media in the server of the agent service. */
-async function configuration(service: FilesService): Promise<string> {
+async function ofPage(service: FilesService): Promise<string> {
   const { blocks } = await readPage(PAGE);
   const [servers = "", media = ""] = blocks.filter(({ language }) => language === "nginx").map(({ text }) => text);
   return servers

