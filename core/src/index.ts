@@ -117,6 +117,6 @@ export { createSystemClock } from "./clock/system-clock.ts";
 export { orAborted } from "./or-aborted.ts";
 export { readOncePerTurn } from "./read-once-per-turn.ts";
 export { isStoreAway } from "./store-away.ts";
-export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreTooNew, StoreUnmigrated } from "./store-format.ts";
+export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreForeign, StoreTooNew, StoreUnmigrated } from "./store-format.ts";
 export { retryWhileStoreAway, type StoreRetry } from "./store-retry.ts";
 export { writeAgain } from "./write-again.ts";

@@ -45,6 +45,11 @@ export class StoreUnmigrated extends Error {
   }
 }
 
+/** Why a store was not opened: another program made it, or another key sealed it. The store was not changed. */
+export class StoreForeign extends Error {
+  override readonly name = "StoreForeign";
+}
+
 /**
  * The StoreTooNew that an error is, or that caused it. Recognised by name, because two copies of this package may be in one
  * process.
@@ -53,9 +58,9 @@ export function findStoreTooNew(error: unknown): Error | undefined {
   return findNamed(error, ["StoreTooNew"]);
 }
 
-/** The same for StoreTooNew and StoreUnmigrated: the version of the store does not fit this version. */
+/** The same for StoreTooNew, StoreUnmigrated and StoreForeign: the store does not fit this version or its settings. */
 export function findStoreMismatch(error: unknown): Error | undefined {
-  return findNamed(error, ["StoreTooNew", "StoreUnmigrated"]);
+  return findNamed(error, ["StoreTooNew", "StoreUnmigrated", "StoreForeign"]);
 }
 
 function findNamed(error: unknown, names: readonly string[]): Error | undefined {

@@ -30,7 +30,7 @@ describe.skipIf(!first)("a cluster with servers that do not fit", () => {
       INSERT INTO portico.guests VALUES ('Ada')`);
     for (const args of [["migrate"], ["start", "cluster", "--json"], ["token", "list"]]) {
       const { code, stdout, stderr } = await place.run(...args);
-      expect([args, code, stdout]).toEqual([args, 69, ""]);
+      expect([args, code, stdout]).toEqual([args, 78, ""]);
       expect(stderr.trimEnd().split("\n")).toEqual(["The schema holds tables, but is not a records store"]);
     }
     const [finding] = await doctor();
@@ -112,11 +112,11 @@ describe.skipIf(!first)("a cluster with servers that do not fit", () => {
     expect([code, stderr]).toEqual([69, "Redis cannot be reached, or it refuses the connection (WRONGPASS)\n"]);
   });
 
-  it("another instance key ends a start with exit code 69, and doctor reports it", async () => {
+  it("another instance key ends a start with exit code 78, and doctor reports it", async () => {
     await place.run("token", "list");
     const env = { ...place.env, PORTICO_INSTANCE_KEY: Buffer.alloc(32, 9).toString("base64url") };
     const { code, stdout, stderr } = await start(env);
-    expect([code, stdout, stderr.trimEnd().split("\n")]).toEqual([69, "", [expect.stringContaining("key")]]);
+    expect([code, stdout, stderr.trimEnd().split("\n")]).toEqual([78, "", [expect.stringContaining("key")]]);
     expect((await doctor(env)).map(({ about }) => about)).toEqual(["instance key"]);
     expect((await doctor()).map(({ about }) => about)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-import { defineAdapter, ports, Secret } from "@portico/core";
+import { defineAdapter, ports, Secret, StoreForeign } from "@portico/core";
 import { checkInstanceKey, keyIdOf, openText, type SealKey, sealText, toSealKey } from "../sealing/sealed-text.ts";
 import { secretBytes } from "./secret-bytes.ts";
 import { checkSecretName, revealKeepable } from "./secret-name.ts";
@@ -111,6 +111,9 @@ async function putAbsent(kept: ports.Collection<KeptRecord>, id: string, record:
   }
 }
 
+const OTHER_KEY =
+  "The secrets of this instance are sealed under another instance key: start every process with the key of the first start";
+
 function seal(key: SealKey, name: string, text: string): KeptRecord {
   // As JSON, because a secret may be a text that UTF-8 cannot hold.
   return { sealed: sealText(key, name, JSON.stringify(text)) };
@@ -123,12 +126,8 @@ function unseal({ own, others }: SealKeys, name: string, { sealed }: KeptRecord)
     return JSON.parse(openText(key, name, sealed)) as string;
   } catch (cause) {
     const isOther = cause instanceof ports.SealBroken && cause.reason === "other-key";
-    throw new ports.SecretsUnavailable(
-      isOther
-        ? "The secrets of this instance are sealed under another instance key: start every process with the key of the first start"
-        : `The stored secret ${name} is damaged`,
-      { cause },
-    );
+    if (!isOther) throw new ports.SecretsUnavailable(`The stored secret ${name} is damaged`, { cause });
+    throw new ports.SecretsUnavailable(OTHER_KEY, { cause: new StoreForeign(OTHER_KEY, { cause }) });
   }
 }
 

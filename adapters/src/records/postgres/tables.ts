@@ -1,4 +1,4 @@
-import { ports } from "@portico/core";
+import { ports, StoreForeign } from "@portico/core";
 import type { CollectionShape } from "../collection-shape.ts";
 import type { Connections, PoolClient } from "./connections.ts";
 import { fieldFunctionsSql, HEAD_BYTES, keySql } from "./field-key.ts";
@@ -68,7 +68,7 @@ async function formatOf(client: PoolClient, schema: string): Promise<FormatRow |
   const { encoding, store, tables } = rows[0]!;
   // Other encodings cannot hold every text, and do not sort texts in the port's order.
   if (encoding !== "UTF8") throw new ports.RecordsUnavailable("The records store needs a database with the encoding UTF8");
-  if (!store && tables > 0) throw new ports.RecordsUnavailable("The schema holds tables, but is not a records store");
+  if (!store && tables > 0) throw new StoreForeign("The schema holds tables, but is not a records store");
   if (!store) return undefined;
   return (await client.query<FormatRow>(`SELECT * FROM "${schema}"."_store"`)).rows[0] ?? { format: Number.NaN };
 }

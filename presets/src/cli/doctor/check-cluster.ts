@@ -95,10 +95,11 @@ async function checkStores(settings: PlatformSettings): Promise<readonly Finding
     ];
     return [...stores, ...(await checkBlobs(app))];
   } catch (error) {
-    const mismatch = findStoreMismatch(error);
-    if (mismatch) return [wrong("schema", mismatch.message, "run portico migrate, or the version that made the schema")];
     if (error instanceof ports.SecretsUnavailable)
       return [wrong("instance key", error.message, "give every process the same instance.key (PORTICO_INSTANCE_KEY)")];
+    const mismatch = findStoreMismatch(error);
+    if (mismatch?.name === "StoreForeign") return [wrong("schema", mismatch.message, "correct cluster.postgres")];
+    if (mismatch) return [wrong("schema", mismatch.message, "run portico migrate, or the version that made the schema")];
     if (error instanceof ports.BlobsUnavailable)
       return [wrong("blobs", error.message, "correct cluster.blobs, or start that store")];
     if (error instanceof ports.RecordsUnavailable) return [wrong(about, error.message, "correct cluster.postgres")];
