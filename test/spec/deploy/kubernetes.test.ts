@@ -10,6 +10,7 @@ import { platformSchema } from "../../../presets/src/settings/platform.ts";
 import { clusterProblems } from "../../../presets/src/platform/cluster-problems.ts";
 import { clusterPlace } from "../../harness/cluster.ts";
 import { hasKustomize, kubectlKustomize, type Manifest, renderKustomization } from "../../harness/kustomization.ts";
+import { httpCall } from "../../harness/http-call.ts";
 import { type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { startS3Store, type S3Store } from "../../harness/s3-store.ts";
 import { readPage } from "../docs/pages.ts";
@@ -272,10 +273,18 @@ describe.skipIf(!place)("pods of deploy/kubernetes, as processes of this machine
     for (const each of [surfaces, work]) {
       // A probe calls the address of its pod.
       for (const path of ["/healthz", "/readyz"])
-        expect((await fetch(each.url("probes") + path, { headers: { host: "10.1.2.3:9464" } })).status).toBe(200);
+        expect((await httpCall(each.url("probes"), { path, headers: { host: "10.1.2.3:9464" } })).status).toBe(200);
       const metrics = await fetch(`${each.url("probes")}/metrics`, { headers: { authorization: `Bearer ${OWNER}` } });
       expect(await metrics.text()).toContain("portico_engine_waiting_seconds");
     }
+    // Hosts: the service's name for the model proxy, and the public address that the ingress controller passes on.
+    const statusFor = async (surface: string, path: string, host: string) =>
+      (await httpCall(surfaces.url(surface), { path, headers: { host } })).status;
+    expect(await statusFor("proxy", "/v1/models", "portico-proxy")).toBe(401);
+    expect(await statusFor("proxy", "/v1/models", "portico-proxy.portico.svc")).toBe(421);
+    expect(await statusFor("agent", "/api/handshake", "agents.example")).toBe(401);
+    // The ingress has no rule for workflows at the agent service's address, because it knows none.
+    expect(await statusFor("agent", "/api/workflow/webhook?id=slow", "agents.example")).toBe(404);
     const { env } = pod("Deployment", "portico-work");
     const config = pod("Deployment", "portico-work").args.at(-1)!;
     const pushed = await runPortico(["documents", "push", join(place!.folder, "documents"), "--config", config], { env });
