@@ -59,6 +59,7 @@ export {
 
 // Callers and their credentials
 export { type Access, defineAccess, instanceAccess, openAccess, scraperAccess } from "./access.ts";
+export { auditActor, type AuditWriter, auditWriter } from "./audit-actor.ts";
 export { accessErrors } from "./access-errors.ts";
 export { bearerToken, callerOf, instanceScheme, ownerScheme } from "./http/credential.ts";
 export { createInstanceSessions } from "./instance-sessions.ts";

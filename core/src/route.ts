@@ -92,6 +92,8 @@ export interface RequestHead {
   /** `""` or with its leading `?`. */
   readonly search: string;
   readonly params: Readonly<Record<string, string>>;
+  /** The address that the connection comes from: the caller's, or a proxy's. Undefined if the host does not tell. */
+  readonly address?: string | undefined;
   /** By lowercase name. A header that occurs several times is joined with `, `. */
   header(name: string): string | undefined;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PassThrough, Readable, type Writable } from "node:stream";
-import { FastResponse } from "srvx";
+import { FastResponse, type ServerRequest } from "srvx";
 import type { Clock } from "../ports/clock.ts";
 import type { RequestHead } from "../route.ts";
 import { type AnswerHeaders, CALLER_LEFT, type Door } from "./door.ts";
@@ -52,6 +52,9 @@ export class FetchDoor implements Door {
       path: target.pathname,
       search: searchOf(target),
       params,
+      get address() {
+        return (request as ServerRequest).ip;
+      },
       header: (name) => request.headers.get(name) ?? undefined,
     };
     // Added first: a handler must see that its reader has left before it sees the consequences.

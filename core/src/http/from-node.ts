@@ -194,6 +194,10 @@ class NodeHead implements RequestHead {
     return searchOf(this.#target);
   }
 
+  get address(): string | undefined {
+    return this.#request.socket.remoteAddress;
+  }
+
   header(name: string): string | undefined {
     const value = this.#request.headers[name];
     if (typeof value !== "string") return value?.join(", ");

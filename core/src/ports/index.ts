@@ -15,6 +15,16 @@ export {
 export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
 export { type Area, areas } from "./areas.ts";
 export {
+  type Audit,
+  type AuditActor,
+  AuditCursorInvalid,
+  type AuditEntry,
+  type AuditFact,
+  type AuditPage,
+  type AuditQuery,
+  audit,
+} from "./audit.ts";
+export {
   type BackgroundTurn,
   type BackgroundTurnEnd,
   type BackgroundTurns,

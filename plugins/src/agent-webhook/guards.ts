@@ -6,14 +6,14 @@ import { managementErrors, triggerErrors } from "./errors.ts";
 export function ownerGuard(
   identity: ports.Identity,
   { management }: AgentWebhookSettings,
-): Guard<Promise<{ readonly userId: string }>> {
+): Guard<Promise<ports.Caller & { readonly userId: string }>> {
   return async (head, signal) => {
     const caller = await callerOf(head, identity, signal);
     if (!caller) throw managementErrors.unauthorized();
     const { role, userId } = caller;
     if (role !== "owner" || userId === undefined) throw managementErrors.webhook_owner_required();
     if (!management) throw managementErrors.webhook_management_unavailable();
-    return { userId };
+    return { ...caller, userId };
   };
 }
 

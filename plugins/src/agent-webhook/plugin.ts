@@ -1,4 +1,4 @@
-import { definePlugin, ownerScheme, ports } from "@portico/core";
+import { auditWriter, definePlugin, optional, ownerScheme, ports } from "@portico/core";
 import { agentWebhookConfig } from "./config.ts";
 import { agentWebhookContract } from "./contract.ts";
 import { agentGuard, ownerGuard } from "./guards.ts";
@@ -26,6 +26,7 @@ export const agentWebhook = definePlugin({
     secrets: ports.secrets,
     identity: ports.identity,
     turns: ports.backgroundTurns,
+    audit: optional(ports.audit),
   },
   contract: agentWebhookContract,
   security: { owner: ownerScheme },
@@ -36,9 +37,10 @@ export const agentWebhook = definePlugin({
     const { agents, identity, turns } = given;
     const documents = given.documents.find(({ id }) => id === SOURCE);
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
-    const secrets = createWebhookSecrets(given);
+    const audit = auditWriter(given.audit, given.records);
+    const secrets = createWebhookSecrets({ ...given, audit });
     const document = createWebhookDocument({ documents });
-    const services: WebhookServices = { agents, identity, turns, document, secrets, mode };
+    const services: WebhookServices = { agents, identity, turns, document, secrets, audit, mode };
     return {
       configuration: readConfiguration(services),
       saveEvent: saveEvent(services),

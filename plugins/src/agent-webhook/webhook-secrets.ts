@@ -1,4 +1,4 @@
-import { ports, readOncePerTurn, type Secret } from "@portico/core";
+import { type AuditWriter, ports, readOncePerTurn, type Secret } from "@portico/core";
 
 export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>;
 
@@ -11,7 +11,15 @@ interface StoredSecret {
 const PREFIX = "whs_";
 
 /** The webhook secrets of agents. All events of an agent share one secret (open points 5). Its value is returned only once. */
-export function createWebhookSecrets({ records, secrets }: { readonly records: ports.Records; readonly secrets: ports.Secrets }) {
+export function createWebhookSecrets({
+  records,
+  secrets,
+  audit,
+}: {
+  readonly records: ports.Records;
+  readonly secrets: ports.Secrets;
+  readonly audit: AuditWriter;
+}) {
   const stored = records.collection<StoredSecret>({ name: "webhook-secrets" });
   const make = () => {
     const secret = secrets.create(PREFIX);
@@ -29,10 +37,11 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
       return found && secrets.matches(presented, found.value.digest);
     },
     /** Creates the first secret; undefined if there is one already. Of several simultaneous calls, only one receives the secret. */
-    async makeFirst(agentId: string): Promise<Secret | undefined> {
+    async makeFirst(agentId: string, who: ports.AuditActor): Promise<Secret | undefined> {
       const { secret, record } = make();
       try {
-        await stored.put(agentId, record, "absent");
+        const fact = { action: "webhook-secret.create", object: agentId, who };
+        await audit.record(fact, [stored.write.put(agentId, record, "absent")]);
         return secret;
       } catch (error) {
         if (error instanceof ports.RecordConflict) return undefined;
@@ -40,9 +49,9 @@ export function createWebhookSecrets({ records, secrets }: { readonly records: p
       }
     },
     /** Replaces the secret. When this resolves, the previous secret is invalid. */
-    async rotate(agentId: string): Promise<Secret> {
+    async rotate(agentId: string, who: ports.AuditActor): Promise<Secret> {
       const { secret, record } = make();
-      await stored.put(agentId, record);
+      await audit.record({ action: "webhook-secret.rotate", object: agentId, who }, [stored.write.put(agentId, record)]);
       return secret;
     },
   };

@@ -1,4 +1,4 @@
-import { defineAdapter, ports, type Secret } from "@portico/core";
+import { defineAdapter, optional, ports, type Secret } from "@portico/core";
 import * as v from "valibot";
 import { createSafeTokens } from "./safe-tokens.ts";
 
@@ -45,22 +45,30 @@ const credentialArguments = v.strictObject({
 export const credentialTool = defineAdapter({
   name: "tools/compute-credential",
   port: ports.tools,
-  needs: { models: ports.models, records: ports.records, secrets: ports.secrets, clock: ports.clock, ids: ports.ids },
+  needs: {
+    models: ports.models,
+    records: ports.records,
+    secrets: ports.secrets,
+    clock: ports.clock,
+    ids: ports.ids,
+    audit: optional(ports.audit),
+  },
   open({ models, ...given }, options: CredentialToolOptions): ports.ToolSource {
     const tokens = createSafeTokens(given);
+    const { audit } = given;
     const issue = async (providerId: string, caller: ports.ToolCaller): Promise<ports.ToolResult> => {
       const label = caller.agentId === undefined ? undefined : `agent ${caller.agentId}`;
-      const { token, tokenId } = await tokens.issue({ providerId, label });
+      const { token, tokenId } = await tokens.issue({ providerId, label, by: actorOf(caller) });
       return told({ provider: providerId, tokenId, token: token.reveal() });
     };
-    const reveal = (providerId: string): ports.ToolResult => {
+    const reveal = async (providerId: string, caller: ports.ToolCaller): Promise<ports.ToolResult> => {
       if (!options.allowRawCredentials)
         return refused("Real credentials are not handed out: this instance does not allow raw credentials");
       const { credentials = {} } = options;
       const credential = (typeof credentials === "function" ? credentials() : credentials)[providerId];
-      return credential
-        ? told({ provider: providerId, credential: credential.reveal() })
-        : refused(`Provider "${providerId}" has no credential`);
+      if (!credential) return refused(`Provider "${providerId}" has no credential`);
+      await audit?.record({ action: "provider-credential.reveal", object: providerId, who: actorOf(caller) });
+      return told({ provider: providerId, credential: credential.reveal() });
     };
     return {
       id: "compute-credential",
@@ -77,11 +85,16 @@ export const credentialTool = defineAdapter({
         const ids = models.map((provider) => provider.id);
         const providerId = parsed.output.provider ?? call.caller.providerId ?? (ids.length === 1 ? ids[0] : undefined);
         if (providerId === undefined || !ids.includes(providerId)) return refused(`Name one of the providers: ${ids.join(", ")}`);
-        return parsed.output.raw ? reveal(providerId) : issue(providerId, call.caller);
+        return parsed.output.raw ? reveal(providerId, call.caller) : issue(providerId, call.caller);
       },
     };
   },
 });
+
+/** The agent acts for its user. */
+function actorOf({ userId }: ports.ToolCaller): ports.AuditActor {
+  return { role: "agent", userId };
+}
 
 function told(value: object): ports.ToolResult {
   return { content: [{ type: "text", text: JSON.stringify(value) }], isError: false };

@@ -1,4 +1,4 @@
-import { definePlugin, ownerScheme, ports, Secret } from "@portico/core";
+import { auditActor, definePlugin, optional, ownerScheme, ports, Secret } from "@portico/core";
 import * as v from "valibot";
 import { credentialTool, type ProviderCredentials } from "./credential-tool.ts";
 import { ownerGuard } from "./guards.ts";
@@ -28,6 +28,7 @@ export const safeTokenManagement = definePlugin({
     identity: ports.identity,
     clock: ports.clock,
     ids: ports.ids,
+    audit: optional(ports.audit),
   },
   contract: safeTokenContract,
   security: { owner: ownerScheme },
@@ -39,18 +40,18 @@ export const safeTokenManagement = definePlugin({
     return {
       providers: async ({ signal }) => ({ providers: await Promise.all(models.map((provider) => described(provider, signal))) }),
       list: async () => ({ safeTokens: [...(await tokens.list())] }),
-      async issue({ body, fail }) {
+      async issue({ body, who, head, fail }) {
         if (!models.some((provider) => provider.id === body.providerId)) {
           throw fail.unknown_provider("No enabled provider has this id", { providers: models.map((provider) => provider.id) });
         }
-        const { token, ...issued } = await tokens.issue(body);
+        const { token, ...issued } = await tokens.issue({ ...body, by: auditActor(who, head) });
         return { ...issued, token: token.reveal() };
       },
-      async revoke({ params, fail }) {
-        if (!(await tokens.revoke(params.tokenId))) throw fail.safe_token_not_found();
+      async revoke({ params, who, head, fail }) {
+        if (!(await tokens.revoke(params.tokenId, auditActor(who, head)))) throw fail.safe_token_not_found();
         return { revoked: 1 };
       },
-      revokeAll: async () => ({ revoked: await tokens.revokeAll() }),
+      revokeAll: async ({ who, head }) => ({ revoked: await tokens.revokeAll(auditActor(who, head)) }),
     };
   },
 });

@@ -1,4 +1,4 @@
-import { type ports, readOncePerTurn, type Secret } from "@portico/core";
+import { auditWriter, ports, readOncePerTurn, type Secret } from "@portico/core";
 
 /** The stored facts about a token. The token itself is not stored. */
 export interface SafeToken {
@@ -17,19 +17,24 @@ export interface SafeTokens {
   issue(at: {
     readonly providerId: string;
     readonly label?: string | undefined;
+    /** Who issues it, for the audit. Default: the instance. */
+    readonly by?: ports.AuditActor | undefined;
   }): Promise<SafeToken & { readonly token: Secret }>;
   /** The facts about a presented token; undefined if it is wrong or revoked. Changes by other processes are visible immediately. */
   find(presented: string): Promise<SafeToken | undefined>;
   /** All tokens, oldest first. */
   list(): Promise<readonly SafeToken[]>;
-  /** True if the token existed. */
-  revoke(tokenId: string): Promise<boolean>;
-  /** Returns the number of revoked tokens. */
-  revokeAll(): Promise<number>;
+  /** True if the token existed. `by` is who revokes it, for the audit. */
+  revoke(tokenId: string, by?: ports.AuditActor): Promise<boolean>;
+  /** Returns the number of revoked tokens. `by` is who revokes them, for the audit. */
+  revokeAll(by?: ports.AuditActor): Promise<number>;
 }
 
 /** The prefix of every safe token (specification 2.1). */
 export const SAFE_TOKEN_PREFIX = "service_";
+
+const INSTANCE: ports.AuditActor = { role: "instance" };
+const REVOKED_AT_ONCE = 500;
 
 interface TokenRecord {
   readonly tokenId: string;
@@ -44,8 +49,11 @@ export function createSafeTokens(given: {
   readonly secrets: ports.Secrets;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
+  /** Records who issues and revokes tokens, in the commit that does it. Default: it is not recorded. */
+  readonly audit?: ports.Audit | undefined;
 }): SafeTokens {
   const { secrets, clock, ids } = given;
+  const audit = auditWriter(given.audit, given.records);
   const collection = given.records.collection<TokenRecord>({
     name: "safe-tokens",
     indexes: { byTokenId: ["tokenId"], byCreation: ["createdAt"] },
@@ -69,7 +77,7 @@ export function createSafeTokens(given: {
     return stored && toToken(stored.value);
   });
   return {
-    async issue({ providerId, label }) {
+    async issue({ providerId, label, by = INSTANCE }) {
       const token = secrets.create(SAFE_TOKEN_PREFIX);
       const record: TokenRecord = {
         tokenId: ids.id("tok_"),
@@ -77,7 +85,8 @@ export function createSafeTokens(given: {
         ...(label !== undefined && { label }),
         createdAt: new Date(clock.now()).toISOString(),
       };
-      await collection.put(secrets.digest(token.reveal()), record, "absent");
+      const fact = { action: "safe-token.issue", object: record.tokenId, who: by };
+      await audit.record(fact, [collection.write.put(secrets.digest(token.reveal()), record, "absent")]);
       return { ...toToken(record), token };
     },
     async find(presented) {
@@ -85,13 +94,37 @@ export function createSafeTokens(given: {
       return find(secrets.digest(presented));
     },
     list: async () => (await all()).map((stored) => toToken(stored.value)),
-    async revoke(tokenId) {
+    async revoke(tokenId, by = INSTANCE) {
       const { items } = await collection.query({ where: { tokenId }, limit: 1 });
-      return items[0] ? collection.remove(items[0].id) : false;
+      const [found] = items;
+      if (!found) return false;
+      try {
+        const fact = { action: "safe-token.revoke", object: tokenId, who: by };
+        await audit.record(fact, [collection.write.remove(found.id, found.version)]);
+        return true;
+      } catch (error) {
+        // Another call was quicker: tokens never change.
+        if (error instanceof ports.RecordConflict) return false;
+        throw error;
+      }
     },
-    async revokeAll() {
-      const removed = await Promise.all((await all()).map((stored) => collection.remove(stored.id)));
-      return removed.filter(Boolean).length;
+    async revokeAll(by = INSTANCE) {
+      let revoked = 0;
+      for (;;) {
+        const { items } = await collection.query({ limit: REVOKED_AT_ONCE });
+        if (items.length === 0) return revoked;
+        try {
+          const fact = { action: "safe-token.revoke-all", count: items.length, who: by };
+          await audit.record(
+            fact,
+            items.map(({ id, version }) => collection.write.remove(id, version)),
+          );
+          revoked += items.length;
+        } catch (error) {
+          // Another call revoked one of these: the rest is read again.
+          if (!(error instanceof ports.RecordConflict)) throw error;
+        }
+      }
     },
   };
 }

@@ -1,4 +1,4 @@
-import { createInstanceSessions, definePlugin, instanceScheme, ports, ServiceError } from "@portico/core";
+import { auditActor, createInstanceSessions, definePlugin, instanceScheme, optional, ports, ServiceError } from "@portico/core";
 import { signInConfig } from "./config.ts";
 import { signInContract, signInErrors } from "./contract.ts";
 import { isOwnPage } from "./own-page.ts";
@@ -25,6 +25,7 @@ export const signIn = definePlugin({
     signing: ports.signing,
     clock: ports.clock,
     ids: ports.ids,
+    audit: optional(ports.audit),
   },
   contract: signInContract,
   security: { instanceToken: { ...instanceScheme, description: "The instance access token" } },
@@ -32,8 +33,9 @@ export const signIn = definePlugin({
     // Neither a session nor another owner's token: a session would prolong itself, and another owner would become the first one.
     async instanceToken(head, signal) {
       const token = head.header("x-agent-service-token") ?? "";
-      if (await identity.isInstanceToken(token, signal)) return true;
-      throw (await identity.resolve(token, signal)) ? signInErrors.instance_token_required() : signInErrors.unauthorized();
+      const caller = await identity.resolve(token, signal);
+      if (caller && (await identity.isInstanceToken(token, signal))) return caller;
+      throw caller ? signInErrors.instance_token_required() : signInErrors.unauthorized();
     },
   }),
   setup({ identity, ...given }, { ownOrigins }) {
@@ -41,7 +43,7 @@ export const signIn = definePlugin({
     const sessions = createInstanceSessions(given);
     const wrong = createWrongCodes(given.clock);
     return {
-      issueLink: () => links.issue(),
+      issueLink: ({ who, head }) => links.issue(auditActor(who, head)),
       async signIn({ head, body, fail, signal }) {
         if (!isOwnPage(head, ownOrigins)) throw fail.origin_not_allowed();
         const waitMs = wrong.waitMs();
@@ -50,12 +52,14 @@ export const signIn = definePlugin({
           throw new ServiceError(signInErrors.too_many_attempts, { headers });
         }
         // Before the code is used up, so that it can be tried again.
-        const { token, expiresAt } = await sessions.issue().catch((error: unknown) => {
+        const { token, tokenId, expiresAt } = await sessions.issue().catch((error: unknown) => {
           throw error instanceof ports.SigningUnavailable ? fail.sign_in_unavailable(undefined, undefined, error) : error;
         });
         // An adapter of `identity` that accepts no sessions would refuse the first call of the page.
-        if (!(await identity.resolve(token.reveal(), signal))) throw fail.sign_in_unavailable();
-        if (!(await links.use(body.code))) {
+        const caller = await identity.resolve(token.reveal(), signal);
+        if (!caller) throw fail.sign_in_unavailable();
+        const signedIn = { action: "session.open", object: tokenId, who: auditActor(caller, head) };
+        if (!(await links.use(body.code, signedIn))) {
           wrong.note();
           throw fail.sign_in_link_invalid();
         }

@@ -1,4 +1,4 @@
-import { ports, type Secret } from "@portico/core";
+import { auditWriter, ports, type Secret } from "@portico/core";
 import { LINK_MS } from "./limits.ts";
 
 /** A link that was just made. */
@@ -11,10 +11,13 @@ export interface SignInLink {
 
 /** Makes sign-in links, and uses up their codes. */
 export interface SignInLinks {
-  /** A new link. It is durable when the call resolves. */
-  issue(): Promise<SignInLink>;
-  /** Whether the code belongs to a link that was not used and has not expired. Uses it up: only one of several callers gets true. */
-  use(code: string): Promise<boolean>;
+  /** A new link. It is durable when the call resolves. `by` is who makes it, for the audit; default: the instance. */
+  issue(by?: ports.AuditActor): Promise<SignInLink>;
+  /**
+   * Whether the code belongs to a link that was not used and has not expired. Uses it up: only one of several callers gets true. `signedIn`
+   * is recorded in the audit together with the use.
+   */
+  use(code: string, signedIn?: ports.AuditFact): Promise<boolean>;
 }
 
 interface LinkRecord {
@@ -27,11 +30,14 @@ export function createSignInLinks({
   records,
   secrets,
   clock,
+  audit: given,
 }: {
   readonly records: ports.Records;
   readonly secrets: ports.Secrets;
   readonly clock: ports.Clock;
+  readonly audit?: ports.Audit | undefined;
 }): SignInLinks {
+  const audit = auditWriter(given, records);
   const links = records.collection<LinkRecord>({ name: "sign-in-links", indexes: { byEnd: ["expiresAt"] } });
 
   async function sweep(): Promise<void> {
@@ -41,18 +47,22 @@ export function createSignInLinks({
   }
 
   return {
-    async issue() {
+    async issue(by = { role: "instance" }) {
       await sweep();
       const code = secrets.create("");
       const expiresAt = Math.floor(clock.now() + LINK_MS);
-      await links.put(secrets.digest(code.reveal()), { expiresAt }, "absent");
+      const write = links.write.put(secrets.digest(code.reveal()), { expiresAt }, "absent");
+      await audit.record({ action: "sign-in-link.issue", who: by }, [write]);
       return { url: linkTo(code), expiresAt: new Date(expiresAt).toISOString() };
     },
-    async use(code) {
+    async use(code, signedIn) {
       const found = await links.get(secrets.digest(code));
       if (!found || !secrets.matches(code, found.id)) return false;
       try {
-        return (await links.remove(found.id, found.version)) && found.value.expiresAt > clock.now();
+        const isValid = found.value.expiresAt > clock.now();
+        const write = links.write.remove(found.id, found.version);
+        await (isValid && signedIn ? audit.record(signedIn, [write]) : records.batch([write]));
+        return isValid;
       } catch (error) {
         // Another caller used it meanwhile.
         if (error instanceof ports.RecordConflict) return false;

@@ -1,4 +1,4 @@
-import { callerOf, definePlugin, ownerScheme, ports } from "@portico/core";
+import { auditActor, callerOf, definePlugin, optional, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
 import { createGrants } from "./grants.ts";
@@ -15,6 +15,7 @@ export const executionGrants = definePlugin({
     identity: ports.identity,
     clock: ports.clock,
     ids: ports.ids,
+    audit: optional(ports.audit),
   },
   contract: executionGrantContract,
   security: { owner: ownerScheme },
@@ -26,16 +27,18 @@ export const executionGrants = definePlugin({
       return caller;
     },
   }),
-  setup({ runtime, ...given }) {
+  setup({ runtime, audit, ...given }) {
     const grants = createGrants(given);
     return {
-      async issue({ body, who, fail }) {
+      async issue({ body, who, head, fail }) {
         const { workflowId, bindingId, ttlMs, userId = who.userId } = body;
         if (!runtime.catalogue.find(workflowId)) throw fail.workflow_not_found();
         const binding = runtime.bindings.find(({ id }) => id === bindingId);
         if (bindingId !== undefined && binding?.workflowId !== workflowId) throw fail.binding_not_found();
         try {
           const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, ttlMs });
+          // Nothing is stored of a grant. It exists once it is answered, after this.
+          await audit?.record({ action: "execution-grant.issue", object: grant.grantId, who: auditActor(who, head) });
           return { executionGrantId, workflowId, expiresAt: new Date(grant.expiresAt).toISOString() };
         } catch (error) {
           throw error instanceof ports.SigningUnavailable ? fail.signing_unavailable(undefined, undefined, error) : error;

@@ -22,6 +22,7 @@ export const workflowService = definePlugin({
   config: workflowServiceConfig,
   needs: {
     runtime: workflowRuntime,
+    audit: optional(ports.audit),
     access: serviceAccess,
     log: ports.log,
     engine: ports.engine,

@@ -1,4 +1,4 @@
-import { callerOf, definePlugin, ownerScheme, ports } from "@portico/core";
+import { auditActor, callerOf, definePlugin, optional, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { serviceTokenContract, serviceTokenErrors } from "./service-tokens-contract.ts";
 import { createShortLivedTokens } from "./short-lived-tokens.ts";
@@ -11,7 +11,7 @@ export const serviceTokens = definePlugin({
   name: "service-tokens",
   summary: "Short-lived tokens of the workflow service, for the instance's owner.",
   config: v.strictObject({}),
-  needs: { signing: ports.signing, identity: ports.identity, clock: ports.clock, ids: ports.ids },
+  needs: { signing: ports.signing, identity: ports.identity, clock: ports.clock, ids: ports.ids, audit: optional(ports.audit) },
   contract: serviceTokenContract,
   security: { owner: ownerScheme },
   capabilities: () => ["serviceTokens"],
@@ -23,12 +23,14 @@ export const serviceTokens = definePlugin({
       return caller;
     },
   }),
-  setup(given) {
+  setup({ audit, ...given }) {
     const tokens = createShortLivedTokens(given);
     return {
-      async issue({ fail }) {
+      async issue({ who, head, fail }) {
         try {
-          const { token, expiresAt } = await tokens.issue();
+          const { token, tokenId, expiresAt } = await tokens.issue();
+          // Nothing is stored of a token. It exists once it is answered, after this.
+          await audit?.record({ action: "service-token.issue", object: tokenId, who: auditActor(who, head) });
           return { token: token.reveal(), expiresAt: new Date(expiresAt).toISOString() };
         } catch (error) {
           throw error instanceof ports.SigningUnavailable ? fail.signing_unavailable(undefined, undefined, error) : error;

@@ -5,6 +5,7 @@ import {
   isUnusedSince,
   type StoredFiles,
 } from "@portico/plugins/attachments-media/stored-files";
+import { commandActor } from "./command-actor.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
@@ -48,13 +49,19 @@ export async function removeAttachments(flags: SettingsFlags, filter: Attachment
     );
   const [removed, kept]: [string[], string[]] = [[], []];
   let bytes = 0;
-  await withFiles(flags, filter, async (found, files, before) => {
-    for await (const attachment of found) {
-      const isRemoved = await files.remove(attachment, before);
-      (isRemoved ? removed : kept).push(attachment.attachmentId);
-      if (isRemoved) bytes += attachment.size;
-    }
-  });
+  const who = commandActor();
+  const fact = { action: "attachments.remove", object: attachmentId ?? userId, who };
+  await withFiles(flags, filter, (found, files, before, audit) =>
+    audit.attempt(fact, async () => {
+      for await (const attachment of found) {
+        const isRemoved = await files.remove(attachment, before);
+        (isRemoved ? removed : kept).push(attachment.attachmentId);
+        if (!isRemoved) continue;
+        bytes += attachment.size;
+        await audit.record({ action: "attachment.remove", object: attachment.attachmentId, who });
+      }
+    }),
+  );
   if (attachmentId !== undefined && removed.length + kept.length === 0)
     throw new CommandFailed("No such attachment has this id", EXIT.failed);
   return { removed, kept, bytes };
@@ -63,7 +70,7 @@ export async function removeAttachments(flags: SettingsFlags, filter: Attachment
 async function withFiles(
   flags: SettingsFlags,
   { attachmentId, userId, olderThan }: AttachmentFilter,
-  use: (found: AsyncIterable<Attachment>, files: StoredFiles, before: string | undefined) => Promise<void>,
+  use: (found: AsyncIterable<Attachment>, files: StoredFiles, before: string | undefined, audit: ports.Audit) => Promise<void>,
 ): Promise<void> {
   const ms = olderThan === undefined ? undefined : parseDuration(olderThan);
   if (olderThan !== undefined && ms === undefined)
@@ -77,7 +84,7 @@ async function withFiles(
       log: app.port(ports.telemetry).log,
     });
     const before = ms === undefined ? undefined : new Date(Math.max(clock.now() - ms, 0)).toISOString();
-    await use(matching(files, { attachmentId, userId, before }), files, before);
+    await use(matching(files, { attachmentId, userId, before }), files, before, app.port(ports.audit));
   });
 }
 

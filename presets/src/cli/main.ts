@@ -16,6 +16,7 @@ const portico = defineCommand({
     move: async () => (await import("./commands/move.ts")).moveCommand,
     backup: async () => (await import("./commands/backup.ts")).backupCommand,
     restore: async () => (await import("./commands/restore.ts")).restoreCommand,
+    audit: async () => (await import("./commands/audit.ts")).auditCommand,
     config: async () => (await import("./commands/config.ts")).configCommand,
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
     new: async () => (await import("./commands/new.ts")).newCommand,

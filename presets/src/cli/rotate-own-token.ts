@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { sqliteStore } from "@portico/adapters/stores/sqlite";
-import { createApp, ports } from "@portico/core";
+import { ports } from "@portico/core";
 import { namesCluster } from "../platform/names-cluster.ts";
 import { replaceOwnToken, type TokenOf } from "../platform/own-token.ts";
 import { dataDirectory } from "./data-directory.ts";
-import { checkDirectoryFormat } from "./directory-format.ts";
+import { commandActor } from "./command-actor.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
+import { withStores } from "./store-app.ts";
 
 /**
  * Replaces the token that an instance created for one of its services. Returns the new one. A running service reads it by itself. Throws
@@ -26,16 +26,11 @@ export async function rotateOwnToken(flags: SettingsFlags, service: string): Pro
   const directory = dataDirectory(settings.dataDir);
   if (!existsSync(directory.credentials))
     throw new CommandFailed("The instance has created no token yet: its first start does", EXIT.failed);
-  checkDirectoryFormat(directory);
-  const app = await createApp({ name: "rotate", adapters: sqliteStore({ dir: directory.path, ports: [ports.secrets] }) });
-  try {
-    return (await replaceOwnToken(app.port(ports.secrets), service)).reveal();
-  } catch (error) {
-    if (error instanceof ports.SecretsUnavailable) throw new CommandFailed(error.message, EXIT.unavailable, error);
-    throw error;
-  } finally {
-    await app.close();
-  }
+  return withStores(settings, { needed: [ports.records, ports.secrets] }, async (app) => {
+    const fact = { action: "instance-token.rotate", object: service, who: commandActor() };
+    const token = await app.port(ports.audit).attempt(fact, () => replaceOwnToken(app.port(ports.secrets), service));
+    return token.reveal();
+  });
 }
 
 /** The setting that gives the token of a service. In a cluster, settings give all tokens. */

@@ -187,7 +187,10 @@ async function start<T extends PlatformSettings>(
 
 function linksOf(app: App, { agent }: PlatformSettings, url: string): () => Promise<string> {
   const { records, secrets, clock } = ports;
-  const links = createSignInLinks({ records: app.port(records), secrets: app.port(secrets), clock: app.port(clock) });
+  const links = createSignInLinks({
+    ...{ records: app.port(records), secrets: app.port(secrets), clock: app.port(clock) },
+    audit: app.has(ports.audit) ? app.port(ports.audit) : undefined,
+  });
   return async () => absoluteLink(agent.publicUrl ?? url, (await links.issue()).url);
 }
 

@@ -10,6 +10,7 @@ import {
   type Port,
   ports,
 } from "@portico/core";
+import { instanceAudit } from "../platform/audit.ts";
 import { clusterProblems } from "../platform/cluster-problems.ts";
 import { namesCluster } from "../platform/names-cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
@@ -23,7 +24,7 @@ export function hasStore(settings: PlatformSettings): boolean {
 }
 
 /**
- * Opens stores of the instance for a command: in the data directory, or on the servers of a cluster. Works with and without a running
+ * Opens stores of the instance for a command, in the data directory or on the servers of a cluster, and with `records` its audit. Works with and without a running
  * service: both see each other's writes immediately. Throws CommandFailed: 69 if a store is unavailable, 78 for settings or a store that
  * cannot be used.
  */
@@ -32,7 +33,10 @@ export async function withStores<T>(
   { needed }: { readonly needed: readonly Port<any>[] },
   use: (app: App) => Promise<T>,
 ): Promise<T> {
-  const adapters = await storeOf(settings, needed);
+  const store = await storeOf(settings, needed);
+  // Commands remove no old entries: services do.
+  const audit = instanceAudit({ audit: { ...settings.audit, keep: "forever" } });
+  const adapters = needed.includes(ports.records) ? [...store, audit] : store;
   let app: App | undefined;
   try {
     app = await createApp({ name: "command", adapters });

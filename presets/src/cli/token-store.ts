@@ -7,6 +7,7 @@ import { chooseProviders } from "../platform/provider-choice.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { dataDirectory } from "./data-directory.ts";
 import { makeDataDirectory } from "./data-lock.ts";
+import { commandActor } from "./command-actor.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
@@ -27,7 +28,7 @@ export async function issueToken(
     throw new CommandFailed(`No enabled provider has the id "${wanted.providerId}". Enabled providers: ${known}`, EXIT.usage);
   }
   if (!namesCluster(settings)) makeDataDirectory(dataDirectory(settings.dataDir));
-  return withTokens(settings, async (tokens) => (await tokens.issue(wanted)).token.reveal());
+  return withTokens(settings, async (tokens) => (await tokens.issue({ ...wanted, by: commandActor() })).token.reveal());
 }
 
 /** All safe tokens, oldest first. Does not create a missing data directory. */
@@ -46,8 +47,8 @@ export async function revokeTokens(
     throw new CommandFailed("Give either a token's id or --all (see portico token revoke --help)", EXIT.usage);
   const { settings } = await readSettings(flags);
   const isThere = hasStore(settings);
-  if (tokenId === undefined) return isThere ? withTokens(settings, (tokens) => tokens.revokeAll()) : 0;
-  const isRevoked = isThere && (await withTokens(settings, (tokens) => tokens.revoke(tokenId)));
+  if (tokenId === undefined) return isThere ? withTokens(settings, (tokens) => tokens.revokeAll(commandActor())) : 0;
+  const isRevoked = isThere && (await withTokens(settings, (tokens) => tokens.revoke(tokenId, commandActor())));
   if (!isRevoked) throw new CommandFailed("No safe token has this id", EXIT.failed);
   return 1;
 }
@@ -60,6 +61,7 @@ async function withTokens<T>(settings: PlatformSettings, use: (tokens: SafeToken
         secrets: app.port(ports.secrets),
         clock: app.port(ports.clock),
         ids: app.port(ports.ids),
+        audit: app.port(ports.audit),
       }),
     ),
   );

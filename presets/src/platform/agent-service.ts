@@ -3,6 +3,7 @@ import { agentDocuments } from "@portico/adapters/stores/agent-documents";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Adapter, instanceAccess, isOriginAllowed, type Preset, type Secret } from "@portico/core";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
+import { auditPage } from "@portico/plugins/audit";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
@@ -52,6 +53,7 @@ export function agentService(
       agentWebhook({ mode: settings.instance.mode, management }),
       safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: () => credentialsOf(providers) }),
       listenersPage({ urls }),
+      auditPage({}),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
         : []),

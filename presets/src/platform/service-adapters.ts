@@ -3,6 +3,7 @@ import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { mcpTools } from "@portico/adapters/tools/mcp";
 import type { Adapter } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
+import { instanceAudit } from "./audit.ts";
 import { instance } from "./instance.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { VERSION } from "./version.ts";
@@ -20,6 +21,7 @@ export function serviceAdapters(
   return [
     telemetry(settings, prometheus),
     ...store,
+    instanceAudit(settings),
     ...providers.map((provider) => provider.adapter),
     ...mcpToolSources(settings),
   ];

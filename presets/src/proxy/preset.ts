@@ -1,6 +1,7 @@
 import { sqliteStore } from "@portico/adapters/stores/sqlite";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { definePreset, ports } from "@portico/core";
+import { instanceAudit } from "../platform/audit.ts";
 import { instanceIdentity, instanceTokens } from "../platform/instance.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { proxyService } from "../platform/proxy-service.ts";
@@ -23,6 +24,7 @@ export const proxy = definePreset((options: PlatformOptions) => {
     adapters: [
       telemetry(settings, prometheus),
       ...sqliteStore({ dir: settings.dataDir, ports: [ports.records, ports.secrets] }),
+      instanceAudit(settings),
       ...providers.map((provider) => provider.adapter),
       ...(prometheus ? [identity] : []),
     ],

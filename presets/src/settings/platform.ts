@@ -2,6 +2,7 @@ import { isInstanceKey } from "@portico/adapters/sealing/aes-gcm";
 import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
 import { agentSchema } from "./agent.ts";
+import { auditSchema } from "./audit.ts";
 import { clusterSchema } from "./cluster.ts";
 import { httpsSchema } from "./https.ts";
 import { listenSchema, optionalListenSchema, publicUrlSchema } from "./listen.ts";
@@ -128,6 +129,7 @@ export const platformSchema = v.strictObject({
   ),
   rotation: rotationSchema,
   telemetry: telemetrySchema,
+  audit: auditSchema,
   https: httpsSchema,
   proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
   workflow: workflowSchema,

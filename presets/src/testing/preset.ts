@@ -1,5 +1,6 @@
 import { echoAgentEngine } from "@portico/adapters/agent-engines/echo";
 import { memoryAgents } from "@portico/adapters/agents/memory";
+import { recordAudit } from "@portico/adapters/audit/records";
 import { memoryBackgroundTurns } from "@portico/adapters/background-turns/memory";
 import { memoryBus } from "@portico/adapters/bus/memory";
 import { createManualClock, type ManualClock, manualClock } from "@portico/adapters/clock/manual";
@@ -45,6 +46,7 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     sequenceIds(),
     memorySecrets(),
     memoryRecords(),
+    recordAudit({}),
     tokenIdentity({ tokens: tokens ?? [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
     demo({}),
     memoryLog(undefined),

@@ -1,4 +1,4 @@
-import type { Handlers, ports } from "@portico/core";
+import type { AuditWriter, Handlers, ports } from "@portico/core";
 import type { AgentWebhookSettings } from "../config.ts";
 import type { agentWebhookContract } from "../contract.ts";
 import type { agentGuard, ownerGuard } from "../guards.ts";
@@ -12,6 +12,7 @@ export interface WebhookServices {
   readonly turns: ports.BackgroundTurns;
   readonly document: WebhookDocument;
   readonly secrets: WebhookSecrets;
+  readonly audit: AuditWriter;
   readonly mode: AgentWebhookSettings["mode"];
 }
 

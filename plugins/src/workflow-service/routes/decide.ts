@@ -8,10 +8,10 @@ import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts"
 
 /** Approves or rejects at a gate. */
 export function decide(services: WorkflowServices): WorkflowHandlers["decide"] {
-  const { clock, engine, runtime } = services;
+  const { clock, engine, runtime, audit } = services;
   const { gates } = runtime;
   return async ({ params, body, head, fail }) => {
-    const run = await grantedRun(services, params, head);
+    const { run, actor } = await grantedRun(services, params, head);
     const gate = run.gates?.find(({ nodeId }) => body.nodeId === undefined || body.nodeId === nodeId);
     if (!gate) throw fail.gate_not_open();
     const { runId } = run;
@@ -22,7 +22,7 @@ export function decide(services: WorkflowServices): WorkflowHandlers["decide"] {
     try {
       const decidedAt = new Date(clock.now()).toISOString();
       const given = { decision, comment, values: checked.value, decidedAt };
-      const taken = await gates.decide(runId, nodeId, given, toSensitivePaths(sensitive));
+      const taken = await gates.decide(runId, nodeId, given, toSensitivePaths(sensitive), audit && { audit, who: actor });
       // The run may have been told before, by a call whose answer was lost: it listens once.
       await engine.signal(runId, gateSignal(nodeId), null);
       if (!isSameDecision(taken, { decision, values: checked.value })) throw fail.gate_decided();

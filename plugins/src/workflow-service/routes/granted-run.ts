@@ -1,4 +1,4 @@
-import type { RequestHead } from "@portico/core";
+import { auditActor, type ports, type RequestHead } from "@portico/core";
 import { workflowErrors } from "../errors.ts";
 import type { RunRecord } from "../runs/run-records.ts";
 import { toStoreError } from "./store-error.ts";
@@ -7,19 +7,19 @@ import type { WorkflowServices } from "./workflow-services.ts";
 const GRANT_HEADER = "x-execution-grant";
 
 /**
- * A run that the holder of the grant in the header may decide about. Throws `execution_grant_invalid` before anything is said of the run, and
+ * A run that the holder of the grant in the header may decide about, and this holder. Throws `execution_grant_invalid` before anything is said of the run, and
  * `run_not_found`.
  */
 export async function grantedRun(
   { grants, clock, runtime }: WorkflowServices,
   { id, runId }: { readonly id: string; readonly runId: string },
   head: RequestHead,
-): Promise<RunRecord> {
+): Promise<{ readonly run: RunRecord; readonly actor: ports.AuditActor }> {
   const presented = head.header(GRANT_HEADER);
   const grant = presented === undefined ? undefined : await grants.read(presented).catch(toStoreError);
   if (!grant || grant.workflowId !== id || grant.expiresAt <= clock.now()) throw workflowErrors.execution_grant_invalid();
   const run = await runtime.runs.findOf(id, runId).catch(toStoreError);
   // A grant under a binding is good for the runs of that binding.
   if (!run || (grant.bindingId !== undefined && run.bindingId !== grant.bindingId)) throw workflowErrors.run_not_found();
-  return run;
+  return { run, actor: auditActor({ role: "grant", userId: grant.userId, tokenId: grant.grantId }, head) };
 }

@@ -8,6 +8,7 @@ import type { WorkflowRuntime } from "../workflow-runtime.ts";
 export interface WorkflowServices {
   readonly runtime: WorkflowRuntime;
   readonly grants: Grants;
+  readonly audit: ports.Audit | undefined;
   readonly log: ports.EventLog;
   readonly engine: ports.Engine;
   /** Without users of an instance, only bindings that name no readers are readable. */

@@ -35,16 +35,20 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
 
   return {
     find,
-    /** What is decided from now on: this, or what was before. `sensitive` are the places of the gate's output that are secret. */
+    /** What is decided from now on: this, or what was before. `sensitive` are the places of the gate's output that are secret. `audited` records who decided, in the commit of the decision. */
     async decide(
       runId: string,
       nodeId: string,
       { decision, decidedAt, ...given }: GateDecision,
       sensitive?: SensitivePaths,
+      audited?: { readonly audit: ports.Audit; readonly who: ports.AuditActor },
     ): Promise<GateDecision> {
       const { value, hidden } = await keeper.keep(runContext(runId), given, { sensitive: sensitive && ofGiven(sensitive) });
       try {
-        await decisions.put(keyOf(runId, nodeId), { ...value, decision, decidedAt, ...(hidden && { hidden }) }, "absent");
+        const stored = { ...value, decision, decidedAt, ...(hidden && { hidden }) };
+        const write = decisions.write.put(keyOf(runId, nodeId), stored, "absent");
+        const fact = { action: `gate.${decision}`, object: `${runId}/${nodeId}` };
+        await (audited ? audited.audit.record({ ...fact, who: audited.who }, [write]) : records.batch([write]));
         return { ...given, decision, decidedAt };
       } catch (error) {
         const earlier = error instanceof ports.RecordConflict ? await find(runId, nodeId) : undefined;

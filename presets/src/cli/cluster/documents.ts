@@ -6,9 +6,11 @@ import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { redis } from "@portico/adapters/redis/server";
 import { type Adapter, ports } from "@portico/core";
 import * as v from "valibot";
+import { instanceAudit } from "../../platform/audit.ts";
 import { clusterStore } from "../../platform/cluster-store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { commandActor } from "../command-actor.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { withClusterApp } from "./cluster-app.ts";
 import { readClusterSettings } from "./cluster-settings.ts";
@@ -58,13 +60,14 @@ async function copy(
 ): Promise<Copied> {
   const settings = await readDatabaseSettings(flags);
   const base = await readMark(dir);
-  const results = await withSources(databaseAdapters(settings), (database) =>
+  const results = await withSources(databaseAdapters(settings), (database, audit) =>
     withSources(folderAdapters(dir), async (folder) => {
       const [from, to] = direction === "push" ? [folder, database] : [database, folder];
       const copies: [DocumentSource, CopiedDocuments][] = [];
       for (const source of NAMES) {
         const accepts = (name: string) => DOCUMENT_SOURCES[source].test(name);
-        const copied = await copyDocuments({ from: from(source), to: to(source), accepts, base: base[source], force, prune });
+        const copySource = () => copyDocuments({ from: from(source), to: to(source), accepts, base: base[source], force, prune });
+        const copied = direction === "push" ? await audited(audit!, source, copySource) : await copySource();
         copies.push([source, copied]);
         await writeMark(dir, { ...base, ...Object.fromEntries(copies.map(([name, { digests }]) => [name, digests])) });
       }
@@ -89,7 +92,11 @@ async function readDatabaseSettings(flags: SettingsFlags): Promise<PlatformSetti
 
 /** With the bus, so that running processes hear of changes at once. */
 function databaseAdapters(settings: PlatformSettings): readonly Adapter[] {
-  return [...clusterStore(settings, [ports.records, ports.bus, redis]), ...NAMES.map((id) => recordDocuments({ id }))];
+  return [
+    ...clusterStore(settings, [ports.records, ports.bus, redis]),
+    instanceAudit({ audit: { ...settings.audit, keep: "forever" } }),
+    ...NAMES.map((id) => recordDocuments({ id })),
+  ];
 }
 
 function folderAdapters(dir: string): readonly Adapter[] {
@@ -98,17 +105,31 @@ function folderAdapters(dir: string): readonly Adapter[] {
 
 async function withSources<T>(
   adapters: readonly Adapter[],
-  use: (of: (source: DocumentSource) => ports.Documents) => Promise<T>,
+  use: (of: (source: DocumentSource) => ports.Documents, audit: ports.Audit | undefined) => Promise<T>,
 ): Promise<T> {
   try {
     return await withClusterApp(adapters, async (app) => {
       const sources = app.port(ports.documents);
-      return use((source) => sources.find(({ id }) => id === source)!);
+      const audit = app.has(ports.audit) ? app.port(ports.audit) : undefined;
+      return use((source) => sources.find(({ id }) => id === source)!, audit);
     });
   } catch (error) {
     if (!(error instanceof ports.DocumentConflict)) throw error;
     throw new CommandFailed("Another program changed a document meanwhile: run the command again", EXIT.failed, error);
   }
+}
+
+/** Records that documents are pushed, and then which documents were changed. */
+async function audited(
+  audit: ports.Audit,
+  source: DocumentSource,
+  push: () => Promise<CopiedDocuments>,
+): Promise<CopiedDocuments> {
+  const who = commandActor();
+  const copied = await audit.attempt({ action: "documents.push", object: source, who }, push);
+  for (const object of inSource(source, copied.written)) await audit.record({ action: "document.write", object, who });
+  for (const object of inSource(source, copied.removed)) await audit.record({ action: "document.remove", object, who });
+  return copied;
 }
 
 function inSource(source: DocumentSource, names: readonly string[]): readonly string[] {

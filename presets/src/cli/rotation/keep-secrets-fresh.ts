@@ -58,9 +58,11 @@ export function keepSecretsFresh({
       files = filesOf(secretFiles);
       await refuseLoops(app, settings, rotating.current);
       const digests = await digestSecrets(settings, secrets);
-      await rotating.replace(settings);
-      isDue = false;
       const changed = changedSecrets(await known.catch(() => digests), digests);
+      const replace = () => rotating.replace(settings);
+      const fact = { action: "secrets.rotate", object: changed.join(" "), count: changed.length, who: INSTANCE };
+      await (changed.length > 0 && app.has(ports.audit) ? app.port(ports.audit).attempt(fact, replace) : replace());
+      isDue = false;
       known = Promise.resolve(digests);
       if (changed.length > 0) counts.applied++;
       if (changed.length > 0 || trigger === "signal")
@@ -108,6 +110,8 @@ export function keepSecretsFresh({
     await Promise.all([watching, last]);
   };
 }
+
+const INSTANCE = { role: "instance" } as const;
 
 type Trigger = "signal" | "file";
 

@@ -6,7 +6,9 @@ import { createGrants } from "@portico/plugins/workflow-service/grants";
 import { dataDirectory } from "../data-directory.ts";
 import { findOwnToken, type TokenOf } from "../../platform/own-token.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
+import { commandActor } from "../command-actor.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { hasStore, withStores } from "../store-app.ts";
 
 export interface GrantWish {
   readonly workflowId: string;
@@ -36,6 +38,11 @@ export async function issueGrant(settings: PlatformSettings, wish: GrantWish): P
       ids: app.port(ports.ids),
     });
     const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, ttlMs });
+    // Where no store is, such as on another machine with the owner's token, there is no audit either.
+    if (hasStore(settings)) {
+      const fact = { action: "execution-grant.issue", object: grant.grantId, who: commandActor() };
+      await withStores(settings, { needed: [ports.records] }, (store) => store.port(ports.audit).record(fact));
+    }
     return { executionGrantId, workflowId, expiresAt: new Date(grant.expiresAt).toISOString() };
   } finally {
     await app.close();

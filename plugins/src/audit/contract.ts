@@ -1,0 +1,46 @@
+import { defineContract, reply } from "@portico/core/contract";
+import * as v from "valibot";
+import { auditErrors } from "./errors.ts";
+
+const text = v.string();
+const optionalText = v.optional(text);
+/** ISO 8601 with a zone: others would mean the time of the machine. */
+const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
+
+const entry = v.object({
+  id: text,
+  at: text,
+  action: text,
+  object: optionalText,
+  count: v.optional(v.number()),
+  outcome: v.picklist(["done", "begun", "failed"]),
+  error: optionalText,
+  of: optionalText,
+  who: v.object({ role: text, userId: optionalText, tokenId: optionalText, address: optionalText }),
+});
+
+/** The record of who changed what, for the instance's owner, on the agent service: an extension of the specification. */
+export const auditContract = defineContract(
+  {
+    surface: "agent",
+    auth: "owner",
+    envelope: (error) => ({ error: error.message, code: error.code }),
+    faults: { invalid_request: auditErrors.invalid_request },
+  },
+  {
+    entries: {
+      method: "GET",
+      path: "/api/audit",
+      summary: "Read who changed what, newest first (an extension)",
+      query: v.strictObject({
+        since: v.optional(time),
+        until: v.optional(time),
+        action: v.optional(v.pipe(v.string(), v.regex(/^[a-z][a-z0-9.-]{0,63}$/))),
+        limit: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d{0,3}$/), v.transform(Number), v.maxValue(1000)), "100"),
+        after: v.optional(v.pipe(v.string(), v.maxLength(2048))),
+      }),
+      success: reply.json(v.object({ items: v.array(entry), next: optionalText })),
+      errors: auditErrors,
+    },
+  },
+);
