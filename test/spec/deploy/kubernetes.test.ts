@@ -173,6 +173,19 @@ describe("the manifests of deploy/kubernetes", () => {
     for (const { configMap, secret, emptyDir } of spec.volumes) expect(configMap ?? secret ?? emptyDir).toBeDefined();
   });
 
+  it("run the image of deploy/container as its own user, through its entry point", () => {
+    const dockerfile = readFileSync(join(root, "deploy/container/Dockerfile"), "utf8");
+    expect(dockerfile).toContain('ENTRYPOINT ["portico"]');
+    const user = /^USER (\d+):(\d+)\n(?![\s\S]*^USER )/m.exec(dockerfile)!;
+    for (const [, { spec }] of pods) {
+      const { runAsUser, runAsGroup, fsGroup } = spec.securityContext;
+      expect([runAsUser, runAsGroup, fsGroup].map(String)).toEqual([user[1], user[2], user[2]]);
+      expect(
+        spec.containers.every((each: any) => each.command === undefined && each.image === "registry.example/portico:0.0.0"),
+      ).toBe(true);
+    }
+  });
+
   it("contain no secret, and ask for each that the settings read", () => {
     const base = renderKustomization(join(root, "deploy/kubernetes/base"));
     expect(base.filter(({ kind }) => kind === "Secret")).toEqual([]);
