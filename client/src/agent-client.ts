@@ -42,8 +42,8 @@ export interface AgentClientOptions {
   /** Transports of Socket.IO. Default: the choice of Socket.IO, which begins with polling. */
   readonly transports?: readonly ("polling" | "websocket")[];
   /**
-   * An accepted query whose run has come to rest ends as `unknown` after this many milliseconds without a message. Default:
-   * 10,000.
+   * Milliseconds between looks at the run of an accepted query of which nothing is heard. If the run is at rest at two looks, the client
+   * connects again, and the service replays what was missed. If it is at rest at two more, the query ends as `unknown`. Default: 10,000.
    */
   readonly silenceMs?: number;
   /**
@@ -420,29 +420,34 @@ class Connection implements AgentClient {
   }
 
   /**
-   * Watches accepted queries for as long as one is open. The service replays the messages of a turn. It cannot replay messages
-   * that it no longer keeps, or that belong to another client program. The run then comes to rest without a message, and the
-   * query ends as unknown.
+   * Watches accepted queries for as long as one is open. If a run has come to rest without its end, a new connection makes the service replay
+   * what was missed. The service cannot replay messages that it no longer keeps, or that belong to another client program: then the query ends as
+   * unknown.
    */
   async #lookAfter(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const accepted = () => [...this.#open.values()].filter(({ isAccepted, query }) => isAccepted && !query.isOver);
-    /** Queries whose run was at rest at the last look, each with its position. */
-    let rested = new Map<OpenQuery, number>();
+    /** Queries whose run was at rest at the last look, each with its position, and at how many looks in a row. */
+    let rested = new Map<OpenQuery, { readonly seq: number; readonly looks: number }>();
     while (!this.#closing.signal.aborted && accepted().length > 0) {
       await this.#sleep(this.#silenceMs).catch(() => {});
       if (!this.#socket.connected) continue;
-      const resting = new Map<OpenQuery, number>();
+      const resting: typeof rested = new Map();
+      let isMissing = false;
       for (const entry of accepted()) {
         const { query } = entry;
         if (!(await this.#isAtRest(entry)) || query.isOver) continue;
-        // At rest at two looks, without a message between them: messages in transit have arrived by now.
-        if (rested.get(query) === query.seq)
-          this.#end(query, { status: "unknown", reason: "The run has come to rest, and its end was not told" });
-        else resting.set(query, query.seq);
+        const { seq } = query;
+        const before = rested.get(query);
+        const looks = before?.seq === seq ? before.looks + 1 : 1;
+        // Without a message between two looks: messages in transit have arrived by now.
+        if (looks === 2) isMissing = true;
+        if (looks < 4) resting.set(query, { seq, looks });
+        else this.#end(query, { status: "unknown", reason: "The run has come to rest, and its end was not told" });
       }
       rested = resting;
+      if (isMissing && !this.#closing.signal.aborted) this.#socket.disconnect().connect();
     }
     this.#isLooking = false;
   }

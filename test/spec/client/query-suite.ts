@@ -377,20 +377,33 @@ export function queriesOver(realtime: "socket-io" | "websocket"): void {
       folder.remove();
     });
 
-    it("an end whose event was lost is unknown, once the run is idle", async () => {
+    /** A query whose turn ends while its client is away. The client comes back under another ID, to which nothing is replayed. */
+    async function untold(silenceMs: number) {
       const gate = createGate();
       service.engine.on("untold", () => gate.opened);
-      const client = connect({ silenceMs: 50, clientInstanceId: "first-instance-0001" });
+      const client = connect({ silenceMs, clientInstanceId: "first-instance-0001" });
       const query = client.submit({ agentId: "helper", prompt: "untold" });
       const { runId } = (await query.started)!;
       line.target = undefined;
       line.cut();
       gate.open();
       await expect.poll(async () => (await service.call("owner", "GET", `/api/runs/${runId}`)).body.status).toBe("idle");
-      // The client comes back as somebody else, to whom nothing is replayed.
-      (client as { clientInstanceId: string }).clientInstanceId = "other-instance-0001";
+      const comesAs = (id: string) => void ((client as { clientInstanceId: string }).clientInstanceId = id);
+      comesAs("other-instance-0001");
       line.target = service.url;
+      return { client, query, comesAs };
+    }
+
+    it("an end whose event was lost is unknown, once the run is idle and a new connection does not bring it", async () => {
+      const { query } = await untold(50);
       expect(await query.ended).toMatchObject({ status: "unknown", reason: expect.stringContaining("rest") });
+    });
+
+    it("an end whose event was lost is brought by a new connection", async () => {
+      const { client, query, comesAs } = await untold(500);
+      await client.connected();
+      comesAs("first-instance-0001");
+      expect(await query.ended).toMatchObject({ status: "completed" });
     });
   });
 }
