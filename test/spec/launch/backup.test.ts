@@ -12,7 +12,7 @@ import { DATA_FOLDER, fixtureEnvironment, writePlatformFolder } from "../../fixt
 import { inAnyOrder, readAnswers } from "../../fixtures/read-answers.ts";
 import { readDataDirectory, type StoredNames, type StoredThings } from "../../fixtures/read-stores.ts";
 import { namesIn } from "../../fixtures/stored-names.ts";
-import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { type PorticoProcess, runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -267,6 +267,51 @@ describe("files in a backup", () => {
     expect(readdirSync(join(place.path, "new/files/media"))).toEqual(["known.png", "older.png"]);
     const modified = (dir: string) => Math.floor(statSync(join(place.path, dir, "files/media/older.png")).mtimeMs);
     expect(modified("new")).toBe(modified(".portico"));
+  });
+
+  it("that are uploaded or removed while the backup runs are in it with their records, or absent with them", async () => {
+    // Acts between the copy of the files and the copy of the records, and after that.
+    const before = `
+      import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+      import sqlite from "node:sqlite";
+      const files = ${JSON.stringify(join(data, "files/media/"))};
+      const change = (sql) => {
+        const database = new sqlite.DatabaseSync(${JSON.stringify(join(data, "records.sqlite"))}, { timeout: 5000 });
+        database.exec(sql);
+        database.close();
+      };
+      const prepare = sqlite.DatabaseSync.prototype.prepare;
+      let copies = 0;
+      sqlite.DatabaseSync.prototype.prepare = function (sql) {
+        const statement = prepare.call(this, sql);
+        if (!sql.startsWith("VACUUM") || copies++ > 0) return statement;
+        const run = statement.run.bind(statement);
+        statement.run = (path) => {
+          for (const name of ["late.png", "fleeting.png"]) {
+            writeFileSync(files + name, name);
+            change(\`INSERT INTO "media" VALUES ('\${name}', 1, '{}')\`);
+          }
+          change(\`DELETE FROM "media" WHERE id = 'removed.png'\`);
+          rmSync(files + "removed.png");
+          const result = run(path);
+          change(\`DELETE FROM "media" WHERE id = 'fleeting.png'\`);
+          rmSync(files + "fleeting.png");
+          return result;
+        };
+        return statement;
+      };`;
+    blob("media/removed.png");
+    const opened = new DatabaseSync(join(data, "records.sqlite"));
+    opened.exec(`INSERT INTO "media" VALUES ('removed.png', 1, '{}')`);
+    opened.close();
+    const path = join(place.path, "changing.tar");
+    expect(await runPortico(["backup", path], { cwd: place.path, before })).toMatchObject({ code: 0, stderr: "" });
+    expect(await filesOf(path)).toEqual(["media/known.png", "media/late.png", "media/older.png", "other-plugin/a/b"]);
+    expect((await run("restore", path, "--data-dir", "changed")).code).toBe(0);
+    const database = new DatabaseSync(join(place.path, "changed/records.sqlite"));
+    const rows = database.prepare(`SELECT id FROM "media" ORDER BY id`).all();
+    database.close();
+    expect(rows.map(({ id }) => id)).toEqual(["known.png", "late.png"]);
   });
 
   it("that are missing in the instance are told of, and the rest is copied", async () => {

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -38,7 +39,7 @@ export function finishRestore({ path, restoring, restored }: DataDirectory): voi
     const data = join(restored, "data");
     for (const name of namesIn(data)) renameSync(join(data, name), join(path, name));
     const text = existsSync(join(restored, PLACES)) ? readFileSync(join(restored, PLACES), "utf8") : "{}";
-    placeDocuments(join(restored, "documents"), parseJson(placesSchema, text) ?? {});
+    placeDocuments(join(restored, "documents"), parseJson(placesSchema, text) ?? {}, hash("sha256", path).slice(0, 16));
     // The data must have its names on the disk before the only other copy of the names is removed.
     syncFolder(path);
     rmSync(restored, { recursive: true });
@@ -59,7 +60,8 @@ export function filesBelow(folder: string): readonly string[] {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-function placeDocuments(staged: string, places: DocumentPlaces): void {
+/** `mark` names temporary files. The same call after a kill has the same mark, and so overwrites the rest. */
+function placeDocuments(staged: string, places: DocumentPlaces, mark: string): void {
   for (const [source, folder] of Object.entries(places) as [DocumentSource, string][]) {
     const from = join(staged, source);
     for (const name of filesBelow(from)) {
@@ -67,7 +69,7 @@ function placeDocuments(staged: string, places: DocumentPlaces): void {
       // Equal, or written by a person since the restore began: then it stays.
       if (existsSync(path)) continue;
       mkdirSync(dirname(path), { recursive: true });
-      const fresh = join(dirname(path), `.portico-restored-${process.pid}`);
+      const fresh = join(dirname(path), `.portico-restored-${mark}`);
       writeDurably(fresh, readFileSync(join(from, name)));
       renameSync(fresh, path);
       syncFolder(dirname(path));

@@ -14,7 +14,7 @@ const OLD_MS = 60_000;
 /** Names of files that are renamed when they are complete. */
 const IN_DATA = /^(?:[\w.-]+\.new|endpoints\.json\.\d+)$/;
 const IN_FILES = /^\.format\.[0-9a-f]+$/;
-const IN_DOCUMENTS = /^\.portico-(?:[0-9a-f]{16}-[0-9a-f]{16}|restored-\d+)$/;
+const IN_DOCUMENTS = /^\.portico-(?:[0-9a-f]{16}-[0-9a-f]{16}|restored-[0-9a-f]{16})$/;
 const DOCUMENTS_DEPTH = 4;
 
 /** Lists temporary files that killed processes left. */
