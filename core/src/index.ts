@@ -117,6 +117,7 @@ export { createSleep } from "./clock/create-sleep.ts";
 export { createSystemClock } from "./clock/system-clock.ts";
 export { orAborted } from "./or-aborted.ts";
 export { readOncePerTurn } from "./read-once-per-turn.ts";
+export { readPages } from "./read-pages.ts";
 export { isStoreAway } from "./store-away.ts";
 export { findStoreMismatch, findStoreTooNew, stepsFrom, StoreForeign, StoreTooNew, StoreUnmigrated } from "./store-format.ts";
 export { retryWhileStoreAway, type StoreRetry } from "./store-retry.ts";

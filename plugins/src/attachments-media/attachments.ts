@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
-import { type ports, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
 import { createFileHolds } from "./file-holds.ts";
 import { ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER } from "./limits.ts";
-import { readPages } from "./read-pages.ts";
 
 /** The record of an attachment. Its bytes are stored separately. */
 export interface Attachment {

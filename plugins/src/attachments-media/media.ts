@@ -1,10 +1,9 @@
-import { type ports, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
 import { LRUCache } from "lru-cache";
 import { createFileHolds } from "./file-holds.ts";
 import { HELD_MEDIA } from "./limits.ts";
 import { mediaTypeOfExtension } from "./media-type.ts";
 import { pendingUpload, pendingUploads } from "./pending-uploads.ts";
-import { readPages } from "./read-pages.ts";
 
 /** The record of a media file. Its bytes are stored separately. */
 export interface Media {

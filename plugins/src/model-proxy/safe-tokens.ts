@@ -1,4 +1,4 @@
-import { auditWriter, ports, readOncePerTurn, type Secret } from "@portico/core";
+import { auditWriter, ports, readOncePerTurn, readPages, type Secret } from "@portico/core";
 
 /** The stored facts about a token. The token itself is not stored. */
 export interface SafeToken {
@@ -59,18 +59,8 @@ export function createSafeTokens(given: {
     indexes: { byTokenId: ["tokenId"], byCreation: ["createdAt"] },
   });
   const all = async (): Promise<ports.Stored<TokenRecord>[]> => {
-    const found: ports.Stored<TokenRecord>[] = [];
-    let after: string | undefined;
-    do {
-      const page = await collection.query({
-        order: { by: "createdAt", direction: "ascending" },
-        limit: 1000,
-        ...(after !== undefined && { after }),
-      });
-      found.push(...page.items);
-      after = page.next;
-    } while (after !== undefined);
-    return found;
+    const order = { by: "createdAt", direction: "ascending" } as const;
+    return (await Array.fromAsync(readPages(collection, { order, limit: 1000 }))).flat();
   };
   const find = readOncePerTurn(async (digest) => {
     const stored = await collection.get(digest);

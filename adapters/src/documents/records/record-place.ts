@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { ports } from "@portico/core";
+import { ports, readPages } from "@portico/core";
 import type { CheckCurrent, DocumentPlace } from "../document-place.ts";
 import { followBus } from "../follow-bus.ts";
 
@@ -70,13 +70,10 @@ export function recordPlace(source: string, records: ports.Records, bus: ports.B
 
   async function fingerprints(): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
-    let after: string | undefined;
-    do {
-      const order = { by: "name", direction: "ascending" } as const;
-      const page: ports.Page<Head> = await heads.query({ where: { source }, order, limit: PAGE, after });
-      for (const { value } of page.items) found.set(value.name, value.digest);
-      after = page.next;
-    } while (after !== undefined);
+    const order = { by: "name", direction: "ascending" } as const;
+    for await (const items of readPages(heads, { where: { source }, order, limit: PAGE })) {
+      for (const { value } of items) found.set(value.name, value.digest);
+    }
     return found;
   }
 }

@@ -1,4 +1,4 @@
-import { type ports, Secret } from "@portico/core";
+import { type ports, readPages, Secret } from "@portico/core";
 import { type ImportedWork, importWorks, readWorks } from "../../engine/cluster/import-works.ts";
 import { toLogEntry } from "../../log/log-text.ts";
 import { createStreamRows, type StreamChange } from "../../log/postgres/stream-rows.ts";
@@ -37,14 +37,11 @@ const records: MovePart = {
     let count = 0;
     for (const name of collections) {
       const [source, target] = [from.collection<object>({ name }), to.collection<object>({ name })];
-      let after: string | undefined;
-      do {
+      for await (const items of readPages(source, { limit: PAGE })) {
         signal?.throwIfAborted();
-        const page: ports.Page<object> = await source.query({ limit: PAGE, after });
-        await to.batch(page.items.map(({ id, value }) => target.write.put(id, value, "absent")));
-        count += page.items.length;
-        after = page.next;
-      } while (after !== undefined);
+        await to.batch(items.map(({ id, value }) => target.write.put(id, value, "absent")));
+        count += items.length;
+      }
     }
     return count;
   },

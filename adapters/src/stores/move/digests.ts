@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import type { ports } from "@portico/core";
+import { type ports, readPages } from "@portico/core";
 import type { ImportedWork } from "../../engine/cluster/import-works.ts";
 import { WORK_COLUMNS } from "../../engine/cluster/work-row.ts";
 
@@ -15,12 +15,9 @@ const PAGE = 1000;
 export async function digestCollection(records: ports.Records, name: string): Promise<PartDigest> {
   const collection = records.collection<object>({ name });
   return digesting(async (add) => {
-    let after: string | undefined;
-    do {
-      const page: ports.Page<object> = await collection.query({ limit: PAGE, after });
-      for (const { id, value } of page.items) add(JSON.stringify([id, value]));
-      after = page.next;
-    } while (after !== undefined);
+    for await (const items of readPages(collection, { limit: PAGE })) {
+      for (const { id, value } of items) add(JSON.stringify([id, value]));
+    }
   });
 }
 

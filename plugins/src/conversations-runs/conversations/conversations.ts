@@ -1,5 +1,4 @@
-import type { ports } from "@portico/core";
-import { readPages } from "../read-pages.ts";
+import { type ports, readPages } from "@portico/core";
 import type { TurnFile } from "../turns/turn.ts";
 
 /** A conversation of one user with one agent. Its session is what its next turn goes on with; clearing ends it. */

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { ports, Secret, writeAgain } from "@portico/core";
+import { ports, readPages, Secret, writeAgain } from "@portico/core";
 import type { AgentRuntimeSettings } from "../config.ts";
 import type { LookupBody, LookupResult } from "../query-contract.ts";
 import { transcriptStream } from "../turns/turn.ts";
@@ -118,16 +118,8 @@ export async function openClientRequests(given: {
     /** Requests of an audience whose turns execute now, and those whose turns ended after this time (milliseconds since 1970). */
     async *heardBy(audience: string, since: number): AsyncIterable<ClientRequest> {
       const pages = async function* (direction: "ascending" | "descending") {
-        let after: string | undefined;
-        do {
-          const order = { by: "endedAt", direction } as const;
-          const page: ports.Page<ClientRequest> = await requests.query({
-            ...{ where: { audience }, order, limit: HEARD_PAGE },
-            ...(after !== undefined && { after }),
-          });
-          yield* page.items.map(({ value }) => value);
-          after = page.next;
-        } while (after !== undefined);
+        const query = { where: { audience }, order: { by: "endedAt", direction }, limit: HEARD_PAGE } as const;
+        for await (const items of readPages(requests, query)) yield* items.map(({ value }) => value);
       };
       // Those that have not ended come first.
       for await (const request of pages("ascending")) {

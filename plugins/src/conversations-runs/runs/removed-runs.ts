@@ -1,6 +1,5 @@
-import { type ports, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
 import { type Conversations, messageStream } from "../conversations/conversations.ts";
-import { readPages } from "../read-pages.ts";
 import { receiptStream } from "./receipts.ts";
 import type { Run, Runs } from "./runs.ts";
 

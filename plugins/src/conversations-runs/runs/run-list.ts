@@ -1,5 +1,4 @@
-import type { ports } from "@portico/core";
-import { readPages } from "../read-pages.ts";
+import { type ports, readPages } from "@portico/core";
 
 /** What runs are found by. Written when a run begins and removed when its conversation is cleared, so that turns do not touch its indexes. */
 export interface RunKey {

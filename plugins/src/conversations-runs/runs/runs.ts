@@ -1,7 +1,6 @@
-import { type ports, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
 import type { InferOutput } from "valibot";
 import type { runMetadata } from "../contract.ts";
-import { readPages } from "../read-pages.ts";
 import { createRunList, type RunFilters } from "./run-list.ts";
 import { advanceRun, type RunEvent } from "./run-state.ts";
 

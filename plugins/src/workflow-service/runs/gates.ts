@@ -1,7 +1,6 @@
-import { ports } from "@portico/core";
+import { ports, readPages } from "@portico/core";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
-import { readPages } from "./read-pages.ts";
 import { workName } from "./work-name.ts";
 
 /** What is shown of it stands in it as it is. */

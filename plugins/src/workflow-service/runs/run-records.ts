@@ -1,7 +1,6 @@
-import { type ports, writeAgain } from "@portico/core";
+import { type ports, readPages, writeAgain } from "@portico/core";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import type { Gate, NodeError } from "./ledger-entry.ts";
-import { readPages } from "./read-pages.ts";
 import { firstRunId } from "./run-id.ts";
 import { isTerminal, type RunStatus } from "./run-state.ts";
 

@@ -1,6 +1,5 @@
-import { ports } from "@portico/core";
+import { ports, readPages } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
-import { readPages } from "./read-pages.ts";
 
 interface StoredDefinition {
   readonly workflowId: string;
