@@ -112,12 +112,13 @@ function inputOf({ contract, say }: InstalledRoute, door: Door, who: unknown, tr
 }
 
 function exchangeOf(door: Door, ids: RequestIds): Exchange {
-  const { "x-request-id": named, ...own } = idHeaders(ids);
+  const { own, ofCaller = own } = ids;
   return {
     headers: door.headers,
     body: door.body ?? Readable.from([]),
     // A handler that passes on another service's answer may pass on that service's `x-request-id`.
-    respond: (status, headers) => door.open(status, { ...NO_SNIFFING, "x-request-id": named, ...headers, ...own }),
+    respond: (status, headers) =>
+      door.open(status, { ...NO_SNIFFING, "x-request-id": ofCaller, ...headers, "x-portico-request-id": own }),
   };
 }
 

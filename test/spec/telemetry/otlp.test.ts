@@ -215,6 +215,33 @@ it("sends protobuf by default, and only the chosen signals to their own addresse
   for (const headers of receiver.headers) expect(headers["content-type"]).toBe("application/x-protobuf");
 });
 
+it.each(["proxy", "workflow", "agent"])("the preset %s exports, too", async (preset) => {
+  await using receiver = await startOtlpReceiver();
+  const env = { ...FAST, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
+  await using service = await startPortico({ args: [preset], env });
+  await fetch(`${service.url(preset)}/nothing`);
+  await expect.poll(() => receiver.spans.map(({ attributes }) => attributes["portico.area"])).toEqual([preset]);
+  await expect.poll(() => receiver.logs.map(({ body }) => body)).toEqual(expect.arrayContaining(["Started", "request"]));
+});
+
+it("a caller that does not record its trace is not exported, and its log line still has the trace id", async () => {
+  await using receiver = await startOtlpReceiver();
+  const env = { ...FAST, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
+  await using service = await startPortico({ hasOwnProcess: true, env });
+  const ask = (flags: string) =>
+    fetch(`${service.url("agent")}/healthz`, { headers: { traceparent: `00-${TRACE}-${CALLER}-${flags}` } });
+  await ask("00");
+  await ask("01");
+  await expect.poll(() => receiver.spans.length).toBe(1);
+  const lines = () => checkedLines(service.stderr()).filter(({ msg }) => msg === "request");
+  await expect
+    .poll(() => lines().map(({ traceId, spanId }) => [traceId, typeof spanId]))
+    .toEqual([
+      [TRACE, "undefined"],
+      [TRACE, "string"],
+    ]);
+});
+
 it.each([
   ["is away", undefined],
   ["refuses with 503", 503],

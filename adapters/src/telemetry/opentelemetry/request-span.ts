@@ -85,9 +85,12 @@ export function createRequestSpans({ tracer, contexts, extract }: Instruments): 
   };
 }
 
+/** Most requests without an SDK have no trace context either: they share one object. */
 function withoutSpan(traceId: string | undefined): RequestSpan {
-  return { traceId, span: undefined, run: (work) => work(), end() {} };
+  return traceId === undefined ? NO_SPAN : { ...NO_SPAN, traceId };
 }
+
+const NO_SPAN: RequestSpan = { traceId: undefined, span: undefined, run: (work) => work(), end() {} };
 
 /** Only headers that a propagator requests are read. They are not listed. */
 const CARRIER = {
