@@ -71,6 +71,24 @@ export function keepsTheRulesOfProxies(
     expect(await handshake("https://stranger.example")).toBe(403);
   });
 
+  it("signs in with a link at publicUrl to all areas, on the service's own page alone", async () => {
+    const { stdout } = await service.run("console");
+    const [, code] = /^https:\/\/agents\.example\/#\/sign-in\/([\w-]{43})\n$/.exec(stdout)!;
+    const exchange = (origin: string) => {
+      const headers = { origin, "sec-fetch-site": "same-origin", "content-type": "application/json" };
+      return call("agents.example", { path: "/api/sign-in", method: "POST", headers, body: JSON.stringify({ code }) });
+    };
+    expect((await exchange("https://stranger.example")).statusCode).toBe(403);
+    const exchanged = await exchange(`https://agents.example:${proxy.port}`);
+    expect(exchanged.statusCode).toBe(200);
+    const session = (await exchanged.body.json()) as { token: string };
+    const headers = { "x-agent-service-token": session.token };
+    const issued = await call("agents.example", { path: "/api/service-tokens", method: "POST", headers });
+    const shortLived = (await issued.body.json()) as { token: string };
+    const listing = { "x-workflow-service-token": shortLived.token };
+    expect((await call("workflows.example", { path: "/api/workflows", method: "GET", headers: listing })).statusCode).toBe(200);
+  });
+
   it("answers no call for host names other than those of publicUrl", async () => {
     // The name in the certificate is not what this is about.
     const connect = { ca: proxy.certificate, checkServerIdentity: () => undefined };
