@@ -9,6 +9,7 @@ import type { Plugin } from "./plugin.ts";
 import type { Needs, Port } from "./port.ts";
 import {
   areas,
+  audit,
   clock,
   ids,
   type NodePath,
@@ -20,6 +21,7 @@ import {
 } from "./ports/index.ts";
 import { allAdapters, flattenPreset, type Preset } from "./preset.ts";
 import { ReadinessChecks } from "./readiness-checks.ts";
+import { Refusals } from "./refusals.ts";
 import type { Contract, Guards, RouteContract } from "./route.ts";
 import type { Scope } from "./scope.ts";
 import { createSurface, type SurfaceBuilder } from "./create-surface.ts";
@@ -92,7 +94,10 @@ export async function createApp(preset: Preset, { container: host }: AppOptions 
       assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, isFilled);
       container.put(adapter.spec.port, await adapter.spec.open(container.give(adapter.spec.needs), adapter.options, scope));
     }
-    const services = { clock: container.get(clock), ids: container.get(ids), telemetry: container.get(telemetry) };
+    const services = {
+      ...{ clock: container.get(clock), ids: container.get(ids), telemetry: container.get(telemetry) },
+      refused: noteRefusals(container, scope),
+    };
     const pathsOf = (surface: string) => ({ node: served.node.of(surface), webSocket: served.webSocket.of(surface) });
     const surfaceOf = (surface: string) => {
       const known = surfaces.get(surface) ?? createSurface(surface, services, pathsOf(surface), options[surface]);
@@ -162,6 +167,15 @@ async function install(
     const say = contract.success.kind === "events" ? sayings(contract.success.events) : {};
     surfaceOf(contract.surface).add({ key: `${spec.name}.${key}`, area: spec.name, contract, guard, handler, say });
   }
+}
+
+/** With an audit, it records refused calls. */
+function noteRefusals(container: Container, scope: Scope): Refusals["note"] | undefined {
+  if (!container.has(audit)) return undefined;
+  const given = { audit: container.get(audit), clock: container.get(clock), telemetry: container.get(telemetry) };
+  const refusals = new Refusals(given);
+  scope.onClose(() => refusals.close());
+  return (surface, head) => refusals.note(surface, head);
 }
 
 function assertFilled(who: string, needs: Needs, isFilled: (port: Port<unknown>) => boolean): void {

@@ -48,6 +48,23 @@ async function open(options: RecordAuditOptions = {}) {
 }
 
 describe("audit/records", () => {
+  it("says of an action in which the process ended only that it began", async () => {
+    const folder = temporaryFolder();
+    folders.push(folder);
+    const { adapter, others, records } = subject(sqliteRecords({ path: join(folder.path, "records.sqlite") }));
+    const first = await openAdapter(adapter, [records, ...others]);
+    const running = Promise.withResolvers<void>();
+    first.port.attempt({ action: "file.edit", who: { role: "instance" } }, () => {
+      running.resolve();
+      return new Promise(() => {});
+    });
+    await running.promise;
+    await first.close();
+    const second = await openAdapter(adapter, [records, ...others]);
+    expect((await second.port.read()).items).toMatchObject([{ action: "file.edit", outcome: "begun" }]);
+    await second.close();
+  });
+
   it("removes expired entries, and no others", async () => {
     const { audit, close, pass } = await open({ keepMs: 10 * DAY_MS });
     await audit.record({ action: "old", who: { role: "instance" } });

@@ -80,6 +80,7 @@ export async function answer(routes: PathRoutes, door: Door, services: SurfaceSe
       }
       const { error, status, headers, body } = render(thrown, routes, route, head, services, ids);
       failure = error.code;
+      if (status === 401) services.refused?.(routes.surface, head);
       door.dropBody(services.clock);
       door.send(status, headers, body);
     } catch (error) {

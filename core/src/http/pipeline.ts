@@ -19,6 +19,8 @@ export interface SurfaceServices {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly streams: EventStreams;
+  /** Told of each call that is refused with 401. */
+  readonly refused?: ((surface: string, head: RequestHead) => void) | undefined;
 }
 
 /** A contract's route with its plugin's handler. */

@@ -39,9 +39,10 @@ export interface AuditFact {
 export interface AuditActor {
   /**
    * The role of the caller's token. Besides: `workflow` for the workflow service's token, `grant` for an execution grant, `agent`
-   * for an agent on behalf of its user, `command` for the command line, `instance` for the service itself.
+   * for an agent on behalf of its user, `command` for the command line, `instance` for the service itself, `unknown` for callers
+   * without a valid credential.
    */
-  readonly role: Role | "workflow" | "grant" | "agent" | "command" | "instance";
+  readonly role: Role | "workflow" | "grant" | "agent" | "command" | "instance" | "unknown";
   readonly userId?: string | undefined;
   /** Names the credential without revealing it. */
   readonly tokenId?: string | undefined;
