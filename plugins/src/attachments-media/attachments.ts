@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type ports, readPages, writeAgain } from "@portico/core";
+import { ports, readPages, writeAgain } from "@portico/core";
 import { createFileHolds } from "./file-holds.ts";
 import { ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER } from "./limits.ts";
 
@@ -126,6 +126,11 @@ export function createAttachments(records: ports.Records) {
       const query = { order: OLDEST, ...(userId !== undefined && { where: { userId } }) };
       for await (const items of readPages(attachments, query)) yield items.map(({ value }) => value);
     },
+    /** Remove the record of what a user has stored, if it is nothing. */
+    async forgetUsage(userId: string): Promise<void> {
+      const usage = await usageOf(userId);
+      if (usage?.value.count === 0) await usages.remove(usage.id, usage.version).catch(unlessConflict);
+    },
     /**
      * Remove the record of an attachment that `mayRemove` and no open work uses, with `writes` in the same commit. False if it is kept or
      * does not exist.
@@ -159,6 +164,11 @@ const OLDEST = { by: "createdAt", direction: "ascending" } as const;
 /** The attachment that a `fileReference` names. Undefined for other texts. */
 export function attachmentOf(fileReference: string): string | undefined {
   return fileReference.startsWith(FOLDER) ? fileReference.slice(FOLDER.length) : undefined;
+}
+
+/** The user has stored something meanwhile. */
+function unlessConflict(error: unknown): void {
+  if (!(error instanceof ports.RecordConflict)) throw error;
 }
 
 const NOTHING: Usage = { count: 0, bytes: 0 };

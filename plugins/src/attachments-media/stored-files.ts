@@ -34,6 +34,10 @@ export interface StoredFiles {
    * exist. Throws RecordsUnavailable.
    */
   remove(file: Attachment | Media, before?: string): Promise<boolean>;
+  /** Remove the bytes that a killed removal left. Throws RecordsUnavailable and BlobsUnavailable. */
+  finishRemovals(signal: AbortSignal): Promise<void>;
+  /** Remove the empty quota of a user whose attachments were removed. Throws RecordsUnavailable. */
+  forgetUsage(userId: string): Promise<void>;
 }
 
 /** Works in any process, also beside a running service. */
@@ -44,6 +48,8 @@ export function createStoredFiles(given: StoredFilesGiven): StoredFiles {
     attachments: (userId) => attachments.list(userId),
     attachment: attachments.get,
     media: (userId) => media.list(userId),
+    finishRemovals: pending.sweep,
+    forgetUsage: attachments.forgetUsage,
     open: (file, signal) => given.blobs.open(keyOf(file), { signal }),
     remove(file, before) {
       const mayRemove = (found: Attachment | Media) => before === undefined || isUnusedSince(found, before);

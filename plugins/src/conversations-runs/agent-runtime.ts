@@ -42,6 +42,8 @@ export interface AgentRuntime {
   readonly files: ports.UserFiles | undefined;
   /** For what of them all turns together show. */
   readonly shownRoom: ShownRoom;
+  /** Stop one turn, whether it executes or waits. */
+  readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
 }
 
 /** Filled by `agentRuntime`. */
@@ -193,6 +195,7 @@ export const agentRuntime = defineAdapter({
       delegate,
       files,
       shownRoom,
+      stopTurn,
     };
   },
 });

@@ -287,5 +287,13 @@ export const conversationsRunsContract = defineContract(
       success: reply.json(v.object({ conversationId: text, cleared: v.literal(true) })),
       errors: { unauthorized, conversation_not_found, registry_unavailable: agentErrors.registry_unavailable },
     },
+    stopTurns: {
+      method: "POST",
+      path: "/api/users/:userId/stop-turns",
+      summary: "Stop all turns of a user that wait or execute; for the owner",
+      params: v.strictObject({ userId: text }),
+      success: reply.json(v.object({ userId: text, stopped: v.number() })),
+      errors: { unauthorized, owner_required: agentErrors.owner_required },
+    },
   },
 );

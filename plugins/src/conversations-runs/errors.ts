@@ -20,6 +20,7 @@ export const agentErrors = defineErrors({
   unknown_media: { status: 400, message: "There is no such media, or it is not yours to read" },
   unknown_file: { status: 400, message: "There is no such attachment of yours" },
   attachments_unavailable: { status: 400, message: "This instance takes no attachments" },
+  owner_required: { status: 403, message: "Only the instance's owner may do this" },
   user_required: { status: 403, message: "Only a user can submit queries" },
   socket_identity_mismatch: { status: 403, message: "The realtime connection belongs to another identity" },
   conversation_not_found: { status: 404, message: "Conversation not found" },

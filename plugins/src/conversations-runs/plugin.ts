@@ -10,6 +10,7 @@ import { clearConversation, listConversations, listMessages } from "./routes/con
 import { handshake } from "./routes/handshake.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { readReceipts } from "./routes/receipts.ts";
+import { stopTurns } from "./routes/stop-turns.ts";
 import { changeRun, listRuns, readRun, runtimeState } from "./routes/runs.ts";
 
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
@@ -19,6 +20,7 @@ export const conversationsRuns = definePlugin({
   config: conversationsRunsConfig,
   needs: {
     runtime: agentRuntimePort,
+    turns: ports.backgroundTurns,
     log: ports.log,
     identity: ports.identity,
     agents: ports.agents,
@@ -48,5 +50,6 @@ export const conversationsRuns = definePlugin({
     conversations: listConversations(services),
     messages: listMessages(services),
     clear: clearConversation(services),
+    stopTurns: stopTurns(services),
   }),
 });

@@ -9,6 +9,7 @@ const portico = defineCommand({
     console: async () => (await import("./commands/console.ts")).consoleCommand,
     token: async () => (await import("./commands/token.ts")).tokenCommand,
     attachments: async () => (await import("./commands/attachments.ts")).attachmentsCommand,
+    user: async () => (await import("./commands/user.ts")).userCommand,
     grant: async () => (await import("./commands/grant.ts")).grantCommand,
     workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
     documents: async () => (await import("./commands/documents.ts")).documentsCommand,

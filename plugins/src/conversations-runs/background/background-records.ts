@@ -9,12 +9,15 @@ import type { AcceptedTurn } from "./background-turn.ts";
 import { toldEnd } from "./told-end.ts";
 
 /** What is known of a turn beside its work, until it has ended: by the id of its run. */
-interface OpenTurn {
+export interface OpenTurn {
   /** The turn itself, if its end is reported: the engine does not show queued work, so code that stops a queued turn has to store its end. */
   readonly turn?: AcceptedTurn | undefined;
   /** Why it is to stop. */
   readonly stop?: string | undefined;
 }
+
+/** The collection of these records. */
+export const openTurns: ports.CollectionSpec = { name: "background-turns" };
 
 /** What background turns write: their beginning and their end, each in one commit, and that they are to stop. */
 export function createBackgroundRecords(given: {
@@ -25,7 +28,7 @@ export function createBackgroundRecords(given: {
   readonly ids: ports.Ids;
 }) {
   const { log, runs, clock, ids } = given;
-  const open = given.records.collection<OpenTurn>({ name: "background-turns" });
+  const open = given.records.collection<OpenTurn>(openTurns);
   const now = () => new Date(clock.now()).toISOString();
   const begun = (turn: AcceptedTurn, at: string): Run =>
     withEvent({ ...firstRun(turn, at), background: true, inbound: turn.origin }, "turn-began", at, { turn_started_at: at });

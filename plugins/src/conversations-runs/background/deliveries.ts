@@ -56,6 +56,19 @@ export function createDeliveries({
       }
     },
 
+    /** All deliveries of an agent, the oldest first, with their positions. */
+    async *all(
+      agentId: string,
+      signal: AbortSignal,
+    ): AsyncGenerator<{ readonly sequence: number; readonly delivery: ports.Delivery }> {
+      for await (const entry of log.read(streamOf(agentId), { signal })) {
+        if (!entry.damaged) yield { sequence: entry.sequence, delivery: entry.entry as unknown as ports.Delivery };
+      }
+    },
+
+    /** Erase deliveries by their positions. */
+    erase: (agentId: string, sequences: readonly number[]): Promise<void> => log.erase(streamOf(agentId), sequences),
+
     /** The newest first. What is damaged counts, and is left out. */
     async page(agentId: string, { offset, limit, signal }: ports.DeliveryPage) {
       const stream = streamOf(agentId);

@@ -51,6 +51,15 @@ interface Registry {
 const SWEEP_PAGE = 200;
 const HEARD_PAGE = 100;
 
+/** The collection of the registry. */
+export const clientRequests: ports.CollectionSpec = {
+  name: "client-requests",
+  indexes: { bySweep: ["isOver", "sweepAt"], byAudience: ["audience", "endedAt"] },
+};
+
+/** Whether the turn of a request waits or executes. */
+export const isOpenRequest = ({ state }: ClientRequest): boolean => state === "reserved" || state === "committed";
+
 /** The registry of submissions (open points 7): exactly one turn per user and clientRequestId, for as long as it is remembered. */
 export async function openClientRequests(given: {
   readonly records: ports.Records;
@@ -65,10 +74,7 @@ export async function openClientRequests(given: {
 }) {
   const { records, log, clock, settings, serverInstanceId, isAlive } = given;
   const { autoReplayRetentionMs, tombstoneRetentionMs } = settings;
-  const requests = records.collection<ClientRequest>({
-    name: "client-requests",
-    indexes: { bySweep: ["isOver", "sweepAt"], byAudience: ["audience", "endedAt"] },
-  });
+  const requests = records.collection<ClientRequest>(clientRequests);
   const coveredSince = await readCoverage(given);
 
   /** Open points 11: `current` is what any living process committed. */
@@ -130,6 +136,11 @@ export async function openClientRequests(given: {
         if (request.endedAt === undefined || request.endedAt <= since) break;
         yield request;
       }
+    },
+    /** Requests of a user whose turns wait or execute. Reads the whole registry. */
+    async *openOf(userId: string): AsyncIterable<ClientRequest> {
+      for await (const items of readPages(requests, {}))
+        yield* items.map(({ value }) => value).filter((request) => request.userId === userId && isOpenRequest(request));
     },
     /** Forget what may be forgotten by now: first what turns said, later that there was a request. */
     async sweep(signal: AbortSignal): Promise<void> {

@@ -6,6 +6,7 @@ import type { instanceGuard } from "../guards.ts";
 /** What the routes of this area stand on. */
 export interface ConversationServices {
   readonly runtime: AgentRuntime;
+  readonly turns: ports.BackgroundTurns;
   readonly log: ports.EventLog;
   readonly agents: ports.Agents;
   readonly clock: ports.Clock;

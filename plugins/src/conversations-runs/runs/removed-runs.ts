@@ -1,9 +1,9 @@
 import { type ports, readPages, writeAgain } from "@portico/core";
-import { type Conversations, messageStream } from "../conversations/conversations.ts";
+import { type Conversation, type Conversations, messageStream } from "../conversations/conversations.ts";
 import { receiptStream } from "./receipts.ts";
 import type { Run, Runs } from "./runs.ts";
 
-/** A run whose record was removed, and whose streams may still exist. */
+/** A run or a conversation whose record was removed, and whose streams may still exist: by its id. */
 interface RemovedRun {
   /** The conversation that was removed with it. */
   readonly conversationId?: string | undefined;
@@ -66,14 +66,19 @@ export function createRemovedRuns(given: {
       if (done) await removeStreams(runId, done.note);
       return done?.run;
     },
-    /** Remove a conversation that has no run, if it did not change since it was read. False if it did. */
-    async removeEmpty({ id, version, value }: ports.Stored<{ readonly sessionId?: string | undefined }>): Promise<boolean> {
-      if (value.sessionId !== undefined) return false;
-      return writeAgain(async () => {
-        if ((await conversations.find(id))?.version !== version) return false;
-        await runs.writeAll([conversations.write.remove(id, version)]);
+    /** Remove a conversation that `mayRemove`, with its messages but without its run. */
+    async removeConversation(conversationId: string, mayRemove: (found: Conversation) => boolean): Promise<boolean> {
+      const isRemoved = await writeAgain(async () => {
+        const found = await conversations.find(conversationId);
+        if (!found || found.value.clearing || !mayRemove(found.value)) return false;
+        await runs.writeAll([
+          conversations.write.remove(found.id, found.version),
+          removed.write.put(found.id, { conversationId } satisfies RemovedRun),
+        ]);
         return true;
       });
+      if (isRemoved) await removeStreams(conversationId, { conversationId });
+      return isRemoved;
     },
   };
 }

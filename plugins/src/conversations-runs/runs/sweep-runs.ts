@@ -63,9 +63,10 @@ export function createSweepRuns(given: {
       if (closing.aborted) return;
     }
     for await (const page of conversations.oldest({ before })) {
-      for (const conversation of page) {
+      for (const { id } of page) {
         if (closing.aborted) return;
-        await removed.removeEmpty(conversation);
+        // Cleared, and not used since.
+        await removed.removeConversation(id, ({ sessionId, updatedAt }) => sessionId === undefined && updatedAt < before);
       }
       await nextTurn();
     }

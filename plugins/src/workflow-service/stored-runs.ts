@@ -1,0 +1,70 @@
+import type { ports } from "@portico/core";
+import { ledgerStream } from "./runs/ledger-entry.ts";
+import { createRunRecords, type RunRecord } from "./runs/run-records.ts";
+import { isTerminal } from "./runs/run-state.ts";
+
+/** The stores of workflow runs. */
+export interface StoredWorkflowRunsGiven {
+  readonly records: ports.Records;
+  readonly log: ports.EventLog;
+}
+
+/** One stored item of a user: for export. */
+export interface StoredWorkflowItem {
+  readonly kind: "workflow-run" | "workflow-history";
+  readonly value: object;
+}
+
+/** Access to the runs on behalf of a user, for the operators of an instance. */
+export interface StoredWorkflowRuns {
+  /** Runs of a user that have not ended. Throws RecordsUnavailable. */
+  open(userId: string): AsyncIterable<{ readonly runId: string; readonly workflowId: string }>;
+  /** Everything of a user's runs, in pieces. Sensitive values stay encrypted. Throws RecordsUnavailable and LogUnavailable. */
+  items(userId: string, signal: AbortSignal): AsyncIterable<StoredWorkflowItem>;
+  /**
+   * Remove the ended runs of a user with everything that belongs to them. A call that was interrupted can be repeated. Returns how many
+   * runs. Throws RecordsUnavailable and LogUnavailable.
+   */
+  erase(userId: string, signal: AbortSignal): Promise<number>;
+}
+
+/** After all ids of runs. */
+const END_OF_TIME = Number.MAX_SAFE_INTEGER;
+
+/** Works in any process, also beside a running service. */
+export function createStoredWorkflowRuns({ records, log }: StoredWorkflowRunsGiven): StoredWorkflowRuns {
+  const runs = createRunRecords(records);
+
+  async function* runsOf(userId: string): AsyncGenerator<RunRecord, void> {
+    for await (const page of runs.begunBefore(END_OF_TIME)) yield* page.filter((run) => run.userId === userId);
+  }
+
+  return {
+    async *open(userId) {
+      for await (const { runId, workflowId, status } of runsOf(userId)) if (!isTerminal(status)) yield { runId, workflowId };
+    },
+    async *items(userId, signal) {
+      for await (const run of runsOf(userId)) {
+        yield { kind: "workflow-run", value: run };
+        for await (const entry of log.read(ledgerStream(run.runId), { signal }))
+          if (!entry.damaged) yield { kind: "workflow-history", value: { runId: run.runId, ...entry.entry } };
+      }
+    },
+    async erase(userId, signal) {
+      let erased = 0;
+      for await (const run of runsOf(userId)) {
+        signal.throwIfAborted();
+        if (!isTerminal(run.status)) continue;
+        await runs.remove([run]);
+        erased++;
+      }
+      // Also those of a call that was interrupted.
+      for await (const runIds of runs.removed()) {
+        signal.throwIfAborted();
+        await Promise.all(runIds.map((runId) => log.remove(ledgerStream(runId))));
+        await runs.forget(runIds);
+      }
+      return erased;
+    },
+  };
+}

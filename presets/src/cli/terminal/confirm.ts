@@ -1,0 +1,18 @@
+import { createInterface } from "node:readline/promises";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { printable } from "./printable.ts";
+
+/**
+ * Asks on the terminal for a text, and continues only if exactly this text is typed. Throws CommandFailed: 64 without a terminal, 1 for
+ * another text.
+ */
+export async function confirm(question: string, expected: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new CommandFailed("Use --yes to confirm without a terminal", EXIT.usage);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    if ((await terminal.question(printable(question))).trim() !== expected.trim())
+      throw new CommandFailed("Nothing was removed", EXIT.failed);
+  } finally {
+    terminal.close();
+  }
+}

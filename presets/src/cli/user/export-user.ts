@@ -1,0 +1,114 @@
+import { resolve } from "node:path";
+import { VERSION } from "../../platform/version.ts";
+import { CommandFailed, EXIT } from "../exit-codes.ts";
+import { readSettings } from "../read-settings.ts";
+import type { SettingsFlags } from "../settings-flags.ts";
+import { hasStore, withStores } from "../store-app.ts";
+import { createLineFiles, type LineFiles } from "./line-files.ts";
+import { USER_PORTS, type UserStores, userStoresOf } from "./user-stores.ts";
+
+/** The format of exports. */
+const FORMAT = 1;
+/** The last file: it says that the export is complete. */
+const LAST = "export.json";
+
+const FILES = {
+  run: "runs",
+  receipt: "receipts",
+  conversation: "conversations",
+  message: "messages",
+  submission: "submissions",
+  delivery: "deliveries",
+  "workflow-run": "workflow-runs",
+  "workflow-history": "workflow-history",
+} as const;
+
+/** What was exported, by file, and the files whose bytes were missing. */
+export interface ExportedUser {
+  readonly userId: string;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly missing: readonly string[];
+}
+
+/**
+ * Write everything that the instance keeps of a user into a new folder: lines of JSON, and files. Works beside a running service. Memory does
+ * not grow with the data. Throws CommandFailed: 73 if the folder exists or cannot be written, 69, 78.
+ */
+export async function exportUser(flags: SettingsFlags, userId: string, dir: string): Promise<ExportedUser> {
+  const { settings } = await readSettings(flags);
+  const folder = resolve(dir);
+  const lines = await createLineFiles(folder).catch((cause: unknown) => {
+    throw toCannotWrite(folder, cause);
+  });
+  try {
+    const exported = new Exported(userId, lines);
+    if (hasStore(settings)) {
+      await withStores(settings, { needed: USER_PORTS }, (app) =>
+        exported.addAll(userStoresOf(app)).catch((error: unknown) => {
+          throw isFileError(error) ? toCannotWrite(folder, error) : error;
+        }),
+      );
+    }
+    const result = exported.result();
+    await lines.finish(LAST, { format: FORMAT, version: VERSION, exportedAt: new Date().toISOString(), ...result });
+    return result;
+  } finally {
+    await lines.close();
+  }
+}
+
+class Exported {
+  readonly #userId: string;
+  readonly #lines: LineFiles;
+  readonly #counts = new Map<string, number>();
+  readonly #missing: string[] = [];
+
+  constructor(userId: string, lines: LineFiles) {
+    this.#userId = userId;
+    this.#lines = lines;
+  }
+
+  async addAll({ runs, workflowRuns, files }: UserStores): Promise<void> {
+    const { signal } = new AbortController();
+    for await (const { kind, value } of runs.items(this.#userId, signal)) await this.#add(FILES[kind], value);
+    for await (const { kind, value } of workflowRuns.items(this.#userId, signal)) await this.#add(FILES[kind], value);
+    for await (const page of files.attachments(this.#userId)) {
+      for (const file of page) await this.#addFile("attachments", file.attachmentId, file, files, signal);
+    }
+    for await (const page of files.media(this.#userId)) {
+      for (const file of page) await this.#addFile("media", file.mediaId, file, files, signal);
+    }
+  }
+
+  result(): ExportedUser {
+    return { userId: this.#userId, counts: Object.fromEntries(this.#counts), missing: this.#missing };
+  }
+
+  async #add(name: string, value: object): Promise<void> {
+    await this.#lines.add(name, value);
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+  }
+
+  async #addFile(
+    folder: string,
+    id: string,
+    file: Parameters<UserStores["files"]["open"]>[0],
+    files: UserStores["files"],
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#add(folder, file);
+    const opened = await files.open(file, signal);
+    if (opened) await this.#lines.addFile(folder, id, opened.stream);
+    else this.#missing.push(`${folder}/${id}`);
+  }
+}
+
+function isFileError(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error;
+}
+
+function toCannotWrite(folder: string, cause: unknown): CommandFailed {
+  const { code } = cause as NodeJS.ErrnoException;
+  const why = code === "EEXIST" ? "exists already: give a new folder" : `cannot be written (${code})`;
+  return new CommandFailed(`The folder ${folder} ${why}`, EXIT.cannotCreate, cause);
+}

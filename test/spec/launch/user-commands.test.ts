@@ -1,0 +1,193 @@
+import { once } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { connectAgent } from "@portico/client";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { png } from "../../harness/files-app.ts";
+import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+
+// A test runs several commands, one after another.
+vi.setConfig({ testTimeout: 120_000 });
+
+const TOKENS = { owner: "owner-token-0123456789", ada: "ada-token-0123456789", bob: "bob-token-0123456789" };
+const agent = {
+  tokens: [
+    { token: TOKENS.owner, userId: "owner", role: "owner" },
+    { token: TOKENS.ada, userId: "ada", role: "member" },
+    { token: TOKENS.bob, userId: "bob", role: "member" },
+  ],
+};
+type Holder = keyof typeof TOKENS;
+
+let folder: ReturnType<typeof temporaryFolder>;
+let service: PorticoProcess;
+let silent: Server | undefined;
+beforeEach(() => {
+  folder = temporaryFolder();
+  mkdirSync(join(folder.path, "agents", "helper"), { recursive: true });
+  writeFileSync(join(folder.path, "agents", "helper", "agent.json"), JSON.stringify({ name: "Helper" }));
+});
+afterEach(async () => {
+  await service[Symbol.asyncDispose]();
+  silent?.closeAllConnections();
+  silent?.close();
+  silent = undefined;
+  folder.remove();
+});
+
+const start = async (config: object = {}) => {
+  service = await startPortico({ cwd: folder.path, config: { agent, shutdownGraceMs: 100, ...config } });
+};
+/** The words of a user, which stand in everything that the user sends. */
+const wordsOf = (holder: Holder) => `Secret words of ${holder}`;
+const clientOf = (holder: Holder) => connectAgent({ baseURL: service.url("agent"), token: TOKENS[holder] });
+const upload = async (holder: Holder, path: string, bytes: Uint8Array | string, name: string, type: string) => {
+  const form = new FormData();
+  form.append("file", new Blob([bytes as Uint8Array<ArrayBuffer>], { type }), name);
+  const headers = { "x-agent-service-token": TOKENS[holder] };
+  const answer = await fetch(service.url("agent") + path, { method: "POST", headers, body: form });
+  expect(answer.ok).toBe(true);
+  return answer.json();
+};
+/** A user with a conversation of two turns, an attachment and media. */
+const fill = async (holder: Holder) => {
+  const words = wordsOf(holder);
+  const attachment = await upload(holder, "/api/attachments", `${words} in a file`, `${words}.txt`, "text/plain");
+  const bytes = Buffer.concat([png(), Buffer.from(words)]);
+  const media = await upload(holder, "/api/media/upload", bytes, `${words}.png`, "image/png");
+  await using client = clientOf(holder);
+  const first = await client.submit({ agentId: "helper", prompt: words, fileReferences: [attachment.fileReference] }).ended;
+  expect(first.status).toBe("completed");
+  const { conversations } = await client.calls.conversations({ query: {} });
+  const [{ conversationId } = { conversationId: "" }] = conversations;
+  const again = client.submit({ agentId: "helper", prompt: `${words} again`, conversationId });
+  expect((await again.ended).status).toBe("completed");
+  const { runs } = await client.calls.runs({ query: {} });
+  return { attachment, media, bytes, conversationId, runId: runs[0]!.run_id };
+};
+const run = (...args: string[]) => runCommand(["user", ...args], { cwd: folder.path });
+const get = async (holder: Holder, path: string) => {
+  const answer = await fetch(service.url("agent") + path, { headers: { "x-agent-service-token": TOKENS[holder] } });
+  await answer.arrayBuffer();
+  return answer.status;
+};
+/** All files below a folder that have this text. */
+const filesWith = (dir: string, text: string): readonly string[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => readFileSync(file).includes(text) || file.includes(text));
+const lines = (dir: string, name: string) =>
+  readFileSync(join(dir, `${name}.jsonl`), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+describe("portico user export", () => {
+  it("writes everything of a user, and nothing of other users, into a folder that only its owner can read", async () => {
+    await start();
+    const { attachment, media, bytes, conversationId, runId } = await fill("ada");
+    await fill("bob");
+    const dir = join(folder.path, "ada");
+    const { code, stdout, stderr } = await run("export", "ada", dir, "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    const counts = { runs: 1, receipts: 2, conversations: 1, messages: 4, submissions: 2, attachments: 1, media: 1 };
+    expect(JSON.parse(stdout)).toEqual({ userId: "ada", counts, missing: [] });
+    expect(JSON.parse(readFileSync(join(dir, "export.json"), "utf8"))).toMatchObject({ format: 1, userId: "ada", counts });
+    expect(lines(dir, "runs")).toMatchObject([{ run_id: runId, user_id: "ada" }]);
+    expect(lines(dir, "receipts")).toMatchObject([{ input: wordsOf("ada") }, { input: `${wordsOf("ada")} again` }]);
+    expect(lines(dir, "messages").map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+    expect(lines(dir, "conversations")).toMatchObject([{ conversationId }]);
+    expect(lines(dir, "submissions")).toHaveLength(2);
+    expect(lines(dir, "attachments")).toMatchObject([{ attachmentId: attachment.attachmentId, name: attachment.name }]);
+    expect(readFileSync(join(dir, "attachments", attachment.attachmentId), "utf8")).toBe(`${wordsOf("ada")} in a file`);
+    expect(readFileSync(join(dir, "media", media.mediaId))).toEqual(bytes);
+    expect(filesWith(dir, "bob")).toEqual([]);
+    for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
+      const mode = statSync(join(entry.parentPath, entry.name)).mode & 0o777;
+      expect([entry.name, mode]).toEqual([entry.name, entry.isDirectory() ? 0o700 : 0o600]);
+    }
+    const again = await run("export", "ada", dir);
+    expect([again.code, again.stderr]).toEqual([73, `The folder ${dir} exists already: give a new folder\n`]);
+    // Without a service, and of a user of whom nothing is kept.
+    await service.stop();
+    expect((await run("export", "nobody", join(folder.path, "none"))).stdout).toBe("Exported: nothing.\n");
+  });
+});
+
+describe("portico user erase", () => {
+  it("leaves no trace of a user in the data directory, beside a running service, and all of other users", async () => {
+    await start();
+    const { attachment, conversationId, runId } = await fill("ada");
+    const bob = await fill("bob");
+    expect(filesWith(service.dataDir, wordsOf("ada")).length).toBeGreaterThan(0);
+    const unsure = await run("erase", "ada");
+    expect([unsure.code, unsure.stderr]).toEqual([64, "Use --yes to confirm without a terminal\n"]);
+    const { code, stdout, stderr } = await run("erase", "ada", "--yes", "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ userId: "ada", runs: 1, conversations: 1, submissions: 2, deliveries: 0 },
+      ...{ workflowRuns: 0, attachments: 1, media: 1 },
+    });
+    expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
+    for (const path of [
+      `/api/runs/${runId}`,
+      `/api/runs/${runId}/receipt`,
+      `/api/conversations/${conversationId}/messages`,
+      `/api/attachments/${attachment.attachmentId}`,
+    ])
+      expect([path, await get("ada", path)]).toEqual([path, 404]);
+    for (const path of [
+      `/api/runs/${bob.runId}/receipt`,
+      `/api/conversations/${bob.conversationId}/messages`,
+      `/api/attachments/${bob.attachment.attachmentId}`,
+    ])
+      expect([path, await get("bob", path)]).toEqual([path, 200]);
+    expect((await run("erase", "ada", "--yes")).stdout).toBe("Erased: nothing.\n");
+    // The service goes on, also for this user.
+    await fill("ada");
+    await service.stop();
+    expect((await run("erase", "ada", "--yes")).stdout).toBe(
+      "Erased: 1 runs, 1 conversations, 2 submissions, 1 attachments, 1 media.\n",
+    );
+    expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
+  });
+
+  it("refuses while a turn of the user executes or waits, and stops them with --cancel", async () => {
+    silent = createServer(() => {});
+    silent.listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
+    await start({ providers: [{ id: "main", protocol: "chat-completions", baseUrl, models: ["echo"] }] });
+    await using client = clientOf("ada");
+    const query = client.submit({ agentId: "helper", prompt: wordsOf("ada") });
+    query.ended.catch(() => {});
+    const { runs } = await vi.waitFor(async () => {
+      const listed = await client.calls.runs({ query: {} });
+      expect(listed.runs).toMatchObject([{ status: "running" }]);
+      return listed;
+    }, 30_000);
+    client.submit({ agentId: "helper", prompt: "It waits", conversationId: runs[0]!.conversation_id! }).ended.catch(() => {});
+    await expect.poll(async () => (await run("erase", "ada", "--yes")).stderr).toMatch(/^The user has 2 turns or runs that wait/);
+    expect(await get("ada", `/api/runs/${runs[0]!.run_id}`)).toBe(200);
+
+    const { code, stdout, stderr } = await run("erase", "ada", "--yes", "--cancel", "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({ runs: 1, conversations: 1, submissions: 2 });
+    expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
+    expect(await get("ada", `/api/runs/${runs[0]!.run_id}`)).toBe(404);
+  });
+
+  it("only the owner may stop the turns of a user", async () => {
+    await start();
+    const stop = async (holder: Holder) => {
+      const headers = { "x-agent-service-token": TOKENS[holder] };
+      const answer = await fetch(`${service.url("agent")}/api/users/ada/stop-turns`, { method: "POST", headers });
+      return [answer.status, await answer.json()];
+    };
+    expect(await stop("owner")).toEqual([200, { userId: "ada", stopped: 0 }]);
+    for (const holder of ["ada", "bob"] as const) expect(await stop(holder)).toMatchObject([403, { code: "owner_required" }]);
+  });
+});
