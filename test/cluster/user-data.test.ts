@@ -19,7 +19,10 @@ describe.skipIf(!place)("the data of a user in a cluster", () => {
     const silent = createServer(() => {});
     silent.listen(0, "127.0.0.1");
     await once(silent, "listening");
-    onTestFinished(() => void silent.closeAllConnections() ?? void silent.close());
+    onTestFinished(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
     const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
     const tokens = [
       { token: CLUSTER_OWNER, userId: "owner", role: "owner" },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connectAgent } from "@portico/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { png } from "../../harness/files-app.ts";
-import { type PorticoProcess, runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { type PorticoProcess, runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 // A test runs several commands, one after another.
 vi.setConfig({ testTimeout: 120_000 });
@@ -178,6 +178,21 @@ describe("portico user erase", () => {
     expect(JSON.parse(stdout)).toMatchObject({ runs: 1, conversations: 1, submissions: 2 });
     expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
     expect(await get("ada", `/api/runs/${runs[0]!.run_id}`)).toBe(404);
+  });
+
+  it("asks for the user's id on a terminal, and removes nothing for another answer or none", async () => {
+    await start();
+    const { runId } = await fill("ada");
+    const answer = (input: string) =>
+      runPortico(["user", "erase", "ada"], { cwd: folder.path, before: "process.stdin.isTTY = true;", input });
+    for (const input of ["bob\n", "\n", ""]) {
+      const { code, stdout, stderr } = await answer(input);
+      expect([input, code, stdout]).toEqual([input, 1, ""]);
+      expect(stderr).toMatch(/^Everything of the user ada will be removed\. .*Nothing was removed\n$/s);
+    }
+    expect(await get("ada", `/api/runs/${runId}`)).toBe(200);
+    expect((await answer("ada\n")).code).toBe(0);
+    expect(await get("ada", `/api/runs/${runId}`)).toBe(404);
   });
 
   it("only the owner may stop the turns of a user", async () => {
