@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { logLineSchema } from "@portico/adapters/telemetry/log-line-schema";
 import { connectAgent } from "@portico/client";
 import { io } from "socket.io-client";
 import { expect, it } from "vitest";
@@ -8,6 +9,7 @@ import { publishedLogSchema, withLogReference } from "../../../presets/src/cli/l
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
 import { httpCall } from "../../harness/http-call.ts";
 import { checkedLines } from "../../harness/log-line-check.ts";
+import { loggedFields } from "../../harness/logged-fields.ts";
 import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { connected } from "../../harness/socket-host.ts";
 
@@ -27,6 +29,14 @@ it("the page and the published schema are those of the code (`npm run docs:log`)
   const page = readFileSync(join(docs, "observability.md"), "utf8");
   expect(withLogReference(page)).toBe(page);
   expect(readFileSync(join(docs, "log-line.schema.json"), "utf8")).toBe(publishedLogSchema());
+});
+
+it("the schema describes every field that the code logs", () => {
+  const fields = loggedFields(join(docs, ".."), ["core", "adapters", "plugins", "presets"]);
+  const { request, message } = logLineSchema.$defs;
+  const isDescribed = (name: string) => name in request.properties || name in message.properties;
+  expect([...fields].filter(([name]) => !isDescribed(name))).toEqual([]);
+  expect(fields.size).toBeGreaterThan(25);
 });
 
 it("every line that a service writes fits the published schema: starts, requests, failures, warnings, stops", async () => {
