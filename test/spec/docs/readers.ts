@@ -30,6 +30,7 @@ export const readers: Readonly<Record<string, Reader>> = {
     creates: { folder: "tea-shop", program: "src/main.ts" },
     again: { '/receipt"': /"receipts":\[\{/, "schedule-messages": /Ada orders tea/ },
     prints: [
+      /^http:\/\/127\.0\.0\.1:\d+\/\S+$/m,
       /\[tool_call\] \{.*"count_stock"/,
       /There are 12 packets of tea\./,
       /^completed$/m,

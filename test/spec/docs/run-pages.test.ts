@@ -6,7 +6,7 @@ import { runPage } from "./run-page.ts";
 describe.concurrent("the commands of a page do what it says", () => {
   it.each(Object.entries(readers))(
     "%s",
-    async (file, reader) => runPage(await readPage(file), reader, AbortSignal.timeout(100_000)),
-    110_000,
+    async (file, reader) => runPage(await readPage(file), reader, AbortSignal.timeout(280_000)),
+    300_000,
   );
 });
