@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AgentClient, connectAgent } from "@portico/client";
 import { png } from "../harness/media-samples.ts";
@@ -172,10 +173,14 @@ async function memory(): Promise<{ readonly used: number; readonly resident: num
   return JSON.parse(readFileSync(file, "utf8")) as { used: number; resident: number };
 }
 
-/** The data directory without the files of the lock and addresses, which are as large at every time. */
+/** The bytes of the data directory, without pages of the store that are free for new data. */
 function diskBytes(): number {
-  const entries = readdirSync(join(folder, ".portico"), { recursive: true, withFileTypes: true });
-  return entries.reduce((sum, entry) => sum + (entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 0), 0);
+  const dataDir = join(folder, ".portico");
+  const entries = readdirSync(dataDir, { recursive: true, withFileTypes: true });
+  const files = entries.reduce((sum, entry) => sum + (entry.isFile() ? statSync(join(entry.parentPath, entry.name)).size : 0), 0);
+  using store = new DatabaseSync(join(dataDir, "records.sqlite"), { readOnly: true });
+  const pragma = (name: string) => Number(Object.values(store.prepare(`PRAGMA ${name}`).get()!)[0]);
+  return files - pragma("freelist_count") * pragma("page_size");
 }
 
 /** Run a job this many times, at most `AT_ONCE` at a time. */
