@@ -78,7 +78,7 @@ describe("portico doctor --deep", () => {
       [
         "ok     stored rows: every record, log entry and note can be read",
         "ok     references: records that name each other exist",
-        "ok     files: 2 files are as their records say",
+        "ok     files: compared with their records: 2",
       ],
     ]);
     await service.stop();
@@ -88,9 +88,9 @@ describe("portico doctor --deep", () => {
 
   it("finds files that are missing, that have another size, and that have other bytes", async () => {
     expect(await notFine((copy) => rmSync(join(copy, "files", attachment)))).toEqual([
-      { about: "files", isWrong: true, message: "1 records have no file", items: [attachment] },
+      { about: "files", isWrong: true, message: "records without a file: 1", items: [attachment] },
     ]);
-    const wrong = { about: "files", isWrong: true, message: "1 files are not what their records say" };
+    const wrong = { about: "files", isWrong: true, message: "files that differ from their records: 1" };
     expect(await notFine((copy) => writeFileSync(join(copy, "files", media), "x"))).toEqual([{ ...wrong, items: [media] }]);
     const sameSize = (copy: string) => writeFileSync(join(copy, "files", attachment), "b report");
     expect(await notFine(sameSize)).toEqual([{ ...wrong, items: [attachment] }]);
@@ -108,21 +108,21 @@ describe("portico doctor --deep", () => {
       {
         about: "files",
         isWrong: false,
-        message: expect.stringMatching(/^2 files have no record/),
+        message: expect.stringMatching(/^files without a record: 2\./),
         items: ["attachments/gone", "media/gone.png"],
       },
     ]);
   });
 
   it.each([
-    [`UPDATE "runs" SET value = '{'`, "stored rows", /^1 records that cannot be read$/],
-    [`DELETE FROM "_log_entries"`, "stored rows", /^\d+ streams of the log with entries that are missing or cannot be read$/],
-    [`UPDATE "_log_entries" SET entry = 'x'`, "stored rows", /^\d+ streams of the log with entries that are missing/],
-    [`DELETE FROM "_log_streams"`, "stored rows", /^\d+ streams of the log without a name$/],
-    [`INSERT INTO "_engine_notes" VALUES (77, 'input', '', 0, 'done', '1')`, "stored rows", /^1 works of the engine/],
-    [`DELETE FROM "runs"`, "references", /^1 records miss another record$/],
-    [`UPDATE "attachment-usage" SET value = json_set(value, '$.bytes', 1)`, "references", /^1 quotas differ/],
-    [`DELETE FROM "attachment-usage"`, "references", /^1 quotas differ/],
+    [`UPDATE "runs" SET value = '{'`, "stored rows", /^records that cannot be read: 1$/],
+    [`DELETE FROM "_log_entries"`, "stored rows", /^streams of the log with entries that are missing or cannot be read: \d+$/],
+    [`UPDATE "_log_entries" SET entry = 'x'`, "stored rows", /^streams of the log with entries that are missing/],
+    [`DELETE FROM "_log_streams"`, "stored rows", /^streams of the log without a name: \d+$/],
+    [`INSERT INTO "_engine_notes" VALUES (77, 'input', '', 0, 'done', '1')`, "stored rows", /^works of the engine.*: 1$/],
+    [`DELETE FROM "runs"`, "references", /^records that miss another record: 1$/],
+    [`UPDATE "attachment-usage" SET value = json_set(value, '$.bytes', 1)`, "references", /^quotas that differ.*: 1$/],
+    [`DELETE FROM "attachment-usage"`, "references", /^quotas that differ.*: 1$/],
   ])("finds rows that are damaged or miss another row: %s", async (sql, about, message) => {
     expect(await notFine((copy) => change(copy, sql))).toMatchObject([
       { about, isWrong: true, message: expect.stringMatching(message), items: expect.arrayContaining([expect.any(String)]) },

@@ -31,7 +31,7 @@ export async function* readArchive(file: string): AsyncGenerator<FoundEntry, voi
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      yield value;
+      yield { header: value.header, body: orDamaged(file, value.body) };
     }
   } catch (cause) {
     if (cause instanceof CommandFailed) throw cause;
@@ -43,8 +43,20 @@ export async function* readArchive(file: string): AsyncGenerator<FoundEntry, voi
   }
 }
 
+/** The end of the archive may be missing within an entry. */
+async function* orDamaged(file: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  const chunks = body[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await chunks.next().catch((cause: unknown) => {
+      throw toDamaged(file, cause);
+    });
+    if (next.done) return;
+    yield next.value;
+  }
+}
+
 /** The line about an archive that cannot be used. */
-export function toDamaged(file: string, cause: unknown): CommandFailed {
+function toDamaged(file: string, cause: unknown): CommandFailed {
   const { code } = cause as NodeJS.ErrnoException;
   const reason = code === undefined || code.startsWith("Z_") || code.startsWith("ERR_") ? "damaged, or no backup" : code;
   return new CommandFailed(`The archive ${file} cannot be read (${reason})`, EXIT.noInput, cause);

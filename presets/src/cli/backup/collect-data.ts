@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FileBlobsReading, readFileBlobs } from "@portico/adapters/blobs/files-reading";
@@ -53,7 +53,7 @@ export async function collectData(directory: DataDirectory, target: BackupTarget
     await addFile(target, `${FILES}.format`, join(directory.files, ".format"));
     for (const name of SMALL_FILES) await addFile(target, `data/${name}`, join(directory.path, name));
     const shown = missing.slice(0, SHOWN).join(", ") + (missing.length > SHOWN ? ` and ${missing.length - SHOWN} more` : "");
-    const warning = `${missing.length} records have no file, in this instance as in the archive: ${shown}; portico doctor --deep lists them`;
+    const warning = `Records without a file, in this instance and in the archive: ${missing.length} (${shown}). portico doctor --deep lists them`;
     return { formats, storeVersion: snapshot?.reading.version(), warnings: missing.length > 0 ? [warning] : [] };
   } finally {
     snapshot?.reading.close();
@@ -95,6 +95,7 @@ async function takeSnapshot(
       throw error;
     }
     reading.close();
+    rmSync(path);
     await sleep(PAUSE_MS);
   }
 }

@@ -44,12 +44,12 @@ export async function checkFiles(reading: SqliteReading, directory: DataDirector
   for await (const { key, found } of confirmed(suspects())) found.add(key);
 
   const findings: Finding[] = [];
-  if (missing.count > 0) findings.push(withItems(wrong(ABOUT, `${missing.count} records have no file`, FIX), missing.names));
+  if (missing.count > 0) findings.push(withItems(wrong(ABOUT, `records without a file: ${missing.count}`, FIX), missing.names));
   if (changed.count > 0)
-    findings.push(withItems(wrong(ABOUT, `${changed.count} files are not what their records say`, FIX), changed.names));
-  if (missing.count + changed.count === 0) findings.push(fine(ABOUT, `${count} files are as their records say`));
+    findings.push(withItems(wrong(ABOUT, `files that differ from their records: ${changed.count}`, FIX), changed.names));
+  if (missing.count + changed.count === 0) findings.push(fine(ABOUT, `compared with their records: ${count}`));
   if (orphaned.count > 0) {
-    const words = `${orphaned.count} files have no record. Every user who knows the id of such a media file can read it`;
+    const words = `files without a record: ${orphaned.count}. Every user who knows the id of such a media file can read it`;
     findings.push(withItems(doubtful(ABOUT, words), orphaned.names));
   }
   return findings;

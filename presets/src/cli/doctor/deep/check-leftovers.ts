@@ -32,7 +32,7 @@ export function checkLeftovers({ agent, workflow }: PlatformSettings, directory:
     if ("dir" in at) for (const path of documentLeftovers(resolve(at.dir), DOCUMENTS_DEPTH)) addOld(path);
   }
   if (found.count === 0) return [];
-  const words = `${found.count} temporary files or folders of processes that were killed; most are removed by the next start or write`;
+  const words = `temporary files and folders of killed processes: ${found.count}. The next start or write removes most of them`;
   return [withItems(doubtful(ABOUT, words), found.names)];
 }
 

@@ -30,9 +30,9 @@ export function checkReferences(reading: SqliteReading): readonly Finding[] {
     }
     const miscounted = miscountedUsers(reading);
     return [
-      ...(lost.count > 0 ? [withItems(wrong(ABOUT, `${lost.count} records miss another record`, FIX), lost.names)] : []),
+      ...(lost.count > 0 ? [withItems(wrong(ABOUT, `records that miss another record: ${lost.count}`, FIX), lost.names)] : []),
       ...(miscounted.count > 0
-        ? [withItems(wrong(ABOUT, `${miscounted.count} quotas differ from the stored attachments`, FIX), miscounted.names)]
+        ? [withItems(wrong(ABOUT, `quotas that differ from the stored attachments: ${miscounted.count}`, FIX), miscounted.names)]
         : []),
       ...(lost.count + miscounted.count === 0 ? [fine(ABOUT, "records that name each other exist")] : []),
       ...unusedDefinitions(reading),
@@ -72,6 +72,6 @@ function unusedDefinitions({ database, hasTable }: SqliteReading): readonly Find
     AND id NOT IN (SELECT value ->> 'definition' FROM "workflow-runs" WHERE json_valid(value))`;
   for (const row of database.prepare(sql).iterate(Date.now())) unused.add(`${String(row["document"])} (${String(row["id"])})`);
   if (unused.count === 0) return [];
-  const words = `${unused.count} stored definitions are not used by any run; the service removes them when older runs are removed`;
+  const words = `definitions that no run uses: ${unused.count}. The service removes them when older runs are removed`;
   return [withItems(fine("workflow definitions", words), unused.names)];
 }

@@ -10,5 +10,5 @@ const FIX = "restore an earlier backup (docs/operations.md); the service continu
 export function checkRows(reading: SqliteReading): readonly Finding[] {
   const faults = findStoreFaults(reading, LISTED);
   if (faults.length === 0) return [fine(ABOUT, "every record, log entry and note can be read")];
-  return faults.map(({ what, count, names }) => withItems(wrong(ABOUT, `${count} ${what}`, FIX), names));
+  return faults.map(({ what, count, names }) => withItems(wrong(ABOUT, `${what}: ${count}`, FIX), names));
 }
