@@ -13,7 +13,10 @@ import { postgresDatabase } from "../../harness/postgres.ts";
 import { json } from "../../harness/upstream-answers.ts";
 import { workflowFolder } from "../../harness/workflow-process.ts";
 
-/** By the heading of docs/troubleshooting.md: does what a user did, and gives everything that the user sees. Undefined if a program is missing. */
+/**
+ * By the heading of docs/troubleshooting.md: does what a user did, and gives everything that the user sees. Undefined if a program is missing.
+ * A new section of the page needs an entry here.
+ */
 export const troubles: Readonly<Record<string, () => Promise<string | undefined>>> = {
   "Node.js is too old": async () => {
     const before = `Object.defineProperty(process.versions, "node", { value: "20.11.0" })`;
