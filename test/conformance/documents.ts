@@ -192,9 +192,11 @@ export function documentsConformance(
       it("tells of what was changed here before the change resolves", async () => {
         const { names } = await watched();
         const { version } = await documents.write("a/x", "one", "absent");
-        expect(names).toEqual(["a/x"]);
+        // A look at the store at this moment may tell of it, too.
+        expect(new Set(names)).toEqual(new Set(["a/x"]));
+        const told = names.length;
         await documents.remove("a/x", version);
-        expect(names.slice(1)).toContain("a/x");
+        expect(names.slice(told)).toContain("a/x");
       });
 
       it("announces no write that changed nothing", async () => {

@@ -143,7 +143,8 @@ describe("runs whose last turn ended long ago (`agent.keepRuns`)", () => {
     const { runId, conversationId } = await played(client, "first");
     const control = await played(client, "control");
     const [begun, gate] = [createGate(), createGate()];
-    await later(3 * DAY);
+    // Only the test sweeps.
+    await later(3 * DAY, { runtime: { keepRunsMs: 30 * DAY } });
     // The engine begins no work: the turn waits.
     await service.app.port(ports.engine).drain(0);
     const waiting = await (await connected()).start("it waits", {}, { conversationId });
