@@ -166,6 +166,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "conversations-runs.start": "a query: its run and receipt are its record",
   "conversations-runs.followUp": "a query: its run and receipt are its record",
   "conversations-runs.lookup": "reads only",
+  "conversations-runs.stopTurns": "stops turns, whose receipts say so",
   "conversations-runs.clear": "a user's own conversation",
   "attachments-media.uploadAttachment": "a user's own file",
   "attachments-media.uploadMedia": "a user's own file",
