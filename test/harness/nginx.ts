@@ -39,7 +39,7 @@ export async function startNginx(http: string): Promise<Nginx> {
   writeFileSync(
     join(folder.path, "nginx.conf"),
     `${process.getuid?.() === 0 ? "user root;" : ""} daemon off; pid ${folder.path}/pid; error_log ${folder.path}/logs/error.log;
-     events { worker_connections 64; }
+     events { worker_connections 512; }
      http { access_log off; ${kept.join(" ")}\n${placed}\n}`,
   );
   const child = spawn(

@@ -11,13 +11,21 @@ export interface ShippedNginxOptions {
   readonly workflows: readonly string[];
   /** The volume `files`. */
   readonly filesDir?: string;
+  /** Names of the two servers. Default: `agents.example` and `workflows.example`. */
+  readonly names?: { readonly agent: string; readonly workflow: string };
 }
 
+const NAMES = { agent: "agents.example", workflow: "workflows.example" };
+
 /**
- * What the containers of nginx in `deploy/container` load, for `startNginx`: as their image would write it, with the addresses of a test. The
- * servers are `agents.example` and `workflows.example`.
+ * What the containers of nginx in `deploy/container` load, for `startNginx`: as their image would write it, with the addresses of a test.
  */
-export async function shippedNginx({ agents, workflows, filesDir = "/nowhere" }: ShippedNginxOptions): Promise<string> {
+export async function shippedNginx({
+  agents,
+  workflows,
+  filesDir = "/nowhere",
+  names = NAMES,
+}: ShippedNginxOptions): Promise<string> {
   const kind = agents.length > 1 ? "cluster" : "local";
   const upstreams = readFileSync(join(FOLDER, `upstreams-${kind}.conf`), "utf8")
     // Versions before 1.27 do not have it.
@@ -28,8 +36,8 @@ export async function shippedNginx({ agents, workflows, filesDir = "/nowhere" }:
     });
   const plain = await freePort();
   const servers = readFileSync(join(FOLDER, "servers.conf.template"), "utf8")
-    .replaceAll("${AGENT_HOST}", "agents.example")
-    .replaceAll("${WORKFLOW_HOST}", "workflows.example")
+    .replaceAll("${AGENT_HOST}", names.agent)
+    .replaceAll("${WORKFLOW_HOST}", names.workflow)
     .replaceAll("listen 8443 ssl", "listen 443 ssl")
     .replace("listen 8080", `listen 127.0.0.1:${plain}`)
     .replaceAll("/var/lib/portico/files", filesDir);

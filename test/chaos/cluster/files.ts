@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { png } from "../../harness/files-app.ts";
 import { callOnce, callUntilAnswered, jsonBody } from "./call.ts";
 import { type Load, OpenItems, repeat, Report } from "./load.ts";
-import { type Stage, UPLOADERS } from "./stage.ts";
+import { type Scene, UPLOADERS } from "./stage.ts";
 
 /** An acknowledged upload. Its bytes are made from its number again. */
 interface Uploaded {
@@ -19,7 +19,7 @@ const ATTACHMENTS_PER_USER = 240;
 const MOST_BYTES = 200_000;
 
 /** Users upload attachments and media, and read media over signed links, whole and in ranges. */
-export function fileLoad({ cluster }: Stage): Load {
+export function fileLoad({ cluster }: Scene): Load {
   const url = cluster.url("agent");
   const uploaded: Uploaded[] = [];
   const attachments = new Map<string, number>();

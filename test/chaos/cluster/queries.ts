@@ -4,7 +4,7 @@ import { CLUSTER_OWNER } from "../../harness/cluster.ts";
 import { callUntilAnswered, jsonBody } from "./call.ts";
 import { type Load, OpenItems, repeat, Report } from "./load.ts";
 import { answerTo, DO } from "./model.ts";
-import type { Stage } from "./stage.ts";
+import type { Scene } from "./stage.ts";
 
 /** A submitted query and what its client was told. */
 export interface Asked {
@@ -21,7 +21,7 @@ const CLIENTS = 4;
 const PER_SESSION = 4;
 
 /** Clients of `@portico/client` ask an agent that uses a tool that may not be repeated, in new and in known sessions. */
-export function queryLoad(stage: Stage): Load {
+export function queryLoad(stage: Scene): Load {
   const { cluster } = stage;
   const baseURL = cluster.url("agent");
   const asked: Asked[] = [];
@@ -81,10 +81,7 @@ export function queryLoad(stage: Stage): Load {
 }
 
 /** Compares what clients were told with lookups, conversations and receipts. */
-export async function verifyQueries(
-  { cluster, effects }: Pick<Stage, "cluster" | "effects">,
-  asked: readonly Asked[],
-): Promise<Report> {
+export async function verifyQueries({ cluster, effects }: Scene, asked: readonly Asked[]): Promise<Report> {
   const report = new Report();
   const url = cluster.url("agent");
   const headers = { "x-agent-service-token": CLUSTER_OWNER };

@@ -7,12 +7,17 @@ import { everyNode } from "../every-node.ts";
 import { type Effects, startEffects } from "./effects.ts";
 import { startModel } from "./model.ts";
 
+/** Where loads act: the services' addresses, and the world that agents and workflows act on. */
+export interface Scene {
+  readonly cluster: Pick<RunningCluster, "url">;
+  readonly effects: Effects;
+}
+
 /** Three processes of a cluster, the servers that they share, and the world that they act on. */
-export interface Stage extends AsyncDisposable {
+export interface Stage extends Scene, AsyncDisposable {
   readonly cluster: RunningCluster;
   readonly postgres: PostgresServer;
   readonly redis: OwnRedis;
-  readonly effects: Effects;
 }
 
 /** Time after which a frozen process loses its work. Short, so that a test can freeze often. */
@@ -30,31 +35,9 @@ export async function startStage(): Promise<Stage> {
     stack.use(postgres);
     stack.use(redis);
     const place = placeOn(ownDatabase(postgres.url), { url: redis.url, prefix: "chaos" });
-    const agent = { provider: PROVIDER, model: "echo-large", tools: ["effects/act"] };
-    const workflows = everyNode({ effects: effects.url, tool: "effects/act", wait: "1500ms" });
-    await writeDocuments(place, {
-      "agents/helper/agent.json": { name: "Helper", ...agent },
-      "agents/hooked/agent.json": { name: "Hooked", ...agent },
-      "workflows/main.json": workflows.main,
-      "workflows/child.json": workflows.child,
-    });
-    const owner = { token: CLUSTER_OWNER, userId: "owner", role: "owner" };
-    const provider = {
-      id: PROVIDER,
-      protocol: "messages",
-      baseUrl: model.baseUrl,
-      credential: "sk-0123456789",
-      models: ["echo-large"],
-    };
+    await writeDocuments(place, documentsOf(effects));
     const cluster = await startCluster(place, {
-      env: {
-        PORTICO_CLUSTER_LEASE_MS: `${LEASE_MS}`,
-        PORTICO_PROVIDERS: JSON.stringify([provider]),
-        PORTICO_MCP_SERVERS: JSON.stringify({ effects: { url: effects.mcpUrl } }),
-        PORTICO_WORKFLOW_HTTP_ALLOW: JSON.stringify([new URL(effects.url).host]),
-        PORTICO_AGENT_TOKENS: JSON.stringify([owner, ...UPLOADERS.map((user) => ({ ...user, role: "member" }))]),
-        PORTICO_LOG_FORMAT: "json",
-      },
+      env: { PORTICO_CLUSTER_LEASE_MS: `${LEASE_MS}`, ...settingsOf(effects, model.baseUrl) },
     });
     stack.use(cluster);
     const kept = stack.move();
@@ -63,4 +46,29 @@ export async function startStage(): Promise<Stage> {
     await stack.disposeAsync();
     throw error;
   }
+}
+
+/** The agents and workflows that loads use, by file. */
+export function documentsOf({ url }: Effects): Readonly<Record<string, object>> {
+  const agent = { provider: PROVIDER, model: "echo-large", tools: ["effects/act"] };
+  const workflows = everyNode({ effects: url, tool: "effects/act", wait: "1500ms" });
+  return {
+    "agents/helper/agent.json": { name: "Helper", ...agent },
+    "agents/hooked/agent.json": { name: "Hooked", ...agent },
+    "workflows/main.json": workflows.main,
+    "workflows/child.json": workflows.child,
+  };
+}
+
+/** The settings of a service under load, as environment variables. */
+export function settingsOf({ url, mcpUrl }: Effects, modelUrl: string): Readonly<Record<string, string>> {
+  const owner = { token: CLUSTER_OWNER, userId: "owner", role: "owner" };
+  const model = { id: PROVIDER, protocol: "messages", baseUrl: modelUrl, credential: "sk-0123456789", models: ["echo-large"] };
+  return {
+    PORTICO_PROVIDERS: JSON.stringify([model]),
+    PORTICO_MCP_SERVERS: JSON.stringify({ effects: { url: mcpUrl } }),
+    PORTICO_WORKFLOW_HTTP_ALLOW: JSON.stringify([new URL(url).host]),
+    PORTICO_AGENT_TOKENS: JSON.stringify([owner, ...UPLOADERS.map((user) => ({ ...user, role: "member" }))]),
+    PORTICO_LOG_FORMAT: "json",
+  };
 }

@@ -8,7 +8,7 @@ import { callOnce, jsonBody } from "./call.ts";
 import { type Load, OpenItems, repeat } from "./load.ts";
 import { DO } from "./model.ts";
 import { type Asked, lookUp, verifyQueries } from "./queries.ts";
-import type { Stage } from "./stage.ts";
+import type { Scene } from "./stage.ts";
 
 /** What a client heard of one query. */
 interface Hearing {
@@ -23,7 +23,7 @@ const QUERIES_PER_CONNECTION = 20;
 const headers = { "x-agent-service-token": CLUSTER_OWNER };
 
 /** A stock socket.io-client, with nothing of `@portico/client`: it hears every event once and in order, whichever process it comes back to. */
-export function stockClientLoad(stage: Stage): Load {
+export function stockClientLoad(stage: Scene): Load {
   const url = stage.cluster.url("agent");
   const asked: Asked[] = [];
   const wrong: string[] = [];

@@ -4,12 +4,12 @@ import { CLUSTER_OWNER } from "../../harness/cluster.ts";
 import { callOnce, callUntilAnswered, jsonBody } from "./call.ts";
 import { type Load, OpenItems, repeat, Report } from "./load.ts";
 import { answerTo } from "./model.ts";
-import { PROVIDER, type Stage } from "./stage.ts";
+import { PROVIDER, type Scene } from "./stage.ts";
 
 const CALLERS_AT_ONCE = 4;
 
 /** Programs stream answers through the model proxy, in both protocols. */
-export async function streamLoad({ cluster }: Stage): Promise<Load> {
+export async function streamLoad({ cluster }: Scene): Promise<Load> {
   const owner = { "x-agent-service-token": CLUSTER_OWNER };
   const issue = jsonBody(owner, "POST", { providerId: PROVIDER });
   const { token } = (await callUntilAnswered(`${cluster.url("agent")}/api/safe-tokens`, issue)).body;

@@ -3,12 +3,12 @@ import { CLUSTER_OWNER } from "../../harness/cluster.ts";
 import { callOnce, callUntilAnswered, jsonBody } from "./call.ts";
 import { type Load, OpenItems, repeat, Report } from "./load.ts";
 import { answerTo, DO } from "./model.ts";
-import type { Stage } from "./stage.ts";
+import type { Scene } from "./stage.ts";
 
 const SENDERS = 3;
 
 /** External systems trigger an agent in the background. */
-export async function webhookLoad({ cluster, effects }: Stage): Promise<Load> {
+export async function webhookLoad({ cluster, effects }: Scene): Promise<Load> {
   const url = cluster.url("agent");
   const headers = { "x-agent-service-token": CLUSTER_OWNER };
   const event = { promptTemplate: "{{text}}", toolIds: ["effects/act"] };

@@ -4,7 +4,7 @@ import { CLUSTER_OWNER, CLUSTER_WORKFLOW } from "../../harness/cluster.ts";
 import { ONCE } from "../every-node.ts";
 import { callOnce, callUntilAnswered, jsonBody } from "./call.ts";
 import { type Load, OpenItems, repeat, Report } from "./load.ts";
-import type { Stage } from "./stage.ts";
+import type { Scene } from "./stage.ts";
 
 /** A run that the service has acknowledged. */
 interface Accepted {
@@ -21,7 +21,7 @@ const CLIENTS = 8;
 const headers = { "x-workflow-service-token": CLUSTER_WORKFLOW };
 
 /** Programs start runs, half of them with a grant and a key, follow them, and decide their gates. */
-export async function workflowLoad({ cluster, effects }: Stage): Promise<Load> {
+export async function workflowLoad({ cluster, effects }: Scene): Promise<Load> {
   const url = cluster.url("workflow");
   const issue = jsonBody({ "x-agent-service-token": CLUSTER_OWNER }, "POST", { workflowId: "main", ttlMs: 24 * 3_600_000 });
   const issueGrant = async (): Promise<string> =>
