@@ -14,6 +14,7 @@ const SERVERS = [
   "conformance/{move-store,documents-shared-folder}.test.ts",
   "spec/deploy/{systemd,kubernetes,proxy-of-cluster}.test.ts",
   "spec/telemetry/{monitoring,otlp}.test.ts",
+  "spec/launch/{backup,keeping,rotation}.test.ts",
 ];
 
 /** Files that build packages and their API reference, or run examples in processes of their own: on Node.js, Deno and Bun. */

@@ -32,6 +32,7 @@ describe("with a service on this machine", () => {
 
   workflowNodesConformance("http", () => ({
     adapter: httpNode({ allow: ["127.0.0.1"] }),
+    others: [memoryTelemetry({})],
     works: { method: "POST", url: `${url}/good`, headers: { "x-kind": "bug" }, query: { page: 2 }, body: { a: [1] }, key: true },
     broken: [{}, { url: 5 }, { url, method: "CONNECT" }, { url, expect: [99] }, { url, headers: { a: {} } }],
     fails: { url: `${url}/fail?token=hidden-word`, headers: { authorization: "hidden-word" } },
