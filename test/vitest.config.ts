@@ -12,9 +12,10 @@ const SERVERS = [
   "{chaos,cluster}/**/*.test.ts",
   "conformance/*{postgres,redis,bullmq}*.test.ts",
   "conformance/{move-store,documents-shared-folder}.test.ts",
-  "spec/deploy/{systemd,kubernetes,proxy-of-cluster}.test.ts",
+  "spec/deploy/{systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
+  "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{monitoring,otlp}.test.ts",
-  "spec/launch/{backup,keeping,rotation}.test.ts",
+  "spec/launch/{audit,backup,doctor-deep,keeping,rotation,sign-in,user-commands}.test.ts",
 ];
 
 /** Files that build packages and their API reference, or run examples in processes of their own: on Node.js, Deno and Bun. */
