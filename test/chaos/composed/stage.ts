@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { CLUSTER_WORKFLOW } from "../../harness/cluster.ts";
 import { startNginx } from "../../harness/nginx.ts";
 import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { freePort } from "../../harness/ports.ts";
 import { shippedNginx } from "../../harness/shipped-nginx.ts";
 import { startEffects } from "../cluster/effects.ts";
 import { startModel } from "../cluster/model.ts";
@@ -32,13 +33,14 @@ export async function startComposedStage(): Promise<ComposedStage> {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, JSON.stringify(content));
     }
+    const ports = { agent: await freePort(), workflow: await freePort(), proxy: await freePort() };
     const env = {
       ...settingsOf(effects, model.baseUrl),
+      ...Object.fromEntries(Object.entries(ports).map(([surface, port]) => [`PORTICO_${surface.toUpperCase()}_PORT`, `${port}`])),
       WORKFLOW_SERVICE_TOKEN: CLUSTER_WORKFLOW,
       PORTICO_MEDIA_ACCEL_PREFIX: "/media-files",
     };
     const ended: string[] = [];
-    // Later starts take the ports of the first one, which nginx knows.
     const start = () => startPortico({ cwd: folder.path, args: ["local"], env, hasOwnProcess: true });
     let service: PorticoProcess = await start();
     stack.defer(() => service[Symbol.asyncDispose]());
