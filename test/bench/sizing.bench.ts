@@ -1,5 +1,5 @@
 /**
- * How much memory and disk a service needs: `npm run bench:sizing`, about eight minutes. One preset `local`, in a process of its own, as
+ * How much memory and disk a service needs: `npm run bench:sizing`, about five minutes. One preset `local`, in a process of its own, as
  * `portico start` runs it, with the offline model and another provider that never finishes an answer. Memory is what the process needs more
  * after a full garbage collection. Disk is how much the data directory grows, measured while the service is stopped.
  */
