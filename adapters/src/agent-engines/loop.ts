@@ -1,21 +1,29 @@
 import { defineAdapter, ports } from "@portico/core";
+import { markForCache } from "./loop/cache-marks.ts";
 import { type AskedCall, callTools } from "./loop/call-tools.ts";
-import { estimateTokens, fitHistory } from "./loop/context-window.ts";
+import { ContextFit, type Said } from "./loop/context-fit.ts";
+import { estimateTextTokens } from "./loop/context-window.ts";
 import { CutAnswers } from "./loop/cut-answers.ts";
-import { openLanguageModel } from "./loop/open-language-model.ts";
+import type { FunctionTool } from "./loop/language-model.ts";
 import type { ModelAnswer } from "./loop/model-answer.ts";
 import { isTooLong } from "./loop/model-refused.ts";
 import { callModel } from "./loop/model-step.ts";
+import { openLanguageModel } from "./loop/open-language-model.ts";
 import { toFunctionTool, toPrompt } from "./loop/prompt.ts";
 
 /** Options of `loopAgentEngine`. */
 export interface LoopOptions {
-  /** Maximum tokens of a model request. Older turns of longer conversations are left out. Default: 120,000. */
+  /**
+   * Maximum tokens of a model request. If a request would be longer, results of tools are shortened and older turns are left out.
+   * Default: 120,000.
+   */
   readonly contextTokens?: number;
   /** The same for single models, by model name. */
   readonly contextTokensOf?: Readonly<Record<string, number>>;
   /** Maximum characters of a tool's result that the model gets. Default: 50,000. */
   readonly toolResultCharacters?: number;
+  /** Whether requests of the Messages protocol contain marks for the provider's prompt cache. Default: true. */
+  readonly promptCache?: boolean;
   /** Maximum tokens of a model's answer. Default: the model's own limit. */
   readonly maxOutputTokens?: number;
 }
@@ -53,16 +61,23 @@ class Loop {
   readonly #messages: ports.ConversationMessage[] = [];
   readonly #toolCalls: ports.TurnToolCall[] = [];
   readonly #cut: CutAnswers;
+  readonly #fit: ContextFit;
+  readonly #tools: readonly FunctionTool[];
   #usage: ports.TurnUsage = { modelCalls: 0 };
-  #budget: number;
+  /** Messages of this turn that the call before contained. */
+  #askedBefore = 0;
 
   constructor(turn: ports.AgentTurn, context: ports.TurnContext, given: LoopGiven) {
     this.#turn = turn;
     this.#context = context;
     this.#given = given;
     this.#cut = new CutAnswers(turn.agent);
+    this.#tools = turn.tools.map(toFunctionTool);
     const { contextTokens = CONTEXT_TOKENS, contextTokensOf = {} } = given.options;
-    this.#budget = Object.hasOwn(contextTokensOf, turn.model) ? contextTokensOf[turn.model]! : contextTokens;
+    this.#fit = new ContextFit(
+      Object.hasOwn(contextTokensOf, turn.model) ? contextTokensOf[turn.model]! : contextTokens,
+      estimateTextTokens(JSON.stringify(this.#tools) + (turn.agent.instructions ?? "")),
+    );
   }
 
   async run(): Promise<ports.TurnOutcome> {
@@ -97,29 +112,39 @@ class Loop {
 
   async #ask(count: number): Promise<ModelAnswer> {
     const { step, say } = this.#context;
-    const ask = (name: string) =>
-      step(name, async (signal) => callModel(await this.#question(), say, signal), { repeatable: true });
+    const now = this.#now();
+    const ask = (name: string) => {
+      const said = this.#fit.within({ history: this.#turn.history, now });
+      return step(name, async (signal) => callModel(await this.#question(said), say, signal), { repeatable: true });
+    };
     try {
-      return await ask(`model-${count}`);
+      const answer = await ask(`model-${count}`);
+      this.#fit.counted(answer.usage.inputTokens);
+      return answer;
     } catch (error) {
-      // The estimate was too low for this model. Retry once with half of the history.
-      if (!isTooLong(error) || this.#turn.history.length === 0) throw error;
-      this.#budget = Math.floor(estimateTokens([...this.#history(), ...this.#now()]) / 2);
-      return ask(`model-${count}-shorter`);
+      // The estimate was too low for this model. Retry once with half of it.
+      if (!isTooLong(error) || this.#turn.history.length + this.#messages.length === 0) throw error;
+      this.#fit.tooLong();
+      return await ask(`model-${count}-shorter`);
+    } finally {
+      this.#askedBefore = now.length;
     }
   }
 
-  async #question() {
+  async #question(said: Said) {
     const { provider, clock, telemetry, options } = this.#given;
-    const { agent, model, tools } = this.#turn;
+    const { agent, model } = this.#turn;
     const { id, protocol, dialect = ports.PUBLISHED_CHAT_DIALECT } = provider;
     const asked = { provider: id, protocol, model, takesReasoning: dialect.reasoningContent };
+    const prompt = toPrompt(agent.instructions, said, asked);
+    const plain = { prompt, tools: this.#tools };
+    const before = () => toPrompt(agent.instructions, { ...said, now: said.now.slice(0, this.#askedBefore) }, asked).length;
+    const isMarked = protocol === "messages" && options.promptCache !== false;
     return {
       provider,
       clock,
       model: await openLanguageModel(provider, model, { source: "agent", telemetry }),
-      prompt: toPrompt(agent.instructions, { history: this.#history(), now: this.#now() }, asked),
-      tools: tools.map(toFunctionTool),
+      ...(isMarked ? markForCache(plain, before()) : plain),
       maxOutputTokens: options.maxOutputTokens,
     };
   }
@@ -127,11 +152,6 @@ class Loop {
   /** The messages of this turn. */
   #now(): readonly ports.ConversationMessage[] {
     return [{ role: "user", parts: this.#turn.input }, ...this.#messages, ...this.#cut.prompt];
-  }
-
-  /** The earlier turns that fit into the remaining context. */
-  #history(): readonly ports.ConversationMessage[] {
-    return fitHistory(this.#turn.history, this.#budget - estimateTokens(this.#now()));
   }
 
   /** Adds the name of its model to a thinking part: no other model accepts it. */

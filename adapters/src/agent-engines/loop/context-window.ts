@@ -5,30 +5,52 @@ const CHARACTERS_PER_TOKEN = 3.5;
 /** Estimated tokens of an image or a file, whatever its size in base64. */
 const MEDIA_TOKENS = 1600;
 
+/** Estimates of messages and parts that were made before: a long turn asks for them with each call. */
+const known = new WeakMap<ports.MessagePart, number>();
+
 /** Estimated tokens of messages. */
 export function estimateTokens(messages: readonly ports.ConversationMessage[]): number {
   let tokens = 0;
-  for (const { parts } of messages) {
-    for (const part of parts) tokens += part.type === "media" ? MEDIA_TOKENS : JSON.stringify(part).length / CHARACTERS_PER_TOKEN;
-  }
+  for (const { parts } of messages) for (const part of parts) tokens += tokensOf(part);
   return Math.ceil(tokens);
 }
 
-/**
- * The newest whole turns of a conversation that fit next to the current turn. A turn begins with the user's message and is kept
- * or left out as a whole, so that every tool result has its call.
- */
-export function fitHistory(history: readonly ports.ConversationMessage[], budget: number): readonly ports.ConversationMessage[] {
-  let left = budget;
-  let from = history.length;
-  for (let end = history.length; end > 0; end = from) {
-    let begin = end - 1;
-    while (begin > 0 && history[begin]!.role !== "user") begin--;
-    left -= estimateTokens(history.slice(begin, end));
-    if (left < 0 || history[begin]!.role !== "user") break;
-    from = begin;
+/** Estimated tokens of a text. */
+export function estimateTextTokens(text: string): number {
+  return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
+}
+
+function tokensOf(part: ports.MessagePart): number {
+  let tokens = known.get(part);
+  if (tokens === undefined) {
+    tokens = part.type === "media" ? MEDIA_TOKENS : part.type === "tool_result" ? resultTokens(part) : jsonTokens(part);
+    known.set(part, tokens);
   }
-  return history.slice(from);
+  return tokens;
+}
+
+function resultTokens({ name, result }: Extract<ports.MessagePart, { type: "tool_result" }>): number {
+  return result.content.reduce(
+    (sum, part) => sum + (part.type === "text" ? jsonTokens(part.text) : MEDIA_TOKENS),
+    jsonTokens(name),
+  );
+}
+
+function jsonTokens(value: unknown): number {
+  return JSON.stringify(value).length / CHARACTERS_PER_TOKEN;
+}
+
+/**
+ * The turns of a conversation. A turn begins with the user's message, and is kept or left out as a whole, so that every tool result has its
+ * call. What stands before the first user's message belongs to no turn, and is left out.
+ */
+export function splitTurns(history: readonly ports.ConversationMessage[]): readonly (readonly ports.ConversationMessage[])[] {
+  const turns: ports.ConversationMessage[][] = [];
+  for (const message of history) {
+    if (message.role === "user") turns.push([message]);
+    else turns.at(-1)?.push(message);
+  }
+  return turns;
 }
 
 /** A tool's result. Its text is cut to this many characters, with a note. */

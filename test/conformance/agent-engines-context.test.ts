@@ -1,0 +1,188 @@
+import { loopAgentEngine, type LoopOptions } from "@portico/adapters/agent-engines/loop";
+import { systemClock } from "@portico/adapters/clock/system";
+import { chatHttp } from "@portico/adapters/models/chat-http";
+import { messagesHttp } from "@portico/adapters/models/messages-http";
+import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import type { ports } from "@portico/core";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { answerEvents } from "../harness/answer-events.ts";
+import { cachingModel } from "../harness/caching-model.ts";
+import { type FakeUpstream, startFakeUpstream } from "../harness/fake-upstream.ts";
+import { events, json } from "../harness/upstream-answers.ts";
+import { rememberedContext } from "./agent-engines.ts";
+import { openAdapter } from "./open-adapter.ts";
+
+let upstream: FakeUpstream;
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+});
+afterAll(() => upstream.close());
+beforeEach(() => upstream.reset());
+
+const look: ports.ToolDefinition = {
+  id: "own/look",
+  name: "look",
+  description: `Looks. ${"It can see much. ".repeat(30)}`,
+  inputSchema: { type: "object", properties: { at: { type: "number" } }, required: ["at"] },
+  riskLevel: "low",
+  requiresConfirmation: false,
+  idempotent: true,
+};
+const text = (value: string): ports.ToolResult => ({ content: [{ type: "text", text: value }], isError: false });
+const said = (role: "user" | "assistant", value: string): ports.ConversationMessage => ({
+  role,
+  parts: [{ type: "text", text: value }],
+});
+const looked = (at: number, result: string): ports.ConversationMessage[] => [
+  said("user", `look at ${at}`),
+  { role: "assistant", parts: [{ type: "tool_call", callId: `call-${at}`, toolId: look.id, name: "look", arguments: { at } }] },
+  { role: "tool", parts: [{ type: "tool_result", callId: `call-${at}`, toolId: look.id, name: "look", result: text(result) }] },
+  said("assistant", `I looked at ${at}`),
+];
+const call = (at: number) => [{ id: `toolu_${at}`, name: "look", input: { at } }];
+
+async function play(
+  protocol: ports.ModelProtocol,
+  turn: Partial<ports.AgentTurn>,
+  { options = {}, result = () => "seen" }: { options?: LoopOptions; result?: (at: number) => string } = {},
+): Promise<ports.TurnOutcome> {
+  const at = { id: "main", type: "test", baseUrl: upstream.baseUrl, models: ["echo-large"] };
+  const provider = protocol === "messages" ? messagesHttp(at) : chatHttp(at);
+  const { port, close } = await openAdapter(loopAgentEngine(options), [provider, systemClock(), memoryTelemetry({})]);
+  const { context } = rememberedContext(new Map(), {
+    callTool: async ({ arguments: given }) => text(result((given as { at: number }).at)),
+  });
+  try {
+    return await port.run(
+      {
+        agentId: "agent",
+        agent: { name: "Agent", engine: "loop", tools: [], skills: [], core: false, instructions: "Be brief. ".repeat(40) },
+        provider: "main",
+        model: "echo-large",
+        history: [],
+        input: [{ type: "text", text: "now" }],
+        tools: [look],
+        maxTurns: 30,
+        caller: {},
+        ...turn,
+      },
+      context,
+    );
+  } finally {
+    await close();
+  }
+}
+const bodies = (): Promise<any[]> =>
+  Promise.all(upstream.requests.map(async (request) => JSON.parse((await request.bytes()).toString())));
+
+describe("the prompt cache of the Messages protocol", () => {
+  it.each([1, 15])(
+    "holds at least four fifths of the input of a turn of 20 calls of the model, each with %i calls of tools",
+    async (width) => {
+      const calls = (number: number) => Array.from({ length: width }, (_, at) => call(number * 100 + at)).flat();
+      const model = cachingModel((number) => (number < 20 ? { text: "", calls: calls(number) } : { text: "done", calls: [] }));
+      upstream.answerAll(model.answer);
+      const outcome = await play("messages", {}, { result: (at) => `result ${at} ${"x".repeat(800)}` });
+      expect([outcome.output, outcome.usage?.modelCalls]).toEqual(["done", 20]);
+      const { read, written, plain } = model.counted;
+      expect(read / (read + written + plain)).toBeGreaterThan(0.8);
+      expect(outcome.usage).toMatchObject({ cachedInputTokens: read, inputTokens: read + written + plain });
+    },
+  );
+
+  it("holds the earlier turns of a conversation for its next turn", async () => {
+    const model = cachingModel(() => ({ text: "done", calls: [] }));
+    upstream.answerAll(model.answer);
+    const first = [...looked(1, "x".repeat(4000)), said("user", "and now?")];
+    await play("messages", { history: first.slice(0, -1), input: first.at(-1)!.parts });
+    expect(model.counted.read).toBe(0);
+    await play("messages", { history: [...first, said("assistant", "done")], input: [{ type: "text", text: "and then?" }] });
+    expect(model.counted.read).toBeGreaterThan(1000);
+  });
+
+  it("is marked after tools where an agent has no instructions, and not at all where that is switched off", async () => {
+    const agent = { name: "Agent", engine: "loop", tools: [], skills: [], core: false };
+    await play("messages", { agent });
+    await play("messages", { agent }, { options: { promptCache: false } });
+    const [marked, plain] = await bodies();
+    expect(marked.tools.at(-1).cache_control).toEqual({ type: "ephemeral" });
+    expect(JSON.stringify(plain)).not.toContain("cache_control");
+  });
+
+  it("is not marked in Chat Completions", async () => {
+    await play("chat-completions", {});
+    expect(JSON.stringify(await bodies())).not.toContain("cache");
+  });
+});
+
+describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
+  "a context that is full, with a provider of %s",
+  (protocol) => {
+    it("holds short results of earlier turns first: the oldest become short, and no turn is left out", async () => {
+      const history = [1, 2, 3, 4].flatMap((at) => looked(at, `result ${at} ${"x".repeat(2000)}`));
+      await play(protocol, { history }, { options: { contextTokens: 2200 } });
+      const sent = JSON.stringify((await bodies())[0].messages);
+      for (const at of [1, 2, 3, 4]) expect(sent).toContain(`look at ${at}`);
+      expect(sent).toContain("400 of 2009 characters are shown");
+      expect(sent).toContain(`result 4 ${"x".repeat(2000)}`);
+    });
+
+    it("holds short results of its own turn, oldest first, once earlier turns are gone", async () => {
+      let number = 0;
+      upstream.answerAll(async (exchange) => {
+        number++;
+        await events(answerEvents(protocol, number < 12 ? { calls: call(number) } : { text: "done" }))(exchange);
+      });
+      const history = [said("user", "long ago"), said("assistant", "x".repeat(1000))];
+      const outcome = await play(
+        protocol,
+        { history },
+        { options: { contextTokens: 4000 }, result: (at) => `result ${at} ${"x".repeat(1500)}` },
+      );
+      expect(outcome.output).toBe("done");
+      const all = await bodies();
+      const last = JSON.stringify(all.at(-1).messages);
+      expect(last).not.toContain("long ago");
+      expect(last).toContain(`result 11 ${"x".repeat(1500)}`);
+      expect(last).not.toContain(`result 1 ${"x".repeat(1500)}`);
+      expect(last).toContain("400 of 1509 characters are shown");
+      for (const body of all) expect(JSON.stringify(body).length / 3.5).toBeLessThan(4800);
+      // What was shortened makes room for some calls: the beginning stays the same, for the provider's cache.
+      const beginnings = all.map(({ messages }) =>
+        JSON.stringify(messages.slice(0, 4)).replaceAll(/,"cache_control":\{[^}]*\}/g, ""),
+      );
+      expect(new Set(beginnings).size).toBeLessThan(5);
+      // The conversation keeps the results whole.
+      expect(JSON.stringify(outcome.messages)).toContain(`result 1 ${"x".repeat(1500)}`);
+    });
+
+    it("is made half as long where the provider says so, in a turn without earlier ones, too", async () => {
+      const tooLong = json(400, { type: "error", error: { type: "invalid_request_error", message: "prompt is too long" } });
+      upstream.answerNext(
+        events(answerEvents(protocol, { calls: call(1) })),
+        events(answerEvents(protocol, { calls: call(2) })),
+        tooLong,
+        events(answerEvents(protocol, { text: "done" })),
+      );
+      const outcome = await play(protocol, {}, { result: (at) => `result ${at} ${"x".repeat(3000)}` });
+      expect(outcome.output).toBe("done");
+      const [, , long, short] = await bodies();
+      expect(JSON.stringify(short).length).toBeLessThan(JSON.stringify(long).length * 0.8);
+    });
+
+    it("is measured with the tokens that the provider counts", async () => {
+      const counts = (events_: string[]) =>
+        events_.map((event) => event.replace(/"(input|prompt)_tokens":7/, '"$1_tokens":3000'));
+      upstream.answerNext(
+        events(counts(answerEvents(protocol, { calls: call(1) }))),
+        events(counts(answerEvents(protocol, { calls: call(2) }))),
+      );
+      upstream.answerAll(events(answerEvents(protocol, { text: "done" })));
+      const history = looked(0, "x".repeat(1000));
+      await play(protocol, { history }, { options: { contextTokens: 2500 }, result: () => "x".repeat(1000) });
+      const [first, second] = await bodies();
+      expect(JSON.stringify(first)).toContain("look at 0");
+      expect(JSON.stringify(second)).not.toContain("look at 0");
+    });
+  },
+);
