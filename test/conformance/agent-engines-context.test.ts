@@ -44,13 +44,18 @@ const call = (at: number) => [{ id: `toolu_${at}`, name: "look", input: { at } }
 async function play(
   protocol: ports.ModelProtocol,
   turn: Partial<ports.AgentTurn>,
-  { options = {}, result = () => "seen" }: { options?: LoopOptions; result?: (at: number) => string } = {},
+  {
+    options = {},
+    result = () => "seen",
+    told = [],
+  }: { options?: LoopOptions; result?: (at: number) => string; told?: ports.Saying[] } = {},
 ): Promise<ports.TurnOutcome> {
   const at = { id: "main", type: "test", baseUrl: upstream.baseUrl, models: ["echo-large"] };
   const provider = protocol === "messages" ? messagesHttp(at) : chatHttp(at);
   const { port, close } = await openAdapter(loopAgentEngine(options), [provider, systemClock(), memoryTelemetry({})]);
   const { context } = rememberedContext(new Map(), {
     callTool: async ({ arguments: given }) => text(result((given as { at: number }).at)),
+    say: (saying) => void told.push(saying),
   });
   try {
     return await port.run(
@@ -137,7 +142,7 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       const outcome = await play(
         protocol,
         { history },
-        { options: { contextTokens: 4000 }, result: (at) => `result ${at} ${"x".repeat(1500)}` },
+        { options: { contextTokens: 4000, summarize: false }, result: (at) => `result ${at} ${"x".repeat(1500)}` },
       );
       expect(outcome.output).toBe("done");
       const all = await bodies();
@@ -154,6 +159,80 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       expect(new Set(beginnings).size).toBeLessThan(5);
       // The conversation keeps the results whole.
       expect(JSON.stringify(outcome.messages)).toContain(`result 1 ${"x".repeat(1500)}`);
+    });
+
+    it("becomes a summary that the model writes of the oldest turns, in which earlier summaries stay", async () => {
+      const words = (body: any) => JSON.stringify(body.messages);
+      let number = 0;
+      upstream.answerAll(async (exchange) => {
+        number++;
+        await events(answerEvents(protocol, { text: number % 2 === 1 ? `SUMMARY ${number}` : "done" }))(exchange);
+      });
+      const told: ports.Saying[] = [];
+      const history = [1, 2, 3, 4, 5].flatMap((at) => [
+        said("user", `ask ${at} ${"x".repeat(1500)}`),
+        said("assistant", `say ${at}`),
+      ]);
+      const options = { contextTokens: 2150 };
+      const outcome = await play(protocol, { history }, { options, told });
+      const [first, second] = await bodies();
+      expect(words(first)).toMatch(/ask 1.*say 1.*ask 2.*ask 3/s);
+      expect(words(first)).not.toContain("ask 5");
+      expect(first.tools).toBeUndefined();
+      expect(words(second)).toMatch(/You wrote this summary.*SUMMARY 1.*ask 5.*say 5.*now/s);
+      expect(words(second)).not.toMatch(/ask [123]/);
+      expect(outcome.summary).toEqual({
+        text: "SUMMARY 1",
+        messages: history.findIndex((message) => words({ messages: [message] }).includes("ask 5")),
+      });
+      expect(outcome.usage?.modelCalls).toBe(2);
+      expect(told.filter(({ type }) => type === "summary")).toEqual([{ type: "summary", text: "SUMMARY 1" }]);
+
+      const kept = [
+        { role: "user" as const, parts: [{ type: "summary" as const, text: "SUMMARY 1" }] },
+        ...history.slice(outcome.summary!.messages),
+      ];
+      const more = [6, 7, 8, 9].flatMap((at) => [said("user", `ask ${at} ${"x".repeat(1500)}`), said("assistant", `say ${at}`)]);
+      const next = await play(protocol, { history: [...kept, ...more] }, { options });
+      const [, , third, fourth] = await bodies();
+      expect(words(third)).toMatch(/Summary of what came before: SUMMARY 1.*ask 5/s);
+      expect(words(fourth)).toContain("SUMMARY 3");
+      expect(words(fourth)).not.toContain("SUMMARY 1");
+      expect(next.summary?.text).toBe("SUMMARY 3");
+    });
+
+    it("goes on without its oldest turns where the summary cannot be written, or is switched off", async () => {
+      const history = [1, 2, 3, 4, 5].flatMap((at) => [
+        said("user", `ask ${at} ${"x".repeat(1500)}`),
+        said("assistant", `say ${at}`),
+      ]);
+      upstream.answerNext(json(400, { type: "error", error: { type: "invalid_request_error", message: "no" } }));
+      upstream.answerAll(events(answerEvents(protocol, { text: "done" })));
+      const failed = await play(protocol, { history }, { options: { contextTokens: 2150 } });
+      const off = await play(protocol, { history }, { options: { contextTokens: 2150, summarize: false } });
+      const agent = {
+        name: "Agent",
+        engine: "loop",
+        tools: [],
+        skills: [],
+        core: false,
+        context: { summarize: false, tokens: 2150 },
+      };
+      const agents = await play(protocol, { history, agent });
+      const [, ...sent] = await bodies();
+      expect(sent.length).toBe(3);
+      for (const body of sent) expect(JSON.stringify(body.messages)).not.toContain("ask 1");
+      for (const outcome of [failed, off, agents]) expect([outcome.output, outcome.summary]).toEqual(["done", undefined]);
+    });
+
+    it("is full with 1,500 messages, however short they are", async () => {
+      const history = Array.from({ length: 800 }, (_, at) => [said("user", `ask ${at}`), said("assistant", `say ${at}`)]).flat();
+      upstream.answerNext(events(answerEvents(protocol, { text: "SUMMARY" })));
+      upstream.answerAll(events(answerEvents(protocol, { text: "done" })));
+      const outcome = await play(protocol, { history });
+      expect(outcome.summary).toEqual({ text: "SUMMARY", messages: 1100 });
+      const [, second] = await bodies();
+      expect(second.messages.length).toBeLessThan(510);
     });
 
     it("is made half as long where the provider says so, in a turn without earlier ones, too", async () => {
@@ -179,7 +258,7 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       );
       upstream.answerAll(events(answerEvents(protocol, { text: "done" })));
       const history = looked(0, "x".repeat(1000));
-      await play(protocol, { history }, { options: { contextTokens: 2500 }, result: () => "x".repeat(1000) });
+      await play(protocol, { history }, { options: { contextTokens: 2500, summarize: false }, result: () => "x".repeat(1000) });
       const [first, second] = await bodies();
       expect(JSON.stringify(first)).toContain("look at 0");
       expect(JSON.stringify(second)).not.toContain("look at 0");

@@ -181,7 +181,10 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
       { role: "assistant", parts: [{ type: "text", text: `answer about ${word}` }] },
     ];
     const history = ["oldest", "older", "newest"].flatMap(turnAbout);
-    await run(turnOf("now", { history, tools: [tool("look")] }), rememberedContext(new Map()).context, { contextTokens: 700 });
+    await run(turnOf("now", { history, tools: [tool("look")] }), rememberedContext(new Map()).context, {
+      contextTokens: 700,
+      summarize: false,
+    });
     const sent = JSON.stringify((await body(1)).messages);
     expect(sent).not.toContain("oldest");
     expect(sent).toMatch(/newest.*call-newest.*result of newest.*answer about newest.*now/);
@@ -195,7 +198,7 @@ describe.each(protocols)("the loop, with a provider of %s", (protocol) => {
     upstream.answerNext(
       json(400, { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 5 tokens > 4 maximum" } }),
     );
-    const outcome = await run(turnOf("now", { history }), rememberedContext(new Map()).context);
+    const outcome = await run(turnOf("now", { history }), rememberedContext(new Map()).context, { summarize: false });
     expect(outcome.output).toBe("echo: now");
     expect((await body(2)).messages.length).toBeLessThan((await body(1)).messages.length * 0.7);
   });

@@ -2,7 +2,8 @@ import { defineAdapter, ports } from "@portico/core";
 import { markForCache } from "./loop/cache-marks.ts";
 import { type AskedCall, callTools } from "./loop/call-tools.ts";
 import { ContextFit, type Said } from "./loop/context-fit.ts";
-import { estimateTextTokens } from "./loop/context-window.ts";
+import { type ContextOptions, contextSettings } from "./loop/context-settings.ts";
+import { estimateTextTokens, estimateTokens } from "./loop/context-window.ts";
 import { CutAnswers } from "./loop/cut-answers.ts";
 import type { FunctionTool } from "./loop/language-model.ts";
 import type { ModelAnswer } from "./loop/model-answer.ts";
@@ -10,20 +11,12 @@ import { isTooLong } from "./loop/model-refused.ts";
 import { callModel } from "./loop/model-step.ts";
 import { openLanguageModel } from "./loop/open-language-model.ts";
 import { toFunctionTool, toPrompt } from "./loop/prompt.ts";
+import { splitForSummary, SUMMARY_TOKENS, summaryMessage, summaryPrompt, toSummary } from "./loop/summary.ts";
 
 /** Options of `loopAgentEngine`. */
-export interface LoopOptions {
-  /**
-   * Maximum tokens of a model request. If a request would be longer, results of tools are shortened and older turns are left out.
-   * Default: 120,000.
-   */
-  readonly contextTokens?: number;
-  /** The same for single models, by model name. */
-  readonly contextTokensOf?: Readonly<Record<string, number>>;
+export interface LoopOptions extends ContextOptions {
   /** Maximum characters of a tool's result that the model gets. Default: 50,000. */
   readonly toolResultCharacters?: number;
-  /** Whether requests of the Messages protocol contain marks for the provider's prompt cache. Default: true. */
-  readonly promptCache?: boolean;
   /** Maximum tokens of a model's answer. Default: the model's own limit. */
   readonly maxOutputTokens?: number;
 }
@@ -49,8 +42,9 @@ interface LoopGiven {
   readonly options: LoopOptions;
 }
 
-const CONTEXT_TOKENS = 120_000;
 const RESULT_CHARACTERS = 50_000;
+/** Messages of a conversation from which on the oldest are summarized, however short they are: no turn gets more than 2,000. */
+const MOST_MESSAGES = 1500;
 
 /** One turn. */
 class Loop {
@@ -61,9 +55,14 @@ class Loop {
   readonly #messages: ports.ConversationMessage[] = [];
   readonly #toolCalls: ports.TurnToolCall[] = [];
   readonly #cut: CutAnswers;
+  readonly #settings: ReturnType<typeof contextSettings>;
   readonly #fit: ContextFit;
   readonly #tools: readonly FunctionTool[];
   #usage: ports.TurnUsage = { modelCalls: 0 };
+  /** Earlier turns. The oldest may be a summary that this turn wrote. */
+  #history: readonly ports.ConversationMessage[];
+  #summary: ports.TurnSummary | undefined;
+  #hasTriedSummary = false;
   /** Messages of this turn that the call before contained. */
   #askedBefore = 0;
 
@@ -73,9 +72,10 @@ class Loop {
     this.#given = given;
     this.#cut = new CutAnswers(turn.agent);
     this.#tools = turn.tools.map(toFunctionTool);
-    const { contextTokens = CONTEXT_TOKENS, contextTokensOf = {} } = given.options;
+    this.#history = turn.history;
+    this.#settings = contextSettings(turn, given.options);
     this.#fit = new ContextFit(
-      Object.hasOwn(contextTokensOf, turn.model) ? contextTokensOf[turn.model]! : contextTokens,
+      this.#settings.tokens,
       estimateTextTokens(JSON.stringify(this.#tools) + (turn.agent.instructions ?? "")),
     );
   }
@@ -113,8 +113,8 @@ class Loop {
   async #ask(count: number): Promise<ModelAnswer> {
     const { step, say } = this.#context;
     const now = this.#now();
-    const ask = (name: string) => {
-      const said = this.#fit.within({ history: this.#turn.history, now });
+    const ask = async (name: string) => {
+      const said = await this.#fitting(now);
       return step(name, async (signal) => callModel(await this.#question(said), say, signal), { repeatable: true });
     };
     try {
@@ -123,11 +123,49 @@ class Loop {
       return answer;
     } catch (error) {
       // The estimate was too low for this model. Retry once with half of it.
-      if (!isTooLong(error) || this.#turn.history.length + this.#messages.length === 0) throw error;
+      if (!isTooLong(error) || this.#history.length + this.#messages.length === 0) throw error;
       this.#fit.tooLong();
       return await ask(`model-${count}-shorter`);
     } finally {
       this.#askedBefore = now.length;
+    }
+  }
+
+  /** What the next call contains. If turns no longer fit, a summary takes their place. */
+  async #fitting(now: Said["now"]): Promise<Said> {
+    const said = this.#fit.within({ history: this.#history, now });
+    const isFull = this.#fit.leavesOut || this.#history.length > MOST_MESSAGES;
+    if (!isFull || this.#hasTriedSummary || !this.#settings.summarize) return said;
+    this.#hasTriedSummary = true;
+    const { old, kept } = splitForSummary(this.#history, this.#fit.limit, estimateTokens(now));
+    // A summary of one message would only repeat it.
+    if (old.length < 2) return said;
+    const text = await this.#summarize(old);
+    if (text === undefined) return said;
+    this.#summary = { text, messages: old.length };
+    this.#history = [summaryMessage(text), ...kept];
+    this.#fit.restart();
+    await this.#context.say({ type: "summary", text });
+    return this.#fit.within({ history: this.#history, now });
+  }
+
+  /** The summary of the oldest messages. Undefined if the model cannot write one: the conversation then goes on without them. */
+  async #summarize(old: readonly ports.ConversationMessage[]): Promise<string | undefined> {
+    const { provider, clock, telemetry } = this.#given;
+    const { step, signal } = this.#context;
+    const ask = async (stepSignal: AbortSignal) => {
+      const model = await openLanguageModel(provider, this.#turn.model, { source: "agent", telemetry });
+      const prompt = summaryPrompt(old, this.#fit.limit);
+      return callModel({ provider, clock, model, prompt, tools: [], maxOutputTokens: SUMMARY_TOKENS }, () => {}, stepSignal);
+    };
+    try {
+      const answer = await step("summary", ask, { repeatable: true });
+      this.#count(answer);
+      return toSummary(answer.parts);
+    } catch (error) {
+      signal.throwIfAborted();
+      telemetry.log.warn("The summary of a conversation could not be written", { agent: this.#turn.agentId }, error);
+      return undefined;
     }
   }
 
@@ -139,7 +177,7 @@ class Loop {
     const prompt = toPrompt(agent.instructions, said, asked);
     const plain = { prompt, tools: this.#tools };
     const before = () => toPrompt(agent.instructions, { ...said, now: said.now.slice(0, this.#askedBefore) }, asked).length;
-    const isMarked = protocol === "messages" && options.promptCache !== false;
+    const isMarked = protocol === "messages" && this.#settings.promptCache;
     return {
       provider,
       clock,
@@ -173,7 +211,14 @@ class Loop {
   }
 
   #outcome(parts: readonly ports.MessagePart[], end: ports.TurnEnding): ports.TurnOutcome {
-    return { output: textOf(parts), messages: this.#messages, toolCalls: this.#toolCalls, end, usage: this.#usage };
+    return {
+      output: textOf(parts),
+      messages: this.#messages,
+      toolCalls: this.#toolCalls,
+      end,
+      usage: this.#usage,
+      summary: this.#summary,
+    };
   }
 }
 

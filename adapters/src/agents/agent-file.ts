@@ -15,6 +15,13 @@ const fields = {
   model: v.optional(text),
   instructions: v.optional(v.string()),
   onMaxTokens: v.optional(v.picklist(["stop", "continue"])),
+  context: v.optional(
+    v.strictObject({
+      tokens: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1000))),
+      summarize: v.optional(v.boolean()),
+      promptCache: v.optional(v.boolean()),
+    }),
+  ),
   tools: v.optional(v.array(text)),
   skills: v.optional(v.array(text)),
   heartbeat: v.optional(

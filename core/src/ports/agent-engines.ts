@@ -69,7 +69,9 @@ export type Saying =
       readonly name: string;
       readonly arguments: unknown;
     }
-  | { readonly type: "tool_result"; readonly callId: string; readonly toolId: string; readonly result: ToolResult };
+  | { readonly type: "tool_result"; readonly callId: string; readonly toolId: string; readonly result: ToolResult }
+  /** The engine wrote a summary of earlier turns, because they no longer fit. */
+  | { readonly type: "summary"; readonly text: string };
 
 /** The result of a turn. */
 export interface TurnOutcome {
@@ -80,6 +82,15 @@ export interface TurnOutcome {
   readonly toolCalls: readonly TurnToolCall[];
   readonly end: TurnEnding;
   readonly usage?: TurnUsage | undefined;
+  /** Stands for the oldest earlier turns, in this turn and in those that follow. */
+  readonly summary?: TurnSummary | undefined;
+}
+
+/** A summary that an engine wrote of the oldest messages of a conversation. */
+export interface TurnSummary {
+  readonly text: string;
+  /** It stands for this many messages of `history`, counted from the oldest. An earlier summary among them counts as one. */
+  readonly messages: number;
 }
 
 /**
@@ -129,6 +140,8 @@ export type MessagePart =
       readonly model?: string | undefined;
     }
   | { readonly type: "media"; readonly mediaType: string; readonly name?: string | undefined; readonly data: string }
+  /** A summary of all messages before it (`TurnSummary`). The only part of its message, which has the role `user`. */
+  | { readonly type: "summary"; readonly text: string }
   | {
       readonly type: "tool_call";
       readonly callId: string;

@@ -33,6 +33,8 @@ export interface AgentDefinition {
   readonly instructions?: string | undefined;
   /** What a turn does with an answer that was cut at its token limit: end with it (the default), or ask the model to continue. */
   readonly onMaxTokens?: "stop" | "continue" | undefined;
+  /** What its model calls contain; each absent field: as the engine's options say. */
+  readonly context?: AgentContext | undefined;
   /** Tool ids that its turns may use. */
   readonly tools: readonly string[];
   /** Paths below the agent's folder. */
@@ -43,6 +45,16 @@ export interface AgentDefinition {
   readonly avatar?: unknown;
   /** Unparsed content of the file. The webhook area reads and checks it. */
   readonly webhooks?: unknown;
+}
+
+/** How an agent's conversations become model calls. */
+export interface AgentContext {
+  /** Maximum tokens of a model request. */
+  readonly tokens?: number | undefined;
+  /** Whether the model writes a summary of the oldest turns when they no longer fit. Without it, they are left out. */
+  readonly summarize?: boolean | undefined;
+  /** Whether requests of the Messages protocol contain marks for the provider's prompt cache. */
+  readonly promptCache?: boolean | undefined;
 }
 
 /** The git state of an agent's folder. */

@@ -8,6 +8,7 @@ export {
   type TurnContext,
   type TurnEnding,
   type TurnOutcome,
+  type TurnSummary,
   type TurnTool,
   type TurnToolCall,
   type TurnUsage,

@@ -83,6 +83,9 @@ export const LEFT_RESULTS_CHARACTERS = 8 * 1024 * 1024;
 export const HISTORY_MESSAGES = 2000;
 export const HISTORY_CHARACTERS = 8 * 1024 * 1024;
 
+/** Characters of a summary that a conversation keeps. */
+export const SUMMARY_CHARACTERS = 256 * 1024;
+
 /** Delegation from run to run (open points 10). */
 export const DELEGATION_DEPTH = 4;
 

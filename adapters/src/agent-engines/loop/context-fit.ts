@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { cutResult, estimateTokens, splitTurns } from "./context-window.ts";
+import { cutResult, estimateTokens, isSummary, splitTurns } from "./context-window.ts";
 
 /** The messages of one model call: earlier turns, and those of this turn. */
 export interface Said {
@@ -15,7 +15,7 @@ const FILLED = 0.7;
 /**
  * Fits one turn's model calls into the model's context. When a call would exceed it, first the results of tools in earlier turns become short,
  * oldest first, then the oldest turns are left out, and then the results of this turn become short, oldest first. What was shortened or left
- * out stays so for the rest of the turn.
+ * out stays so for the rest of the turn. A summary of earlier turns is never left out.
  */
 export class ContextFit {
   #limit: number;
@@ -42,8 +42,8 @@ export class ContextFit {
       const isFull = (): boolean => this.#tokens((fitted = this.#apply(said))) > room;
       const history = resultsOf(said.history);
       while (this.#shortHistory < history && isFull()) this.#shortHistory++;
-      const turns = splitTurns(said.history).length;
-      while (this.#leftOut < turns && isFull()) this.#leftOut++;
+      const { turns } = splitSummary(said.history);
+      while (this.#leftOut < turns.length && isFull()) this.#leftOut++;
       const seen = resultsOf(
         said.now.slice(
           0,
@@ -55,6 +55,22 @@ export class ContextFit {
     }
     this.#estimate = this.#besides + estimateTokens(fitted.history) + estimateTokens(fitted.now);
     return fitted;
+  }
+
+  /** Whether turns are left out of the messages that `within` returned last. */
+  get leavesOut(): boolean {
+    return this.#leftOut > 0;
+  }
+
+  /** Tokens of a request's messages. */
+  get limit(): number {
+    return Math.max(this.#limit / this.#factor - this.#besides, 0);
+  }
+
+  /** The history has become shorter: nothing of it is shortened or left out any more. */
+  restart(): void {
+    this.#shortHistory = 0;
+    this.#leftOut = 0;
   }
 
   /** How many tokens the provider counted in the request with the messages that `within` returned last. */
@@ -72,10 +88,18 @@ export class ContextFit {
   }
 
   #apply({ history, now }: Said): Said {
-    const kept = splitTurns(history).slice(this.#leftOut).flat();
-    const skipped = resultsOf(history.slice(0, history.length - kept.length));
-    return { history: shortened(kept, this.#shortHistory - skipped), now: shortened(now, this.#shortNow) };
+    const { summary, turns } = splitSummary(history);
+    const skipped = resultsOf(turns.slice(0, this.#leftOut).flat());
+    const kept = turns.slice(this.#leftOut).flat();
+    return { history: [...summary, ...shortened(kept, this.#shortHistory - skipped)], now: shortened(now, this.#shortNow) };
   }
+}
+
+/** A conversation's summary, if it begins with one, and its turns. */
+function splitSummary(history: readonly ports.ConversationMessage[]) {
+  const [first] = history;
+  if (!first || !isSummary(first)) return { summary: [], turns: splitTurns(history) };
+  return { summary: [first], turns: splitTurns(history.slice(1)) };
 }
 
 function resultsOf(messages: readonly ports.ConversationMessage[]): number {

@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 
 /** Only the provider knows its tokenizer. A token is about four characters of JSON, usually slightly less. */
-const CHARACTERS_PER_TOKEN = 3.5;
+export const CHARACTERS_PER_TOKEN = 3.5;
 /** Estimated tokens of an image or a file, whatever its size in base64. */
 const MEDIA_TOKENS = 1600;
 
@@ -51,6 +51,11 @@ export function splitTurns(history: readonly ports.ConversationMessage[]): reado
     else turns.at(-1)?.push(message);
   }
   return turns;
+}
+
+/** Whether a message is a summary of what was said before it. */
+export function isSummary({ parts }: ports.ConversationMessage): boolean {
+  return parts.some(({ type }) => type === "summary");
 }
 
 /** A tool's result. Its text is cut to this many characters, with a note. */

@@ -48,6 +48,8 @@ function toMessage({ role, parts }: ports.ConversationMessage, asked: AskedModel
   };
 }
 
+const SUMMARY_HEAD = "[The conversation has become too long to be shown whole. You wrote this summary of its earlier part.]";
+
 /**
  * The media types that the usual services of each protocol accept. Any other type would make them refuse the whole conversation.
  */
@@ -58,6 +60,7 @@ const SHOWN: Readonly<Record<ports.ModelProtocol, RegExp>> = {
 
 function toSaid(part: ports.MessagePart, protocol: ports.ModelProtocol): Content<"user">[] {
   if (part.type === "text") return [{ type: "text" as const, text: part.text }];
+  if (part.type === "summary") return [{ type: "text" as const, text: `${SUMMARY_HEAD}\n\n${part.text}` }];
   if (part.type !== "media") return [];
   const { mediaType, name, data } = part;
   if (!SHOWN[protocol].test(mediaType))

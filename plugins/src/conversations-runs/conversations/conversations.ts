@@ -31,11 +31,22 @@ export interface StoredMessage {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Files are kept by reference: what they hold is read when a model is to see it. */
+/**
+ * Files are kept by reference: what they hold is read when a model is to see it. A summary is the only part of its message. It stands for all
+ * messages up to the one with the sequence number `upTo`.
+ */
 export type StoredPart =
-  | ports.MessagePart
+  | Exclude<ports.MessagePart, { type: "summary" }>
+  | StoredSummary
   | ({ readonly type: "media_ref" } & TurnFile)
   | ({ readonly type: "file_ref" } & TurnFile);
+
+/** A summary of the oldest messages of a conversation, which stay readable behind it. */
+export interface StoredSummary {
+  readonly type: "summary";
+  readonly text: string;
+  readonly upTo: number;
+}
 
 /** The stream of a conversation's messages. */
 export const messageStream = (conversationId: string): string => `conversations/${conversationId}`;

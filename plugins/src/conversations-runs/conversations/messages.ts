@@ -1,26 +1,49 @@
 import { JsonPieces, type ports } from "@portico/core";
 import { HISTORY_CHARACTERS, HISTORY_MESSAGES } from "../limits.ts";
-import { messageStream, type StoredMessage } from "./conversations.ts";
+import { messageStream, type StoredMessage, type StoredSummary } from "./conversations.ts";
 
-/** Earlier turns for the next one, oldest first: as many of the newest as fit, each whole. */
+/** A message of earlier turns. */
+export interface EarlierMessage extends Pick<StoredMessage, "role" | "parts"> {
+  /** Its sequence number in the conversation; of a summary: that of the last message that it stands for. */
+  readonly sequence: number;
+}
+
+/**
+ * Earlier turns for the next one, oldest first: as many of the newest as fit, each whole. They begin with the newest summary of the conversation,
+ * if there is one, followed by what it does not stand for.
+ */
 export async function readHistory(
   log: ports.EventLog,
   conversationId: string,
   signal: AbortSignal,
-): Promise<readonly Pick<StoredMessage, "role" | "parts">[]> {
-  const newest: StoredMessage[] = [];
+): Promise<readonly EarlierMessage[]> {
+  const newest: EarlierMessage[] = [];
   let characters = 0;
+  let summary: StoredSummary | undefined;
   for await (const entry of log.read(messageStream(conversationId), { backwards: true, limit: HISTORY_MESSAGES, signal })) {
     const message = readMessage(entry);
     if (!message) continue;
+    if (summary && entry.sequence <= summary.upTo) break;
+    const found = summaryOf(message);
+    if (found) {
+      // Older summaries are part of the newest.
+      summary ??= found;
+      continue;
+    }
     characters += JSON.stringify(message.parts).length;
     if (characters > HISTORY_CHARACTERS) break;
-    newest.push(message);
+    newest.push({ role: message.role, parts: message.parts, sequence: entry.sequence });
   }
   const oldestFirst = newest.reverse();
   // A turn that is only partly there would begin with an answer to nothing.
   const first = oldestFirst.findIndex(({ role }) => role === "user");
-  return first < 0 ? [] : oldestFirst.slice(first).map(({ role, parts }) => ({ role, parts }));
+  const turns = first < 0 ? [] : oldestFirst.slice(first);
+  return summary ? [{ role: "user", parts: [summary], sequence: summary.upTo }, ...turns] : turns;
+}
+
+function summaryOf({ parts }: StoredMessage): StoredSummary | undefined {
+  const [part] = parts;
+  return part?.type === "summary" && Number.isSafeInteger(part.upTo) ? part : undefined;
 }
 
 /** A page of messages that ends before `before`, or with the newest; in the order in which they were written, one at a time. */

@@ -43,6 +43,7 @@ function boundedPart(part: ports.MessagePart, most: number): ports.MessagePart {
   if (JSON.stringify(part).length <= most) return part;
   switch (part.type) {
     case "text":
+    case "summary":
       return { ...part, text: boundedText(part.text, most) };
     case "thinking":
       // A signature belongs to the whole text: cut, the model would refuse it.

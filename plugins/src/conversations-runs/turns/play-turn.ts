@@ -1,5 +1,6 @@
 import { describeCause, ports, retryWhileStoreAway } from "@portico/core";
 import { ABANDONED_AFTER_MS } from "../limits.ts";
+import type { StoredSummary } from "../conversations/conversations.ts";
 import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
 import { leftBehind, type TurnEnd } from "./turn-end.ts";
@@ -24,6 +25,12 @@ export interface PlayGiven {
   readonly delegate: Delegate;
 }
 
+/** What a turn is given of its conversation. */
+export interface SaidToAgent extends Pick<ports.AgentTurn, "history" | "input"> {
+  /** A summary of the first messages of `history` as the conversation keeps it. */
+  readonly keep?: (summary: ports.TurnSummary) => StoredSummary | undefined;
+}
+
 /** One turn as it is played. */
 export interface Playing {
   readonly context: ports.WorkContext;
@@ -31,7 +38,7 @@ export interface Playing {
   /** All tools that it may use; absent: those of the agent. */
   readonly toolIds?: readonly string[] | undefined;
   /** Earlier turns, oldest first, and what is said to the agent now. */
-  readonly said: (signal: AbortSignal, room: TurnRoom) => Promise<Pick<ports.AgentTurn, "history" | "input">>;
+  readonly said: (signal: AbortSignal, room: TurnRoom) => Promise<SaidToAgent>;
   readonly voice: TurnVoice;
   /** Brings a message to people. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
@@ -74,7 +81,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
     const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
     if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
     const sources = [builtInTools({ turn, files, room, deliver: delivering, delegate }), ...tools];
-    const [{ provider, model }, { history, input }, offered] = await Promise.all([
+    const [{ provider, model }, { history, input, keep }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
       gatherTools(sources, toolIds ?? definition.tools, { telemetry, written }, signal),
@@ -106,9 +113,10 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
     );
     const outcome = await orAbandoned(running, signal, clock);
     const { output, messages, toolCalls, usage, end } = outcome;
+    const summary = outcome.summary && keep?.(outcome.summary);
     // An agent that sent its user a message has said what it had to say.
     const isWhole = end === "completed" || (end === "empty_answer" && hasDelivered);
-    return { status: "completed", output, messages, toolCalls, usage, ...(!isWhole && { reason: end }) };
+    return { status: "completed", output, messages, toolCalls, usage, summary, ...(!isWhole && { reason: end }) };
   } catch (error) {
     const left = leftBehind(voice.produced);
     if (stopping.aborted) return { ...left, status: "interrupted", reason: (stopping.reason as TurnStopped).reason };

@@ -50,6 +50,7 @@ export function createShownFiles(given: {
       const hasRoom = await room.wait(bytes, signal);
       const shown = async (part: StoredPart): Promise<ports.MessagePart> => {
         if (part.type === "file_ref") return note(`${describe(part)}: ReadAttachment reads it as ${part.reference}`);
+        if (part.type === "summary") return { type: "summary", text: part.text };
         if (part.type !== "media_ref") return part;
         if (!chosen.has(part)) return note(`${describe(part)}: too large to be shown with the rest`);
         return hasRoom ? load(part, signal) : note(`${describe(part)}: too much is being shown at once, it cannot be shown now`);

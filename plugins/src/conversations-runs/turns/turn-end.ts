@@ -2,6 +2,7 @@ import type { ports } from "@portico/core";
 import { RECEIPT_TEXT_CHARACTERS } from "../limits.ts";
 import type { Receipt } from "../runs/receipts.ts";
 import { type Run, withEvent } from "../runs/runs.ts";
+import type { StoredSummary } from "../conversations/conversations.ts";
 import { boundedCalls, boundedText } from "./bounds.ts";
 import type { Produced } from "./produced.ts";
 import type { PlayedTurn } from "./turn.ts";
@@ -13,6 +14,8 @@ export interface TurnEnd {
   readonly messages: readonly ports.ConversationMessage[];
   readonly toolCalls: readonly ports.TurnToolCall[];
   readonly usage?: ports.TurnUsage | undefined;
+  /** What the conversation keeps in place of its oldest messages when its next turn begins. */
+  readonly summary?: StoredSummary | undefined;
   /** Why it was interrupted or failed, or why it completed other than by its agent's own decision (open points 13). */
   readonly reason?: string | undefined;
   /** What the user is told of a failure. */

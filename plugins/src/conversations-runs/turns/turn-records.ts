@@ -55,6 +55,12 @@ export function createTurnRecords(given: {
       metadata: turn.metadata,
     },
   });
+  /** Before the answer, so that a reader sees it where it was written. */
+  const summaryMessages = (turn: Turn, { summary }: TurnEnd, at: string): StoredMessage[] => {
+    if (!summary) return [];
+    const { turnId, clientRequestId } = turn;
+    return [{ id: `${turnId}-s`, role: "assistant", parts: [summary], at, turnId, clientRequestId }];
+  };
   const committed = (request: ClientRequest, number: number, at: number): ClientRequest => ({
     ...request,
     state: advanceRequest(request.state, "commit") as ClientRequest["state"],
@@ -131,7 +137,8 @@ export function createTurnRecords(given: {
         const messages = end.messages.map(boundedMessage).map(({ role, parts }, index): StoredMessage => ({
           id: `${turn.turnId}-a${index + 1}`,
           role,
-          parts,
+          // Only its own messages may hold a summary.
+          parts: parts.filter((part) => part.type !== "summary"),
           at,
           turnId: turn.turnId,
           clientRequestId: turn.clientRequestId,
@@ -139,7 +146,10 @@ export function createTurnRecords(given: {
         const sequences = await log.appendAll(
           [
             ...(isBegun ? [] : [userMessage(turn, at)]),
-            ...messages.map((entry) => ({ stream: messageStream(turn.conversationId), entry })),
+            ...[...summaryMessages(turn, end, at), ...messages].map((entry) => ({
+              stream: messageStream(turn.conversationId),
+              entry,
+            })),
             { stream: receiptStream(turn.runId), entry: toReceipt(turn, end, run, { id: ids.id("rcp_"), at }) },
             transcript,
           ],

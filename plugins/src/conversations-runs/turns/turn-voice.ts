@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 import { EVENT_CHARACTERS } from "../limits.ts";
-import { boundedResult, boundedValue } from "./bounds.ts";
+import { boundedResult, boundedText, boundedValue } from "./bounds.ts";
 import { Produced } from "./produced.ts";
 import type { Transcript } from "./transcript.ts";
 import { identifiersOf, type PlayedTurn, type TurnEvent, type TurnMessage } from "./turn.ts";
@@ -46,6 +46,8 @@ export class TurnVoice {
         this.#hurry();
         return taken;
       }
+      case "summary":
+        return this.#whole("assistant", "summary", { text: boundedText(saying.text, EVENT_CHARACTERS / 2) });
     }
   }
 

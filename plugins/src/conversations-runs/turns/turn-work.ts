@@ -1,10 +1,10 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
 import { readHistory } from "../conversations/messages.ts";
 import type { Audiences } from "../delivery/audiences.ts";
-import { EVENT_CHARACTERS } from "../limits.ts";
+import { EVENT_CHARACTERS, SUMMARY_CHARACTERS } from "../limits.ts";
 import { boundedText } from "./bounds.ts";
 import { keepEnd, keepRestart } from "./keep-end.ts";
-import { type PlayGiven, playTurn } from "./play-turn.ts";
+import { type PlayGiven, playTurn, type SaidToAgent } from "./play-turn.ts";
 import { createShownFiles, storedParts } from "./shown-files.ts";
 import type { TurnRoom } from "./shown-room.ts";
 import { Transcript } from "./transcript.ts";
@@ -86,12 +86,21 @@ export function createTurnWork(given: TurnWorkGiven) {
 }
 
 /** The conversation as the model sees it. The user message of this turn is the newest: it is what the agent is told now, and no history. */
-async function everythingSaid({ log, files }: TurnWorkGiven, turn: Turn, signal: AbortSignal, room: TurnRoom) {
+async function everythingSaid(
+  { log, files }: TurnWorkGiven,
+  turn: Turn,
+  signal: AbortSignal,
+  room: TurnRoom,
+): Promise<SaidToAgent> {
   const earlier = (await readHistory(log, turn.conversationId, signal)).slice(0, -1);
   const messages = [...earlier.map(({ parts }) => parts), storedParts(turn)];
   const shown = await createShownFiles({ files, userId: turn.userId, room }).show(messages, signal);
   const history = earlier.map(({ role }, index) => ({ role, parts: shown[index]! }));
-  return { history, input: shown.at(-1)! };
+  const keep = ({ text, messages: count }: ports.TurnSummary) => {
+    const last = earlier[count - 1];
+    return last && { type: "summary" as const, text: boundedText(text, SUMMARY_CHARACTERS), upTo: last.sequence };
+  };
+  return { history, input: shown.at(-1)!, keep };
 }
 
 /** `seq` is the last message's, so that a client knows whether it has all of them. */

@@ -17,6 +17,8 @@ export interface SentFile {
 /** The parts of an agent's answer. */
 export type Piece =
   | { readonly type: "text" | "thinking"; readonly id: string; text: string }
+  /** The agent no longer sees what is before this turn, but this summary of it. */
+  | { readonly type: "summary"; readonly id: string; readonly text: string }
   | {
       readonly type: "tool";
       readonly id: string;
@@ -119,6 +121,7 @@ function addPart(
   id: string,
 ) {
   if ((type === "text" || type === "thinking") && text !== "") pieces.push({ type, id, text });
+  if (type === "summary") pieces.push({ type, id, text });
   if (type === "tool_call") pieces.push({ type: "tool", id: callId, name, arguments: args });
   if (type === "tool_result") answerCall(pieces, callId, result);
 }
@@ -142,6 +145,9 @@ export function addMessage(pieces: Piece[], { id, type, delta = "", content }: Q
       const { callId, result } = content as { readonly callId: string; readonly result: ToolResult };
       return answerCall(pieces, callId, result);
     }
+    case "summary":
+      pieces.push({ type, id, text: (content as { readonly text: string }).text });
+      return;
     case "delivery":
       pieces.push({ type: "delivery", id, delivery: content as Delivery });
   }
