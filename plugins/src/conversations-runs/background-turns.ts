@@ -49,6 +49,7 @@ export const backgroundTurns = defineAdapter({
       try {
         await work.tell(turn);
         await engine.cancel(turn.turnId, reason);
+        await records.forgetStopped(turn.runId);
       } catch (error) {
         telemetry.log.warn("The end of a queued turn that was stopped will be reported later", { turn: turn.turnId }, error);
       }
@@ -68,12 +69,20 @@ export const backgroundTurns = defineAdapter({
       },
       async stop(runId, reason) {
         const turnId = turnIdOf(runId);
-        if (turnId === undefined || (await engine.status(turnId))?.kind !== KIND) return false;
+        if (turnId === undefined) return false;
+        const kind = (await engine.status(turnId))?.kind ?? KIND;
+        if (kind !== KIND) return false;
         // No code listens to this signal. Only its result tells whether the work is open, and whether it belongs to this process.
-        if (!(await engine.signal(turnId, "stop", reason))) return false;
+        if (!(await engine.signal(turnId, "stop", reason))) {
+          await records.forgetStopped(runId);
+          return false;
+        }
         const stopped = await records.stop(runId, reason);
-        if (typeof stopped === "object") await leaveLine(stopped, reason);
-        if (stopped !== true) return stopped !== false;
+        if (typeof stopped === "object") {
+          await leaveLine(stopped.turn, reason);
+          return stopped.isStoppedNow;
+        }
+        if (!stopped) return false;
         desk.stopAnywhere({ turnId }, reason);
         return records.isStopped(runId, reason);
       },

@@ -1,4 +1,4 @@
-import { definePlugin, instanceScheme, ports } from "@portico/core";
+import { definePlugin, instanceScheme, optional, ports } from "@portico/core";
 import { agentRuntime, agentRuntimePort } from "./agent-runtime.ts";
 import { backgroundTurns } from "./background-turns.ts";
 import { queryChannel } from "./channel.ts";
@@ -21,7 +21,9 @@ export const conversationsRuns = definePlugin({
   needs: {
     runtime: agentRuntimePort,
     turns: ports.backgroundTurns,
+    records: ports.records,
     log: ports.log,
+    audit: optional(ports.audit),
     identity: ports.identity,
     agents: ports.agents,
     clock: ports.clock,

@@ -1,6 +1,6 @@
 import { ports, readPages } from "@portico/core";
-import { type OpenTurn, openTurns } from "./background/background-records.ts";
 import { createDeliveries } from "./background/deliveries.ts";
+import { createOpenTurns } from "./background/open-turns.ts";
 import { createConversations, messageStream } from "./conversations/conversations.ts";
 import { type ClientRequest, clientRequests, isOpenRequest } from "./requests/client-requests.ts";
 import { receiptStream } from "./runs/receipts.ts";
@@ -32,7 +32,7 @@ export interface ErasedRuns {
 
 /** Access to all that this area keeps of a user, for the operators of an instance. */
 export interface StoredRuns {
-  /** Turns of a user that wait or execute. Does not see webhook events that wait in the queue. Throws RecordsUnavailable. */
+  /** Turns of a user that wait or execute. Throws RecordsUnavailable. */
   countOpen(userId: string): Promise<number>;
   /** Everything of a user, in pieces. Throws RecordsUnavailable and LogUnavailable. */
   items(userId: string, signal: AbortSignal): AsyncIterable<StoredItem>;
@@ -55,7 +55,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
   const removed = createRemovedRuns({ records, log, runs, conversations });
   const deliveries = createDeliveries(given);
   const requests = records.collection<ClientRequest>(clientRequests);
-  const open = records.collection<OpenTurn>(openTurns);
+  const open = createOpenTurns(records);
 
   async function* runsOf(userId: string): AsyncGenerator<Run, void> {
     for await (const page of runs.before(END)) yield* page.filter(({ user_id }) => user_id === userId);
@@ -78,10 +78,10 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       const openRuns = new Set<string>();
       for await (const { value } of requestsOf(userId)) if (isOpenRequest(value)) openRuns.add(value.turnId);
       let count = openRuns.size;
-      for await (const run of runsOf(userId)) if (run.status === "running" && run.background) count++;
-      for await (const page of readPages(open, {})) {
-        for (const { id, value } of page) if (value.turn?.userId === userId && !(await runs.find(id))) count++;
-      }
+      for await (const _runId of open.ofUser(userId)) count++;
+      // Turns that earlier versions accepted.
+      for await (const run of runsOf(userId))
+        if (run.status === "running" && run.background && !(await open.has(run.run_id))) count++;
       return count;
     },
     async *items(userId, signal) {

@@ -275,6 +275,27 @@ describe("a turn that is stopped", () => {
       expect(await receiptsOf(runId)).toHaveLength(1);
     });
 
+    it("leaves the queue with the next stop, where the process died before it left", async () => {
+      await startInLine();
+      const { runId } = await turns.start(turn("second"));
+      const kept = () => service.app.port(ports.records).collection({ name: "background-turns" }).get(runId);
+      const cancel = vi.spyOn(engine, "cancel").mockImplementation(away);
+      expect(await turns.stop(runId, reason)).toBe(true);
+      expect(await runOf(runId)).toMatchObject({ status: "idle", interruption_reason: reason });
+      // Until it has left, its user has an open turn: if its run was erased now, the turn would begin again.
+      expect(await kept()).toBeDefined();
+      cancel.mockRestore();
+      // The process dies between the two writes of the second stop.
+      const records = service.app.port(ports.records);
+      const open = records.collection({ name: "background-turns" });
+      vi.spyOn(open, "remove").mockRejectedValueOnce(new ports.RecordsUnavailable("The records are away"));
+      expect(await turns.stop(runId, reason)).toBe(false);
+      expect((await engine.status(runId.replace("run_", "turn_")))?.state).toBe("cancelled");
+      expect(await turns.stop(runId, reason)).toBe(false);
+      expect(await kept()).toBeUndefined();
+      expect(await receiptsOf(runId)).toHaveLength(1);
+    });
+
     it("never begins after a restart either, without a listener", async () => {
       await startInLine();
       const { runId } = await turns.start(turn("second"));

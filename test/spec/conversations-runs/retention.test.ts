@@ -59,9 +59,10 @@ const untilListed = (runIds: readonly string[]) =>
       return (await listed()).sort();
     })
     .toEqual([...runIds].sort());
-/** One sweep of this process, also if its engine runs no chores. */
-const sweep = () => {
+/** One sweep of this process, also if its engine runs no chores; at the present time or later. */
+const sweep = (afterMs = 0) => {
   const { app } = service;
+  const clock = createManualClock({ startAt: new Date(service.app.port(ports.clock).now() + afterMs).toISOString() });
   const given = { records: app.port(ports.records), log: app.port(ports.log), clock, ids: app.port(ports.ids) };
   const [runs, conversations] = [createRuns(given.records), createConversations(given.records)];
   return createSweepRuns({
@@ -163,6 +164,35 @@ describe("runs whose last turn ended long ago (`agent.keepRuns`)", () => {
     await expect.poll(() => statusOf(runId)).toBe("idle");
     await later(9 * DAY);
     await untilListed([]);
+  });
+
+  it("go with what agents delivered that no longer exist", async () => {
+    service.engine.on("deliver", async (_turn, { callTool, signal }) => {
+      await callTool({ toolId: "SendUserMessage", arguments: { text: "An old message" } }, signal);
+    });
+    const { runId } = await inBackground("deliver");
+    await expect.poll(() => statusOf(runId)).toBe("completed");
+    const agents = new Map([["another", { name: "Another" }]]);
+    await later(3 * DAY, { agents });
+    expect(await deliveriesOf()).toEqual(["An old message"]);
+    await sweep();
+    expect(await deliveriesOf()).toEqual([]);
+    expect(await listed()).toEqual([]);
+  });
+
+  it("go after their deliveries: a sweep that is interrupted leaves no delivery without its run", async () => {
+    service.engine.on("deliver", async (_turn, { callTool, signal }) => {
+      await callTool({ toolId: "SendUserMessage", arguments: { text: "An old message" } }, signal);
+    });
+    const { runId } = await inBackground("deliver");
+    await expect.poll(() => statusOf(runId)).toBe("completed");
+    const log = service.app.port(ports.log);
+    const erase = vi.spyOn(log, "erase").mockRejectedValueOnce(new ports.LogUnavailable("The log is away"));
+    await expect(sweep(3 * DAY)).rejects.toThrow(ports.LogUnavailable);
+    erase.mockRestore();
+    expect(await listed()).toEqual([runId]);
+    await sweep(3 * DAY);
+    expect([await listed(), await deliveriesOf()]).toEqual([[], []]);
   });
 
   it("go with everything in the background, too: cleared runs, events, what they delivered, and empty conversations", async () => {

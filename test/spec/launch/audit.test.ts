@@ -135,6 +135,10 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     { action: "webhook-event.delete", object: "helper/pushed" },
     await call("agent", "DELETE", `${webhooks}/events/pushed`),
   ],
+  "conversations-runs.stopTurns": async () => [
+    { action: "user.stop-turns", object: "bob" },
+    await call("agent", "POST", "/api/users/bob/stop-turns"),
+  ],
   async "workflow-service.decide"() {
     const { path, runId, grant } = await waitingRun();
     const answer = await call(
@@ -166,7 +170,6 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "conversations-runs.start": "a query: its run and receipt are its record",
   "conversations-runs.followUp": "a query: its run and receipt are its record",
   "conversations-runs.lookup": "reads only",
-  "conversations-runs.stopTurns": "stops turns, whose receipts say so",
   "conversations-runs.clear": "a user's own conversation",
   "attachments-media.uploadAttachment": "a user's own file",
   "attachments-media.uploadMedia": "a user's own file",

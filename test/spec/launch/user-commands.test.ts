@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { connectAgent } from "@portico/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -178,6 +179,66 @@ describe("portico user erase", () => {
     expect(JSON.parse(stdout)).toMatchObject({ runs: 1, conversations: 1, submissions: 2 });
     expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
     expect(await get("ada", `/api/runs/${runs[0]!.run_id}`)).toBe(404);
+  });
+
+  it("finds webhook events that wait in the queue, and stops them with --cancel, so that none begins after a restart", async () => {
+    silent = createServer(() => {});
+    silent.listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
+    await start({ providers: [{ id: "main", protocol: "chat-completions", baseUrl, models: ["echo"] }] });
+    const webhooks = `${service.url("agent")}/api/agents/helper/webhooks`;
+    const json = { "content-type": "application/json" };
+    const saved = await fetch(`${webhooks}/events/pushed`, {
+      method: "PUT",
+      headers: { ...json, "x-agent-service-token": TOKENS.owner },
+      body: JSON.stringify({ promptTemplate: "{{words}}", toolIds: [], maxTurns: 5 }),
+    });
+    const { secret } = await saved.json();
+    const events = 10; // more than an agent works on at once
+    for (let at = 0; at < events; at++) {
+      const answer = await fetch(`${service.url("agent")}/api/webhook/helper`, {
+        method: "POST",
+        headers: { ...json, authorization: `Bearer ${secret}` },
+        body: JSON.stringify({ event: "pushed", payload: { words: wordsOf("owner") } }),
+      });
+      expect(answer.status).toBe(200);
+    }
+    const refused = await run("erase", "owner", "--yes");
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      `The user has ${events} turns or runs that wait or execute: wait for the end, or use --cancel\n`,
+    ]);
+    const { code, stdout, stderr } = await run("erase", "owner", "--yes", "--cancel", "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({ runs: events });
+    expect(filesWith(service.dataDir, wordsOf("owner"))).toEqual([]);
+    await service.stop();
+    await start();
+    await fill("ada");
+    await using client = clientOf("owner");
+    const { runs } = await client.calls.runs({ query: {} });
+    expect(runs.map(({ user_id }) => user_id)).toEqual(["ada"]);
+  });
+
+  it("is recorded in the audit, as are an export and a call that stops turns", async () => {
+    await start();
+    expect((await run("export", "ada", join(folder.path, "ada"))).code).toBe(0);
+    expect((await run("erase", "ada", "--yes")).code).toBe(0);
+    const headers = { "x-agent-service-token": TOKENS.owner };
+    await fetch(`${service.url("agent")}/api/users/ada/stop-turns`, { method: "POST", headers });
+    const { items } = await (await fetch(`${service.url("agent")}/api/audit`, { headers })).json();
+    const found = items.filter(({ action }: { action: string }) => action.startsWith("user."));
+    const by = (role: string) => ({ role, userId: role === "command" ? userInfo().username : "owner" });
+    expect(found.toReversed().map(({ action, object, outcome, who }: any) => [action, object, outcome, who])).toEqual(
+      [
+        ["user.export", by("command")],
+        ["user.erase", by("command")],
+        ["user.stop-turns", by("owner")],
+      ].flatMap(([action, who]) =>
+        ["begun", "done"].map((outcome) => [action, "ada", outcome, expect.objectContaining(who as object)]),
+      ),
+    );
   });
 
   it("asks for the user's id on a terminal, and removes nothing for another answer or none", async () => {

@@ -1,4 +1,4 @@
-import { type ports, writeAgain } from "@portico/core";
+import { ports, writeAgain } from "@portico/core";
 import { firstRun } from "../runs/first-run.ts";
 import { lastReceipt, receiptStream } from "../runs/receipts.ts";
 import { type Run, type Runs, withEvent } from "../runs/runs.ts";
@@ -8,12 +8,22 @@ import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 import { toldEnd } from "./told-end.ts";
 
-/** What is known of a turn beside its work, until it has ended: by the id of its run. */
+/** What is known of a turn beside its work, until it has ended and left the queue: by the id of its run. */
 export interface OpenTurn {
-  /** The turn itself, if its end is reported: the engine does not show queued work, so code that stops a queued turn has to store its end. */
+  /**
+   * The turn itself: the engine does not show queued work, so code that finds or stops a queued turn reads it here. Earlier versions stored it
+   * only if its end is reported.
+   */
   readonly turn?: AcceptedTurn | undefined;
   /** Why it is to stop. */
   readonly stop?: string | undefined;
+}
+
+/** A turn that was stopped before it began. */
+interface StoppedInLine {
+  readonly turn: AcceptedTurn;
+  /** False if an earlier call stopped it. */
+  readonly isStoppedNow: boolean;
 }
 
 /** The collection of these records. */
@@ -62,7 +72,7 @@ export function createBackgroundRecords(given: {
 
   return {
     /** What is written when a turn is accepted. */
-    accept: (turn: AcceptedTurn): readonly ports.Write[] => (turn.tell ? [open.write.put(turn.runId, { turn })] : []),
+    accept: (turn: AcceptedTurn): readonly ports.Write[] => [open.write.put(turn.runId, { turn })],
 
     /** The turn starts: its run exists and is running. Returns whether the turn has already ended, and the reason if a stop was requested. */
     begin: (turn: AcceptedTurn, held: HeldCondition): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
@@ -84,21 +94,29 @@ export function createBackgroundRecords(given: {
       }),
 
     /**
-     * Requests a stop. A turn that has not started, and whose end is reported, ends immediately and is returned. Any other turn notices it at its start,
-     * or is notified by the caller. False if the turn has ended.
+     * Requests a stop. A turn that has not started ends immediately and is returned: the caller removes it from the queue, and then calls
+     * `forgetStopped`. A turn that executes is notified by the caller. False if the turn has ended.
      */
-    stop: (runId: string, reason: string): Promise<AcceptedTurn | boolean> =>
+    stop: (runId: string, reason: string): Promise<StoppedInLine | boolean> =>
       writeAgain(async () => {
-        const found = await read(runId);
-        const { run, kept } = found;
-        if (isOver(run)) return false;
-        if (!run && kept?.value.turn) {
-          await writeEnd(kept.value.turn, interrupted(reason), found);
-          return kept.value.turn;
+        const { run, kept } = await read(runId);
+        const turn = kept?.value.turn;
+        // It was stopped before, and has not left the queue.
+        if (isOver(run)) return turn ? { turn, isStoppedNow: false } : false;
+        if (!run && kept && turn) {
+          const stopped = open.write.put(runId, { turn, stop: reason }, kept.version);
+          await writeEnd(turn, interrupted(reason), { run, kept: undefined }, [stopped]);
+          return { turn, isStoppedNow: true };
         }
         if (kept?.value.stop === undefined) await open.put(runId, { ...kept?.value, stop: reason }, kept?.version ?? "absent");
         return true;
       }),
+
+    /** The turn is not in the engine's queue: it was stopped there, or its acceptance failed. Idempotent. */
+    async forgetStopped(runId: string): Promise<void> {
+      const { run, kept } = await read(runId);
+      if (kept && (!run || isOver(run))) await open.remove(runId, kept.version).catch(orChanged);
+    },
 
     /** Why a turn is to stop. */
     stopOf: async ({ runId }: AcceptedTurn): Promise<string | undefined> => (await open.get(runId))?.value.stop,
@@ -121,6 +139,11 @@ export function createBackgroundRecords(given: {
 
 /** The end of a turn that was stopped before its agent said anything. */
 export const interrupted = (reason: string): TurnEnd => ({ ...nothing, status: "interrupted", reason });
+
+/** Its end, or a new turn with the same key, was stored meanwhile. */
+function orChanged(error: unknown): void {
+  if (!(error instanceof ports.RecordConflict)) throw error;
+}
 
 function isOver(run: ports.Stored<Run> | undefined): boolean {
   return run !== undefined && run.value.status !== "running";

@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { ports, readPages } from "@portico/core";
 import type { UserMessage } from "../turns/user-message.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 
@@ -37,6 +37,19 @@ export function createDeliveries({
         ...(text !== undefined && { text }),
       };
       await log.append(streamOf(agentId), entry);
+    },
+
+    /**
+     * Note that an agent may have deliveries, before runs that delivered are removed: the agent itself may not exist any more, and the log lists
+     * no streams.
+     */
+    async note(agentId: string): Promise<void> {
+      if (!(await sweeps.get(agentId))) await sweeps.put(agentId, { next: 1 }, "absent").catch(orNoted);
+    },
+
+    /** The noted agents, removed ones included, in pages. */
+    async *noted(): AsyncGenerator<readonly string[], void> {
+      for await (const page of readPages(sweeps, {})) yield page.map(({ id }) => id);
     },
 
     /** Erase what was delivered before this time (ISO 8601), the oldest first, in pieces. The next call continues after them. */
@@ -82,6 +95,11 @@ export function createDeliveries({
       return { items: items(), total };
     },
   };
+}
+
+/** Another process noted it meanwhile. */
+function orNoted(error: unknown): void {
+  if (!(error instanceof ports.RecordConflict)) throw error;
 }
 
 const streamOf = (agentId: string): string => `deliveries/${agentId}`;

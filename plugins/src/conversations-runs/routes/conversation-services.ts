@@ -7,7 +7,9 @@ import type { instanceGuard } from "../guards.ts";
 export interface ConversationServices {
   readonly runtime: AgentRuntime;
   readonly turns: ports.BackgroundTurns;
+  readonly records: ports.Records;
   readonly log: ports.EventLog;
+  readonly audit?: ports.Audit | undefined;
   readonly agents: ports.Agents;
   readonly clock: ports.Clock;
   readonly areas: readonly ports.Area[];

@@ -1,22 +1,36 @@
+import { auditActor, auditWriter } from "@portico/core";
+import { createOpenTurns } from "../background/open-turns.ts";
 import { agentErrors } from "../errors.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Stops all turns of a user, queued ones included. They end as if the user had stopped them. */
-export function stopTurns({ runtime, turns }: ConversationServices): ConversationHandlers["stopTurns"] {
-  const { requests, runs, stopTurn } = runtime;
-  return async ({ params: { userId }, who }) => {
+export function stopTurns(services: ConversationServices): ConversationHandlers["stopTurns"] {
+  const audit = auditWriter(services.audit, services.records);
+  return async ({ params: { userId }, who, head }) => {
     if (who.role !== "owner") throw agentErrors.owner_required();
-    let stopped = 0;
-    for await (const turn of requests.openOf(userId)) {
-      await stopTurn(turn);
-      stopped++;
-    }
-    for await (const runIds of runs.oldest({ userId })) {
-      for (const runId of runIds) {
-        const run = (await runs.find(runId))?.value;
-        if (run?.background && run.status === "running" && (await turns.stop(runId, "user_stop"))) stopped++;
-      }
-    }
-    return { userId, stopped };
+    const fact = { action: "user.stop-turns", object: userId, who: auditActor(who, head) };
+    return { userId, stopped: await audit.attempt(fact, () => stopAll(services, userId)) };
   };
 }
+
+async function stopAll({ runtime, turns, records }: ConversationServices, userId: string): Promise<number> {
+  const { requests, runs, stopTurn } = runtime;
+  const open = createOpenTurns(records);
+  let stopped = 0;
+  for await (const turn of requests.openOf(userId)) {
+    await stopTurn(turn);
+    stopped++;
+  }
+  for await (const runId of open.ofUser(userId)) if (await turns.stop(runId, REASON)) stopped++;
+  // Turns that earlier versions accepted.
+  for await (const runIds of runs.oldest({ userId })) {
+    for (const runId of runIds) {
+      const run = (await runs.find(runId))?.value;
+      const isFound = run?.background && run.status === "running" && !(await open.has(runId));
+      if (isFound && (await turns.stop(runId, REASON))) stopped++;
+    }
+  }
+  return stopped;
+}
+
+const REASON = "user_stop";

@@ -41,26 +41,47 @@ export function createSweepRuns(given: {
     return parentId === undefined || (await runs.find(parentId))?.value.status !== "running";
   };
 
+  /** In pages. A page may be empty. */
+  async function* oldRuns(at: number, before: string): AsyncGenerator<readonly Run[], void> {
+    for await (const page of runs.before(`run_${firstIdSuffix(at)}`)) yield page.filter((run) => isOld(run, before));
+    // The ids of runs with a key do not begin with their time.
+    for await (const runIds of runs.oldest({ before })) {
+      const keyed = await Promise.all(runIds.filter((runId) => runId.startsWith("run_key_")).map((runId) => runs.find(runId)));
+      yield keyed.flatMap((run) => (run && isOld(run.value, before) ? [run.value] : []));
+    }
+  }
+  /**
+   * Erases deliveries before the runs that delivered them: the runs name their agents, of which some may not exist any more, and the users to
+   * whom the deliveries belong.
+   */
+  const eraseDeliveries = async (at: number, before: string, closing: AbortSignal): Promise<void> => {
+    const agentIds = new Set((await agents.list()).map(({ id }) => id));
+    for await (const page of oldRuns(at, before)) {
+      if (closing.aborted) return;
+      for (const run of page) if (run.background) agentIds.add(run.agent_id);
+      await nextTurn();
+    }
+    for (const agentId of agentIds) await deliveries.note(agentId);
+    for await (const noted of deliveries.noted()) {
+      for (const agentId of noted) {
+        if (closing.aborted) return;
+        await deliveries.eraseBefore(agentId, before, closing);
+      }
+    }
+  };
+
   return async (closing) => {
     await removed.finish(closing);
     if (keepRunsMs === undefined) return;
     const at = Math.max(clock.now() - Math.max(keepRunsMs, tombstoneRetentionMs, LEAST_KEPT_MS), 0);
     const before = new Date(at).toISOString();
-    const remove = async (runIds: readonly string[]): Promise<void> => {
-      for (const runId of runIds) {
+    await eraseDeliveries(at, before, closing);
+    for await (const page of oldRuns(at, before)) {
+      for (const { run_id } of page) {
         if (closing.aborted) return;
-        await removed.remove(runId, mayRemove(before));
+        await removed.remove(run_id, mayRemove(before));
       }
       await nextTurn();
-    };
-    for await (const page of runs.before(`run_${firstIdSuffix(at)}`)) {
-      await remove(page.filter((run) => isOld(run, before)).map(({ run_id }) => run_id));
-      if (closing.aborted) return;
-    }
-    // The ids of runs with a key do not begin with their time.
-    for await (const runIds of runs.oldest({ before })) {
-      await remove(runIds.filter((runId) => runId.startsWith("run_key_")));
-      if (closing.aborted) return;
     }
     for await (const page of conversations.oldest({ before })) {
       for (const { id } of page) {
@@ -69,10 +90,6 @@ export function createSweepRuns(given: {
         await removed.removeConversation(id, ({ sessionId, updatedAt }) => sessionId === undefined && updatedAt < before);
       }
       await nextTurn();
-    }
-    for (const { id } of await agents.list()) {
-      if (closing.aborted) return;
-      await deliveries.eraseBefore(id, before, closing);
     }
   };
 }

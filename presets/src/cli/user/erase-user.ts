@@ -1,7 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { compactSqliteStore } from "@portico/adapters/stores/compact-sqlite";
+import { ports } from "@portico/core";
 import { namesCluster } from "../../platform/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
+import { commandActor } from "../command-actor.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readSettings } from "../read-settings.ts";
@@ -42,12 +44,13 @@ export async function eraseUser(
     const stores = userStoresOf(app);
     await expectNoWork(settings, stores, userId, cancel);
     const { signal } = new AbortController();
-    return {
+    const fact = { action: "user.erase", object: userId, who: commandActor() };
+    return app.port(ports.audit).attempt(fact, async () => ({
       userId,
       ...(await stores.runs.erase(userId, signal)),
       workflowRuns: await stores.workflowRuns.erase(userId, signal),
       ...(await eraseFiles(stores, userId)),
-    };
+    }));
   });
   if (!namesCluster(settings)) await compact(settings);
   return erased;

@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
+import { ports } from "@portico/core";
 import { VERSION } from "../../platform/version.ts";
+import { commandActor } from "../command-actor.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readSettings } from "../read-settings.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
@@ -43,10 +45,13 @@ export async function exportUser(flags: SettingsFlags, userId: string, dir: stri
   try {
     const exported = new Exported(userId, lines);
     if (hasStore(settings)) {
+      const fact = { action: "user.export", object: userId, who: commandActor() };
       await withStores(settings, { needed: USER_PORTS }, (app) =>
-        exported.addAll(userStoresOf(app)).catch((error: unknown) => {
-          throw isFileError(error) ? toCannotWrite(folder, error) : error;
-        }),
+        app.port(ports.audit).attempt(fact, () =>
+          exported.addAll(userStoresOf(app)).catch((error: unknown) => {
+            throw isFileError(error) ? toCannotWrite(folder, error) : error;
+          }),
+        ),
       );
     }
     const result = exported.result();
