@@ -48,9 +48,15 @@ async function play(
     options = {},
     result = () => "seen",
     told = [],
-  }: { options?: LoopOptions; result?: (at: number) => string; told?: ports.Saying[] } = {},
+    models = ["echo-large"],
+  }: {
+    options?: LoopOptions;
+    result?: (at: number) => string;
+    told?: ports.Saying[];
+    models?: readonly string[] | "discover";
+  } = {},
 ): Promise<ports.TurnOutcome> {
-  const at = { id: "main", type: "test", baseUrl: upstream.baseUrl, models: ["echo-large"] };
+  const at = { id: "main", type: "test", baseUrl: upstream.baseUrl, models };
   const provider = protocol === "messages" ? messagesHttp(at) : chatHttp(at);
   const { port, close } = await openAdapter(loopAgentEngine(options), [provider, systemClock(), memoryTelemetry({})]);
   const { context } = rememberedContext(new Map(), {
@@ -247,6 +253,25 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       expect(outcome.output).toBe("done");
       const [, , long, short] = await bodies();
       expect(JSON.stringify(short).length).toBeLessThan(JSON.stringify(long).length * 0.8);
+    });
+
+    it("is as large as the provider's list says, or as the agent's context.tokens says", async () => {
+      const list = json(200, { data: [{ id: "echo-large", max_input_tokens: 3000 }] });
+      const history = [1, 2, 3, 4, 5, 6].flatMap((at) => [
+        said("user", `ask ${at} ${"x".repeat(1500)}`),
+        said("assistant", `say ${at}`),
+      ]);
+      const options = { summarize: false };
+      upstream.answerNext(list);
+      upstream.answerAll(events(answerEvents(protocol, { text: "done" })));
+      await play(protocol, { history }, { options, models: "discover" });
+      const agent = { name: "Agent", engine: "loop", tools: [], skills: [], core: false, context: { tokens: 5000 } };
+      await play(protocol, { history, agent }, { options, models: "discover" });
+      const [, small, large] = await Promise.all(upstream.requests.map(async (request) => (await request.bytes()).toString()));
+      expect(small).not.toContain("ask 1");
+      expect(small).toContain("ask 6");
+      expect(large).toContain("ask 1");
+      expect(upstream.requests.map(({ method }) => method)).toEqual(["GET", "POST", "POST"]);
     });
 
     it("is measured with the tokens that the provider counts", async () => {

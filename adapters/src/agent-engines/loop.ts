@@ -2,7 +2,7 @@ import { defineAdapter, ports } from "@portico/core";
 import { markForCache } from "./loop/cache-marks.ts";
 import { type AskedCall, callTools } from "./loop/call-tools.ts";
 import { ContextFit, type Said } from "./loop/context-fit.ts";
-import { type ContextOptions, contextSettings } from "./loop/context-settings.ts";
+import { type ContextOptions, type ContextSettings, contextSettings } from "./loop/context-settings.ts";
 import { estimateTextTokens, estimateTokens } from "./loop/context-window.ts";
 import { CutAnswers } from "./loop/cut-answers.ts";
 import type { FunctionTool } from "./loop/language-model.ts";
@@ -31,7 +31,11 @@ export const loopAgentEngine = defineAdapter({
   needs: { models: ports.models, clock: ports.clock, telemetry: ports.telemetry },
   open: ({ models, clock, telemetry }, options: LoopOptions): ports.AgentEngine => ({
     id: "loop",
-    run: (turn, context) => new Loop(turn, context, { clock, telemetry, options, provider: providerOf(models, turn) }).run(),
+    async run(turn, context) {
+      const provider = providerOf(models, turn);
+      const settings = await contextSettings(turn, options, { provider, clock, signal: context.signal });
+      return new Loop(turn, context, { clock, telemetry, options, settings, provider }).run();
+    },
   }),
 });
 
@@ -40,6 +44,7 @@ interface LoopGiven {
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
   readonly options: LoopOptions;
+  readonly settings: ContextSettings;
 }
 
 const RESULT_CHARACTERS = 50_000;
@@ -55,7 +60,6 @@ class Loop {
   readonly #messages: ports.ConversationMessage[] = [];
   readonly #toolCalls: ports.TurnToolCall[] = [];
   readonly #cut: CutAnswers;
-  readonly #settings: ReturnType<typeof contextSettings>;
   readonly #fit: ContextFit;
   readonly #tools: readonly FunctionTool[];
   #usage: ports.TurnUsage = { modelCalls: 0 };
@@ -73,9 +77,8 @@ class Loop {
     this.#cut = new CutAnswers(turn.agent);
     this.#tools = turn.tools.map(toFunctionTool);
     this.#history = turn.history;
-    this.#settings = contextSettings(turn, given.options);
     this.#fit = new ContextFit(
-      this.#settings.tokens,
+      given.settings.tokens,
       estimateTextTokens(JSON.stringify(this.#tools) + (turn.agent.instructions ?? "")),
     );
   }
@@ -135,7 +138,7 @@ class Loop {
   async #fitting(now: Said["now"]): Promise<Said> {
     const said = this.#fit.within({ history: this.#history, now });
     const isFull = this.#fit.leavesOut || this.#history.length > MOST_MESSAGES;
-    if (!isFull || this.#hasTriedSummary || !this.#settings.summarize) return said;
+    if (!isFull || this.#hasTriedSummary || !this.#given.settings.summarize) return said;
     this.#hasTriedSummary = true;
     const { old, kept } = splitForSummary(this.#history, this.#fit.limit, estimateTokens(now));
     // A summary of one message would only repeat it.
@@ -177,7 +180,7 @@ class Loop {
     const prompt = toPrompt(agent.instructions, said, asked);
     const plain = { prompt, tools: this.#tools };
     const before = () => toPrompt(agent.instructions, { ...said, now: said.now.slice(0, this.#askedBefore) }, asked).length;
-    const isMarked = protocol === "messages" && this.#settings.promptCache;
+    const isMarked = protocol === "messages" && this.#given.settings.promptCache;
     return {
       provider,
       clock,

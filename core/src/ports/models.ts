@@ -16,6 +16,11 @@ export interface ModelProvider {
   /** Names of its models, without duplicates. May call the upstream. Throws as `send` does. */
   listModels(signal?: AbortSignal): Promise<readonly string[]>;
   /**
+   * Maximum tokens of a request to a model, as the provider's own list says; undefined if the list does not say it. Absent for a
+   * provider without such a list. May call the upstream. Throws as `send` does.
+   */
+  contextTokens?(model: string, signal?: AbortSignal): Promise<number | undefined>;
+  /**
    * One model call. Resolves with the answer's head as soon as it has arrived, with any status; the body streams. Adds the
    * provider's own credential and headers. A stream body is always read to its end or destroyed. When `signal` aborts, the
    * upstream call is aborted at once, and everything that is still open fails with the signal's reason. Destroying the answer's

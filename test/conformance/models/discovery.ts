@@ -22,6 +22,23 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       expect(Object.values(headers).some((value) => String(value).includes(CREDENTIAL))).toBe(true);
     });
 
+    it("say how many tokens they accept where the upstream's list does, by the names that services use", async () => {
+      const { provider, upstream } = await start();
+      const listed = [
+        { id: "plain" },
+        { id: "messages", max_input_tokens: 200_000, max_tokens: 64_000 },
+        { id: "router", context_length: 131_072 },
+        { id: "local", max_context_length: 131_072, loaded_context_length: 8192 },
+        { id: "server", max_model_len: 32_768 },
+        { id: "odd", context_length: "many", context_window: -1 },
+      ];
+      upstream.answerAll(json(200, { data: listed }));
+      const told = await Promise.all(listed.map(({ id }) => provider.contextTokens!(id)));
+      expect(told).toEqual([undefined, 200_000, 131_072, 8192, 32_768, undefined]);
+      expect(await provider.contextTokens!("none")).toBeUndefined();
+      expect(upstream.requests).toHaveLength(1);
+    });
+
     it("are not fetched before the first call needs them", async () => {
       const { send, upstream } = await start();
       await send();

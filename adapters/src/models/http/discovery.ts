@@ -12,8 +12,25 @@ const LIST_BYTES = 8 * 1024 * 1024;
 /** More pages than any vendor has. Limits an endless list. */
 const MOST_PAGES = 50;
 
+/** The models of a provider: their names, and what its list says of each. */
+export interface DiscoveredModels {
+  readonly names: readonly string[];
+  /** By model: tokens of a request with its answer. Only models whose list entry says it. */
+  readonly contextTokens: ReadonlyMap<string, number>;
+}
+
+/** Field names of services for the tokens that a model accepts. No protocol has a common one. */
+const CONTEXT_FIELDS = [
+  "max_input_tokens",
+  "context_length",
+  "max_model_len",
+  "context_window",
+  "max_context_length",
+  "loaded_context_length",
+];
+
 interface Known {
-  readonly models: readonly string[];
+  readonly models: DiscoveredModels;
   /** Time of the next reading. */
   readonly until: number;
 }
@@ -28,26 +45,30 @@ export function createDiscovery(
   upstream: Upstream,
   requestOf: () => { readonly path: string; readonly headers: Readonly<Record<string, string>> },
   clock: ports.Clock,
-): (signal?: AbortSignal) => Promise<readonly string[]> {
+): (signal?: AbortSignal) => Promise<DiscoveredModels> {
   let known: Known | undefined;
-  let reading: Promise<readonly string[]> | undefined;
+  let reading: Promise<DiscoveredModels> | undefined;
 
-  const read = async (signal: AbortSignal): Promise<readonly string[]> => {
-    const models = new Set<string>();
+  const read = async (signal: AbortSignal): Promise<DiscoveredModels> => {
+    const names = new Set<string>();
+    const contextTokens = new Map<string, number>();
     const request = requestOf();
     let after: string | undefined;
     for (let page = 0; page < MOST_PAGES; page++) {
       const path = after === undefined ? request.path : `${request.path}?after_id=${encodeURIComponent(after)}`;
       const answer = await upstream.request({ method: "GET", path, headers: request.headers }, signal);
       const list = parseList(name, answer.status, await readText(answer.body));
-      for (const model of list.models) models.add(model);
+      for (const { id, tokens } of list.models) {
+        names.add(id);
+        if (tokens !== undefined) contextTokens.set(id, tokens);
+      }
       if (!list.next) break;
       after = list.next;
     }
-    return Object.freeze([...models]);
+    return { names: Object.freeze([...names]), contextTokens };
   };
 
-  const renew = async (): Promise<readonly string[]> => {
+  const renew = async (): Promise<DiscoveredModels> => {
     const late = new AbortController();
     const timer = clock.after(READING_MS, () =>
       late.abort(new ports.ModelTimeout(`Provider "${name}" did not tell its models in time`)),
@@ -75,17 +96,32 @@ export function createDiscovery(
   };
 }
 
-function parseList(name: string, status: number, text: string): { models: string[]; next: string | undefined } {
+interface ListedModel {
+  readonly id: string;
+  readonly tokens: number | undefined;
+}
+
+function parseList(name: string, status: number, text: string): { models: ListedModel[]; next: string | undefined } {
   if (status !== 200) throw new ports.ModelUnreachable(`Provider "${name}" answered its list of models with status ${status}`);
   const body = parseObject(text);
   const entries: unknown = body?.["data"];
   if (!body || !Array.isArray(entries)) throw new ports.ModelUnreachable(`Provider "${name}" answered with no list of models`);
-  const ids = entries.map((entry: { id?: unknown } | null) => entry?.id);
   const next = body["last_id"];
   return {
-    models: ids.filter((id): id is string => typeof id === "string" && id !== ""),
+    models: entries.flatMap((entry: Readonly<Record<string, unknown>> | null) => {
+      const id = entry?.["id"];
+      return typeof id === "string" && id !== "" ? [{ id, tokens: contextOf(entry!) }] : [];
+    }),
     next: body["has_more"] === true && typeof next === "string" ? next : undefined,
   };
+}
+
+/** The least of what an entry says: a server may have loaded a model with less than the model could take. */
+function contextOf(entry: Readonly<Record<string, unknown>>): number | undefined {
+  const said = CONTEXT_FIELDS.map((field) => entry[field]).filter(
+    (value): value is number => typeof value === "number" && Number.isSafeInteger(value) && value > 0,
+  );
+  return said.length > 0 ? Math.min(...said) : undefined;
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {

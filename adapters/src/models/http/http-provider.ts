@@ -55,7 +55,10 @@ export function openHttpProvider(
     type: options.type,
     protocol: spoken.protocol,
     ...(spoken.dialect && { dialect: spoken.dialect(options) }),
-    listModels: models === "discover" ? discover : async () => models,
+    listModels: models === "discover" ? async (signal) => (await discover(signal)).names : async () => models,
+    ...(models === "discover" && {
+      contextTokens: async (model: string, signal?: AbortSignal) => (await discover(signal)).contextTokens.get(model),
+    }),
     send(call, signal) {
       const headers: Record<string, string> = { ...spoken.defaults, ...call.headers, ...keys.headers };
       if (call.body instanceof Readable && call.length !== undefined) headers["content-length"] = String(call.length);
