@@ -16,7 +16,7 @@ import { splitForSummary, SUMMARY_TOKENS, summaryMessage, summaryPrompt, toSumma
 /** Options of `loopAgentEngine`. */
 export interface LoopOptions extends ContextOptions {
   /** Maximum characters of a tool's result that the model gets. Default: 50,000. */
-  readonly toolResultCharacters?: number;
+  readonly toolResultCharacters?: number | undefined;
   /** Maximum tokens of a model's answer. Default: the model's own limit. */
   readonly maxOutputTokens?: number;
 }

@@ -1,5 +1,5 @@
 import type { Adapter } from "@portico/core";
-import { loopAgentEngine } from "../agent-engines/loop.ts";
+import { loopAgentEngine, type LoopOptions } from "../agent-engines/loop.ts";
 import { documentAgents } from "../agents/documents.ts";
 import { unstorageDocuments } from "../documents/unstorage.ts";
 import { agentFolder } from "./agent-folder.ts";
@@ -7,10 +7,13 @@ import { type DocumentReading, type DocumentsAt, openReading } from "./documents
 
 const ID = "agents";
 
-/** `agentFolder` for a folder, and the same for agents whose documents `ID/agent.json` are in another store. These have no git state. */
-export function agentDocuments(at: DocumentsAt): readonly Adapter[] {
-  if ("dir" in at) return agentFolder(at);
-  return [unstorageDocuments({ id: ID, ...at }), documentAgents({}), loopAgentEngine({})];
+/**
+ * `agentFolder` for a folder, and the same for agents whose documents `ID/agent.json` are in another store. These have no git state. `loop` is for
+ * the engine.
+ */
+export function agentDocuments(at: DocumentsAt, loop: LoopOptions = {}): readonly Adapter[] {
+  if ("dir" in at) return agentFolder({ ...at, loop });
+  return [unstorageDocuments({ id: ID, ...at }), documentAgents({}), loopAgentEngine(loop)];
 }
 
 /** The same documents, for reading without an app. Throws DocumentsUnavailable. */

@@ -1,7 +1,7 @@
 import { definePreset } from "@portico/core";
-import { agentDocuments } from "@portico/adapters/stores/agent-documents";
 import { workflowDocuments } from "@portico/adapters/stores/workflow-documents";
-import { agentsAt, definitionsAt } from "../platform/documents-place.ts";
+import { agentsOf } from "../platform/agents-of.ts";
+import { definitionsAt } from "../platform/documents-place.ts";
 import { instance } from "../platform/instance.ts";
 import { platform } from "../platform/platform.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
@@ -18,7 +18,7 @@ export const local = definePreset((options: PlatformOptions) => {
     name: "local",
     ...platform(options, {
       store: instance(options),
-      agents: agentDocuments(agentsAt(agent)),
+      agents: agentsOf(agent),
       workflows: workflowDocuments(definitionsAt(workflow)),
     }),
   };

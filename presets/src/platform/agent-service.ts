@@ -1,5 +1,4 @@
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
-import { agentDocuments } from "@portico/adapters/stores/agent-documents";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Adapter, instanceAccess, isOriginAllowed, type Preset, type Secret } from "@portico/core";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
@@ -11,8 +10,8 @@ import { listeners as listenersPage } from "@portico/plugins/listeners";
 import { signIn } from "@portico/plugins/sign-in";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { keepingMs } from "../settings/keeping.ts";
+import { agentsOf } from "./agents-of.ts";
 import { pagesOf } from "./allowed-origins.ts";
-import { agentsAt } from "./documents-place.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
@@ -40,7 +39,7 @@ export function agentService(
   const allowedOrigins = pagesOf(settings.agent);
   return {
     adapters: [
-      ...(documents ?? agentDocuments(agentsAt(settings.agent))),
+      ...(documents ?? agentsOf(settings.agent)),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [

@@ -5,6 +5,7 @@ import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder
 import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
 import type { Adapter } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
+import { loopOptions } from "./agents-of.ts";
 
 /** An `agent.json` is in its agent's folder. Deeper files belong to the agent itself. */
 const AGENT_DEPTH = 2;
@@ -16,7 +17,7 @@ export function clusterAgents({ cluster, agent }: PlatformSettings): readonly Ad
     cluster.documents === "database"
       ? [recordDocuments({ id: "agents" }), documentAgents({})]
       : [sharedFolderDocuments({ id: "agents", dir, depth: AGENT_DEPTH }), documentAgents({ directory: dir })];
-  return [...documents, loopAgentEngine({})];
+  return [...documents, loopAgentEngine(loopOptions(agent))];
 }
 
 /** The workflow definitions of a cluster. */

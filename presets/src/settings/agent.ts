@@ -30,6 +30,62 @@ export const agentSchema = v.optional(
       "agents",
     ),
     documents: documentsSchema("AGENT", "agents", "agent.agentsDir"),
+    context: v.optional(
+      v.strictObject({
+        tokens: v.optional(
+          fromEnv(
+            "PORTICO_AGENT_CONTEXT_TOKENS",
+            v.pipe(
+              v.number(),
+              v.integer(),
+              v.minValue(1000),
+              v.description(
+                "Most tokens of a request to a model. Default: 120000, or less if the provider's list says that the model accepts less.",
+              ),
+            ),
+          ),
+        ),
+        tokensOf: v.optional(
+          v.pipe(
+            v.record(text(), v.pipe(v.number(), v.integer(), v.minValue(1000))),
+            v.description("The same for single models, by model name."),
+          ),
+        ),
+        summarize: v.optional(
+          fromEnv(
+            "PORTICO_AGENT_SUMMARIZE",
+            v.pipe(
+              v.boolean(),
+              v.description("Whether the model writes a summary of the oldest turns of a conversation when they no longer fit."),
+            ),
+          ),
+          true,
+        ),
+        promptCache: v.optional(
+          fromEnv(
+            "PORTICO_AGENT_PROMPT_CACHE",
+            v.pipe(
+              v.boolean(),
+              v.description("Whether requests of the Messages protocol contain marks for the provider's prompt cache."),
+            ),
+          ),
+          true,
+        ),
+        resultCharacters: v.optional(
+          fromEnv(
+            "PORTICO_AGENT_RESULT_CHARACTERS",
+            v.pipe(
+              v.number(),
+              v.integer(),
+              v.minValue(100),
+              v.description("Most characters of the result of a tool that a model gets."),
+            ),
+          ),
+          50_000,
+        ),
+      }),
+      {},
+    ),
     keepRuns: v.optional(
       fromEnv(
         "PORTICO_AGENT_KEEP_RUNS",

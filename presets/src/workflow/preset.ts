@@ -1,9 +1,8 @@
-import { agentDocuments } from "@portico/adapters/stores/agent-documents";
+import { agentsOf } from "../platform/agents-of.ts";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Adapter, definePreset } from "@portico/core";
 import { userFiles } from "@portico/plugins/attachments-media/user-files";
 import { agentTurns } from "@portico/plugins/conversations-runs/agent-turns";
-import { agentsAt } from "../platform/documents-place.ts";
 import { hasAgents } from "../platform/has-agents.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { probesService } from "../platform/service-pages.ts";
@@ -35,5 +34,5 @@ export const workflow = definePreset((options: PlatformOptions) => {
 
 /** Agents without client connections. They read files of users. The area that uploads these files is missing here, so only its adapter is used. */
 function agentsAlone(settings: PlatformSettings): readonly Adapter[] {
-  return [...agentDocuments(agentsAt(settings.agent)), userFiles()];
+  return [...agentsOf(settings.agent), userFiles()];
 }

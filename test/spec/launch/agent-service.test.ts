@@ -43,6 +43,16 @@ async function textOf(query: Query): Promise<string> {
   return text;
 }
 
+it("agent.context of the configuration counts for all agents, and context of an agent.json for one of them", async () => {
+  agent("marked", { name: "Marked", context: { promptCache: true } });
+  const providers = [{ id: "main", protocol: "messages", baseUrl: upstream.baseUrl, models: ["echo-large"] }];
+  await using service = await start("agent", { providers, agent: { context: { promptCache: false } } });
+  await using own = client(service);
+  for (const agentId of ["helper", "marked"]) await own.submit({ agentId, prompt: "hello" }).ended;
+  const bodies = await Promise.all(upstream.requests.map(async (request) => (await request.bytes()).toString()));
+  expect(bodies.map((body) => body.includes("cache_control"))).toEqual([false, true]);
+});
+
 describe.each(["local", "agent"])("portico start %s", (preset) => {
   it("plays agents from agentsDir with the offline model; one that appears is there without a restart", async () => {
     await using service = await start(preset);
