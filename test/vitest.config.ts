@@ -15,7 +15,7 @@ const SERVERS = [
   "spec/deploy/{systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{monitoring,otlp}.test.ts",
-  "spec/launch/{audit,backup,doctor-deep,keeping,rotation,sign-in,user-commands}.test.ts",
+  "spec/launch/{audit,backup,doctor-deep,keeping,old-node,rotation,sign-in,user-commands}.test.ts",
 ];
 
 /** Files that build packages and their API reference, or run examples in processes of their own: on Node.js, Deno and Bun. */

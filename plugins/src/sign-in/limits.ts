@@ -7,6 +7,10 @@ export const CODE_LENGTH = 200;
 /** Bytes of the body with the code. */
 export const EXCHANGE_BYTES = 4 * 1024;
 
-/** Wrong codes that one process answers within `WRONG_CODES_MS`. After them it refuses every code until that time has passed. */
+/**
+ * Wrong codes that one process answers with 401 within `WRONG_CODES_MS`. Further wrong ones get 429, so that programs that repeat a code slow
+ * down, and alerts see guesses. A right code is never refused: otherwise any caller could keep the owner out. 256 random bits protect a
+ * code against guesses.
+ */
 export const WRONG_CODES = 20;
 export const WRONG_CODES_MS = 60_000;

@@ -42,15 +42,17 @@ export const signIn = definePlugin({
     const links = createSignInLinks(given);
     const sessions = createInstanceSessions(given);
     const wrong = createWrongCodes(given.clock);
+    const refused = () => {
+      const waitMs = wrong.note();
+      if (waitMs === 0) return signInErrors.sign_in_link_invalid();
+      return new ServiceError(signInErrors.too_many_attempts, { headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } });
+    };
     return {
       issueLink: ({ who, head }) => links.issue(auditActor(who, head)),
       async signIn({ head, body, fail, signal }) {
         if (!isOwnPage(head, ownOrigins)) throw fail.origin_not_allowed();
-        const waitMs = wrong.waitMs();
-        if (waitMs > 0) {
-          const headers = { "retry-after": String(Math.ceil(waitMs / 1000)) };
-          throw new ServiceError(signInErrors.too_many_attempts, { headers });
-        }
+        // Before a session is made: a wrong code costs a digest and one read.
+        if (!(await links.isValid(body.code))) throw refused();
         // Before the code is used up, so that it can be tried again.
         const { token, tokenId, expiresAt } = await sessions.issue().catch((error: unknown) => {
           throw error instanceof ports.SigningUnavailable ? fail.sign_in_unavailable(undefined, undefined, error) : error;
@@ -59,10 +61,7 @@ export const signIn = definePlugin({
         const caller = await identity.resolve(token.reveal(), signal);
         if (!caller) throw fail.sign_in_unavailable();
         const signedIn = { action: "session.open", object: tokenId, who: auditActor(caller, head) };
-        if (!(await links.use(body.code, signedIn))) {
-          wrong.note();
-          throw fail.sign_in_link_invalid();
-        }
+        if (!(await links.use(body.code, signedIn))) throw refused();
         return { token: token.reveal(), expiresAt: new Date(expiresAt).toISOString() };
       },
     };

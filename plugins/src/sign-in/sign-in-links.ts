@@ -13,6 +13,8 @@ export interface SignInLink {
 export interface SignInLinks {
   /** A new link. It is durable when the call resolves. `by` is who makes it, for the audit; default: the instance. */
   issue(by?: ports.AuditActor): Promise<SignInLink>;
+  /** Whether the code belongs to a link that was not used and has not expired. Does not use it up. */
+  isValid(code: string): Promise<boolean>;
   /**
    * Whether the code belongs to a link that was not used and has not expired. Uses it up: only one of several callers gets true. `signedIn`
    * is recorded in the audit together with the use.
@@ -40,6 +42,11 @@ export function createSignInLinks({
   const audit = auditWriter(given, records);
   const links = records.collection<LinkRecord>({ name: "sign-in-links", indexes: { byEnd: ["expiresAt"] } });
 
+  async function find(code: string): Promise<ports.Stored<LinkRecord> | undefined> {
+    const found = await links.get(secrets.digest(code));
+    return found && secrets.matches(code, found.id) ? found : undefined;
+  }
+
   async function sweep(): Promise<void> {
     const { items } = await links.query({ order: { by: "expiresAt", direction: "ascending" }, limit: SWEPT_AT_ONCE });
     const now = clock.now();
@@ -55,9 +62,13 @@ export function createSignInLinks({
       await audit.record({ action: "sign-in-link.issue", who: by }, [write]);
       return { url: linkTo(code), expiresAt: new Date(expiresAt).toISOString() };
     },
+    async isValid(code) {
+      const found = await find(code);
+      return found !== undefined && found.value.expiresAt > clock.now();
+    },
     async use(code, signedIn) {
-      const found = await links.get(secrets.digest(code));
-      if (!found || !secrets.matches(code, found.id)) return false;
+      const found = await find(code);
+      if (!found) return false;
       try {
         const isValid = found.value.expiresAt > clock.now();
         const write = links.write.remove(found.id, found.version);

@@ -1,19 +1,17 @@
 import type { ports } from "@portico/core";
 import { WRONG_CODES, WRONG_CODES_MS } from "./limits.ts";
 
-/** Counts wrong codes, so that a process answers only a few guesses. */
+/** Counts the wrong codes of all callers. Behind a reverse proxy, callers may have the same address. */
 export interface WrongCodes {
-  /** Milliseconds until codes are looked at again. 0: they are looked at now. */
-  waitMs(): number;
-  note(): void;
+  /** Notes a wrong code. Returns the milliseconds until its caller should try again, or 0 if there were only a few. */
+  note(): number;
 }
 
-/** One count for all callers: behind a reverse proxy, all of them have the same address. */
+/** The count of one process. */
 export function createWrongCodes(clock: ports.Clock): WrongCodes {
   let count = 0;
   let endsAt = 0;
   return {
-    waitMs: () => (count >= WRONG_CODES ? Math.max(0, endsAt - clock.now()) : 0),
     note() {
       const now = clock.now();
       if (now >= endsAt) {
@@ -21,6 +19,7 @@ export function createWrongCodes(clock: ports.Clock): WrongCodes {
         endsAt = now + WRONG_CODES_MS;
       }
       count++;
+      return count > WRONG_CODES ? endsAt - now : 0;
     },
   };
 }
