@@ -14,9 +14,19 @@ export interface Nginx extends AsyncDisposable {
   readonly certificate: string;
 }
 
+/** The program of nginx to use. Default: the one of this machine. */
+const PROGRAM = process.env["PORTICO_TEST_NGINX"] ?? "nginx";
+
+/** Whether nginx follows names of upstreams whose addresses change (`resolve`): from version 1.27.3. */
+export function followsNames(): boolean {
+  const found = /nginx\/(\d+)\.(\d+)\.(\d+)/.exec(spawnSync(PROGRAM, ["-v"], { encoding: "utf8" }).stderr ?? "");
+  const [major = 0, minor = 0, patch = 0] = (found ?? []).slice(1).map(Number);
+  return major > 1 || (major === 1 && (minor > 27 || (minor === 27 && patch >= 3)));
+}
+
 /** Whether there are nginx and openssl on this machine; with `CI` set, their absence is an error. */
 export function hasNginx(): boolean {
-  const isThere = spawnSync("nginx", ["-version"]).error === undefined;
+  const isThere = spawnSync(PROGRAM, ["-version"]).error === undefined;
   if (!isThere && process.env["CI"]) throw new Error("CI has to have nginx");
   return isThere && hasOpenssl();
 }
@@ -43,7 +53,7 @@ export async function startNginx(http: string): Promise<Nginx> {
      http { access_log off; ${kept.join(" ")}\n${placed}\n}`,
   );
   const child = spawn(
-    "nginx",
+    PROGRAM,
     ["-p", folder.path, "-c", join(folder.path, "nginx.conf"), "-e", join(folder.path, "logs/error.log")],
     {
       stdio: ["ignore", "ignore", "pipe"],

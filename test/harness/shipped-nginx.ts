@@ -11,6 +11,8 @@ export interface ShippedNginxOptions {
   readonly workflows: readonly string[];
   /** The volume `files`. */
   readonly filesDir?: string;
+  /** A name server that knows `portico-1` and so on, as Docker's does. Default: without one, for versions of nginx that have no `resolve`. */
+  readonly resolver?: string | undefined;
   /** Names of the two servers. Default: `agents.example` and `workflows.example`. */
   readonly names?: { readonly agent: string; readonly workflow: string };
 }
@@ -25,15 +27,17 @@ export async function shippedNginx({
   workflows,
   filesDir = "/nowhere",
   names = NAMES,
+  resolver,
 }: ShippedNginxOptions): Promise<string> {
   const kind = agents.length > 1 ? "cluster" : "local";
-  const upstreams = readFileSync(join(FOLDER, `upstreams-${kind}.conf`), "utf8")
-    // Versions before 1.27 do not have it.
-    .replaceAll(" resolve;", ";")
-    .replaceAll(/server portico(?:-(\d))?:(\d+);/g, (_line, member = "1", port) => {
-      const urls = port === "49154" ? agents : workflows;
-      return `server ${new URL(urls[Number(member) - 1]!).host};`;
-    });
+  const shipped = readFileSync(join(FOLDER, `upstreams-${kind}.conf`), "utf8");
+  const upstreams = (
+    resolver === undefined ? shipped : shipped.replace("127.0.0.11 valid=10s", `${resolver} valid=1s`)
+  ).replaceAll(/server (portico(?:-(\d))?):(\d+) resolve;/g, (_line, name, member = "1", port) => {
+    const { host, port: placed } = new URL((port === "49154" ? agents : workflows)[Number(member) - 1]!);
+    // Versions before 1.27.3 do not have `resolve`.
+    return resolver === undefined ? `server ${host};` : `server ${name}:${placed} resolve;`;
+  });
   const plain = await freePort();
   const servers = readFileSync(join(FOLDER, "servers.conf.template"), "utf8")
     .replaceAll("${AGENT_HOST}", names.agent)
