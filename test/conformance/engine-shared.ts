@@ -297,6 +297,17 @@ export function sharedEngineConformance(name: string, shared: SharedEngine): voi
         expect(await other.notes.get("note")).toBeUndefined();
       });
 
+      it("ends no work with a batch of records", async () => {
+        const { other } = await takeOver(async ({ endWith }, here) => {
+          const batch = () => endWith((ended) => here.batch([here.notes.write.put("note", { text: "late" }), ended]));
+          // The first connection may have been lost meanwhile.
+          const outcome = await batch().catch((error: Error) => error.name);
+          if (outcome !== "RecordsUnavailable") expect(outcome).toBe("RecordConflict");
+          else await expect(batch()).rejects.toBeInstanceOf(ports.RecordConflict);
+        });
+        expect(await other.notes.get("note")).toBeUndefined();
+      });
+
       it("takes part again", async () => {
         const { here, other } = await takeOver(async () => {});
         await other.engine.drain(0);

@@ -246,6 +246,33 @@ function ownership(make: () => EngineUnderTest | Promise<EngineUnderTest>, owned
       expect((await process.notes.get("note"))?.value.text).toBe("second");
     });
 
+    it.each(["resume", "close"] as const)(
+      "does not execute again, and does not close, work of a `%s` kind whose end was written with its records",
+      async (onInterrupted) => {
+        if (!owned.oneCommit) return;
+        const closed = async (id: string): Promise<void> => void ran.push(`closed ${id}`);
+        const options = { onInterrupted, closed };
+        await begin(
+          kind(async ({ id, endWith, signal }) => {
+            ran.push(id);
+            await endWith((ended) => first.batch([first.notes.write.put("note", { text: "end" }), ended]));
+            ran.push("ended");
+            // The process dies before the engine learns that the function has ended.
+            await untilAborted(signal);
+          }, options),
+        );
+        await start("one");
+        await found(() => ran.includes("ended"));
+        const process = await next(
+          owned.again(under),
+          kind(async () => void ran.push("again"), options),
+        );
+        expect(await process.engine.status("one")).toMatchObject({ state: "completed", attempt: 1 });
+        expect(ran).toEqual(["one", "ended"]);
+        expect((await process.notes.get("note"))?.value.text).toBe("end");
+      },
+    );
+
     it("begins with the end of what is to be closed: `ready` has told it", async () => {
       const closed = async (id: string): Promise<void> => void ran.push(`closed ${id}`);
       const closing = { onInterrupted: "close", closed } as const;

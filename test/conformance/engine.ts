@@ -474,6 +474,78 @@ export function engineConformance(
       });
     });
 
+    describe("`endWith`", () => {
+      const put = (text: string) => opened.notes.write.put("one", { text });
+
+      it("ends the work with a batch of records, and the next work of its key begins", async () => {
+        await ready(async ({ endWith, id, step }) => {
+          ran.push(id);
+          await step("a step", async () => 1);
+          return endWith(async (ended) => {
+            await opened.batch([put(`end of ${id}`), ended]);
+            return "no result";
+          });
+        });
+        await start("one", { key: "key" });
+        await start("two", { key: "key" });
+        const status = await opened.ended("two");
+        expect([status.state, status.output, status.error]).toEqual(["completed", undefined, undefined]);
+        expect((await engine.status("one"))?.state).toBe("completed");
+        expect((await opened.notes.get("one"))?.value.text).toBe("end of two");
+        expect(ran).toEqual(["one", "two"]);
+      });
+
+      it("ends the work also with a batch of the condition alone, and ignores what the function does afterwards", async () => {
+        await ready(async ({ endWith, step }) => {
+          await endWith((ended) => opened.batch([ended]));
+          await step("late", async () => 1).catch(() => {});
+          throw new Error("too late");
+        });
+        await start("one");
+        expect((await opened.ended("one")).state).toBe("completed");
+      });
+
+      it("goes on with the work if the batch conflicts, and none of it is written", async () => {
+        await ready(async ({ endWith, held }) => {
+          const conflicting = opened.notes.write.put("two", { text: "not there" }, 1);
+          const refused = await endWith((ended) => opened.batch([put("lost"), ended, conflicting])).catch(
+            (error: Error) => error,
+          );
+          expect(refused).toBeInstanceOf(ports.RecordConflict);
+          await opened.batch([held]);
+          return "went on";
+        });
+        await start("one", { key: "key" });
+        await start("two", { key: "key" });
+        expect(await opened.ended("one")).toMatchObject({ state: "completed", output: "went on" });
+        expect((await opened.ended("two")).output).toBe("went on");
+        expect(await opened.notes.get("one")).toBeUndefined();
+      });
+
+      it("leaves cancelled work cancelled", async () => {
+        await ready(async ({ endWith, signal, id }) => {
+          ran.push(id);
+          await untilAborted(signal).catch(() => {});
+          await endWith((ended) => opened.batch([put("cancelled"), ended]));
+        });
+        await start("one");
+        await found(() => ran.length);
+        await engine.cancel("one", "enough");
+        expect(await opened.ended("one")).toMatchObject({ state: "cancelled", error: "enough" });
+        expect((await opened.notes.get("one"))?.value.text).toBe("cancelled");
+      });
+
+      it("refuses the batch of work that has ended", async () => {
+        let endLate: ports.WorkContext["endWith"] | undefined;
+        await ready(async ({ endWith }) => void (endLate = endWith));
+        await start("one");
+        await opened.ended("one");
+        const late = endLate!((ended) => opened.batch([put("late"), ended]));
+        await expect(late).rejects.toBeInstanceOf(ports.RecordConflict);
+        expect(await opened.notes.get("one")).toBeUndefined();
+      });
+    });
+
     describe("steps", () => {
       it("run, and are answered as JSON keeps them", async () => {
         await ready(async (context) => {

@@ -34,6 +34,8 @@ export class Branch implements ports.WorkContext {
     return this.#execution.held;
   }
 
+  readonly endWith: ports.WorkContext["endWith"] = (run) => this.#execution.endWith(run);
+
   // Own properties, because functions often destructure their context.
   readonly step: ports.WorkContext["step"] = (name, run, options) =>
     this.#request(() => this.#execution.step(name, run, options));

@@ -327,12 +327,14 @@ class JournalEngine implements ports.Engine {
       notes,
       parking: this.#parkingOf(kind, running),
       held: (isLost) => this.#journal.held(work, isLost),
+      ended: (isLost) => this.#journal.ended(work, this.#clock.now(), isLost),
       announce: (note: Note) => this.#insist(() => this.#journal.note(work, note), running.stop.signal),
       insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
     });
     running.execution = execution;
     const ending = await outcomeOf(kind, execution, { clock: this.#clock, log: this.#log, stopped: () => this.#stopped });
     execution.finish();
+    if (execution.hasEnded) return this.#afterEnd(work);
     if (execution.rest) return this.#park(work, execution.rest);
     if (ending) return this.#end(work, ending);
     // Stopped before its end. Work of a `resume` kind stays as it is, for the next process.
@@ -364,6 +366,13 @@ class JournalEngine implements ports.Engine {
       this.#log.error("The end of interrupted work could not be told, and will be at the next start", { kind, id }, error);
     }
     await this.#end(work, { state, endedAt: this.#clock.now() });
+  }
+
+  /** A batch of records was the end of the work. */
+  async #afterEnd(work: number): Promise<void> {
+    const places = this.#journal.nextAfter(work);
+    if (places) this.#add(places);
+    else await this.#end(work, { state: "completed", endedAt: this.#clock.now() });
   }
 
   async #end(work: number, ending: Ending): Promise<void> {

@@ -21,6 +21,8 @@ export interface ExecutionOptions {
   readonly parking: Parking | undefined;
   /** The condition that this execution has the work. `isLost` says what is known without asking the journal. */
   held(isLost: () => boolean): ports.Write;
+  /** The same condition. If the journal shares a store with the records, the batch also ends the work as completed. */
+  ended(isLost: () => boolean): ports.Write;
   /**
    * Record that a step, a sleep, or a wait with a time limit begins. Waits while the journal is unavailable. Throws the signal's
    * reason when it aborts.
@@ -84,6 +86,7 @@ export class Execution implements BranchedExecution {
   /** Number of branches that do something outside of their requests. */
   #busy = 0;
   #over = false;
+  #hasEnded = false;
   #rest: Rest | undefined;
 
   constructor(work: OpenWork, options: ExecutionOptions) {
@@ -102,7 +105,12 @@ export class Execution implements BranchedExecution {
   }
 
   get held(): ports.Write {
-    return this.#options.held(() => this.#over || this.signal.reason instanceof ports.EngineFenced);
+    return this.#options.held(this.#isLost);
+  }
+
+  /** Whether a batch of records was the end of the work. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** The work's input as JSON. */
@@ -129,6 +137,12 @@ export class Execution implements BranchedExecution {
   }
 
   // Own properties, because functions often destructure their context.
+  readonly endWith = async <T>(run: (ended: ports.Write) => Promise<T>): Promise<T> => {
+    const result = await run(this.#options.ended(this.#isLost));
+    this.#hasEnded = true;
+    return result;
+  };
+
   readonly step = <T>(
     name: string,
     run: (signal: AbortSignal) => Promise<T>,
@@ -157,6 +171,8 @@ export class Execution implements BranchedExecution {
       branch.end();
     }
   }
+
+  readonly #isLost = (): boolean => this.#over || this.signal.reason instanceof ports.EngineFenced;
 
   /** Answer a request of the function, and track whether the work only waits. */
   async #ask<T>(kind: NoteKind, name: string, answer: (asked: Asked) => Promise<T>): Promise<T> {

@@ -54,6 +54,13 @@ export interface Journal {
    * can only ask `isLost`.
    */
   held(work: number, isLost: () => boolean): ports.Write;
+  /**
+   * The same condition. If the journal shares the store of the records, the batch also ends the work as completed at this time, without a
+   * result.
+   */
+  ended(work: number, endedAt: number, isLost: () => boolean): ports.Write;
+  /** The next works of the key of a work that a batch with `ended` has ended. Undefined if no batch has: then `end` it. */
+  nextAfter(work: number): readonly Place[] | undefined;
 }
 
 /** The claim of a process to the work of a journal, until a time (milliseconds since 1970). */

@@ -22,7 +22,7 @@ export async function outcomeOf(kind: Kind, execution: Execution, given: Outcome
     const reason = stopped();
     if (reason && execution.signal.reason === reason) return undefined;
     // A requested stop is not a failure.
-    if (!execution.signal.aborted) log.error("Work failed", { kind: kind.kind, id: execution.id }, thrown);
+    if (!execution.signal.aborted && !execution.hasEnded) log.error("Work failed", { kind: kind.kind, id: execution.id }, thrown);
     const { name, message } = describeThrown(thrown);
     return { state: "failed", endedAt: clock.now(), error: `${name}: ${message}` };
   }

@@ -8,7 +8,7 @@ const NOTHING = "engine-conditions";
  * A journal without a shared store: the records are written before the work is accepted, and a conflict prevents the acceptance.
  * A process that dies between the two leaves records of work that it never acknowledged.
  */
-export function writeRecordsFirst(journal: Omit<Journal, "held">, records: ports.Records): Journal {
+export function writeRecordsFirst(journal: Omit<Journal, "held" | "ended" | "nextAfter">, records: ports.Records): Journal {
   const accepting = new Map<string, Promise<unknown>>();
 
   const acceptAfter = async (work: Parameters<Journal["accept"]>[0], writes: readonly ports.Write[]): Promise<Acceptance> => {
@@ -17,19 +17,23 @@ export function writeRecordsFirst(journal: Omit<Journal, "held">, records: ports
     return journal.accept(work, []);
   };
 
+  const held = (work: number, isLost: () => boolean): ports.Write => {
+    const { remove } = records.collection({ name: NOTHING }).write;
+    const [without, impossible] = [remove(String(work)), remove(String(work), 0)];
+    // Looked at when the batch is written, not when the function takes the condition out of its context.
+    return {
+      ...without,
+      get expected() {
+        return isLost() ? impossible.expected : without.expected;
+      },
+    };
+  };
+
   return {
     ...journal,
-    held(work, isLost) {
-      const { remove } = records.collection({ name: NOTHING }).write;
-      const [without, impossible] = [remove(String(work)), remove(String(work), 0)];
-      // Looked at when the batch is written, not when the function takes the condition out of its context.
-      return {
-        ...without,
-        get expected() {
-          return isLost() ? impossible.expected : without.expected;
-        },
-      };
-    },
+    held,
+    ended: (work, _endedAt, isLost) => held(work, isLost),
+    nextAfter: () => undefined,
     async accept(work, writes) {
       // One at a time per ID. Otherwise the records of a duplicate would be written while the first is being accepted.
       for (let earlier = accepting.get(work.id); earlier; earlier = accepting.get(work.id)) await earlier.catch(() => {});

@@ -72,8 +72,9 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
   const apply = (write: CheckedWrite, version: number): number => {
     const holds = conditions.get(write.collection);
     if (!holds) return tableOf(write.collection).apply(write, version);
-    if (!holds(write.id, write.expected)) throw new ports.RecordConflict(write.collection, write.id);
-    return 0;
+    const held = holds(write.id, write.expected);
+    if (!held) throw new ports.RecordConflict(write.collection, write.id);
+    return held === "changed" ? version : 0;
   };
   const writer = createGroupWriter(database, apply, attempts);
 

@@ -129,6 +129,12 @@ export interface WorkContext {
    */
   readonly held: Write;
   /**
+   * End the work with its last batch of records. `run` writes one batch that contains `ended`, which is a condition like `held`. When `run`
+   * resolves, the work has ended as completed and without a result: in the same commit if engine and records share a store,
+   * otherwise right after it. What the function returns or throws afterwards is ignored. If `run` rejects, the work goes on.
+   */
+  endWith<T>(run: (ended: Write) => Promise<T>): Promise<T>;
+  /**
    * Run a step once and store its result, which is returned as JSON keeps it. An error of the step is stored too, by name and
    * message. After a crash, a finished step returns its stored result. A step that began but did not finish runs again if it is
    * `repeatable`. Otherwise it throws StepInterrupted, and the work decides. After `signal` aborted, no step begins: it throws

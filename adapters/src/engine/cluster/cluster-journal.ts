@@ -4,10 +4,20 @@ import type { PostgresStore } from "../../records/postgres/store.ts";
 import type { Ending, Note, Rest, WorkState } from "../journal.ts";
 import { DuplicateWork } from "./duplicate-work.ts";
 import { makeTables } from "./tables.ts";
-import type { AcceptedWork, Acceptance, Begun, Delivery, Effect, Holder, KeyQueue, WorkChange } from "./work-change.ts";
+import type {
+  AcceptedWork,
+  Acceptance,
+  Begun,
+  Delivery,
+  Effect,
+  EndChange,
+  Holder,
+  KeyQueue,
+  WorkChange,
+} from "./work-change.ts";
 import { type Offer, toWorkNote, type WorkNote } from "./work-row.ts";
 import { createWorkRows } from "./work-rows.ts";
-import { HELD } from "./work-sheet.ts";
+import { ENDED, HELD } from "./work-sheet.ts";
 
 /** A work as callers see it. */
 export interface FoundWork {
@@ -63,6 +73,13 @@ export async function openClusterJournal(store: PostgresStore) {
   const { schema } = store;
   await makeTables(store).catch(rejectTranslated);
   const part = createWorkRows(schema);
+  /** By the ID of the write: ends that batches of records may bring. */
+  const ends = new Map<string, EndChange>();
+  store.addCondition(ENDED, ({ id }) => {
+    const end = ends.get(id);
+    if (!end) throw new ports.RecordConflict(ENDED, id);
+    return { part, changes: [{ type: "ended", id: end.id, end }] };
+  });
   store.addCondition(HELD, ({ id, expected }) => ({ part, changes: [{ type: "held", id, fence: Number(expected) }] }));
   const table = (name: string) => `"${schema}"."_engine_${name}"`;
 
@@ -213,6 +230,14 @@ export async function openClusterJournal(store: PostgresStore) {
         acceptedAt: accepted,
         ...{ endedAt: ended ?? undefined, output: output ?? undefined, error: error ?? undefined, process: process ?? undefined },
       };
+    },
+    /** A write with the condition `held`, with which a batch of records ends the work. `forget` it when the execution has ended. */
+    ended({ id, fence }: Holder, of: KeyQueue, ending: Ending) {
+      const name = `${id} ${fence}`;
+      const end: EndChange = { type: "end", id, fence, of, ending, retryAt: 0 };
+      ends.set(name, end);
+      const write: ports.Write = { collection: ENDED, id: name, value: undefined, expected: undefined };
+      return { write, effect: () => end.outcome ?? none, forget: () => void ends.delete(name) };
     },
     held: ({ id, fence }: Holder): ports.Write => ({ collection: HELD, id, value: undefined, expected: fence }),
     /** Delete a page of works that ended before `before`. Returns whether there may be more. */

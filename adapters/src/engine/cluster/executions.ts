@@ -35,8 +35,14 @@ interface Running {
   readonly begun: Begun;
   readonly stop: AbortController;
   execution?: Execution;
+  /** The end that a batch of records may bring. */
+  end?: ReturnType<ClusterJournal["ended"]>;
   /** The highest number of a signal that it was told. */
   known: number;
+}
+
+function ofKey({ kind, begun }: Running) {
+  return { kind: begun.kind, key: begun.key, keyLimit: kind.keyLimit };
 }
 
 /** The works that this process executes, and what others change about them. */
@@ -123,6 +129,7 @@ export class Executions {
       ...{ clock, wakeUps, seat, signal: stop.signal, notes: begun.notes },
       parking: this.#parkingOf(running),
       held: () => journal.held(begun),
+      ended: () => (running.end ??= journal.ended(begun, ofKey(running), { state: "completed", endedAt: clock.now() })).write,
       announce: (each) => insist(() => note(each), stop.signal),
       insist: (each) => insist(() => note(each)),
     });
@@ -130,6 +137,8 @@ export class Executions {
     if (this.#early.some((hints) => hints.delete(begun.work))) this.hint(begun.work);
     const ending = await outcomeOf(kind, execution, { clock, log, stopped: () => this.#stopped });
     execution.finish();
+    running.end?.forget();
+    if (execution.hasEnded) return offer(running.end?.effect().offers ?? []);
     if (stop.signal.reason instanceof ports.EngineFenced) return;
     const { rest } = execution;
     if (rest) {
@@ -167,9 +176,10 @@ export class Executions {
     await this.#end(running, { state, endedAt: clock.now() });
   }
 
-  async #end({ kind, begun }: Running, ending: Ending): Promise<void> {
+  async #end(running: Running, ending: Ending): Promise<void> {
+    const { begun } = running;
+    const of = ofKey(running);
     const { journal, clock, insist, offer } = this.#given;
-    const of = { kind: begun.kind, key: begun.key, keyLimit: kind.keyLimit };
     const { offers } = await insist(() => journal.end(begun, of, ending, clock.now() + RETELL_MS));
     offer(offers);
   }

@@ -94,22 +94,27 @@ export type WorkChange =
   /** These throw EngineFenced if another execution has the work. */
   | { readonly type: "note"; readonly id: string; readonly fence: number; readonly note: Note }
   | { readonly type: "park"; readonly id: string; readonly fence: number; readonly rest: Rest; outcome?: Effect }
-  | {
-      readonly type: "end";
-      readonly id: string;
-      readonly fence: number;
-      readonly of: KeyQueue;
-      readonly ending: Ending;
-      /** When the end of `unclosed` work is told again. */
-      readonly retryAt: number;
-      outcome?: Effect;
-    }
+  | EndChange
   /** Queue work that executed in a lost process, or the work of one lost execution. */
   | { readonly type: "lose"; readonly id: string; readonly lease: number; readonly fence?: number | undefined; outcome?: Effect }
   /** Queue parked or unclosed work. `interrupts`: as if its process had been lost. */
   | { readonly type: "return"; readonly id: string; readonly at: number; readonly interrupts: boolean; outcome?: Effect }
   /** Throws RecordConflict if the execution does not have the work. */
-  | { readonly type: "held"; readonly id: string; readonly fence: number };
+  | { readonly type: "held"; readonly id: string; readonly fence: number }
+  /** The same, and the work ends. */
+  | { readonly type: "ended"; readonly id: string; readonly end: EndChange };
+
+/** The end of a work. */
+export interface EndChange {
+  readonly type: "end";
+  readonly id: string;
+  readonly fence: number;
+  readonly of: KeyQueue;
+  readonly ending: Ending;
+  /** When the end of `unclosed` work is told again. */
+  readonly retryAt: number;
+  outcome?: Effect;
+}
 
 /** The works of one kind and key. */
 export interface KeyQueue {
@@ -121,5 +126,6 @@ export interface KeyQueue {
 /** The key whose works a change can queue. */
 export function queueOf(change: WorkChange): KeyQueue | undefined {
   if (change.type === "accept") return change.work;
+  if (change.type === "ended") return change.end.of;
   return change.type === "end" || change.type === "cancel" ? change.of : undefined;
 }

@@ -6,6 +6,8 @@ import { NEW_WORK, type Offer, type WorkNote, type WorkRow } from "./work-row.ts
 
 /** The collection of the condition that an execution has its work. It has no records. */
 export const HELD = "_engine_held";
+/** The same, and the batch ends the work. */
+export const ENDED = "_engine_ended";
 
 /** The rows that changes need, read under their locks. */
 export interface SheetData {
@@ -87,6 +89,10 @@ export class WorkSheet {
         return void (change.outcome = this.#return(change, undo));
       case "held":
         if (!this.#has(change)) throw new ports.RecordConflict(HELD, change.id);
+        return;
+      case "ended":
+        if (!this.#has(change.end)) throw new ports.RecordConflict(ENDED, change.id);
+        return void (change.end.outcome = this.#end(change.end, undo));
     }
   }
 

@@ -14,6 +14,8 @@ const RETURNED = -(2 ** 50);
 const RETURNED_END = RETURNED / 2;
 /** The collection of the condition that this process executes a work. It has no records. */
 const HELD = "_engine_held";
+/** The same, and the batch ends the work. The ID contains the work and the time of its end. */
+const ENDED = "_engine_ended";
 
 /** A journal in an SQLite file, in the same commits as the records in that file. Throws EngineUnavailable. */
 export function openSqliteJournal(store: SqliteStore): Journal {
@@ -47,11 +49,6 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     return result as T;
   };
   const read = <T>(work: () => T): T => translated(() => store.read(work));
-  store.addCondition(
-    HELD,
-    (work, expected) => expected === fence && isOwner() && sql.isExecuting.get(Number(work)) !== undefined,
-  );
-
   const firstOfKey = (kind: string, key: string, limit: number) =>
     sql.firstOfKey.all(kind, key, limit) as unknown as readonly { readonly work: number; readonly state: WorkState }[];
 
@@ -76,6 +73,18 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     if (state !== "unclosed") sql.forgetNotes.run(work);
     return advance(String(ended.kind), String(ended.key));
   };
+
+  /** What was lined up by batches that ended their works. */
+  const nextOf = new Map<number, readonly Place[]>();
+  const isHeld = (work: number, expected: ports.Expected | undefined) =>
+    expected === fence && isOwner() && sql.isExecuting.get(work) !== undefined;
+  store.addCondition(HELD, (work, expected) => isHeld(Number(work), expected));
+  store.addCondition(ENDED, (id, expected) => {
+    const [work, endedAt] = id.split(" ").map(Number) as [number, number];
+    if (!isHeld(work, expected)) return false;
+    nextOf.set(work, end(work, { state: "completed", endedAt }));
+    return "changed";
+  });
 
   const takeUp = ({ kind, onInterrupted, keyLimit }: KindRule): readonly OpenWork[] => {
     keyLimits.set(kind, keyLimit);
@@ -163,7 +172,11 @@ export function openSqliteJournal(store: SqliteStore): Journal {
         const neverBegun = open.state !== "executing" && open.attempt === 0;
         return { work, places: neverBegun ? end(work, { state: "interrupted", endedAt: now }) : [] };
       }),
-    end: (work, ending) => write(() => end(work, ending)),
+    end(work, ending) {
+      // Of a batch that would have ended it, and was not written.
+      nextOf.delete(work);
+      return write(() => end(work, ending));
+    },
     async prune(before, limit) {
       // A read needs no lock and no sync.
       if (!read(() => sql.prunable.get(before))) return 0;
@@ -173,6 +186,12 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     nextDue: () => read(() => (sql.nextDue.get()?.due ?? undefined) as number | undefined),
     line: (kind, after, limit) => read(() => sql.line.all(kind, after, limit) as unknown as readonly Place[]),
     held: (work) => ({ collection: HELD, id: String(work), value: undefined, expected: fence }),
+    ended: (work, endedAt) => ({ collection: ENDED, id: `${work} ${endedAt}`, value: undefined, expected: fence }),
+    nextAfter(work) {
+      const next = nextOf.get(work);
+      nextOf.delete(work);
+      return next;
+    },
     notes: (work) =>
       read(() => sql.notes.all(work).map((row) => ({ ...(row as unknown as Note), value: row.value?.toString() ?? undefined }))),
   };

@@ -18,12 +18,16 @@ export interface SqliteStore {
   transact<T>(work: (write: () => void) => T, writes?: readonly ports.Write[]): Promise<T>;
   /**
    * Let batches of records contain conditions on the caller's own rows: writes of `collection`, which begins with `_`, write
-   * nothing, and throw RecordConflict where `holds` is false for their ID and `expected`. It runs inside the transaction.
+   * nothing, and throw RecordConflict where `holds` is false for their ID and `expected`. It runs inside the transaction, and may change the
+   * caller's own rows there.
    */
-  addCondition(collection: string, holds: (id: string, expected: ports.Expected | undefined) => boolean): void;
+  addCondition(collection: string, holds: Condition): void;
   /** Number of the running transaction: a value that was read in it stays valid until the next. */
   transaction(): number;
 }
+
+/** Whether a condition holds. `changed`: it does, and rows were changed with it. It may run again after its transaction was rolled back. */
+export type Condition = (id: string, expected: ports.Expected | undefined) => boolean | "changed";
 
 // In a separate map and not on the port's instances: a plugin that gets records must get only records.
 const stores = new WeakMap<ports.Records, SqliteStore>();
