@@ -15,13 +15,18 @@ const SERVERS = [
   "spec/deploy/{systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{monitoring,otlp}.test.ts",
-  "spec/launch/{audit,backup,doctor-deep,keeping,old-node,rotation,sign-in,user-commands}.test.ts",
+  "spec/launch/{agent-service,audit,backup,doctor-deep,documents,full-disk,hosts,https,keeping,lost-stores}.test.ts",
+  "spec/launch/{old-node,ready,rotation,sign-in,stop,user-commands,workflow-commands,workflow-run-commands,workflow-service}.test.ts",
+  "spec/conversations-runs/turns-elsewhere.test.ts",
 ];
 
-/** Files that build packages and their API reference, or run examples in processes of their own: on Node.js, Deno and Bun. */
+/**
+ * Files that build packages and their API reference, or run examples and the commands of pages in processes of their own: on Node.js, Deno
+ * and Bun.
+ */
 const PACKAGES = [
   "spec/release/packages.test.ts",
-  "spec/docs/api-reference.test.ts",
+  "spec/docs/{api-reference,run-pages}.test.ts",
   "spec/launch/{new-outside,runtimes}.test.ts",
   "spec/playground/{decorators,nitro,outside,run-alone,runtimes}.test.ts",
 ];

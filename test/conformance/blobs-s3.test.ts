@@ -444,6 +444,29 @@ describe("blobs/s3", () => {
     });
   });
 
+  describe("asks a silent store once, and fails after its idle timeout", () => {
+    const calls: Record<string, () => Promise<unknown>> = {
+      PutObject: () => put("b", Buffer.from("new")),
+      GetObject: () => read("a"),
+      HeadObject: () => blobs.stat("a"),
+      ListObjectsV2: () => Array.fromAsync(blobs.keys("")),
+    };
+    it.each(Object.keys(calls))("%s", async (operation) => {
+      await put("a", Buffer.from("old"));
+      await opened.close();
+      opened = await open({ silenceMs: 100 });
+      blobs = opened.port;
+      const silence = createGate();
+      store.requests.length = 0;
+      store.mishap = async () => void (await silence.opened);
+      await expect(calls[operation]!()).rejects.toBeInstanceOf(ports.BlobsUnavailable);
+      silence.open();
+      expect(asked()).toEqual([operation]);
+      store.mishap = () => undefined;
+      expect((await read("a")).toString()).toBe("old");
+    });
+  });
+
   describe("remove", () => {
     it("reports a removal as successful, also if the answer was lost", async () => {
       await put("a", Buffer.from("x"));

@@ -32,7 +32,10 @@ export interface S3BlobsOptions {
    * reading from their sources.
    */
   readonly heldBytes?: number;
-  /** Idle timeout of a request in milliseconds. Default: 60,000. */
+  /**
+   * Idle timeout of a request in milliseconds. A request that failed is not repeated after this time. Default: 30,000. The request that
+   * completes a large upload has 300,000.
+   */
   readonly silenceMs?: number;
   /**
    * When opening, abort uploads below the prefix that are older than this many milliseconds: killed processes left them. Default:
@@ -43,7 +46,7 @@ export interface S3BlobsOptions {
 
 const PART_BYTES = 8 * 1024 * 1024;
 const HELD_BYTES = 256 * 1024 * 1024;
-const SILENCE_MS = 60_000;
+const SILENCE_MS = 30_000;
 
 /**
  * Blobs as objects of a bucket, in any store that supports S3 with conditional writes. Any number of processes may share a

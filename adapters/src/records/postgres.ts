@@ -21,6 +21,11 @@ export interface PostgresRecordsOptions {
   /** Maximum number of connections. Default: 10. */
   readonly poolSize?: number;
   /**
+   * Whether connections prepare statements that they repeat. False is for a pooler at `url` that gives each transaction another session and
+   * does not know prepared statements. Default: true.
+   */
+  readonly preparedStatements?: boolean;
+  /**
    * Whether opening creates and converts the schema. If false, opening throws where that is necessary, and `migratePostgresStore`
    * must run first. Tables of collections are created either way. Default: true.
    */
@@ -29,8 +34,9 @@ export interface PostgresRecordsOptions {
 
 /**
  * Records in a PostgreSQL database. Any number of processes on any number of machines may use it at the same time. Writes of one
- * event-loop turn share a commit. Opening throws RecordsUnavailable when the database is unreachable or not in UTF8, or when the
- * schema is not a records store, has a newer version, or needs a migration that the options exclude. It throws TypeError for
+ * event-loop turn share a commit. Opening throws RecordsUnavailable when the database is unreachable or not in UTF8, when the
+ * schema is not a records store, has a newer version, or needs a migration that the options exclude, or when a pooler loses prepared
+ * statements. It throws TypeError for
  * invalid options.
  */
 export const postgresRecords = defineAdapter({
@@ -54,6 +60,8 @@ export const postgresRecords = defineAdapter({
 });
 
 const POOL_SIZE = 10;
+const LOSES_STATEMENTS =
+  "The pooler before PostgreSQL loses prepared statements: use one that keeps them (PgBouncer 1.21 or later), or give preparedStatements: false (cluster.postgres.preparedStatements)";
 
 /** The backend of a store, for records or for another adapter alone. Throws as opening the adapter does. */
 export async function openPostgresStore({
@@ -62,12 +70,16 @@ export async function openPostgresStore({
   tls,
   schema = "portico",
   poolSize = POOL_SIZE,
+  preparedStatements = true,
   migrate = true,
 }: PostgresRecordsOptions): Promise<PostgresBackend> {
   const name = checkSchema(schema);
-  const connections = createConnections({ url, directUrl, tls, poolSize });
+  const connections = createConnections({ url, directUrl, tls, poolSize, preparedStatements });
   try {
-    return await openPostgresBackend(connections, { schema: name, migrates: migrate });
+    const backend = await openPostgresBackend(connections, { schema: name, migrates: migrate });
+    if (preparedStatements && (await connections.pooler()) === "loses statements")
+      throw new ports.RecordsUnavailable(LOSES_STATEMENTS);
+    return backend;
   } catch (error) {
     await connections.end();
     throw error;

@@ -1,5 +1,5 @@
 import { createApp } from "@portico/core";
-import { createConnections } from "../records/postgres/connections.ts";
+import { createConnections, type Pooler } from "../records/postgres/connections.ts";
 import type { PostgresRecordsOptions } from "../records/postgres.ts";
 import { ioredisServer, type IoredisServerOptions } from "../redis/ioredis.ts";
 import { redis } from "../redis/server.ts";
@@ -16,6 +16,8 @@ export interface PostgresFacts {
   readonly connections: number;
   /** Whether an acknowledged write survives a crash of the server, by its settings `fsync` and `synchronous_commit`. */
   readonly isDurable: boolean;
+  /** Whether the URL is a pooler, and whether that keeps the prepared statements of its clients. */
+  readonly pooler: Pooler;
 }
 
 /** What a Redis server says of itself. */
@@ -45,13 +47,21 @@ interface FactsRow {
 export async function inspectPostgres({ url, tls }: Pick<PostgresRecordsOptions, "url" | "tls">): Promise<PostgresFacts> {
   const connections = createConnections({ url, tls, poolSize: 1 });
   try {
+    const pooler = await connections.pooler();
     return await connections.use("read", async (client) => {
       const [row, clockAheadMs] = await beside(
         async () => (await client.query<FactsRow>(FACTS)).rows[0]!,
         ({ now }) => Number(now),
       );
       const { version, most, open, durable } = row;
-      return { version: version.split(" ")[0]!, clockAheadMs, maxConnections: most, connections: open, isDurable: durable };
+      return {
+        version: version.split(" ")[0]!,
+        clockAheadMs,
+        maxConnections: most,
+        connections: open,
+        isDurable: durable,
+        pooler,
+      };
     });
   } finally {
     await connections.end();

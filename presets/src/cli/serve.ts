@@ -145,6 +145,7 @@ async function start<T extends PlatformSettings>(
   const { log } = app.port(ports.telemetry);
   stop.onDefect((error) => log.error("Uncaught error: stopping", {}, error));
   if (app.has(ports.records)) await tellLosses(app, log);
+  await preset.warn?.(settings, log);
   signal.throwIfAborted();
   await refuseOwnKeys(app, settings, providers);
 

@@ -1,7 +1,8 @@
-import { inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
+import { inspectPostgres, inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
+import { ports } from "@portico/core";
 import { cluster } from "../cluster/preset.ts";
 import { clusterProblems } from "../platform/cluster-problems.ts";
-import { redisOptions } from "../platform/cluster-store.ts";
+import { postgresOptions, redisOptions } from "../platform/cluster-store.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { refuseUnfinishedMove } from "./cluster/refuse-unfinished-move.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
@@ -17,6 +18,7 @@ export const startCluster = {
     await refuseWithoutRedis(settings);
     return withListener(settings);
   },
+  warn: warnOfClock,
   serves: ({ cluster: { surfaces } }) => [...surfaces, "probes"],
 } satisfies Partial<StartablePreset>;
 
@@ -32,6 +34,20 @@ async function refuseWithoutRedis({ cluster }: PlatformSettings): Promise<void> 
     throw new CommandFailed(error.message, EXIT.unavailable, error);
   }
 }
+
+/** Leases count by the database's clock. Sleeps, timeouts and links count by this machine's. */
+async function warnOfClock({ cluster }: PlatformSettings, log: ports.Log): Promise<void> {
+  try {
+    const { clockAheadMs } = await inspectPostgres(postgresOptions(cluster));
+    if (Math.abs(clockAheadMs) > cluster.leaseMs) log.warn(CLOCKS_DIFFER, { aheadMs: -clockAheadMs });
+  } catch (error) {
+    // The app is open, and waits for its database.
+    if (!(error instanceof ports.RecordsUnavailable)) throw error;
+  }
+}
+
+const CLOCKS_DIFFER =
+  "The clocks of this machine and of PostgreSQL differ by more than the lease: synchronize the clocks of all machines (NTP)";
 
 /** A process without surfaces has at least the listener of its probes. */
 function withListener(settings: PlatformSettings): PlatformSettings {

@@ -1,4 +1,4 @@
-import type { Preset } from "@portico/core";
+import type { ports, Preset } from "@portico/core";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import type { ListenAddress } from "../settings/listen.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
@@ -13,6 +13,8 @@ export interface StartablePreset<T extends PlatformSettings = PlatformSettings> 
   readonly problems?: (settings: T) => readonly string[];
   /** Completes the settings, and checks what they name, before the app is opened. Throws CommandFailed. */
   readonly prepare?: (settings: T) => T | Promise<T>;
+  /** Warns of what is wrong around an open app, but does not keep it from serving. */
+  readonly warn?: (settings: T, log: ports.Log) => Promise<void>;
   /** The surfaces to listen on. Default: all. */
   readonly serves?: (settings: T) => readonly string[];
   /** Whether all data is on servers. The process then has only a temporary folder, which it removes at its end. */

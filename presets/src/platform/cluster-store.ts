@@ -50,8 +50,8 @@ export function clusterStore(
 
 /** How a process connects to PostgreSQL. It refuses a schema that `portico migrate` has not made. */
 export function postgresOptions({ postgres, tls }: ClusterSettings) {
-  const { url, directUrl, schema, poolSize } = postgres;
-  return { url: needed(url), ...(directUrl && { directUrl }), schema, poolSize, migrate: false, ...(hasTls(tls) && { tls }) };
+  const { url, directUrl, ...options } = postgres;
+  return { url: needed(url), ...(directUrl && { directUrl }), ...options, migrate: false, ...(hasTls(tls) && { tls }) };
 }
 
 /** How a process connects to Redis. */

@@ -43,6 +43,18 @@ const postgresSchema = v.strictObject({
     ),
     20,
   ),
+  preparedStatements: v.optional(
+    fromEnv(
+      "PORTICO_POSTGRES_PREPARED_STATEMENTS",
+      v.pipe(
+        v.boolean(),
+        v.description(
+          "Whether connections prepare statements that they repeat. `false` is for poolers that lose prepared statements.",
+        ),
+      ),
+    ),
+    true,
+  ),
 });
 
 const redisSchema = v.strictObject({
@@ -71,6 +83,13 @@ const s3Schema = v.strictObject({
   accessKeyId: fromEnv("PORTICO_S3_ACCESS_KEY_ID", v.pipe(keySecret(), v.description("Id of the access key."))),
   secretAccessKey: fromEnv("PORTICO_S3_SECRET_ACCESS_KEY", v.pipe(keySecret(), v.description("Secret of the access key."))),
   prefix: v.optional(fromEnv("PORTICO_S3_PREFIX", v.pipe(text(), v.description("Beginning of all keys in the bucket.")))),
+  silenceMs: v.optional(
+    fromEnv(
+      "PORTICO_S3_SILENCE_MS",
+      v.pipe(milliseconds(1), v.description("After this time without a sign of the S3 service, its callers get an error.")),
+    ),
+    30_000,
+  ),
 });
 
 /** What the processes of the preset `cluster` share (open points 11). Other presets ignore it. */

@@ -8,7 +8,7 @@ import { createSignRequest, type StoreCredentials } from "./sign-request.ts";
 import { createStoreAddress, type StoreAddressOptions } from "./store-address.ts";
 import { isPassing, StoreError } from "./store-error.ts";
 
-/** Requests to one bucket. They are signed, and repeated for a while if the error can be temporary. */
+/** Requests to one bucket. They are signed, and repeated within their idle timeout if the error can be temporary. */
 export interface StoreClient {
   /** Prefix of the names of all objects. */
   readonly prefix: string;
@@ -27,7 +27,7 @@ export interface StoreRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** In memory, so that it can be sent again. */
   readonly body?: StoreBody;
-  /** Overrides the client's own idle timeout. */
+  /** Overrides the client's own idle timeout. A failed request is not repeated after this time. */
   readonly silenceMs?: number;
 }
 
@@ -69,10 +69,11 @@ export function createStoreClient(
   const sign = createSignRequest(options, clock);
   const pool = new Pool(address.origin, { connect: { timeout: CONNECT_MS }, allowH2: false });
 
+  const silenceOf = (request: StoreRequest): number => request.silenceMs ?? silenceMs;
   const send = async (request: StoreRequest, signal: AbortSignal): Promise<OpenAnswer> => {
     const { method, key, query = {}, headers = {}, body = NOTHING } = request;
     const url = address.toUrl(key, query);
-    const silence = request.silenceMs ?? silenceMs;
+    const silence = silenceOf(request);
     const signed = await sign({ method, url, headers, sha256: body.sha256 });
     const answer = await pool.request({
       method,
@@ -100,12 +101,19 @@ export function createStoreClient(
       signal.removeEventListener("abort", stop);
     }
   };
-  const repeat = async <T>(signal: AbortSignal, work: (signal: AbortSignal, isRepeated: boolean) => Promise<T>): Promise<T> => {
+  const repeat = async <T>(
+    request: StoreRequest,
+    signal: AbortSignal,
+    work: (signal: AbortSignal, isRepeated: boolean) => Promise<T>,
+  ): Promise<T> => {
+    const beganAt = performance.now();
     for (let tried = 1; ; tried++) {
       try {
         return await attempt(signal, (own) => work(own, tried > 1));
       } catch (error) {
         if (signal.aborted || tried === ATTEMPTS || !isPassing(error)) throw error;
+        // Callers of a silent store get its error after one silence, and not after one for each attempt.
+        if (performance.now() - beganAt >= silenceOf(request)) throw error;
       }
       // Doubled each time, and randomised, so that clients that the store turned away do not return all at once.
       await clock.sleep(FIRST_PAUSE_MS * 2 ** (tried - 1) * (0.5 + Math.random() / 2), signal);
@@ -115,7 +123,7 @@ export function createStoreClient(
   return {
     prefix: address.prefix,
     ask: (request, signal) =>
-      repeat(signal, async (own, isRepeated) => {
+      repeat(request, signal, async (own, isRepeated) => {
         const { status, headers, body } = await send(request, own);
         const root = readXml(await readText(body));
         // An error can also have a success status, because the status was sent before the work was done.
@@ -123,7 +131,7 @@ export function createStoreClient(
         return { headers, root };
       }),
     open: (request, signal) =>
-      repeat(signal, async (own, isRepeated) => {
+      repeat(request, signal, async (own, isRepeated) => {
         const answer = await send(request, own);
         if (isSuccess(answer.status)) return answer;
         throw new StoreError(answer.status, codeOf(readXml(await readText(answer.body))), isRepeated);

@@ -119,7 +119,7 @@ export class ClusterEngine implements ports.Engine {
     const kinds = executes ? [...this.#kinds.values()] : [];
     for (const kind of kinds) this.#open(kind);
     this.#upkeep = new Upkeep({
-      ...{ ...given, journal, executions: this.#executions, dueWatch: this.#dueWatch, rota: this.#rota },
+      ...{ ...given, journal, executions: this.#executions, dueWatch: this.#dueWatch, rota: this.#rota, wakeUps: this.#wakeUps },
       lease: () => this.#lease.number,
       isBeginning: (id) => this.#beginning.has(id),
       offer: (offers) => this.#offer(offers),

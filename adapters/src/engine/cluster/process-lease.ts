@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ports } from "@portico/core";
 import type { Client } from "../../records/postgres/connections.ts";
+import { isPooled } from "../../records/postgres/pooler.ts";
 import type { PostgresStore } from "../../records/postgres/store.ts";
 
 /** The dependencies of a process's lease. */
@@ -157,7 +158,8 @@ export class ProcessLease {
     const sentAt = performance.now();
     try {
       await client.connect();
-      await refusePooler(client);
+      // A pooler may give the session to other clients, and with it the lock: living processes would lose their work.
+      if (await isPooled(client)) throw new LeaseBehindPooler();
       this.#server = await serverRun(client, store.schema);
       const own = await client.query<{ now: Date; session: number }>("SELECT now() AS now, pg_backend_pid() AS session");
       const { now, session } = own.rows[0]!;
@@ -256,16 +258,6 @@ export class ProcessLease {
     }
     this.#reconnecting = undefined;
   }
-}
-
-/**
- * A pooler may give the session to other clients, and with it the lock: living processes would lose their work. The server tells its
- * session's number at the beginning; poolers tell a number of their own.
- */
-async function refusePooler(client: Client): Promise<void> {
-  const told = (client as Client & { readonly processID?: number }).processID;
-  const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-  if (told !== undefined && told !== rows[0]!.pid) throw new LeaseBehindPooler();
 }
 
 /** The ID of the server's present run. It is new after a restart, a crash, and a change of the primary. */

@@ -5,6 +5,7 @@ import type { ChoreRota } from "./chore-rota.ts";
 import type { ClusterJournal } from "./cluster-journal.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { DueWatch } from "./due-watch.ts";
+import type { WakeUps } from "../wake-ups.ts";
 import type { Executions } from "./executions.ts";
 import type { Offer } from "./work-row.ts";
 
@@ -16,6 +17,7 @@ export interface UpkeepGiven {
   readonly executions: Executions;
   readonly dueWatch: DueWatch;
   readonly rota: ChoreRota;
+  readonly wakeUps: Pick<WakeUps, "run">;
   readonly clock: ports.Clock;
   readonly log: ports.Log;
   readonly keepEndedMs: number;
@@ -60,7 +62,9 @@ export class Upkeep {
   }
 
   async #do(): Promise<void> {
-    const { executions, dueWatch, rota, log } = this.#given;
+    const { executions, dueWatch, rota, wakeUps, log } = this.#given;
+    // Timers do not notice that the clock was set, or that the machine slept.
+    wakeUps.run();
     executions.hintAll();
     const tasks = [() => dueWatch.look(), () => rota.look(), () => this.#loseUnknown(), () => this.#sweep()];
     for (const task of tasks) {

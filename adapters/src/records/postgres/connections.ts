@@ -3,6 +3,8 @@ import { ports, type Secret } from "@portico/core";
 import { Client, type ClientConfig, Pool, type PoolClient } from "pg";
 import { createTlsContext, type TlsOptions } from "../../tls-context.ts";
 import { checkConnectionUrl } from "./connection-url.ts";
+import { forgetsStatements, isPooled } from "./pooler.ts";
+import { neverPrepare } from "./prepared.ts";
 import { isConnectionLost, toUnavailable } from "./unavailable.ts";
 
 export type { Client, PoolClient } from "pg";
@@ -22,6 +24,9 @@ const FRESH_MS = 500;
 const ATTEMPTS = 3;
 const PAUSE_MS = 20;
 
+/** What is between the clients and the server. */
+export type Pooler = "none" | "keeps statements" | "loses statements";
+
 type Action = "opened" | "read" | "written";
 
 /** Connections to one database. */
@@ -38,6 +43,8 @@ export interface Connections {
   take(begin: string): Promise<PoolClient>;
   /** A connection outside of the pool, not connected yet. It gives up an answer, and connecting, after `timeoutMs`. */
   dedicated(purpose: string, timeoutMs: number): Client;
+  /** Whether `url` is a pooler, and whether that keeps the prepared statements of its clients. Throws RecordsUnavailable. */
+  pooler(): Promise<Pooler>;
   /** Why the server does not answer this process now; undefined if it answers. Calls at the same time ask once. Never rejects. */
   fault(): Promise<string | undefined>;
   /** How many connections work, are free, and how many callers wait for one. */
@@ -54,17 +61,28 @@ export interface ConnectionOptions {
   readonly tls?: TlsOptions | undefined;
   /** Maximum number of connections. */
   readonly poolSize: number;
+  /** Whether connections of the pool prepare statements that they repeat. Default: true. */
+  readonly preparedStatements?: boolean | undefined;
 }
 
 /** Connections are created on demand. Throws TypeError for invalid options. */
-export function createConnections({ url, directUrl = url, tls, poolSize }: ConnectionOptions): Connections {
+export function createConnections({
+  url,
+  directUrl = url,
+  tls,
+  poolSize,
+  preparedStatements = true,
+}: ConnectionOptions): Connections {
   if (!Number.isInteger(poolSize) || poolSize < 1) throw new TypeError("The size of a pool is a whole number from 1");
   const config = toConnectionConfig(url, tls);
   const direct = toConnectionConfig(directUrl, tls);
   const pool = new Pool({ ...config, max: poolSize });
   // Without these listeners, a connection that the server ends would end the process.
   pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
+  pool.on("connect", (client) => {
+    client.on("error", () => {});
+    if (!preparedStatements) neverPrepare(client);
+  });
   let ended: Promise<void> | undefined;
   let answeredAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<string | undefined> | undefined;
@@ -121,6 +139,14 @@ export function createConnections({ url, directUrl = url, tls, poolSize }: Conne
         connectionTimeoutMillis: timeoutMs,
         query_timeout: timeoutMs,
         statement_timeout: timeoutMs,
+      }),
+    pooler: () =>
+      patiently("opened", async () => {
+        const client = await connect();
+        const goesThrough = await orThrownAway(client, isPooled);
+        client.release();
+        if (!goesThrough) return "none";
+        return (await forgetsStatements(config)) ? "loses statements" : "keeps statements";
       }),
     async fault() {
       // A busy pool proves it without another statement, which would have to wait for a connection.

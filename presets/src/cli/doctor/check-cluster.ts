@@ -26,7 +26,7 @@ async function checkPostgres({ cluster }: PlatformSettings): Promise<readonly Fi
   const about = "PostgreSQL";
   const { poolSize, ...options } = postgresOptions(cluster);
   try {
-    const { version, clockAheadMs, maxConnections, connections, isDurable } = await inspectPostgres(options);
+    const { version, clockAheadMs, maxConnections, connections, isDurable, pooler } = await inspectPostgres(options);
     const found: Finding[] = [];
     if (Number.parseFloat(version) < LEAST_POSTGRES)
       found.push(wrong(about, `it has version ${version}`, `install version ${LEAST_POSTGRES} or later`));
@@ -35,7 +35,23 @@ async function checkPostgres({ cluster }: PlatformSettings): Promise<readonly Fi
       found.push(
         wrong(about, "a crash of the server loses accepted work", "switch fsync and synchronous_commit on in its configuration"),
       );
-    if (poolSize + 1 > maxConnections)
+    if (pooler === "loses statements" && options.preparedStatements)
+      found.push(
+        wrong(
+          about,
+          "its pooler loses prepared statements",
+          "use a pooler that keeps them (PgBouncer 1.21 or later), or set cluster.postgres.preparedStatements to false",
+        ),
+      );
+    if (pooler !== "none" && options.directUrl === undefined)
+      found.push(
+        wrong(
+          about,
+          "the connection of the lease goes through a pooler",
+          "set cluster.postgres.directUrl to the server's own address",
+        ),
+      );
+    if (pooler === "none" && poolSize + 1 > maxConnections)
       found.push(
         wrong(
           about,
