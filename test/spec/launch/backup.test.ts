@@ -314,6 +314,47 @@ describe("files in a backup", () => {
     expect(rows.map(({ id }) => id)).toEqual(["known.png", "late.png"]);
   });
 
+  it("that are stored and removed all the time have no record without a file in it: the last copy of the records lets writes wait", async () => {
+    // Before each copy of the records a file is stored, which is removed right after the copy, if the store can be written.
+    const before = `
+      import { rmSync, writeFileSync } from "node:fs";
+      import sqlite from "node:sqlite";
+      const files = ${JSON.stringify(join(data, "files/media/"))};
+      const change = (sql) => {
+        const database = new sqlite.DatabaseSync(${JSON.stringify(join(data, "records.sqlite"))}, { timeout: 100 });
+        try {
+          database.exec(sql);
+          return true;
+        } catch (error) {
+          if (error.errcode !== 5) throw error;
+          console.error("busy");
+          return false;
+        } finally {
+          database.close();
+        }
+      };
+      const prepare = sqlite.DatabaseSync.prototype.prepare;
+      let copies = 0;
+      sqlite.DatabaseSync.prototype.prepare = function (sql) {
+        const statement = prepare.call(this, sql);
+        if (!sql.startsWith("VACUUM")) return statement;
+        const run = statement.run.bind(statement);
+        statement.run = (path) => {
+          const name = "fleeting-" + copies++ + ".png";
+          const isStored = change(\`INSERT INTO "media" VALUES ('\${name}', 1, '{}')\`);
+          if (isStored) writeFileSync(files + name, name);
+          const result = run(path);
+          if (isStored && change(\`DELETE FROM "media" WHERE id = '\${name}'\`)) rmSync(files + name);
+          return result;
+        };
+        return statement;
+      };`;
+    const path = join(place.path, "restless.tar");
+    const { code, stderr } = await runPortico(["backup", path], { cwd: place.path, before });
+    expect([code, stderr]).toEqual([0, "busy\n"]);
+    expect(await filesOf(path)).toEqual(["media/known.png", "media/late.png", "media/older.png", "other-plugin/a/b"]);
+  });
+
   it("that are missing in the instance are told of, and the rest is copied", async () => {
     rmSync(join(data, "files/media/known.png"));
     const { code, stdout } = await run("backup", join(place.path, "missing.tar"), "--json");

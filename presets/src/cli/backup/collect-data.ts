@@ -8,6 +8,7 @@ import {
   readSecretsFormat,
   readTableFormats,
 } from "@portico/adapters/stores/sqlite-formats";
+import { holdSqliteWrites } from "@portico/adapters/stores/hold-sqlite-writes";
 import { openSqliteReading, type SqliteReading } from "@portico/adapters/stores/sqlite-reading";
 import { FILE_COLLECTIONS, pendingUploads, pendingUpload } from "@portico/plugins/attachments-media/stored-files";
 import type { DataDirectory } from "../data-directory.ts";
@@ -16,7 +17,7 @@ import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { FILES, RECORDS, SMALL_FILES } from "./archive-format.ts";
 import { addFile, type BackupTarget } from "./backup-target.ts";
 
-/** A removal of a file and its record may be in progress. It takes milliseconds. */
+/** A removal of a file and its record may be in progress. It takes milliseconds. In the last attempt, nothing can be removed. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 200;
 const SHOWN = 3;
@@ -33,8 +34,9 @@ export interface CollectedData {
  *
  * Blobs never change once they have a name, and a blob is stored before its record. So the blobs are copied first, then the records in one
  * snapshot, and then the blobs that were stored meanwhile: each record of the snapshot has its blob in the archive, unless the blob was
- * removed before it was copied. Then its record was removed, too, and a newer snapshot does not have it. Credentials come after the
- * records, so that the archive has every key that the records need.
+ * removed before it was copied. Then its record was removed, too, and a newer snapshot does not have it. If files are removed all the time, the
+ * last snapshot is taken while no process can write. Credentials come after the records, so that the archive has every key that the
+ * records need.
  */
 export async function collectData(directory: DataDirectory, target: BackupTarget): Promise<CollectedData> {
   const blobs = readFileBlobs(directory.files);
@@ -75,28 +77,37 @@ async function takeSnapshot(
   let earlier: readonly string[] = [];
   for (let attempt = 1; ; attempt++) {
     const path = target.newPath();
-    const source = openSqliteReading(directory.records);
+    const release = attempt === ATTEMPTS ? holdSqliteWrites(directory.records) : () => {};
+    let reading: SqliteReading | undefined;
     try {
-      source.copyTo(path);
-    } finally {
-      source.close();
-    }
-    const reading = openSqliteReading(path);
-    try {
+      copyRecords(directory, path);
+      reading = openSqliteReading(path);
       // Other plugins may store blobs, too. Their rules are unknown, so all their blobs are copied.
-      await addNewBlobs(blobs, target, (key) => hasRecord(reading, key) ?? true);
+      const taken = reading;
+      await addNewBlobs(blobs, target, (key) => hasRecord(taken, key) ?? true);
       const missing = missingBlobs(reading, target);
       // Files that are missing for good do not appear in a newer snapshot either.
       if (missing.length === 0 || missing.join() === earlier.join() || attempt === ATTEMPTS)
         return { snapshot: { path, reading }, missing };
       earlier = missing;
     } catch (error) {
-      reading.close();
+      reading?.close();
       throw error;
+    } finally {
+      release();
     }
     reading.close();
     rmSync(path);
     await sleep(PAUSE_MS);
+  }
+}
+
+function copyRecords(directory: DataDirectory, path: string): void {
+  const source = openSqliteReading(directory.records);
+  try {
+    source.copyTo(path);
+  } finally {
+    source.close();
   }
 }
 
