@@ -6,10 +6,10 @@ import { buffer } from "node:stream/consumers";
 import { Readable } from "node:stream";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { inspect } from "node:util";
-import { type S3BlobsOptions, s3Blobs } from "@portico/adapters/blobs/s3";
+import { type S3BlobsOptions, type S3Keys, s3Blobs } from "@portico/adapters/blobs/s3";
 import { createStoreAddress } from "@portico/adapters/blobs/s3/store-address";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
-import { findStoreTooNew, ports, Secret } from "@portico/core";
+import { createLive, findStoreTooNew, ports, Secret } from "@portico/core";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createGate } from "../harness/gate.ts";
 import type { S3Bucket } from "../harness/s3-bucket.ts";
@@ -52,6 +52,32 @@ describe("blobs/s3", () => {
     let left = times;
     store.mishap = (request) => (request.operation === operation && left-- > 0 ? mishap : undefined);
   };
+
+  it("signs later requests with other keys, while the app is open, also the next part of an upload; invalid ones are refused", async () => {
+    const place = await startS3Store({ now: clock.now });
+    try {
+      const made = place.makeBucket().options;
+      const rotation = createLive<S3Keys | undefined>(undefined);
+      const other = await openAdapter(s3Blobs({ ...made, partBytes: PART, rotation }), [manualClock({ clock })]);
+      const [accessKeyId, secretAccessKey] = ["AKIANEXT", "next/word"].map((text) => new Secret(text)) as [Secret, Secret];
+      async function* source(): AsyncGenerator<Uint8Array> {
+        yield Buffer.alloc(2 * PART);
+        await expect.poll(() => place.requests.some(({ operation }) => operation === "UploadPart")).toBe(true);
+        await expect.poll(() => place.requests.every(({ isOver }) => isOver)).toBe(true);
+        Object.assign(place.key, { accessKeyId: "AKIANEXT", secretAccessKey: "next/word" });
+        await rotation.replace({ accessKeyId, secretAccessKey });
+        yield Buffer.alloc(PART);
+      }
+      await other.port.put("a", source(), PLENTY);
+      expect((await other.port.stat("a"))?.size).toBe(3 * PART);
+      await expect(rotation.replace({ accessKeyId, secretAccessKey: new Secret("a b") })).rejects.toThrow(TypeError);
+      await rotation.replace(undefined);
+      expect((await other.port.stat("a"))?.size).toBe(3 * PART);
+      await other.close();
+    } finally {
+      await place.close();
+    }
+  });
 
   describe("put", () => {
     it("sends what fits into a part in one request, and more in parts", async () => {

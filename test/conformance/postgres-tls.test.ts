@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { postgresRecords, type PostgresRecordsOptions } from "@portico/adapters/records/postgres";
 import { inspectPostgres } from "@portico/adapters/stores/inspect-servers";
-import { ports, Secret } from "@portico/core";
+import { createLive, ports, Secret } from "@portico/core";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasOpenssl, makeCertificate } from "../harness/own-certificate.ts";
@@ -77,6 +77,33 @@ describe.skipIf(!canRun)("records/postgres with TLS", () => {
       "ERR_TLS_CERT_ALTNAME_INVALID",
     );
     expect((await refusal({ url: server.url })).message).toContain("28000");
+  });
+
+  it("uses another user and certificate for later connections, while the app is open; another database is refused", async () => {
+    const certified = { ca: theirs.certificate, cert: ours.certificate, key: new Secret(ours.key) };
+    const first = { url: atLocalhost(), tls: { ca: theirs.certificate } };
+    const rotation = createLive<Pick<PostgresRecordsOptions, "url" | "tls">>(first);
+    const { port, close } = await open({ ...first, schema: "rotated", rotation });
+    const notes = port.collection<{ text: string }>({ name: "notes" });
+    await notes.put("one", { text: "t" });
+    await rotation.replace({ url: atLocalhost("portico-test"), tls: certified });
+    // Open connections stay.
+    expect((await notes.get("one"))?.value).toEqual({ text: "t" });
+    const client = new Client({ connectionString: atLocalhost(), ssl: { ca: theirs.certificate } });
+    await client.connect();
+    const usersOf = async () => {
+      const sql = "SELECT usename FROM pg_stat_activity WHERE application_name = 'portico'";
+      return new Set((await client.query(sql)).rows.map(({ usename }) => usename as string));
+    };
+    expect(await usersOf()).toEqual(new Set(["postgres"]));
+    await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico'");
+    expect((await notes.get("one"))?.value).toEqual({ text: "t" });
+    expect(await usersOf()).toEqual(new Set(["portico-test"]));
+    await client.end();
+    for (const url of [atLocalhost().replace(/postgres$/, "template1"), atLocalhost().replace("localhost", "127.0.0.1")])
+      await expect(rotation.replace({ url, tls: certified })).rejects.toThrow("needs a restart");
+    await expect(rotation.replace({ url: atLocalhost(), tls: { ca: "nonsense" } })).rejects.toThrow(TypeError);
+    await close();
   });
 
   it("is inspected over an encrypted connection", async () => {

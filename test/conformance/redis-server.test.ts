@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { ioredisServer, type IoredisServerOptions } from "@portico/adapters/redis/ioredis";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { Secret } from "@portico/core";
+import { createLive, Secret } from "@portico/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasOpenssl, makeCertificate, type OwnCertificate } from "../harness/own-certificate.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
@@ -65,6 +65,25 @@ describe.skipIf(!hasRedisServer())("redis/ioredis on a server with a password", 
     const url = new Secret(at("ada:battery%2Fstaple", "/7"));
     expect(await answerOf({ url })).toMatchObject({ answer: "PONG", database: "7", lines: [] });
     expect(JSON.stringify(ioredisServer({ url }))).not.toContain("staple");
+  });
+
+  it("uses another password for later connections, while the app is open; another server is refused", async () => {
+    await server.ask("ACL", "SETUSER", "bob", "on", ">one", "~*", "&*", "+@all");
+    const urlOf = (password: string) => ({ url: new Secret(at(`bob:${password}`)) });
+    const rotation = createLive(urlOf("one"));
+    const { port, close } = await openAdapter(ioredisServer({ ...urlOf("one"), rotation }), [memoryTelemetry({})]);
+    const more = port.connect();
+    await server.ask("ACL", "SETUSER", "bob", "resetpass", ">two");
+    await rotation.replace(urlOf("two"));
+    // Open connections stay.
+    expect(await port.commands.ping()).toBe("PONG");
+    await server.ask("CLIENT", "KILL", "USER", "bob");
+    const answers = async () => Promise.all([port.commands, more, port.connect()].map((each) => each.ping().catch(() => "")));
+    await expect.poll(answers).toEqual(["PONG", "PONG", expect.any(String)]);
+    await expect(rotation.replace({ url: new Secret("redis://bob:two@127.0.0.1:1") })).rejects.toThrow(
+      new TypeError("Another Redis server needs a restart"),
+    );
+    await close();
   });
 
   it.each([

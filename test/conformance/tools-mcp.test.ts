@@ -7,7 +7,7 @@ import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { mcpTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
-import { type Adapter, defineAdapter, ports, Secret } from "@portico/core";
+import { type Adapter, createLive, defineAdapter, ports, Secret } from "@portico/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { serveRequests, startMcpHttpServer } from "../harness/mcp-http-server.ts";
 import { createToolsServer, type HangingCalls } from "../harness/mcp-tools-server.ts";
@@ -86,6 +86,61 @@ describe("the official example server", () => {
     const env = await said(run(source, "shop/get-env"));
     expect(JSON.parse(env)).toMatchObject({ OWN: "for-the-program", OPEN: "too", PATH: process.env["PATH"] });
     expect(env).not.toContain("hidden-word");
+  });
+});
+
+describe("other secrets of an MCP server, while the app is open", () => {
+  it("are used for later calls, in a session of their own; a call in progress finishes in the earlier one", async () => {
+    const server = await startMcpHttpServer();
+    undo.push(() => server.close());
+    const headersOf = (word: string) => ({ headers: { authorization: new Secret(word) } });
+    const rotation = createLive<Pick<McpToolsOptions, "headers"> | undefined>(headersOf("key-1"));
+    const { source } = await open({ url: server.url, ...headersOf("key-1"), rotation });
+    const stopping = new AbortController();
+    const hanging = run(source, "shop/hang", {}, stopping.signal).catch((error: unknown) => error);
+    await expect.poll(() => server.calls.begun, patient).toBe(1);
+    await rotation.replace(headersOf("key-1"));
+    await rotation.replace(undefined);
+    expect(server.sessions.begun).toBe(1);
+    await rotation.replace(headersOf("key-2"));
+    expect(await said(run(source, "shop/greet", { name: "Ada" }))).toBe("Hello Ada");
+    expect([server.headers[0]?.authorization, server.headers.at(-1)?.authorization]).toEqual(["key-1", "key-2"]);
+    expect([server.calls.cancelled, server.sessions.ended]).toEqual([0, 0]);
+    stopping.abort();
+    await hanging;
+    await expect.poll(() => server.sessions.ended, patient).toBe(1);
+    expect(await said(run(source, "shop/greet", { name: "Ada" }))).toBe("Hello Ada");
+  });
+
+  it("start the program again for later calls; the earlier one ends after its calls, or when the app closes", async () => {
+    const envOf = (word: string) => ({ env: { OWN: new Secret(word) } });
+    const rotation = createLive<Pick<McpToolsOptions, "env">>(envOf("one"));
+    const { source, close } = await open({ ...program, ...envOf("one"), rotation });
+    const environment = (pid: number) => readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+    const { pid } = await callsOf(source);
+    const hanging = run(source, "shop/hang").catch((error: unknown) => error);
+    await begun(source);
+    await rotation.replace(envOf("two"));
+    const { pid: next } = await callsOf(source);
+    expect(next).not.toBe(pid);
+    expect([environment(pid).includes("OWN=one"), environment(next).includes("OWN=two")]).toEqual([true, true]);
+    await close();
+    await hanging;
+    expect([isAlive(pid), isAlive(next)]).toEqual([false, false]);
+  });
+
+  it("are refused if they are invalid, and are taken while a connection is opened", async () => {
+    const server = await startMcpHttpServer();
+    undo.push(() => server.close());
+    const rotation = createLive<Pick<McpToolsOptions, "headers">>({});
+    const { source } = await open({ url: server.url, rotation });
+    await rotation.replace({ headers: { authorization: "key-1" } });
+    expect(await said(run(source, "shop/greet", { name: "Ada" }))).toBe("Hello Ada");
+    expect(server.headers.at(-1)?.authorization).toBe("key-1");
+    const refused = rotation.replace({ headers: { authorization: "hidden\nword" } });
+    await expect(refused).rejects.toThrow(TypeError);
+    await expect(refused).rejects.not.toThrow("hidden");
+    expect(await said(run(source, "shop/greet", { name: "Ada" }))).toBe("Hello Ada");
   });
 });
 

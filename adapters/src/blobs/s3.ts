@@ -1,4 +1,4 @@
-import { defineAdapter, ports, type Scope, type Secret } from "@portico/core";
+import { defineAdapter, type Live, ports, type Scope, type Secret } from "@portico/core";
 import { createBlobs } from "./create-blobs.ts";
 import { BLOCK_BYTES, createBlockRoom } from "./s3/block-room.ts";
 import { checkFormat } from "./s3/check-format.ts";
@@ -18,6 +18,11 @@ export interface S3BlobsOptions {
   readonly secretAccessKey: Secret;
   /** Session token of temporary credentials. */
   readonly sessionToken?: Secret;
+  /**
+   * The next keys, while the app is open, for the requests that begin later: also for the next parts of uploads in progress. Undefined keeps the
+   * present ones. Default: they never change.
+   */
+  readonly rotation?: Live<S3Keys | undefined> | undefined;
   /** Prefix of the names of all objects, such as `portico/`. Default: none. All objects below it belong to this adapter. */
   readonly prefix?: string;
   /** Where the bucket is named: in the path, which every store accepts, or as a subdomain. Default: `path`. */
@@ -43,6 +48,9 @@ export interface S3BlobsOptions {
    */
   readonly sweepAfterMs?: number;
 }
+
+/** The keys of `s3Blobs`. */
+export type S3Keys = Pick<S3BlobsOptions, "accessKeyId" | "secretAccessKey" | "sessionToken">;
 
 const PART_BYTES = 8 * 1024 * 1024;
 const HELD_BYTES = 256 * 1024 * 1024;
@@ -73,6 +81,7 @@ async function openBucket(clock: ports.Clock, options: S3BlobsOptions, scope: Sc
     await client.close();
     throw error;
   }
+  if (options.rotation) scope.onClose(options.rotation.follow((keys) => (keys ? client.prepareKeys(keys) : () => {})));
   return createBlobs(s3Place({ client, partBytes, clock, room }), scope);
 
   async function checkBucket(): Promise<void> {

@@ -1,8 +1,8 @@
-import { defineAdapter, optional, ports, type Secret } from "@portico/core";
+import { defineAdapter, type Live, optional, ports, type Secret } from "@portico/core";
 import type { TlsOptions } from "../tls-context.ts";
 import { createCheckedRecords } from "./create-records.ts";
 import { openPostgresBackend, type PostgresBackend } from "./postgres/backend.ts";
-import { createConnections } from "./postgres/connections.ts";
+import { type ConnectionAccess, createConnections } from "./postgres/connections.ts";
 import { checkSchema } from "./postgres/names.ts";
 import { shareStore } from "./postgres/store.ts";
 
@@ -16,6 +16,11 @@ export interface PostgresRecordsOptions {
   readonly directUrl?: string | Secret | undefined;
   /** Connect with TLS, and check the server's certificate and name. The url then has no `ssl…` parameters. Default: as the url says. */
   readonly tls?: TlsOptions | undefined;
+  /**
+   * Other credentials and certificates for the same database, while the app is open: for the connections that are opened later. Open ones
+   * stay. Default: they never change.
+   */
+  readonly rotation?: Live<ConnectionAccess> | undefined;
   /** The schema of the store's tables, created if it is missing. It may contain no other tables. Default: `portico`. */
   readonly schema?: string;
   /** Maximum number of connections. Default: 10. */
@@ -46,6 +51,7 @@ export const postgresRecords = defineAdapter({
   async open({ readiness, telemetry }, options: PostgresRecordsOptions, scope) {
     const backend = await openPostgresStore(options);
     scope.onClose(backend.close);
+    if (options.rotation) scope.onClose(options.rotation.follow(backend.prepareAccess));
     readiness?.add({ name: "PostgreSQL", reason: backend.fault });
     const gauge: ports.Gauge = {
       name: "portico_postgres_connections",

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineAdapter, ports, type Secret } from "@portico/core";
+import { defineAdapter, type Live, ports, type Secret } from "@portico/core";
 import { Redis, type RedisOptions } from "ioredis";
+import { isSamePlace } from "../same-place.ts";
 import { createTlsContext, type TlsOptions } from "../tls-context.ts";
 import { checkRedisPrefix, toRedisAddress } from "./redis-address.ts";
 import { redis, type RedisServer } from "./server.ts";
@@ -13,6 +14,11 @@ export interface IoredisServerOptions {
   readonly prefix?: string;
   /** Connect with TLS. Default for `rediss://`: the authorities that Node.js trusts, and no client certificate. */
   readonly tls?: TlsOptions | undefined;
+  /**
+   * Other credentials and certificates for the same server, while the app is open: for the connections that are opened later. Open ones stay.
+   * Default: they never change.
+   */
+  readonly rotation?: Live<Pick<IoredisServerOptions, "url" | "tls">> | undefined;
   /** A command, and a connection attempt, fails after this time. Default: 5,000. */
   readonly commandTimeoutMs?: number;
 }
@@ -36,6 +42,18 @@ export const ioredisServer = defineAdapter({
       return connection;
     };
     scope.onClose(() => connections.forEach((connection) => connection.disconnect()));
+    if (options.rotation) {
+      scope.onClose(
+        options.rotation.follow(({ url, tls }) => {
+          if (!isSamePlace(options.url, url)) throw new TypeError("Another Redis server needs a restart");
+          const { username, password, tls: secured } = toSettings({ ...options, url, tls });
+          const access = { username, password, tls: secured };
+          // ioredis reads them for each attempt to connect.
+          return () =>
+            [settings, ...connections.map((connection) => connection.options)].forEach((each) => Object.assign(each, access));
+        }),
+      );
+    }
     const commands = connect();
     logAbsence(commands, telemetry.log);
     scope.onClose(

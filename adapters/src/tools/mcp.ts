@@ -17,6 +17,15 @@ export const mcpTools = defineAdapter({
     const [{ McpConnection }, { ToolCalls }] = await Promise.all([import("./mcp/connection.ts"), import("./mcp/tool-calls.ts")]);
     const connection = new McpConnection(server, clock, telemetry.log);
     scope.onClose(() => connection.close());
+    if (options.rotation) {
+      scope.onClose(
+        options.rotation.follow((next) => {
+          if (!next) return () => {};
+          const { place } = readServerOptions({ ...options, env: next.env, headers: next.headers });
+          return () => connection.replacePlace(place);
+        }),
+      );
+    }
     // In the background: the first caller waits for it, and gets its result.
     void connection.session().catch(() => undefined);
     const calls = new ToolCalls(server, connection, clock);

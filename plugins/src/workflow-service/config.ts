@@ -16,6 +16,13 @@ const binding = v.strictObject({
 const runtimeEntries = {
   /** The values that definitions read as `secrets.NAME`. They are masked in everything that is shown. */
   secrets: v.optional(v.record(v.string(), secret), {}),
+  /**
+   * Other values of these secrets, while the app is open: for the nodes that begin later. Names that `secrets` does not have are ignored.
+   * Earlier values stay masked. Default: they never change.
+   */
+  secretsRotation: v.optional(
+    v.custom<Live<Readonly<Record<string, Secret>>>>((value) => typeof value === "object" && value !== null),
+  ),
   bindings: v.optional(v.array(binding), []),
   /** How long runs are kept after their end, in milliseconds; absent: for ever. */
   keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),

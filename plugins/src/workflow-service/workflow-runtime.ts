@@ -92,6 +92,14 @@ export const workflowServiceRuntime = defineAdapter({
     const isLive = createIsLive({ engine, instance, presence: shared?.presence }, scope);
     const live = new LiveRuns(log, hints);
     const keeper = new SecretKeeper(secrets, given.sealing);
+    if (settings.secretsRotation) {
+      scope.onClose(
+        settings.secretsRotation.follow((next) => {
+          const values = revealed(next);
+          return () => keeper.replace(values);
+        }),
+      );
+    }
     const gates = createGates(records, keeper);
     const usedGrants = createUsedGrants(records);
     const definitions = createStoredDefinitions({
@@ -122,7 +130,7 @@ export const workflowServiceRuntime = defineAdapter({
       startChild: createStartChild({ catalogue, startRun }),
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
     };
-    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, world, secrets, keeper }), {
+    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, world, keeper }), {
       onInterrupted: "resume",
       concurrency: RUN_CONCURRENCY,
     });

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { isIPv6 } from "node:net";
+import { Server as SecureServer } from "node:tls";
 import type { App } from "@portico/core";
 import { attach, toNodeHandler } from "@portico/core/node";
 import type { ListenAddress } from "../settings/listen.ts";
@@ -17,6 +18,8 @@ export interface Listeners {
    * the number of other requests that were aborted.
    */
   drain(graceMs: number, working?: Promise<unknown>): Promise<number>;
+  /** Show another certificate to the TLS connections that are opened later. Listeners without TLS ignore it. */
+  replaceCertificate(certificate: Certificate): void;
 }
 
 /** Where a surface without an address listens (open points 1). */
@@ -85,7 +88,13 @@ export async function openListeners(
     await drain(0);
     throw error;
   }
-  return { urls: Object.fromEntries(open.map(({ surface, url }) => [surface, url])), drain };
+  return {
+    urls: Object.fromEntries(open.map(({ surface, url }) => [surface, url])),
+    drain,
+    replaceCertificate(certificate) {
+      for (const listener of open) listener.replaceCertificate(certificate);
+    },
+  };
 }
 
 /** A URL for a host and a port. A listener on all addresses is reached at the loopback address. */
@@ -102,7 +111,7 @@ function ignoreUnusable(error: unknown): undefined {
 /** A surface's address with a definite port. */
 type Place = ListenAddress & { readonly port: number };
 
-interface Listener extends Pick<Listeners, "drain"> {
+interface Listener extends Pick<Listeners, "drain" | "replaceCertificate"> {
   readonly surface: string;
   readonly url: string;
 }
@@ -133,6 +142,9 @@ async function openListener(
   return {
     surface,
     url: urlOf(address.host, port, BASE_PATHS[surface], https ? "https" : "http"),
+    replaceCertificate({ cert, key }) {
+      if (server instanceof SecureServer) server.setSecureContext({ cert, key });
+    },
     async drain(graceMs, working = Promise.resolve()) {
       isDraining = true;
       let isWorking = true;

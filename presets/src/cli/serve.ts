@@ -27,7 +27,7 @@ import { lockDataDirectory, makeDataDirectory } from "./data-lock.ts";
 import { NEWER_STORE_HELP, settleDirectoryFormat } from "./directory-format.ts";
 import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
-import { readHttps } from "./https/certificate.ts";
+import { readGivenCertificate, readHttps } from "./https/certificate.ts";
 import { listenForHangup } from "./hangup.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import type { ReadSettings } from "./read-settings.ts";
@@ -159,6 +159,7 @@ async function start<T extends PlatformSettings>(
       log.warn(`The ${surface} listener cannot use the port of earlier starts`, { surface, earlier, port }),
   });
   urls = listeners.urls;
+  if (https) undo.push(followCertificate(rotating, listeners));
   undo.push(async () => {
     // Only a requested stop waits: balancers have been told of a process that is ready, and not of a start that failed.
     if (signal.aborted) await sleep(settings.shutdownDelayMs);
@@ -184,6 +185,14 @@ async function start<T extends PlatformSettings>(
     ...{ app, preset: preset.name, directory, hasData: !preset.hasNoData, providers, urls },
     ...{ console, signInLink, certificate, madeTokens },
   };
+}
+
+/** A certificate that the instance created is replaced at its next start. */
+function followCertificate(rotating: Live<RotatingSettings>, listeners: Listeners): () => void {
+  return rotating.follow((next) => {
+    const certificate = readGivenCertificate(next);
+    return () => certificate && listeners.replaceCertificate(certificate);
+  });
 }
 
 function linksOf(app: App, { agent }: PlatformSettings, url: string): () => Promise<string> {

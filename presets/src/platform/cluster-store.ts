@@ -9,7 +9,7 @@ import { ioredisServer } from "@portico/adapters/redis/ioredis";
 import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { recordSecrets } from "@portico/adapters/secrets/records";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
-import type { Adapter, Live, Port, Secret } from "@portico/core";
+import { type Adapter, type Live, type Port, type Secret, selectLive } from "@portico/core";
 import type { ClusterSettings } from "../settings/cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { hasTls } from "./cluster-problems.ts";
@@ -34,13 +34,19 @@ export function clusterStore(
   const key = needed(instance.key);
   const all: readonly Adapter[] = [
     instanceIdentity(tokens),
-    postgresRecords(postgresOptions(cluster)),
+    postgresRecords({
+      ...postgresOptions(cluster),
+      rotation: rotating && selectLive(rotating, (next) => postgresOptions(next.cluster)),
+    }),
     postgresLog({}),
-    ioredisServer(redisOptions(cluster)),
+    ioredisServer({
+      ...redisOptions(cluster),
+      rotation: rotating && selectLive(rotating, (next) => redisOptions(next.cluster)),
+    }),
     redisBus(),
     redisPresence({}),
     bullmqEngine({ leaseMs: cluster.leaseMs, executes: cluster.executes }),
-    blobs(cluster),
+    blobs(cluster, rotating),
     recordSecrets({ key, otherKeys }),
     hmacSigning({ key: instanceKey(tokens), rotation: instanceKeyRotation(tokens, SIGNING_DELAY_MS) }),
     aesGcmSealing({ key, otherKeys }),
@@ -60,8 +66,12 @@ export function redisOptions({ redis, tls }: ClusterSettings) {
   return { url: needed(url), prefix, ...(hasTls(tls) && { tls }) };
 }
 
-function blobs({ blobs: { s3, directory } }: ClusterSettings): Adapter {
-  return s3 ? s3Blobs(s3) : fileBlobs({ dir: needed(directory) });
+function blobs({ blobs: { s3, directory } }: ClusterSettings, rotating: Live<RotatingSettings> | undefined): Adapter {
+  if (!s3) return fileBlobs({ dir: needed(directory) });
+  // Another bucket takes effect at the next start, with its keys.
+  const keysOf = ({ cluster: { blobs } }: RotatingSettings) =>
+    blobs.s3?.endpoint === s3.endpoint && blobs.s3.bucket === s3.bucket ? blobs.s3 : undefined;
+  return s3Blobs({ ...s3, rotation: rotating && selectLive(rotating, keysOf) });
 }
 
 /** `clusterProblems` has refused settings without it. */

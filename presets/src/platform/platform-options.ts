@@ -17,7 +17,7 @@ export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> 
   /** The address of each surface of this process that has a listener, by surface name. Default: not known. */
   readonly listeners?: Listeners | undefined;
   /**
-   * The settings again, if their tokens and providers' keys may be replaced while the app is open, from `createLive`. Pass the same to
+   * The settings again, if their secrets may be replaced while the app is open, from `createLive`. Pass the same to
    * `chooseProviders`. Default: they never change.
    */
   readonly rotating?: Live<RotatingSettings> | undefined;

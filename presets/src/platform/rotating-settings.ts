@@ -3,7 +3,10 @@ import type { PlatformSettings } from "../settings/platform.ts";
 import type { ProviderSettings } from "../settings/provider.ts";
 
 /** The settings whose secrets may be replaced while an app is open. Other changes of them take effect at the next start. */
-export type RotatingSettings = Pick<PlatformSettings, "agent" | "workflow" | "providers" | "rotation">;
+export type RotatingSettings = Pick<
+  PlatformSettings,
+  "agent" | "workflow" | "providers" | "mcpServers" | "cluster" | "https" | "rotation"
+>;
 
 /** The rotation of a platform; without `rotating`, nothing changes. */
 export function rotationOf(options: {
@@ -20,6 +23,16 @@ export function providerKeys(rotating: Live<RotatingSettings>, providerId: strin
     return provider && keysOfProvider(provider);
   });
 }
+
+/** The secrets of an MCP server. Undefined if the settings have another server under its name: it keeps them until the next start. */
+export function mcpServerSecrets(rotating: Live<RotatingSettings>, id: string): Live<McpServerSettings | undefined> {
+  const { command, url } = rotating.current.mcpServers[id] ?? {};
+  return selectLive(rotating, ({ mcpServers: { [id]: next } }) =>
+    next && next.command === command && next.url === url ? next : undefined,
+  );
+}
+
+type McpServerSettings = PlatformSettings["mcpServers"][string];
 
 interface ProviderKeys {
   readonly credential?: Secret | undefined;

@@ -1,11 +1,12 @@
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { mcpTools } from "@portico/adapters/tools/mcp";
-import type { Adapter } from "@portico/core";
+import type { Adapter, Live } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { instanceAudit } from "./audit.ts";
 import { instance } from "./instance.ts";
 import type { PlatformOptions } from "./platform-options.ts";
+import { mcpServerSecrets, type RotatingSettings, rotationOf } from "./rotating-settings.ts";
 import { VERSION } from "./version.ts";
 
 /**
@@ -23,7 +24,7 @@ export function serviceAdapters(
     ...store,
     instanceAudit(settings),
     ...providers.map((provider) => provider.adapter),
-    ...mcpToolSources(settings),
+    ...mcpToolSources(settings, rotationOf(options)),
   ];
 }
 
@@ -47,7 +48,12 @@ export function telemetry(
   });
 }
 
-/** One source of tools for each configured MCP server, under its configured name. */
-export function mcpToolSources({ mcpServers }: Pick<PlatformSettings, "mcpServers">): readonly Adapter[] {
-  return Object.entries(mcpServers).map(([id, server]) => mcpTools({ id, ...server }));
+/** One source of tools for each configured MCP server, under its configured name. Without `rotating`, their secrets do not change. */
+export function mcpToolSources(
+  { mcpServers }: Pick<PlatformSettings, "mcpServers">,
+  rotating?: Live<RotatingSettings>,
+): readonly Adapter[] {
+  return Object.entries(mcpServers).map(([id, server]) =>
+    mcpTools({ id, ...server, rotation: rotating && mcpServerSecrets(rotating, id) }),
+  );
 }

@@ -36,6 +36,7 @@ export function workflowService(
       workflowServiceArea({
         token: tokenOf(settings),
         tokenRotation: selectLive(rotationOf(options), (next) => ({ token: tokenOf(next), overlapMs: next.rotation.overlapMs })),
+        secretsRotation: selectLive(rotationOf(options), (next) => next.workflow.secrets),
         ...{ secrets, bindings, keepRunsMs: keepingMs(keepRuns) },
       }),
       ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),

@@ -1,8 +1,14 @@
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { io, type Socket } from "socket.io-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type FakeUpstream, startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { listen, startMcpHttpServer } from "../../harness/mcp-http-server.ts";
+import { hasOpenssl, makeCertificate, type OwnCertificate } from "../../harness/own-certificate.ts";
 import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { after, json } from "../../harness/upstream-answers.ts";
 
@@ -279,6 +285,107 @@ describe("a provider's key", () => {
     write("key", "owner-1");
     await hangUp(service, "could not be read again");
     expect(service.stderr()).toContain("a token of this instance");
+  });
+});
+
+describe("secrets of workflows and of MCP servers", () => {
+  beforeEach(() => {
+    write("owner", "owner-1");
+    write("member", "member-1");
+    write("key", "first-secret");
+  });
+
+  it("are read again for the next node; earlier values stay masked", async () => {
+    const seen: (string | undefined)[] = [];
+    const gate = Promise.withResolvers<void>();
+    const target = createServer(async (request, response) => {
+      seen.push(request.headers.authorization);
+      if (seen.length === 1) await gate.promise;
+      response.setHeader("content-type", "application/json").end(JSON.stringify({ said: "first-secret, second-secret" }));
+    });
+    const url = `http://127.0.0.1:${await listen(target)}/`;
+    const node = { type: "http", with: { method: "GET", url, headers: { authorization: "Bearer ${{ secrets.KEY }}" } } };
+    mkdirSync(join(folder.path, "workflows"));
+    const nodes = { one: node, two: { ...node, needs: ["one"] } };
+    const outputs = { said: "${{ nodes.one.output.body.said + nodes.two.output.body.said }}" };
+    writeFileSync(secretFile("workflows/call.json"), JSON.stringify({ nodes, outputs }));
+    try {
+      const workflow = { secrets: { KEY: { file: "key" } }, http: { allow: ["127.0.0.1"] }, token: "workflow-token-1" };
+      await using service = await start({ workflow });
+      const headers = { "x-workflow-service-token": "workflow-token-1", "content-type": "application/json" };
+      const base = `${service.url("workflow")}/api/workflow`;
+      const started = await fetch(`${base}/webhook?id=call`, { method: "POST", headers, body: "{}" });
+      const { runId } = (await started.json()) as { runId: string };
+      await expect.poll(() => seen, PATIENT).toHaveLength(1);
+      write("key", "second-secret");
+      await hangUp(service);
+      gate.resolve();
+      const runOf = async () => (await (await fetch(`${base}/call/runs/${runId}`, { headers })).json()) as any;
+      await expect.poll(async () => (await runOf()).status, PATIENT).toBe("completed");
+      expect(seen).toEqual(["Bearer first-secret", "Bearer second-secret"]);
+      const text = JSON.stringify(await runOf());
+      expect([text.includes("***, ***"), text.match(/(first|second)-secret/)]).toEqual([true, null]);
+      expect(service.stderr()).not.toMatch(/(first|second)-secret/);
+      const { stdout } = await service.run("audit", "--json", "--action", "secrets.rotate");
+      expect(stdout).toContain('"object":"workflow.secrets"');
+    } finally {
+      target.closeAllConnections();
+      target.close();
+    }
+  });
+
+  it("are read again for the next call of a tool", async () => {
+    const server = await startMcpHttpServer();
+    try {
+      const headers = { authorization: { file: "key" } };
+      await using service = await start({ mcpServers: { shop: { url: server.url, headers } } }, { watchMs: 20 });
+      await expect.poll(() => server.headers.at(-1)?.authorization, PATIENT).toBe("first-secret");
+      write("key", "second-secret");
+      await expect.poll(() => server.headers.at(-1)?.authorization, PATIENT).toBe("second-secret");
+      expect(service.stderr()).not.toMatch(/(first|second)-secret/);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe.skipIf(!hasOpenssl())("the certificate of https.cert", () => {
+  it("is shown to new connections when both files are replaced; open ones go on; a pair that does not fit is refused", async () => {
+    write("owner", "owner-1");
+    write("member", "member-1");
+    const folders = [1, 2].map(() => temporaryFolder());
+    const [first, second] = folders.map(({ path }) => makeCertificate(path, ["IP:127.0.0.1"])) as [
+      OwnCertificate,
+      OwnCertificate,
+    ];
+    write("tls.pem", first.certificate);
+    write("tls.key", first.key);
+    await using service = await start({ https: { cert: "tls.pem", key: "tls.key" } }, { watchMs: 20 });
+    const { hostname, port } = new URL(service.url("agent"));
+    const shown = async () => {
+      const socket = connect({ host: hostname, port: Number(port), ca: [first.certificate, second.certificate] });
+      await once(socket, "secureConnect");
+      return { socket, fingerprint: socket.getPeerCertificate().fingerprint256 };
+    };
+    const fingerprintOf = (text: string) => new X509Certificate(text).fingerprint256;
+    const open = await shown();
+    expect(open.fingerprint).toBe(fingerprintOf(first.certificate));
+    write("tls.pem", second.certificate);
+    await expect.poll(() => service.stderr(), PATIENT).toContain("the key does not belong to the certificate");
+    const still = await shown();
+    expect(still.fingerprint).toBe(fingerprintOf(first.certificate));
+    write("tls.key", second.key);
+    await expect
+      .poll(async () => {
+        const { socket, fingerprint } = await shown();
+        socket.destroy();
+        return fingerprint;
+      }, PATIENT)
+      .toBe(fingerprintOf(second.certificate));
+    open.socket.write(`GET /healthz HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`);
+    expect((await open.socket.toArray()).join("")).toMatch(/^HTTP\/1\.1 200/);
+    still.socket.destroy();
+    folders.forEach((each) => each.remove());
   });
 });
 

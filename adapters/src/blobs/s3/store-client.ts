@@ -16,6 +16,8 @@ export interface StoreClient {
   ask(request: StoreRequest, signal: AbortSignal): Promise<StoreAnswer>;
   /** As `ask`, but the caller must read or destroy the body, and the signal no longer ends it. */
   open(request: StoreRequest, signal: AbortSignal): Promise<OpenAnswer>;
+  /** Checks other keys. Returns the function that uses them for later requests. Throws TypeError. */
+  prepareKeys(keys: Omit<StoreCredentials, "region">): () => void;
   close(): Promise<void>;
 }
 
@@ -66,7 +68,7 @@ export function createStoreClient(
   clock: ports.Clock,
 ): StoreClient {
   const address = createStoreAddress(options);
-  const sign = createSignRequest(options, clock);
+  let sign = createSignRequest(options, clock);
   const pool = new Pool(address.origin, { connect: { timeout: CONNECT_MS }, allowH2: false });
 
   const silenceOf = (request: StoreRequest): number => request.silenceMs ?? silenceMs;
@@ -136,6 +138,17 @@ export function createStoreClient(
         if (isSuccess(answer.status)) return answer;
         throw new StoreError(answer.status, codeOf(readXml(await readText(answer.body))), isRepeated);
       }),
+    prepareKeys({ accessKeyId, secretAccessKey, sessionToken }) {
+      const { region } = options;
+      const next = {
+        accessKeyId,
+        secretAccessKey,
+        ...(region !== undefined && { region }),
+        ...(sessionToken && { sessionToken }),
+      };
+      const signNext = createSignRequest(next, clock);
+      return () => void (sign = signNext);
+    },
     close: () => pool.destroy(),
   };
 }

@@ -38,6 +38,7 @@ export interface PostgresBackend extends RecordsBackend {
   dedicated(purpose: string, timeoutMs: number): Client;
   /** Why the database does not answer this process now; undefined if it answers. Never rejects. */
   readonly fault: Connections["fault"];
+  readonly prepareAccess: Connections["prepareAccess"];
   readonly connections: () => Connections["counts"];
   close(): Promise<void>;
 }
@@ -135,6 +136,7 @@ export async function openPostgresBackend(
     dedicated: (purpose, timeoutMs) => connections.dedicated(purpose, timeoutMs),
     commit: (writes) => writer.commit(partsOf(writes)),
     fault: connections.fault,
+    prepareAccess: connections.prepareAccess,
     connections: () => connections.counts,
     async close() {
       closed = true;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ports, type Secret } from "@portico/core";
+import { isSamePlace } from "../../same-place.ts";
 import { Client, type ClientConfig, Pool, type PoolClient } from "pg";
 import { createTlsContext, type TlsOptions } from "../../tls-context.ts";
 import { checkConnectionUrl } from "./connection-url.ts";
@@ -47,18 +48,27 @@ export interface Connections {
   pooler(): Promise<Pooler>;
   /** Why the server does not answer this process now; undefined if it answers. Calls at the same time ask once. Never rejects. */
   fault(): Promise<string | undefined>;
+  /**
+   * Checks other credentials or certificates. Returns the function that uses them for later connections; open ones stay. Throws TypeError for
+   * invalid ones, and for another server or database.
+   */
+  prepareAccess(access: ConnectionAccess): () => void;
   /** How many connections work, are free, and how many callers wait for one. */
   readonly counts: { readonly busy: number; readonly free: number; readonly waiting: number };
   /** Wait for running work and disconnect. */
   end(): Promise<void>;
 }
 
-/** Where and how to connect. */
-export interface ConnectionOptions {
+/** Where to connect, and the credentials and certificates. */
+export interface ConnectionAccess {
   readonly url: string | Secret;
   /** Where connections outside of the pool go. Default: `url`. */
   readonly directUrl?: string | Secret | undefined;
   readonly tls?: TlsOptions | undefined;
+}
+
+/** Where and how to connect. */
+export interface ConnectionOptions extends ConnectionAccess {
   /** Maximum number of connections. */
   readonly poolSize: number;
   /** Whether connections of the pool prepare statements that they repeat. Default: true. */
@@ -75,7 +85,7 @@ export function createConnections({
 }: ConnectionOptions): Connections {
   if (!Number.isInteger(poolSize) || poolSize < 1) throw new TypeError("The size of a pool is a whole number from 1");
   const config = toConnectionConfig(url, tls);
-  const direct = toConnectionConfig(directUrl, tls);
+  let direct = toConnectionConfig(directUrl, tls);
   const pool = new Pool({ ...config, max: poolSize });
   // Without these listeners, a connection that the server ends would end the process.
   pool.on("error", () => {});
@@ -153,6 +163,17 @@ export function createConnections({
       if (performance.now() - answeredAt < FRESH_MS) return undefined;
       asking ??= ask().finally(() => (asking = undefined));
       return asking;
+    },
+    prepareAccess(next) {
+      const nextDirectUrl = next.directUrl ?? next.url;
+      if (!isSamePlace(url, next.url) || !isSamePlace(directUrl, nextDirectUrl))
+        throw new TypeError("Another server or database of PostgreSQL needs a restart");
+      const [config, nextDirect] = [toConnectionConfig(next.url, next.tls), toConnectionConfig(nextDirectUrl, next.tls)];
+      return () => {
+        // The pool reads its options for each new connection.
+        Object.assign(pool.options, config, { ssl: config.ssl });
+        direct = nextDirect;
+      };
     },
     get counts() {
       const { totalCount, idleCount, waitingCount } = pool;

@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import { ProtocolError, SdkHttpError } from "@modelcontextprotocol/client";
 import { ports } from "@portico/core";
 import { faultCode } from "./server-fault.ts";
-import type { McpServer } from "./server-options.ts";
+import type { McpPlace, McpServer } from "./server-options.ts";
 import { type Handshake, McpSession } from "./session.ts";
 import { withDeadline } from "./with-deadline.ts";
 
@@ -10,10 +11,12 @@ const LONGEST_PAUSE_MS = 30_000;
 
 /** A lasting connection to a server: opened in the background, and renewed after a loss, with growing pauses. */
 export class McpConnection {
-  readonly #server: McpServer;
+  #server: McpServer;
   readonly #clock: ports.Clock;
   readonly #log: ports.Log;
   readonly #closing = new AbortController();
+  /** Sessions of earlier secrets, whose calls have not ended. */
+  readonly #retired = new Set<McpSession>();
   /** Sessions that have not ended completely. */
   readonly #endings = new Set<Promise<void>>();
   #session: McpSession | undefined;
@@ -45,27 +48,44 @@ export class McpConnection {
     return this.#opening;
   }
 
+  /** Use another place from now on, if it differs: with other secrets. Calls in progress finish in the earlier session. */
+  replacePlace(place: McpPlace): void {
+    if (isDeepStrictEqual(place, this.#server.place)) return;
+    this.#server = { ...this.#server, place };
+    this.#failures = 0;
+    const earlier = this.#session;
+    this.#session = undefined;
+    if (earlier) this.#retire(earlier);
+    void this.session().catch(() => undefined);
+  }
+
   /** Resolves when everything has ended, including programs. */
   async close(): Promise<void> {
     this.#closing.abort(this.#unavailable("is closed"));
     this.#retry?.cancel();
-    if (this.#session) this.#end(this.#session);
+    for (const session of [...this.#retired, ...(this.#session ? [this.#session] : [])]) this.#end(session);
     this.#session = undefined;
     await this.#opening?.catch(() => undefined);
     await Promise.all(this.#endings);
   }
 
   async #open(): Promise<McpSession> {
+    const server = this.#server;
     try {
       const session = await withDeadline(this.#clock, this.#server.connectTimeoutMs, [this.closing], (signal) =>
         this.#shake(signal),
       );
+      if (server !== this.#server) {
+        this.#end(session);
+        return await this.#open();
+      }
       this.#session = session;
       this.#openedAt = this.#clock.now();
       this.#log.info("MCP server is connected", { server: this.#server.id });
       return session;
     } catch (cause) {
       this.closing.throwIfAborted();
+      if (server !== this.#server) return this.#open();
       this.#tryLater(cause);
       throw this.#unavailable("cannot be reached now", cause);
     }
@@ -125,6 +145,14 @@ export class McpConnection {
     this.#retry?.cancel();
     // Between half and all of the pause, so that many clients of one server do not reconnect at the same time.
     this.#retry = this.#clock.after(pause * (0.5 + Math.random() / 2), () => void this.session().catch(() => undefined));
+  }
+
+  #retire(session: McpSession): void {
+    this.#retired.add(session);
+    void session.idle().then(() => {
+      this.#retired.delete(session);
+      this.#end(session);
+    });
   }
 
   #end(session: McpSession): void {

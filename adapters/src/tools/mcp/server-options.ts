@@ -1,4 +1,4 @@
-import { Secret } from "@portico/core";
+import { type Live, Secret } from "@portico/core";
 
 /** One MCP server, as a preset configures it (open points 1, `mcpServers`): a program to start, or an address. */
 export interface McpToolsOptions {
@@ -15,6 +15,12 @@ export interface McpToolsOptions {
   readonly url?: string | undefined;
   /** Headers of every request to `url`. */
   readonly headers?: Readonly<Record<string, Secret | string>> | undefined;
+  /**
+   * The next `env` and `headers`, while the app is open. If they differ, a new connection is opened with them, or a new program is started, for
+   * the calls that begin later. Calls in progress finish on the earlier connection. Undefined keeps the present ones. Default: they never
+   * change.
+   */
+  readonly rotation?: Live<Pick<McpToolsOptions, "env" | "headers"> | undefined> | undefined;
   /** Whether to trust the server when it declares a tool harmless. Default: false. */
   readonly trusted?: boolean | undefined;
   /** Idle timeout of a tool in milliseconds: every progress message restarts it. Default: 60,000. */

@@ -43,6 +43,8 @@ export class McpSession {
   #isStale = true;
   #isAsking = false;
   #isOver = false;
+  #calls = 0;
+  #idle: (() => void) | undefined;
   #subscription: McpSubscription | undefined;
 
   constructor(server: McpServer, handshake: Handshake, clock: ports.Clock, events: SessionEvents) {
@@ -84,14 +86,25 @@ export class McpSession {
   }
 
   /** Throws the library's errors, for `readFault`. Aborting notifies the server. */
-  call(
+  async call(
     name: string,
     args: unknown,
     options: { readonly signal: AbortSignal; readonly onprogress: () => void },
   ): Promise<v.InferOutput<typeof callAnswerSchema>> {
     const params = { name, arguments: args as Record<string, unknown> };
     // Not `callTool`, which refuses unknown kinds of content, and with it the whole answer.
-    return this.#client.request({ method: "tools/call", params }, callAnswerSchema, { ...options, timeout: NO_LIMIT_MS });
+    this.#calls++;
+    try {
+      return await this.#client.request({ method: "tools/call", params }, callAnswerSchema, { ...options, timeout: NO_LIMIT_MS });
+    } finally {
+      this.#calls--;
+      if (this.#calls === 0) this.#idle?.();
+    }
+  }
+
+  /** Resolves when no call is in progress. */
+  async idle(): Promise<void> {
+    if (this.#calls > 0) await new Promise<void>((resolve) => (this.#idle = resolve));
   }
 
   /** Report that the connection is lost. */

@@ -32,7 +32,6 @@ export interface RunWorkGiven {
   readonly definitions: StoredDefinitions;
   readonly engine: ports.Engine;
   readonly world: World;
-  readonly secrets: Readonly<Record<string, string>>;
   readonly keeper: SecretKeeper;
 }
 
@@ -71,7 +70,7 @@ const UNUSABLE: Outcome = {
 
 /** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
-  const { runs, live: liveRuns, definitions, engine, world, secrets, keeper } = given;
+  const { runs, live: liveRuns, definitions, engine, world, keeper } = given;
   const { clock } = world;
   const storeRetryOf = ({ signal }: ports.WorkContext): StoreRetry => ({ clock, signal, cancelledAttempts: CANCELLED_ATTEMPTS });
 
@@ -133,7 +132,11 @@ export function createRunWork(given: RunWorkGiven) {
       const running: Running = {
         ...{ context, definition, record, live, secrecy, deadline, board, storeRetry, world },
         scope: {
-          ...{ parameters, secrets, derived: secrecy.derived },
+          ...{ parameters, derived: secrecy.derived },
+          // A node that begins after a rotation uses the new values.
+          get secrets() {
+            return keeper.secrets;
+          },
           run: { id: runId, workflowId: record.workflowId, startedAt: record.startedAt },
         },
       };

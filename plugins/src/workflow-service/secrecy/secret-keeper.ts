@@ -39,15 +39,39 @@ const NOTHING: SealedContent = { values: [], secrets: [] };
 
 /** Keeps secrets out of stored values. Configured secrets are replaced by references. All other secrets are sealed. */
 export class SecretKeeper {
-  /** Finds the configured secrets. */
+  /** Finds the configured secrets, and their earlier values. */
   readonly finder = new SecretFinder();
-  readonly #secrets: ReadonlyMap<string, string>;
+  readonly #secrets = new Map<string, { text: string; name: string | undefined }>();
   readonly #sealing: ports.Sealing;
 
   constructor(secrets: Readonly<Record<string, string>>, sealing: ports.Sealing) {
-    this.#secrets = new Map(Object.entries(secrets));
     this.#sealing = sealing;
-    for (const [name, text] of this.#secrets) this.finder.add({ name, text });
+    for (const [name, text] of Object.entries(secrets)) this.#set(name, text);
+  }
+
+  /** The present values, by name. */
+  get secrets(): Readonly<Record<string, string>> {
+    return Object.fromEntries([...this.#secrets].map(([name, { text }]) => [name, text]));
+  }
+
+  /**
+   * Take other values of configured secrets. Secrets of other names are ignored, and those that are missing stay as they are. Earlier values stay
+   * secret, for as long as the process runs: stored values and answers of others may contain them.
+   */
+  replace(next: Readonly<Record<string, string>>): void {
+    for (const [name, text] of Object.entries(next)) {
+      const present = this.#secrets.get(name);
+      if (!present || present.text === text) continue;
+      // A reference to the name would be opened with the new value.
+      present.name = undefined;
+      this.#set(name, text);
+    }
+  }
+
+  #set(name: string, text: string): void {
+    const secret = { name, text };
+    this.#secrets.set(name, secret);
+    this.finder.add(secret);
   }
 
   /**
@@ -81,8 +105,8 @@ export class SecretKeeper {
   }
 
   #secretOf(name: string): string {
-    const text = this.#secrets.get(name);
-    if (text !== undefined) return text;
+    const secret = this.#secrets.get(name);
+    if (secret !== undefined) return secret.text;
     throw new ports.NodeFailed("secret_missing", `The secret ${name} is no longer configured`, { retryable: false });
   }
 

@@ -40,13 +40,24 @@ export function readHttps(
 ): Https | undefined {
   if (cert === undefined && key === undefined && !enabled) return undefined;
   const names = namesOf(addresses);
-  if (cert === undefined && key === undefined) return selfSigned(directory, names);
+  const given = readGivenCertificate({ https: { cert, key } });
+  if (!given) return selfSigned(directory, names);
+  return { file: given.file, isSelfSigned: false, certificate: given, names, keep() {} };
+}
+
+/** The certificate that the settings name, and its file. Undefined if they name none. Throws CommandFailed (78) for an unusable one. */
+export function readGivenCertificate({
+  https: { cert, key },
+}: {
+  readonly https: Pick<PlatformSettings["https"], "cert" | "key">;
+}): (Certificate & { readonly file: string }) | undefined {
+  if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined) throw unusable("https.key requires https.cert");
   if (key === undefined) throw unusable("https.cert requires https.key");
   const certificate = { cert: readPem("https.cert", cert), key: readPem("https.key", key) };
   const fault = faultOf(certificate);
   if (fault !== undefined) throw unusable(`https.cert and https.key cannot be used: ${fault}`);
-  return { file: cert, isSelfSigned: false, certificate, names, keep() {} };
+  return { ...certificate, file: cert };
 }
 
 function selfSigned({ certificate: file, certificateKey }: DataDirectory, names: readonly string[]): Https {

@@ -1,5 +1,6 @@
 import type { ports, Secret } from "@portico/core";
 import { findOwnToken } from "../../platform/own-token.ts";
+import { readGivenCertificate } from "../https/certificate.ts";
 import type { RotatingSettings } from "../../platform/rotating-settings.ts";
 
 /** Digests of the secrets that can be rotated, by the name of their setting. */
@@ -7,20 +8,33 @@ export type SecretDigests = ReadonlyMap<string, string>;
 
 /** The digests of an app's secrets now: from the settings, and created by the instance. */
 export async function digestSecrets(settings: RotatingSettings, secrets: ports.Secrets): Promise<SecretDigests> {
-  const { agent, workflow, providers } = settings;
+  const { agent, workflow, providers, mcpServers, cluster } = settings;
   const digest = (values: readonly (Secret | undefined)[]) =>
     secrets.digest(JSON.stringify(values.map((value) => value?.reveal() ?? null)));
   const holders = agent.tokens.map(({ token, userId, role }) => [secrets.digest(token.reveal()), userId, role]);
+  const digestNamed = (values: Readonly<Record<string, Secret | undefined>> = {}) => {
+    const names = Object.keys(values).sort();
+    return secrets.digest(`${names.join()} ${digest(names.map((name) => values[name]))}`);
+  };
+  const certificate = readGivenCertificate(settings);
+  const { s3 } = cluster.blobs;
   return new Map([
     ["agent.tokens", secrets.digest(JSON.stringify(holders))],
     ["workflow.token", digest([workflow.token])],
-    ...providers.map(({ id, credential, headers }): [string, string] => {
-      const names = Object.keys(headers).sort();
-      return [
-        `providers.${id}`,
-        secrets.digest(`${names.join()} ${digest([credential, ...names.map((name) => headers[name])])}`),
-      ];
-    }),
+    ["workflow.secrets", digestNamed(workflow.secrets)],
+    ...providers.map(({ id, credential, headers }): [string, string] => [
+      `providers.${id}`,
+      secrets.digest(`${digest([credential])} ${digestNamed(headers)}`),
+    ]),
+    ...Object.entries(mcpServers).map(([id, { env, headers }]): [string, string] => [
+      `mcpServers.${id}`,
+      digestNamed(env ?? headers),
+    ]),
+    ["cluster.postgres", digest([cluster.postgres.url, cluster.postgres.directUrl])],
+    ["cluster.redis", digest([cluster.redis.url])],
+    ["cluster.tls", digestNamed(cluster.tls)],
+    ["cluster.blobs.s3", digest([s3?.accessKeyId, s3?.secretAccessKey])],
+    ["https.cert", secrets.digest(JSON.stringify([certificate?.cert, certificate?.key]))],
     ["agentServiceToken", digest([await findOwnToken(secrets, "agent")])],
     ["workflowServiceToken", digest([await findOwnToken(secrets, "workflow")])],
   ]);

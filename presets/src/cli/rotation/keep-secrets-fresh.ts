@@ -22,10 +22,10 @@ export interface FreshSecretsOptions {
 }
 
 /** The settings that `rotating` replaces. The files of other secrets are read at the start only. */
-const ROTATED = /^(agent\.tokens|workflow\.token|providers)\b/;
+const ROTATED = /^(agent\.tokens|workflow\.(token|secrets)|providers|mcpServers|cluster)\b/;
 
 /**
- * Reads the tokens and providers' keys of a running service again, on SIGHUP and when a file with one has changed. Returns the function that
+ * Reads the secrets and certificates of a running service again, on SIGHUP and when a file with one has changed. Returns the function that
  * ends this. Settings that cannot be read, or are refused, change nothing.
  */
 export function keepSecretsFresh({
@@ -48,14 +48,14 @@ export function keepSecretsFresh({
   });
   let known = digestSecrets(rotating.current, secrets);
   known.catch(() => {});
-  let files = filesOf(first);
+  let files = filesOf(first, rotating.current);
   /** A store was away: the next look tries again, and says nothing more until it succeeds. */
   let isDue = false;
 
   const readAgain = async (trigger: Trigger): Promise<void> => {
     try {
       const { settings, secretFiles } = await read();
-      files = filesOf(secretFiles);
+      files = filesOf(secretFiles, settings);
       await refuseLoops(app, settings, rotating.current);
       const digests = await digestSecrets(settings, secrets);
       const changed = changedSecrets(await known.catch(() => digests), digests);
@@ -118,8 +118,9 @@ type Trigger = "signal" | "file";
 /** How often a service that watches no files looks whether it should. */
 const OFF_MS = 60_000;
 
-function filesOf(secretFiles: readonly SecretFile[]): readonly string[] {
-  return secretFiles.filter(({ key }) => ROTATED.test(key)).map(({ file }) => file);
+function filesOf(secretFiles: readonly SecretFile[], { https }: RotatingSettings): readonly string[] {
+  const certificate = [https.cert, https.key].filter((file) => file !== undefined);
+  return [...secretFiles.filter(({ key }) => ROTATED.test(key)).map(({ file }) => file), ...certificate];
 }
 
 /** The rules of a start for providers' keys. */
