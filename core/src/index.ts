@@ -72,7 +72,7 @@ export { type CauseDescription, describeCause } from "./describe-cause.ts";
 export { findShortage, type Shortage, SHORTAGE_WORDS } from "./shortage.ts";
 
 // Bodies that arrive
-export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody } from "./http/body.ts";
+export { BodyCut, BodySilent, BodyTooLarge, eachChunk, readBody, takeArrived } from "./http/body.ts";
 export { parseJsonBody } from "./http/parse-json-body.ts";
 export { roomIn } from "./http/room-in.ts";
 export type { StreamedBody } from "./http/streamed-body.ts";

@@ -5,8 +5,9 @@ import { demo } from "@portico/adapters/models/demo";
 import { messagesHttp } from "@portico/adapters/models/messages-http";
 import { type Adapter, ports, Secret } from "@portico/core";
 import { afterEach, describe, expect, it } from "vitest";
-import { json } from "../harness/upstream-answers.ts";
-import { CREDENTIAL, createSubjects, failureOf, HEADER_SECRET } from "./models/subject.ts";
+import { createGate } from "../harness/gate.ts";
+import { events, json } from "../harness/upstream-answers.ts";
+import { CREDENTIAL, createSubjects, failureOf, HEADER_SECRET, readBytes } from "./models/subject.ts";
 import { type MakeModels, modelsConformance, type ProviderSetting } from "./models.ts";
 import { openAdapter } from "./open-adapter.ts";
 
@@ -43,6 +44,17 @@ describe("models/messages-http", () => {
     expect(headers).toMatchObject({ "x-api-key": CREDENTIAL, "anthropic-version": "2023-06-01" });
     const own = ["anthropic-version", "x-api-key", "x-caller", "x-vendor-token"];
     expect(Object.keys(headers).sort()).toEqual([...TRANSPORT, ...own].sort());
+  });
+
+  it("gives an answer that arrived in one piece as `whole`, and one that goes on as a stream", async () => {
+    const { send, upstream } = await subjects.open();
+    const rest = createGate();
+    upstream.answerNext(json(200, { ok: true }), events(["data: 1\n\n", rest.opened, "data: 2\n\n"]));
+    expect((await send()).whole?.toString("utf8")).toBe('{"ok":true}');
+    const { whole, body } = await send();
+    expect(whole).toBeUndefined();
+    rest.open();
+    expect((await readBytes(body)).toString("utf8")).toBe("data: 1\n\ndata: 2\n\n");
   });
 
   it("uses the caller's version if the call names one", async () => {

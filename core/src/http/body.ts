@@ -43,7 +43,7 @@ export interface BodyLimits {
  * stream is then paused, not destroyed, so that an answer can still be sent.
  */
 export function eachChunk(body: Readable, limits: BodyLimits, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
-  if (hasArrived(body, limits)) return takeWhole(body, take);
+  if (hasArrived(body, limits)) return takeEach(body, take);
   return new Promise((resolve, reject) => {
     let size = 0;
     let silence: Timer | undefined;
@@ -115,11 +115,23 @@ export async function readBody(body: Readable, limits: BodyLimits): Promise<Buff
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
+/**
+ * The whole body, if it has arrived with its head, as most bodies have. It is then taken from the stream. Undefined if bytes are missing, if no
+ * length was declared, or if the body is too long: `eachChunk` reads it then.
+ */
+export function takeArrived(body: Readable, limits: BodyLimits): Buffer | undefined {
+  if (!hasArrived(body, limits)) return undefined;
+  body.on("error", ignore);
+  const chunks: Buffer[] = [];
+  for (let chunk: Buffer | null; (chunk = body.read() as Buffer | null) !== null;) chunks.push(chunk);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
 function hasArrived(body: Readable, { limit, declared = 0 }: BodyLimits): boolean {
   return declared > 0 && declared <= limit && body.readableLength === declared && !body.destroyed;
 }
 
-async function takeWhole(body: Readable, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
+async function takeEach(body: Readable, take: (chunk: Buffer) => void | Promise<void>): Promise<void> {
   body.on("error", ignore);
   // Node returns everything at once, Deno one chunk at a time.
   for (let chunk: Buffer | null; (chunk = body.read() as Buffer | null) !== null;) await take(chunk);

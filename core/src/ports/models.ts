@@ -73,6 +73,11 @@ export interface ModelAnswer {
   /** By lowercase name. May still contain hop-by-hop headers. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: Readable;
+  /**
+   * The bytes of `body`, if all of them arrived together with the head. A reader that uses them need not read `body`. Default: unknown, and
+   * `body` must be read.
+   */
+  readonly whole?: Buffer;
 }
 
 /** Thrown when the provider is unreachable or the connection broke. Its message contains neither address nor credential. */

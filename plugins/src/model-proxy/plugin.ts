@@ -11,7 +11,6 @@ import { createSafeTokens, type SafeToken } from "./safe-tokens.ts";
 import { createTrail, TRAIL_HEADER } from "./trail.ts";
 import { translate } from "./translate.ts";
 import { gatherBody, modelOf, receiveBody } from "./receive-body.ts";
-import { callFailure } from "./upstream-error.ts";
 
 /** The parts of a call that both routes pass on. */
 interface CallInput {
@@ -56,20 +55,21 @@ export const modelProxy = definePlugin({
       const isConverted = provider.protocol !== protocol;
       trace.note({ operation: "chat", provider: provider.id, providerType: provider.type, converted: isConverted });
       const trail = trails.extended(provider, head.header(TRAIL_HEADER));
-      const admit = async (model: string) => {
+      const admit = (model: string) => {
         trace.note({ model });
-        await directory.assertServes(provider, model, signal).catch(callFailure);
+        return directory.assertServes(provider, model, signal);
       };
       const answering = (streamed: boolean) => trace.note({ streamed, firstByteMs: clock.now() - startedAt });
       const traceparent = telemetry.traceparent();
       if (!isConverted) {
         const received = await receiveBody(exchange, { clock, spoolDir, admit });
-        return relay({ protocol, provider, exchange, head, received, own, trail, traceparent, signal, trace, answering });
+        await relay({ protocol, provider, exchange, head, received, own, trail, traceparent, signal, trace, answering });
+        return;
       }
       const { bytes, facts } = await gatherBody(exchange, clock);
       const model = modelOf(facts);
       await admit(model);
-      return translate(
+      await translate(
         { protocol, provider, exchange, bytes, model, own, trail, traceparent, signal, trace, answering },
         { clock, ids, converter },
       );

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import { proxyErrors } from "./errors.ts";
+import { callFailure } from "./upstream-error.ts";
 
 export interface ListedModel {
   readonly id: string;
@@ -10,7 +11,10 @@ export interface ListedModel {
 export interface ProviderDirectory {
   /** The provider that a token is bound to. Throws provider_unavailable. */
   bound(providerId: string): ports.ModelProvider;
-  /** Throws model_not_served; no other provider is tried (specification 5, rule 2). If it must ask the provider, throws the port's errors. */
+  /**
+   * Throws model_not_served; no other provider is tried (specification 5, rule 2). If it must ask the provider, it can fail as a call does: with
+   * upstream_timeout or upstream_unreachable.
+   */
   assertServes(provider: ports.ModelProvider, model: string, signal: AbortSignal): Promise<void>;
   /** The models of all providers. A provider that cannot list its models now is left out, and the log names it. */
   list(signal: AbortSignal): Promise<readonly ListedModel[]>;
@@ -25,7 +29,12 @@ export function createProviderDirectory(models: readonly ports.ModelProvider[], 
       return provider;
     },
     async assertServes(provider, model, signal) {
-      const served = await provider.listModels(signal);
+      let served: readonly string[];
+      try {
+        served = await provider.listModels(signal);
+      } catch (error) {
+        return callFailure(error);
+      }
       if (!served.includes(model))
         throw proxyErrors.model_not_served(`The provider of this safe token does not serve the model ${JSON.stringify(model)}`, {
           field: "model",

@@ -1,5 +1,5 @@
 import { PassThrough, type Readable, type Transform } from "node:stream";
-import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports, roomIn } from "@portico/core";
+import { BodyCut, BodySilent, BodyTooLarge, type Exchange, eachChunk, type ports, roomIn, takeArrived } from "@portico/core";
 import { type BodyFacts, BodyInvalid, BodyScan } from "./body-scan.ts";
 import { createDecoder, EncodingUnknown } from "./content-encoding.ts";
 import { proxyErrors } from "./errors.ts";
@@ -26,11 +26,22 @@ export interface ReceivedBody {
   readonly rest: Promise<void> | undefined;
 }
 
+/** A whole body, decoded and checked. */
+export interface ScannedBody {
+  readonly bytes: Buffer;
+  readonly facts: BodyFacts;
+}
+
 /**
  * Receive a request body and check it while it arrives. A short body is returned whole. A longer body is forwarded as soon as its model is
  * known and served. If the model comes late, the body waits in a temporary file. Throws the proxy's declared errors.
  */
-export function receiveBody(exchange: Exchange, options: ReceiveBodyOptions): Promise<ReceivedBody> {
+export async function receiveBody(exchange: Exchange, options: ReceiveBodyOptions): Promise<ReceivedBody> {
+  const arrived = scanArrived(exchange, options.clock);
+  if (arrived) {
+    await options.admit(modelOf(arrived.facts));
+    return { facts: arrived.facts, body: arrived.bytes, length: arrived.bytes.length, rest: undefined };
+  }
   return new Promise((resolve, reject) => {
     const intake = new Intake(exchange, options, resolve);
     intake.run().catch((error: unknown) => {
@@ -41,10 +52,9 @@ export function receiveBody(exchange: Exchange, options: ReceiveBodyOptions): Pr
 }
 
 /** Receives a whole body into memory and decodes it, for requests that are converted. */
-export async function gatherBody(
-  exchange: Exchange,
-  clock: ports.Clock,
-): Promise<{ readonly bytes: Buffer; readonly facts: BodyFacts }> {
+export async function gatherBody(exchange: Exchange, clock: ports.Clock): Promise<ScannedBody> {
+  const arrived = scanArrived(exchange, clock);
+  if (arrived) return arrived;
   const scan = new BodyScan();
   const room = roomFor(exchange);
   let filled = 0;
@@ -56,6 +66,20 @@ export async function gatherBody(
   });
   const parts = filled > 0 ? [room.subarray(0, filled), ...chunks] : chunks;
   return { bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), facts: endOf(scan) };
+}
+
+/** The body that has arrived with its head, as most have. Undefined if bytes are missing or the body is encoded. */
+function scanArrived(exchange: Exchange, clock: ports.Clock): ScannedBody | undefined {
+  if (isEncoded(exchange)) return undefined;
+  const bytes = takeArrived(exchange.body, limitsOf(exchange, clock));
+  if (!bytes) return undefined;
+  const scan = new BodyScan();
+  try {
+    scan.push(bytes);
+  } catch (error) {
+    throw translated(error);
+  }
+  return { bytes, facts: endOf(scan) };
 }
 
 /**
@@ -99,8 +123,7 @@ class Intake {
   }
 
   async run(): Promise<void> {
-    const encoding = this.#exchange.headers["content-encoding"];
-    if (encoding !== undefined && encoding !== "identity") return this.#runEncoded();
+    if (isEncoded(this.#exchange)) return this.#runEncoded();
     await guarded(
       eachChunk(this.#exchange.body, limitsOf(this.#exchange, this.#options.clock), (chunk) => {
         this.#scan.push(chunk);
@@ -231,6 +254,11 @@ async function decoded(
 
 function limitsOf(exchange: Exchange, clock: ports.Clock): Parameters<typeof eachChunk>[1] {
   return { limit: REQUEST_BYTES, declared: declaredLength(exchange), clock };
+}
+
+function isEncoded({ headers }: Exchange): boolean {
+  const encoding = headers["content-encoding"];
+  return encoding !== undefined && encoding !== "identity";
 }
 
 function declaredLength({ headers }: Exchange): number | undefined {

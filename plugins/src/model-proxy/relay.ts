@@ -38,10 +38,15 @@ export async function relay(call: RelayCall): Promise<void> {
   const headers = answerHeaders(answer.headers, provider);
   const watched = observeAnswer(call, answer);
   const out = exchange.respond(answer.status, headers);
+  if (answer.whole) {
+    watched.pushed(answer.whole);
+    const ended = watched.ended();
+    if (ended) await ended;
+    out.end(answer.whole);
+    return;
+  }
   const ending = (error: Error) =>
     isPlainEventStream(headers) ? streamErrorEvent(protocol, brokenStream(error, provider)) : undefined;
-  // The whole answer has arrived, so later errors of the stream do not matter.
-  if (hasArrived(answer)) return passWhole(answer.body.on("error", () => {}).read() as Buffer, out, watched);
   await pass(answer.body, out, watched, ending);
 }
 
@@ -71,19 +76,18 @@ async function send({
     body: received.body,
     ...(received.length !== undefined && { length: received.length }),
   };
-  if (!received.rest) return provider.send(call, signal).catch(callFailure);
-  // The rest of the body may still be invalid. Then the call is aborted, and the caller gets the error of the body.
-  const cut = new AbortController();
-  const either = AbortSignal.any([signal, cut.signal]);
-  received.rest.catch((error: unknown) => cut.abort(error));
-  return provider.send(call, either).catch(callFailure);
+  try {
+    return await provider.send(call, received.rest ? abortedBy(received.rest, signal) : signal);
+  } catch (error) {
+    return callFailure(error);
+  }
 }
 
-async function passWhole(bytes: Buffer, out: Writable, observer: AnswerObserver): Promise<void> {
-  observer.pushed(bytes);
-  const ended = observer.ended();
-  if (ended) await ended;
-  out.end(bytes);
+/** The rest of the body may still be invalid. Then the call is aborted, and the caller gets the error of the body. */
+function abortedBy(rest: Promise<void>, signal: AbortSignal): AbortSignal {
+  const cut = new AbortController();
+  rest.catch((error: unknown) => cut.abort(error));
+  return AbortSignal.any([signal, cut.signal]);
 }
 
 /**
@@ -131,11 +135,6 @@ function pass(
       resolve();
     });
   });
-}
-
-/** Most whole answers arrive together with their head, so they can be sent at once. */
-function hasArrived({ headers, body }: ports.ModelAnswer): boolean {
-  return body.readableLength > 0 && headers["content-length"] === String(body.readableLength);
 }
 
 function isPlainEventStream(headers: Readonly<Record<string, string | readonly string[]>>): boolean {

@@ -79,10 +79,7 @@ export function createSafeTokens(given: {
       await audit.record(fact, [collection.write.put(secrets.digest(token.reveal()), record, "absent")]);
       return { ...toToken(record), token };
     },
-    async find(presented) {
-      if (!presented.startsWith(SAFE_TOKEN_PREFIX)) return undefined;
-      return find(secrets.digest(presented));
-    },
+    find: (presented) => (presented.startsWith(SAFE_TOKEN_PREFIX) ? find(secrets.digest(presented)) : Promise.resolve(undefined)),
     list: async () => (await all()).map((stored) => toToken(stored.value)),
     async revoke(tokenId, by = INSTANCE) {
       const { items } = await collection.query({ where: { tokenId }, limit: 1 });

@@ -130,6 +130,7 @@ function readerFor(provider: ports.ModelProvider, answer: ports.ModelAnswer): St
 
 /** The complete answer as events. Also reads a stream from an upstream that was not asked to stream. */
 async function readWhole(provider: ports.ModelProvider, answer: ports.ModelAnswer): Promise<readonly ModelEvent[]> {
+  if (answer.whole && isPlainJson(answer)) return parseWhole(provider, answer.whole);
   const reader = isEventStream(answer) ? (provider.protocol === "messages" ? readMessagesStream() : readChatStream()) : undefined;
   const events: ModelEvent[] = [];
   const chunks: Buffer[] = [];
@@ -196,6 +197,11 @@ function decoderOf(answer: ports.ModelAnswer): ReturnType<typeof createDecoder> 
 function isEventStream(answer: ports.ModelAnswer): boolean {
   const type = answer.headers["content-type"];
   return typeof type === "string" && type.toLowerCase().startsWith("text/event-stream");
+}
+
+function isPlainJson(answer: ports.ModelAnswer): boolean {
+  const encoding = answer.headers["content-encoding"];
+  return (encoding === undefined || encoding === "identity") && !isEventStream(answer) && answer.whole!.length <= ANSWER_BYTES;
 }
 
 function noteUsage(trace: RequestTrace, events: readonly ModelEvent[]): void {

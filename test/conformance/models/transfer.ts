@@ -166,6 +166,16 @@ export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly is
       }
     });
 
+    it("has as `whole` the bytes of its body, if the adapter gives it", async () => {
+      const { send, upstream } = await open();
+      upstream.answerNext(json(200, { ok: true }), empty(204), json(429, { error: "later" }));
+      for (const expected of ['{"ok":true}', "", '{"error":"later"}']) {
+        const { whole: given, body } = await send();
+        if (given !== undefined) expect(given.toString("utf8")).toBe(expected);
+        expect((await readBytes(body)).toString("utf8")).toBe(expected);
+      }
+    });
+
     if (isDecoded) {
       it.each(encoded)("comes back decoded, and does not claim to be encoded: %s", async (_name, bytes, encoding) => {
         const { send, upstream } = await open();

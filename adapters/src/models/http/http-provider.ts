@@ -43,6 +43,7 @@ export function openHttpProvider(
   }
   const path = `${prefix}${spoken.callPath}`;
   const { models } = options;
+  const listed = Promise.resolve(models === "discover" ? [] : models);
   const discover = createDiscovery(
     options.id,
     upstream,
@@ -55,7 +56,7 @@ export function openHttpProvider(
     type: options.type,
     protocol: spoken.protocol,
     ...(spoken.dialect && { dialect: spoken.dialect(options) }),
-    listModels: models === "discover" ? async (signal) => (await discover(signal)).names : async () => models,
+    listModels: models === "discover" ? async (signal) => (await discover(signal)).names : () => listed,
     ...(models === "discover" && {
       contextTokens: async (model: string, signal?: AbortSignal) => (await discover(signal)).contextTokens.get(model),
     }),

@@ -5,9 +5,11 @@ import { type CallEnds, UpstreamCall, type UpstreamTarget } from "./upstream-cal
 
 /** Connections of undici: pooled, kept alive, and closed with the provider. */
 export function createUndiciUpstream(target: UpstreamTarget): Upstream {
-  let opened: Promise<Pool> | undefined;
+  const { origin } = target;
+  let opening: Promise<Pool> | undefined;
+  let pool: Pool | undefined;
   // Loading undici takes twice as long as starting Node.js, so the first call loads it.
-  const open = () => (opened ??= openPool(target));
+  const open = () => (opening ??= openPool(target).then((opened) => (pool = opened)));
   return {
     request: ({ method, path, headers, body }, signal) =>
       new Promise((resolve, reject) => {
@@ -15,23 +17,20 @@ export function createUndiciUpstream(target: UpstreamTarget): Upstream {
         const call = new UndiciCall(target, { upload, signal, resolve, reject });
         // A caller who has left already causes no upstream connection.
         if (call.isOver) return;
-        open().then(
-          (pool) => {
-            if (call.isOver) return;
-            pool.dispatch(
-              { origin: target.origin, method, path, headers: headers as Record<string, string>, body: body ?? null },
-              call,
-            );
-          },
-          (cause: Error) => call.onResponseError(undefined, cause),
-        );
+        const dispatch = (into: Pool) => {
+          if (call.isOver) return;
+          into.dispatch({ origin, method, path, headers: headers as Record<string, string>, body: body ?? null }, call);
+        };
+        if (pool) dispatch(pool);
+        else open().then(dispatch, (cause: Error) => call.onResponseError(undefined, cause));
       }),
     // The host has already waited for requests with calls in progress. Remaining calls are cut.
     async close() {
-      const pool = opened;
-      opened = Promise.reject(new Error("The provider is closed"));
-      opened.catch(() => {});
-      await (await pool)?.destroy();
+      const last = opening;
+      pool = undefined;
+      opening = Promise.reject(new Error("The provider is closed"));
+      opening.catch(() => {});
+      await (await last)?.destroy();
     },
   };
 }
@@ -43,10 +42,18 @@ async function openPool({ origin, timeouts }: UpstreamTarget): Promise<Pool> {
   return new Pool(origin, { connect: { timeout: timeouts.connectMs }, headersTimeout: 0, bodyTimeout: 0, allowH2: false });
 }
 
+interface ArrivingAnswer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[]>;
+  readonly chunks: Buffer[];
+}
+
 /** One call: a dispatch handler whose answer body is a Node stream with backpressure in both directions. */
 class UndiciCall extends UpstreamCall implements Dispatcher.DispatchHandler {
   readonly #upload: Readable | undefined;
   #controller: Dispatcher.DispatchController | undefined;
+  /** The head and the first chunks of the answer, until they are passed on. */
+  #arriving: ArrivingAnswer | undefined;
   #answer: AnswerBody | undefined;
   #isSent = false;
 
@@ -70,29 +77,50 @@ class UndiciCall extends UpstreamCall implements Dispatcher.DispatchHandler {
     this.progressed();
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[]>): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[]>): void {
     if (status < 200 || this.isOver) return;
-    this.#answer = new AnswerBody(
-      controller,
-      () => this.progressed(),
-      () => this.settle(),
-    );
-    this.answered(status, headers, this.#answer);
+    this.#arriving = { status, headers, chunks: [] };
+    // undici passes on everything that arrived in one piece before this runs. Most small answers are complete then.
+    process.nextTick(this.#deliver);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.progressed();
-    if (this.#answer?.push(chunk) === false) controller.pause();
+    if (this.#arriving) this.#arriving.chunks.push(chunk);
+    else if (this.#answer?.push(chunk) === false) controller.pause();
   }
 
   onResponseEnd(): void {
+    const arriving = this.#arriving;
+    if (arriving) {
+      this.#arriving = undefined;
+      const { status, headers, chunks } = arriving;
+      return this.answeredWhole(status, headers, chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+    }
     this.settle();
     this.#answer?.push(null);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    this.#deliver();
     this.fail(cause);
   }
+
+  /** Passes on the head and a stream of the body, unless the answer is complete or was passed on before. */
+  readonly #deliver = (): void => {
+    const arriving = this.#arriving;
+    const controller = this.#controller;
+    this.#arriving = undefined;
+    if (!arriving || !controller || this.isOver) return;
+    const answer = new AnswerBody(
+      controller,
+      () => this.progressed(),
+      () => this.settle(),
+    );
+    this.#answer = answer;
+    this.answered(arriving.status, arriving.headers, answer);
+    for (const chunk of arriving.chunks) if (!answer.push(chunk)) controller.pause();
+  };
 
   protected override cut(error: Error): void {
     this.#controller?.abort(error);

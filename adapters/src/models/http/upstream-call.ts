@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { ports } from "@portico/core";
 import { abortError } from "../abort-error.ts";
 import type { ProviderTimeouts } from "./provider-options.ts";
+import { WholeAnswer } from "./whole-answer.ts";
 
 /** The provider that a call is for. */
 export interface UpstreamTarget {
@@ -77,6 +78,12 @@ export abstract class UpstreamCall {
     // An error without any listener ends the process. Readers of the answer add their own.
     body.on("error", () => {});
     this.#ends.resolve({ status, headers, body });
+  }
+
+  /** The answer is complete. The call has no timeout and no signal after this. */
+  protected answeredWhole(status: number, headers: ports.ModelAnswer["headers"], bytes: Buffer): void {
+    this.settle();
+    this.#ends.resolve(new WholeAnswer(status, headers, bytes));
   }
 
   /** Nothing more is expected: the answer is complete, failed, or has lost its reader. */

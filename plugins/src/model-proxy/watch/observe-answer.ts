@@ -30,8 +30,10 @@ export function observeAnswer(
   };
   // The signal aborts before the request is measured; the answer closes only afterwards. A caller may leave as soon as it has read the end.
   const onLeft = () => note((state) => (state === "whole" && watch?.isStream ? undefined : "caller_left"));
-  signal.addEventListener("abort", onLeft, { once: true });
-  const stop = () => signal.removeEventListener("abort", onLeft);
+  // A whole answer that needs no decompression ends before its caller can leave.
+  const canLeave = answer.whole === undefined || watch?.isBehind === true;
+  if (canLeave) signal.addEventListener("abort", onLeft, { once: true });
+  const stop = () => canLeave && signal.removeEventListener("abort", onLeft);
   const finish = () => {
     stop();
     note((state) => (state === "error" ? "upstream_error" : state === "open" ? "upstream_broken" : undefined));
