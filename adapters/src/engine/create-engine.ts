@@ -325,6 +325,7 @@ class JournalEngine implements ports.Engine {
       seat,
       signal: running.stop.signal,
       notes,
+      mayResume: kind.onInterrupted === "resume",
       parking: this.#parkingOf(kind, running),
       held: (isLost) => this.#journal.held(work, isLost),
       ended: (isLost) => this.#journal.ended(work, this.#clock.now(), isLost),

@@ -17,6 +17,8 @@ export interface ExecutionOptions {
   readonly signal: AbortSignal;
   /** The stored results of the work. */
   readonly notes: readonly Note[];
+  /** Whether the function may run again. Otherwise no result of a step is needed, and none is stored. */
+  readonly mayResume: boolean;
   /** Absent if the function must not run twice, or work is never parked. */
   readonly parking: Parking | undefined;
   /** The condition that this execution has the work. `isLost` says what is known without asking the journal. */
@@ -332,7 +334,7 @@ export class Execution implements BranchedExecution {
 
   async #remember(note: Note): Promise<void> {
     // After its end, a work stores no results.
-    if (!this.#over) await this.#options.insist(note);
+    if (!this.#over && (this.#options.mayResume || note.kind !== "step")) await this.#options.insist(note);
   }
 
   /** How often this name was used before in this execution. Throws TypeError for a second use where only one is allowed. */

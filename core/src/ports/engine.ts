@@ -137,8 +137,9 @@ export interface WorkContext {
   /**
    * Run a step once and store its result, which is returned as JSON keeps it. An error of the step is stored too, by name and
    * message. After a crash, a finished step returns its stored result. A step that began but did not finish runs again if it is
-   * `repeatable`. Otherwise it throws StepInterrupted, and the work decides. After `signal` aborted, no step begins: it throws
-   * the reason. Each name is used once; TypeError otherwise, and for a result that is not JSON.
+   * `repeatable`. Otherwise it throws StepInterrupted, and the work decides. Work of a `close` kind does not run again: results of its
+   * steps are not stored. After `signal` aborted, no step begins: it throws the reason. Each name is used once; TypeError otherwise, and
+   * for a result that is not JSON.
    */
   step<T>(name: string, run: (signal: AbortSignal) => Promise<T>, options?: { readonly repeatable?: boolean }): Promise<T>;
   /**

@@ -127,6 +127,7 @@ export class Executions {
     const note = (each: Note) => this.#fencing(running, () => journal.note(begun, each));
     const execution = new Execution(begun, {
       ...{ clock, wakeUps, seat, signal: stop.signal, notes: begun.notes },
+      mayResume: kind.onInterrupted === "resume",
       parking: this.#parkingOf(running),
       held: () => journal.held(begun),
       ended: () => (running.end ??= journal.ended(begun, ofKey(running), { state: "completed", endedAt: clock.now() })).write,

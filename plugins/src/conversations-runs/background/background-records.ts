@@ -89,7 +89,12 @@ export function createBackgroundRecords(given: {
     end: (turn: AcceptedTurn, end: TurnEnd, held: HeldCondition): Promise<void> =>
       writeWhileHeld(held, async (condition) => {
         const found = await read(turn.runId);
-        if (isOver(found.run)) return close(found.kept);
+        if (isOver(found.run)) {
+          await close(found.kept);
+          // Either this execution wrote it and did not learn so, or another process closed the turn.
+          if (condition.length > 0) await runs.writeAll(condition);
+          return;
+        }
         await writeEnd(turn, end, found, condition);
       }),
 

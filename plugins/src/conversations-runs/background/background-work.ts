@@ -1,4 +1,5 @@
 import { type ports, retryWhileStoreAway } from "@portico/core";
+import { endWork } from "../turns/end-work.ts";
 import { keepEnd, keepRestart } from "../turns/keep-end.ts";
 import { type PlayGiven, playTurn } from "../turns/play-turn.ts";
 import { Transcript } from "../turns/transcript.ts";
@@ -45,11 +46,16 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
             })
           : interrupted(stop);
       transcript.stop();
+      await transcript.settled();
+      // What follows the end must happen after a kill, too. Then the work ends later, and `closed` does the rest.
+      const isLast = !turn.tell && !transcript.isWritten;
       await keepEnd(given, turn, end, {
         signal: context.signal,
-        write: (ended) => records.end(turn, ended, held),
+        write: (ended) =>
+          isLast ? endWork(engine, context, (condition) => records.end(turn, ended, condition)) : records.end(turn, ended, held),
         letGo: () => transcript.forgetHeld(),
       });
+      if (isLast) return;
       await retryWhileStoreAway({ clock, signal: context.signal }, () => tell(turn));
       // No other code removes it. If the process stops meanwhile, the next start closes the turn and removes it.
       await retryWhileStoreAway({ clock, signal: context.signal }, () => transcript.remove());

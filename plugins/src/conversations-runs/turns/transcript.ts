@@ -119,11 +119,21 @@ export class Transcript {
     this.#timer = undefined;
   }
 
+  /** Resolves when nothing is on its way to the log. */
+  async settled(): Promise<void> {
+    await this.#flushing.catch(() => {});
+  }
+
+  /** Whether something of it may be written down. */
+  get isWritten(): boolean {
+    return this.#written.length > 0 || this.#uncertain > 0;
+  }
+
   /** Nothing is taken any more, and nothing stays written. Rejects with LogUnavailable. */
   async remove(): Promise<void> {
     this.stop();
     await this.#flushing.catch(() => {});
-    if (this.#written.length > 0 || this.#uncertain > 0) await this.#given.log.remove(this.#stream);
+    if (this.isWritten) await this.#given.log.remove(this.#stream);
   }
 
   /**

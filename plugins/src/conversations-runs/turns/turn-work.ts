@@ -3,6 +3,7 @@ import { readHistory } from "../conversations/messages.ts";
 import type { Audiences } from "../delivery/audiences.ts";
 import { EVENT_CHARACTERS, SUMMARY_CHARACTERS } from "../limits.ts";
 import { boundedText } from "./bounds.ts";
+import { endWork } from "./end-work.ts";
 import { keepEnd, keepRestart } from "./keep-end.ts";
 import { type PlayGiven, playTurn, type SaidToAgent } from "./play-turn.ts";
 import { createShownFiles, storedParts } from "./shown-files.ts";
@@ -56,7 +57,11 @@ export function createTurnWork(given: TurnWorkGiven) {
       await keepEnd(given, turn, end, {
         signal: context.signal,
         write: (ended) =>
-          transcript.end([endEvent(turn, ended, voice.seq)], (entry) => records.end(turn, ended, entry, watched.number, held)),
+          endWork(engine, context, (condition) =>
+            transcript.end([endEvent(turn, ended, voice.seq)], (entry) =>
+              records.end(turn, ended, entry, watched.number, condition),
+            ),
+          ),
         letGo: () => transcript.forgetHeld(),
       });
       audiences.announce(listener, statusEvent(turn, statusAfter(turn, end)));
