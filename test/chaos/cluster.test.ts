@@ -7,7 +7,7 @@ import { hasPostgresServer } from "../harness/postgres-server.ts";
 import { hasRedisServer } from "../harness/redis.ts";
 import { type Fault, Faults } from "./cluster/faults.ts";
 import { fileLoad } from "./cluster/files.ts";
-import type { Findings } from "./cluster/load.ts";
+import { REST_MS, runLoads, verifyLoads } from "./cluster/load.ts";
 import { queryLoad } from "./cluster/queries.ts";
 import { LEASE_MS, type Stage, startStage } from "./cluster/stage.ts";
 import { stockClientLoad } from "./cluster/stock-client.ts";
@@ -21,8 +21,6 @@ const SECOND_MS = 1000;
 const PLAN = isLong
   ? longPlan()
   : { everyMs: 5 * SECOND_MS, faults: ["kill", "wipe Redis", "freeze", "crash PostgreSQL"] as const };
-/** Far longer than it takes: only a hang is later. */
-const REST_MS = 10 * 60 * SECOND_MS;
 
 const hasServers = hasPostgresServer() && hasRedisServer();
 if (!hasServers) console.warn("The chaos of a cluster is skipped: it needs the programs of PostgreSQL and Redis");
@@ -42,22 +40,12 @@ describe.skipIf(!hasServers)("a cluster whose processes and servers fail", () =>
         fileLoad(stage),
         await streamLoad(stage),
       ];
-      const over = new AbortController();
-      const running = Promise.all(loads.map((load) => load.run(over.signal)));
-      await Promise.race([running, storm(faults)]);
-      over.abort();
-      const late = sleep(REST_MS, true, { ref: false });
-      const isLate = await Promise.race([running.then(() => false), late]);
-      expect(isLate && loads.flatMap((load) => load.open()), "clients that still wait").toBe(false);
+      await runLoads(loads, () => storm(faults));
 
       await expect.poll(() => openWorks(stage), { timeout: REST_MS, interval: SECOND_MS }).toEqual([]);
-      const findings: Record<string, Findings> = {};
-      for (const load of loads) findings[load.name] = await load.verify();
-      const counts = Object.fromEntries(Object.entries(findings).map(([name, each]) => [name, each.counts]));
-      if (isLong) console.warn(JSON.stringify({ faults: faults.counts, ...counts, effects: stage.effects.counts }, null, 2));
-      expect
-        .soft(Object.fromEntries(Object.entries(findings).map(([name, { wrong }]) => [name, wrong])))
-        .toEqual(Object.fromEntries(loads.map(({ name }) => [name, []])));
+      await verifyLoads(loads, (counts) => {
+        if (isLong) console.warn(JSON.stringify({ faults: faults.counts, ...counts, effects: stage.effects.counts }, null, 2));
+      });
       expect.soft(stage.effects.twice(), "effects that took place twice").toEqual([]);
       await allIsWell(stage, faults);
     },

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFailed } from "vitest";
 import { hasNginx } from "../harness/nginx.ts";
 import { fileLoad } from "./cluster/files.ts";
-import type { Findings } from "./cluster/load.ts";
+import { REST_MS, runLoads, verifyLoads } from "./cluster/load.ts";
 import { queryLoad } from "./cluster/queries.ts";
 import { streamLoad } from "./cluster/streams.ts";
 import { webhookLoad } from "./cluster/webhooks.ts";
@@ -15,8 +15,6 @@ import { type ComposedStage, startComposedStage } from "./composed/stage.ts";
 const isLong = process.env.PORTICO_LONG === "1";
 const SECOND_MS = 1000;
 const PLAN = isLong ? { kills: 60, everyMs: 10 * SECOND_MS } : { kills: 3, everyMs: 3 * SECOND_MS };
-/** Far longer than it takes: only a hang is later. */
-const REST_MS = 10 * 60 * SECOND_MS;
 
 const isPossible = hasNginx();
 if (!isPossible) console.warn("The chaos of a service behind nginx is skipped: it needs nginx and openssl");
@@ -35,21 +33,11 @@ describe.skipIf(!isPossible)("a service behind the nginx of deploy/container tha
         fileLoad(stage),
         await streamLoad(stage),
       ];
-      const over = new AbortController();
-      const running = Promise.all(loads.map((load) => load.run(over.signal)));
-      await Promise.race([running, storm(stage)]);
-      over.abort();
-      const late = sleep(REST_MS, true, { ref: false });
-      const isLate = await Promise.race([running.then(() => false), late]);
-      expect(isLate && loads.flatMap((load) => load.open()), "clients that still wait").toBe(false);
+      await runLoads(loads, () => storm(stage));
 
-      const findings: Record<string, Findings> = {};
-      for (const load of loads) findings[load.name] = await load.verify();
-      const counts = Object.fromEntries(Object.entries(findings).map(([name, each]) => [name, each.counts]));
-      if (isLong) console.warn(JSON.stringify({ kills: PLAN.kills, ...counts, effects: stage.effects.counts }, null, 2));
-      expect
-        .soft(Object.fromEntries(Object.entries(findings).map(([name, { wrong }]) => [name, wrong])))
-        .toEqual(Object.fromEntries(loads.map(({ name }) => [name, []])));
+      await verifyLoads(loads, (counts) => {
+        if (isLong) console.warn(JSON.stringify({ kills: PLAN.kills, ...counts, effects: stage.effects.counts }, null, 2));
+      });
       expect.soft(stage.effects.twice(), "effects that took place twice").toEqual([]);
     },
     PLAN.kills * PLAN.everyMs + 5 * REST_MS,

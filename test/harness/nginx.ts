@@ -1,8 +1,7 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { startListening } from "./listening-program.ts";
 import { hasOpenssl, makeCertificate } from "./own-certificate.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { freePort } from "./ports.ts";
@@ -52,38 +51,14 @@ export async function startNginx(http: string): Promise<Nginx> {
      events { worker_connections 512; }
      http { access_log off; ${kept.join(" ")}\n${placed}\n}`,
   );
-  const child = spawn(
-    PROGRAM,
-    ["-p", folder.path, "-c", join(folder.path, "nginx.conf"), "-e", join(folder.path, "logs/error.log")],
-    {
-      stdio: ["ignore", "ignore", "pipe"],
-    },
-  );
-  let said = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  while (!(await isListening(port))) {
-    if (child.exitCode !== null) throw new Error(`nginx did not start: ${said}`);
-    await wait(20);
-  }
+  const args = ["-p", folder.path, "-c", join(folder.path, "nginx.conf"), "-e", join(folder.path, "logs/error.log")];
+  const running = await startListening({ command: PROGRAM, args, port, cwd: folder.path });
   return {
     port,
     certificate: made.certificate,
     async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await exited;
+      await running[Symbol.asyncDispose]();
       folder.remove();
     },
   };
-}
-
-function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.once("error", () => resolve(false));
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-  });
 }

@@ -1,8 +1,7 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { startListening } from "./listening-program.ts";
 import { hasOpenssl, makeCertificate, type OwnCertificate } from "./own-certificate.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { freePort } from "./ports.ts";
@@ -101,34 +100,13 @@ export async function startReverseProxy(name: ProxyName, configuration: string):
   writeFileSync(file, `${place(configuration, { folder: folder.path, port, made })}\n`);
   // Caddy writes below the home directory.
   const env = { PATH: process.env["PATH"], HOME: folder.path };
-  const child = spawn(command, args(file), { cwd: folder.path, env, stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-4000)));
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  while (!(await isListening(port))) {
-    if (child.exitCode !== null) throw new Error(`${name} did not start: ${said}`);
-    await wait(20);
-  }
+  const running = await startListening({ command, args: args(file), port, cwd: folder.path, env });
   return {
     port,
     certificate: made.certificate,
     async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      const late = setTimeout(() => child.kill("SIGKILL"), 2000);
-      await exited;
-      clearTimeout(late);
+      await running[Symbol.asyncDispose]();
       folder.remove();
     },
   };
-}
-
-function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.once("error", () => resolve(false));
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
-  });
 }

@@ -1,3 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+
 /** One kind of load on a cluster, and what must hold of it. */
 export interface Load {
   readonly name: string;
@@ -55,4 +58,31 @@ export async function repeat(clients: number, signal: AbortSignal, work: (client
     while (!signal.aborted) await work(at);
   };
   await Promise.all(Array.from({ length: clients }, client));
+}
+
+/** Far longer than it takes: only a hang is later. */
+export const REST_MS = 10 * 60_000;
+
+/** Runs loads during a storm of faults, until each client knows what became of its items. */
+export async function runLoads(loads: readonly Load[], storm: () => Promise<void>): Promise<void> {
+  const over = new AbortController();
+  const running = Promise.all(loads.map((load) => load.run(over.signal)));
+  await Promise.race([running, storm()]);
+  over.abort();
+  const late = sleep(REST_MS, true, { ref: false });
+  const isLate = await Promise.race([running.then(() => false), late]);
+  expect(isLate && loads.flatMap((load) => load.open()), "clients that still wait").toBe(false);
+}
+
+/** Expects that all holds of the loads, after it told their counts, by name. */
+export async function verifyLoads(
+  loads: readonly Load[],
+  tell: (counts: Record<string, Findings["counts"]>) => void,
+): Promise<void> {
+  const findings: Record<string, Findings> = {};
+  for (const load of loads) findings[load.name] = await load.verify();
+  const select = <K extends keyof Findings>(key: K) =>
+    Object.fromEntries(Object.entries(findings).map(([name, each]) => [name, each[key]])) as Record<string, Findings[K]>;
+  tell(select("counts"));
+  expect.soft(select("wrong")).toEqual(Object.fromEntries(loads.map(({ name }) => [name, []])));
 }
