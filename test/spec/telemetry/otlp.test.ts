@@ -4,6 +4,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { connectAgent } from "@portico/client";
 import { createApp } from "@portico/core";
+import { ExportHealth } from "@portico/adapters/telemetry/otlp/export-health";
+import { openOtlp } from "@portico/adapters/telemetry/otlp/open-otlp";
 import { local, readPlatformOptions } from "portico/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CLUSTER_WORKFLOW, clusterPlace, startCluster } from "../../harness/cluster.ts";
@@ -222,6 +224,20 @@ it.each(["proxy", "workflow", "agent"])("the preset %s exports, too", async (pre
   await fetch(`${service.url(preset)}/nothing`);
   await expect.poll(() => receiver.spans.map(({ attributes }) => attributes["portico.area"])).toEqual([preset]);
   await expect.poll(() => receiver.logs.map(({ body }) => body)).toEqual(expect.arrayContaining(["Started", "request"]));
+});
+
+it("keeps 2,048 spans and as many log lines that wait for their export, and drops the rest", async () => {
+  await using receiver = await startOtlpReceiver();
+  const options = { endpoint: receiver.endpoint, protocol: "http/json" } as const;
+  const { tracer, emit, close } = openOtlp(options, new ExportHealth(() => undefined));
+  // One export of 512 may begin meanwhile.
+  for (let item = 0; item < 20_000; item++) {
+    tracer.startSpan("span").end();
+    emit!({ level: "info", message: "line", fields: {} });
+  }
+  await expect.poll(() => Math.min(receiver.spans.length, receiver.logs.length)).toBeGreaterThanOrEqual(2048);
+  await close();
+  expect(Math.max(receiver.spans.length, receiver.logs.length)).toBeLessThanOrEqual(2048 + 512);
 });
 
 it("a caller that does not record its trace is not exported, and its log line still has the trace id", async () => {

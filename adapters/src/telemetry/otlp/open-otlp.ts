@@ -37,6 +37,7 @@ export interface Otlp extends Instruments {
 const CLOSE_MS = 2_000;
 const METRICS_EVERY_MS = 60_000;
 
+const MOST_WAITING = 2048;
 const SEVERITIES = {
   debug: SeverityNumber.DEBUG,
   info: SeverityNumber.INFO,
@@ -45,8 +46,8 @@ const SEVERITIES = {
 } as const;
 
 /**
- * SDKs of this app alone: the host's own SDK is neither used nor replaced. What waits for its export is bounded (2,048 spans and
- * 2,048 log lines). If a receiver is away, the rest is dropped.
+ * SDKs of this app alone: the host's own SDK is neither used nor replaced. At most MOST_WAITING spans and as many log lines wait for their
+ * export. If a receiver is away, the rest is dropped.
  */
 export function openOtlp(options: OtlpOptions, health: ExportHealth): Otlp {
   const { traces, metrics, logs } = addressesOf(options);
@@ -101,7 +102,7 @@ function openTraces(url: string | undefined, resource: Resource, options: OtlpOp
     resource,
     // A caller may leave a trace out, and cannot have more traces recorded than the ratio allows.
     sampler: new ParentBasedSampler({ root: ratio, remoteParentSampled: ratio }),
-    spanProcessors: [new BatchSpanProcessor({ exporter })],
+    spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize: MOST_WAITING })],
   });
 }
 
@@ -125,7 +126,7 @@ function openLogs(url: string | undefined, resource: Resource, options: OtlpOpti
     serializer: options.protocol === "http/json" ? JsonLogsSerializer : ProtobufLogsSerializer,
     helper: LogsExporterMetricsHelper,
   });
-  return new LoggerProvider({ resource, processors: [new BatchLogRecordProcessor({ exporter })] });
+  return new LoggerProvider({ resource, processors: [new BatchLogRecordProcessor({ exporter, maxQueueSize: MOST_WAITING })] });
 }
 
 /** Read at each export, with the names of the semantic conventions. */
