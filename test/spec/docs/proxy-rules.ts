@@ -42,7 +42,8 @@ export function keepsTheRulesOfProxies(
     folder.deploy("ask.yaml", "nodes: { ask: { type: human_gate, with: { title: Well? } } }");
     // The ports that the page fixes may be taken here.
     const anyPort = { listen: { port: 0 } };
-    const free = { ...settings, agent: { ...settings.agent, ...anyPort }, workflow: { ...settings.workflow, ...anyPort } };
+    const audit = { trustedProxies: ["127.0.0.1"] };
+    const free = { ...settings, audit, agent: { ...settings.agent, ...anyPort }, workflow: { ...settings.workflow, ...anyPort } };
     service = await folder.start("local", { config: free });
     const placed = configuration
       .replaceAll(`127.0.0.1:${settings.agent.listen.port}`, new URL(service.url("agent")).host)
@@ -87,6 +88,17 @@ export function keepsTheRulesOfProxies(
     const shortLived = (await issued.body.json()) as { token: string };
     const listing = { "x-workflow-service-token": shortLived.token };
     expect((await call("workflows.example", { path: "/api/workflows", method: "GET", headers: listing })).statusCode).toBe(200);
+  });
+
+  it("lets the audit record the address of a caller, and none that the caller invents", async () => {
+    const connect = { ca: proxy.certificate, servername: "agents.example" };
+    const pool = new Pool(`https://127.0.0.1:${proxy.port}`, { connect, localAddress: "127.0.0.2" });
+    pools.push(pool);
+    const headers = { ...agentHeaders(), host: `agents.example:${proxy.port}`, "x-forwarded-for": "203.0.113.9" };
+    expect((await pool.request({ path: "/api/sign-in-links", method: "POST", headers })).statusCode).toBe(201);
+    const read = await pool.request({ path: "/api/audit?action=sign-in-link.issue&limit=1", method: "GET", headers });
+    const { items } = (await read.body.json()) as { items: readonly { readonly who: { readonly address?: string } }[] };
+    expect(items[0]?.who.address).toBe("127.0.0.2");
   });
 
   it("answers no call for host names other than those of publicUrl", async () => {
