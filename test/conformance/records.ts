@@ -450,6 +450,40 @@ export function recordsConformance(
         expect(await ids({ where: { title: "t", owner: "a" }, order, after: next, limit: 5 })).toEqual(["b", "c"]);
       });
 
+      it("begins behind a place of the caller's own, which no record needs to have", async () => {
+        await putAll(Object.fromEntries([1, 3, 3.5, 5].map((rank) => [`r${rank}`, { owner: "a", rank }])));
+        await putAll({
+          r3b: { owner: "a", rank: 3 },
+          none: { owner: "a" },
+          text: { owner: "a", rank: "x" },
+          other: { owner: "b", rank: 4 },
+        });
+        const behind = (value: ports.Place["value"], id: string, direction: "ascending" | "descending") =>
+          ids({ where: { owner: "a" }, order: { by: "rank", direction }, after: { value, id } });
+        expect(await behind(3, "r3", "ascending")).toEqual(["r3b", "r3.5", "r5", "text"]);
+        expect(await behind(3, "", "ascending")).toEqual(["r3", "r3b", "r3.5", "r5", "text"]);
+        expect(await behind(4, "", "ascending")).toEqual(["r5", "text"]);
+        expect(await behind(null, "none", "ascending")).toEqual(["r1", "r3", "r3b", "r3.5", "r5", "text"]);
+        expect(await behind(3, "r3b", "descending")).toEqual(["r3", "r1", "none"]);
+        expect(await behind(3, "", "descending")).toEqual(["r1", "none"]);
+        expect(await behind("w", "", "descending")).toEqual(["r5", "r3.5", "r3b", "r3", "r1", "none"]);
+        expect(await ids({ after: { value: null, id: "r3" } })).toEqual(["r3.5", "r3b", "r5", "text"]);
+      });
+
+      it("refuses what can be no place", async () => {
+        const order = { by: "rank", direction: "ascending" } as const;
+        for (const place of [
+          {},
+          { value: 1 },
+          { value: {}, id: "a" },
+          { value: Number.NaN, id: "a" },
+          { value: "\ud800", id: "a" },
+          { value: 1, id: "\0" },
+        ])
+          await expect(tasks.query({ where: { owner: "a" }, order, after: place as ports.Place })).rejects.toThrow(TypeError);
+        await expect(tasks.query({ after: { value: 1, id: "a" } })).rejects.toThrow(TypeError);
+      });
+
       it("refuses an invalid cursor, or one of another query", async () => {
         await putAll(Object.fromEntries(["a", "b", "c"].map((id) => [id, { owner: "a" }])));
         const { next } = await tasks.query({ where: { owner: "a" }, limit: 1 });

@@ -40,7 +40,7 @@ export function planQuery(shape: CollectionShape, query: ports.Query): QueryPlan
     where,
     by,
     descending,
-    after: query.after === undefined ? undefined : parseCursor(tag, query.after),
+    after: readPosition(tag, query.after, by),
     limit,
     empty: [...filters.values()].some((value) => !canBeHeld(value)),
     cursorAt: (id, record) => toCursor(tag, { value: orderValue(record, by), id }),
@@ -51,6 +51,16 @@ export function planQuery(shape: CollectionShape, query: ports.Query): QueryPlan
 export function orderValue(record: object, by: string | undefined): Scalar {
   if (by === undefined) return null;
   return (readField(record, by) as Scalar | undefined) ?? null;
+}
+
+function readPosition(tag: string, after: ports.Query["after"], by: string | undefined): Position | undefined {
+  if (after === undefined) return undefined;
+  if (typeof after !== "object") return parseCursor(tag, after);
+  const { value, id } = after;
+  const isPlace = value === null || (by !== undefined && canBeHeld(value));
+  if (!isPlace || typeof id !== "string" || !isStorableText(id))
+    throw new TypeError("A place in a query has an order value and an ID");
+  return { value, id };
 }
 
 function checkFilters(where: NonNullable<ports.Query["where"]>): ReadonlyMap<string, string | number | boolean> {
@@ -84,7 +94,7 @@ function inIndexOrder(shape: CollectionShape, filters: ReadonlyMap<string, unkno
   );
 }
 
-function canBeHeld(value: string | number | boolean): boolean {
+function canBeHeld(value: unknown): boolean {
   if (typeof value === "string") return isStorableText(value);
   return typeof value === "boolean" || Number.isFinite(value);
 }

@@ -109,6 +109,7 @@ export {
   type CollectionSpec,
   type Expected,
   type Page,
+  type Place,
   type Query,
   RecordConflict,
   RecordCursorInvalid,

@@ -89,11 +89,19 @@ export interface Query {
   readonly order?: { readonly by: string; readonly direction: "ascending" | "descending" };
   /**
    * `next` of the previous page. It stays valid while records are added and removed. Opaque; any other text throws
-   * RecordCursorInvalid.
+   * RecordCursorInvalid. Or a place of the caller's own, which no record needs to have.
    */
-  readonly after?: string;
+  readonly after?: string | Place;
   /** 1-1000; default 100. */
   readonly limit?: number;
+}
+
+/** A place in the order of a query: its page begins with the first record behind it, in the direction of the order. */
+export interface Place {
+  /** The value of the order field. Null is the place of records without the field, and the only one without an order. */
+  readonly value: string | number | boolean | null;
+  /** Among records with this value. An empty ID is before all of them in ascending order, and behind all of them in descending order. */
+  readonly id: string;
 }
 
 /** One page of the results of a query. */

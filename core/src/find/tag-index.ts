@@ -1,0 +1,62 @@
+import type { Records, Write } from "../ports/records.ts";
+import type { FindPlace, FindSource } from "./find-page.ts";
+
+/** What a subject is found by. */
+export interface Tagged {
+  /** ID of the subject: at most 256 characters. */
+  readonly id: string;
+  /** Its user. */
+  readonly owner: string;
+  /** The time that orders the results (ISO 8601 in UTC, with milliseconds). Never changes. */
+  readonly at: string;
+  /** Short texts without spaces: words, or facts such as a status. At most 128 characters each. */
+  readonly tags: readonly string[];
+}
+
+interface TagRecord {
+  readonly tag: string;
+  readonly owner: string;
+  /** Milliseconds since 1970: shorter than a text, in the record and in both indexes. */
+  readonly at: number;
+}
+
+/** A list of subjects for each tag, newest first, in one collection of records. */
+export interface TagIndex {
+  /** The writes that follow a change of a subject. Undefined: it did not exist before, or does not exist any more. */
+  changes(before: Tagged | undefined, after: Tagged | undefined): readonly Write[];
+  /** The subjects with a tag, of one owner or of all. */
+  list(tag: string, owner?: string): FindSource;
+}
+
+/**
+ * Open an index of tags in the collection `name`. The caller writes the changes in the commit that changes the subject. A record per tag and
+ * subject is all that is stored: every adapter of the port can keep it, and a page of a list reads no more than it shows.
+ */
+export function createTagIndex(records: Records, name: string): TagIndex {
+  const collection = records.collection<TagRecord>({ name, indexes: { byTag: ["tag", "at"], byOwner: ["owner", "tag", "at"] } });
+  const recordId = (tag: string, id: string) => `${tag} ${id}`;
+  return {
+    changes(before, after) {
+      const [old, present] = [new Set(before?.tags), new Set(after?.tags)];
+      return [
+        ...[...old].filter((tag) => !present.has(tag)).map((tag) => collection.write.remove(recordId(tag, before!.id))),
+        ...[...present]
+          .filter((tag) => !old.has(tag))
+          .map((tag) => collection.write.put(recordId(tag, after!.id), { tag, owner: after!.owner, at: Date.parse(after!.at) })),
+      ];
+    },
+    list: (tag, owner) => async (after: FindPlace | undefined, limit: number) => {
+      const { items, next } = await collection.query({
+        where: owner === undefined ? { tag } : { tag, owner },
+        order: { by: "at", direction: "descending" },
+        limit,
+        ...(after && { after: { value: Date.parse(after.at), id: recordId(tag, after.id) } }),
+      });
+      // A tag contains no space.
+      return {
+        places: items.map(({ id, value }) => ({ at: new Date(value.at).toISOString(), id: id.slice(tag.length + 1) })),
+        isLast: next === undefined,
+      };
+    },
+  };
+}
