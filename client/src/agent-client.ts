@@ -2,6 +2,7 @@ import { CallFailed, type CallResult, type Client, createClient } from "@portico
 import { attachmentsMediaContract } from "@portico/plugins/attachments-media/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { io } from "socket.io-client";
+import { findRuns, type Run, type RunSearch } from "./find-runs.ts";
 import { OpenQuery, type Query, type QueryMessage, type QueryStarted } from "./query.ts";
 import { randomId } from "./random-id.ts";
 import { afterFailure, afterLookup, pauseMs } from "./recovery.ts";
@@ -104,6 +105,11 @@ export interface AgentClient extends AsyncDisposable {
    * with CallFailed if one ID is malformed or belongs to another user.
    */
   mediaLinks(mediaIds: readonly string[], options?: Pick<UploadOptions, "signal">): Promise<MediaLinks>;
+  /**
+   * Find runs, newest first. The iteration reads further pages while it goes on, so stop it when enough is found. Rejects with CallFailed,
+   * and with the signal's reason.
+   */
+  findRuns(search: RunSearch): AsyncIterable<Run>;
   /** Resolves when the realtime connection is established. Rejects if the service refuses the token. */
   connected(): Promise<void>;
   /**
@@ -229,6 +235,10 @@ class Connection implements AgentClient {
     const { items, missing } = await this.#untilAborted(options, (signal) => this.calls.mediaLinks({ body, signal }));
     const base = this.#baseURL.replace(/\/$/, "");
     return { items: items.map((item) => ({ ...item, url: base + item.url })), missing };
+  }
+
+  findRuns(search: RunSearch): AsyncIterable<Run> {
+    return findRuns(this.calls, search);
   }
 
   close(): void {

@@ -8,6 +8,7 @@ export {
   type MediaMetadata,
   type SubmitOptions,
 } from "./agent-client.ts";
+export type { Run, RunSearch } from "./find-runs.ts";
 export type { Query, QueryEnd, QueryMessage, QueryStarted } from "./query.ts";
 export { requestDigest } from "./request-digest.ts";
 export type { FollowUp, QueryOptions } from "./submission.ts";

@@ -1,9 +1,9 @@
 /**
- * Reading runs and receipts: `npm run bench:runs`, about three minutes, most of them to fill the stores. One agent service in this process
- * with 1,000,000 runs and 100,000 receipts in one run; the p50 of the HTTP answer for the newest 50, for every set of filters, beside the
- * same with 30,000 runs, so that growth shows.
+ * Reading runs and receipts, and finding runs: `npm run bench:runs`, about ten minutes, most of them to fill the stores. One agent service in
+ * this process with 1,000,000 runs and 100,000 receipts in one run; the p50 of the HTTP answer for the newest 50, for every set of filters,
+ * and for searches, beside the same with 30,000 runs, so that growth shows. `npm run bench:runs -- search` measures searches alone.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
@@ -22,6 +22,27 @@ const AGENTS = 19;
 const filters = { agent_id: "agent-3", delegated_by: "agent-1", parent_run_id: "run_parent7" };
 const sets = [0, 1, 2, 3, 4, 5, 6, 7].map((bits) => Object.entries(filters).filter((_, at) => bits & (1 << at)));
 
+/** Searches of the owner, unless they name another user. One of 50 runs failed, one of 1,000 has a rare word. */
+const searches = [
+  ["", "everything"],
+  ["q=usual", "a word of all"],
+  ["q=kestrel", "a word of one in 1,000"],
+  ["q=usual+title+kestrel", "three words, one of them rare"],
+  ["q=quota", "a word of errors"],
+  ["status=failed", "status failed"],
+  ["status=failed&q=usual+title", "status failed, two words of all"],
+  ["status=idle&agent_id=agent-3&q=usual", "status idle, agent, a word of all"],
+  ["agent_id=agent-3&user_id=member&q=length", "agent, user, a word of all"],
+  ["started_from=2023-11-15&started_before=2023-11-16&q=usual", "a day, a word of all"],
+  [
+    "started_from=2023-11-15&started_before=2023-11-16&status=failed&agent_id=agent-3&q=usual",
+    "a day, status failed, agent, a word of all",
+  ],
+  ["status=running&q=usual", "status running, a word of all: none"],
+  ["status=completed&q=usual+title", "status completed, two words of all: none, the most work of one call"],
+] as const;
+const isSearch = process.argv.includes("search");
+
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 const rows = new Map<string, number[]>();
 const note = (name: string, p50: number) => rows.set(name, [...(rows.get(name) ?? []), p50]);
@@ -29,24 +50,31 @@ for (const [at, size] of SIZES.entries()) {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-runs-"));
   const service = await startAgentService({ dataDir, telemetry: openTelemetry({ level: "silent", format: "json" }) });
   await fillRuns(service, size);
-  await fillReceipts(service, RECEIPTS[at]!);
-  for (const holder of ["owner", "member"] as const) {
+  for (const [query, name] of searches)
+    note(`search: ${name}`, await time(service, "owner", `/api/runs/search?${query}`, undefined));
+  for (const query of ["q=usual", "status=failed&q=usual"])
+    note(`search of a member: ${query}`, await time(service, "member", `/api/runs/search?${query}`, "runs"));
+  if (!isSearch) await fillReceipts(service, RECEIPTS[at]!);
+  for (const holder of isSearch ? [] : (["owner", "member"] as const)) {
     for (const set of sets) {
       const query = new URLSearchParams(set).toString();
       const found = await time(service, holder, `/api/runs?${query}`, "runs");
       note(`runs of the ${holder}${set.length > 0 ? ` by ${set.map(([name]) => name).join(", ")}` : ""}`, found);
     }
   }
-  for (const [name, query] of [
-    ["newest 20 receipts", "?limit=20"],
-    ["20 receipts, 10,000 back", "?offset=10000"],
-  ] as const) {
+  for (const [name, query] of isSearch
+    ? []
+    : ([
+        ["newest 20 receipts", "?limit=20"],
+        ["20 receipts, 10,000 back", "?offset=10000"],
+      ] as const)) {
     note(name, await time(service, "owner", `/api/runs/run_many/receipt${query}`, "receipts"));
   }
   await service.close();
+  console.log(`${size} runs: ${Math.round(statSync(join(dataDir, "records.sqlite")).size / size)} bytes of records per run`);
   rmSync(dataDir, { recursive: true });
 }
-console.log(`HTTP answer, p50 ms | ${SIZES.map((size, at) => `${size} runs, ${RECEIPTS[at]} receipts`).join(" | ")} | growth`);
+console.log(`\nHTTP answer, p50 ms | ${SIZES.map((size, at) => `${size} runs, ${RECEIPTS[at]} receipts`).join(" | ")} | growth`);
 for (const [name, times] of rows) {
   console.log(`${name} | ${times.map((time) => time.toFixed(2)).join(" | ")} | ${(times[1]! / times[0]!).toFixed(2)}`);
 }
@@ -65,11 +93,15 @@ function runAt(at: number): Run {
     user_id: at % 3 === 0 ? "member" : "owner",
     agent_id: `agent-${at % AGENTS}`,
     started_at: started,
-    status: "idle",
+    status: at % 50 === 0 ? "failed" : "idle",
+    ...(at % 50 === 0 && {
+      failure_reason: "error",
+      failure: { code: "model_refused", message: "The quota of this key is used up" },
+    }),
     conversation_id: `conv_${at}`,
     session_id: `ses_${at}`,
     updatedAt: started,
-    title: `Run number ${at}, with a title of usual length`,
+    title: `Run number ${at}, with a title of usual length${at % 1000 === 1 ? ": kestrel" : ""}`,
     messageCount: 4,
     // One of five was delegated; numbers without a common divisor, so that every set of filters finds some.
     ...(at % 5 === 0 && {
@@ -103,7 +135,8 @@ async function fillReceipts(service: AgentService, count: number): Promise<void>
   }
 }
 
-async function time(service: AgentService, holder: "owner" | "member", path: string, key: string): Promise<number> {
+/** `key`: a list of the answer that must not be empty. */
+async function time(service: AgentService, holder: "owner" | "member", path: string, key: string | undefined): Promise<number> {
   const pool = new Pool(service.url, { connections: 1 });
   const times: number[] = [];
   for (let call = 0; call < CALLS; call++) {
@@ -115,7 +148,8 @@ async function time(service: AgentService, holder: "owner" | "member", path: str
     });
     const text = await body.text();
     times.push(performance.now() - begun);
-    if (call === 0 && (statusCode !== 200 || (JSON.parse(text) as Record<string, unknown[]>)[key]?.length === 0)) {
+    const isEmpty = key !== undefined && (JSON.parse(text) as Record<string, unknown[]>)[key]?.length === 0;
+    if (call === 0 && (statusCode !== 200 || isEmpty)) {
       throw new Error(`${path} answered ${statusCode} with nothing`);
     }
   }

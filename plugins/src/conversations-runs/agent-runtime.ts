@@ -13,6 +13,7 @@ import { type Admission, createAdmission } from "./requests/admission.ts";
 import { type ClientRequests, openClientRequests, requestKey } from "./requests/client-requests.ts";
 import { lastReceipt } from "./runs/receipts.ts";
 import { createRemovedRuns } from "./runs/removed-runs.ts";
+import { RUNS_INDEXING } from "./runs/index-runs.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
 import { createSweepRuns, RUNS_SWEEP } from "./runs/sweep-runs.ts";
 import { registerProcess } from "./living-processes.ts";
@@ -171,6 +172,7 @@ export const agentRuntime = defineAdapter({
       );
     }
     engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
+    engine.chore("index-runs", RUNS_INDEXING, (signal) => runs.indexing.run(() => clock.now(), signal));
     engine.chore(
       "sweep-runs",
       RUNS_SWEEP,

@@ -43,6 +43,8 @@ export const runMetadata = v.object({
   completed_at: optionalText,
   updatedAt: optionalText,
   failure_reason: optionalText,
+  /** Why its last turn failed, in words for its user: the beginning of what the receipt says. */
+  failure: v.optional(v.object({ code: text, message: text })),
   interruption_reason: optionalText,
   interrupted_at: optionalText,
   delegation: v.optional(
@@ -152,6 +154,31 @@ export const conversationsRunsContract = defineContract(
       summary: "List runs, newest first",
       query: v.object({ limit: parameter, agent_id: parameter, delegated_by: parameter, parent_run_id: parameter }),
       success: reply.json(v.object({ runs: v.array(runMetadata) })),
+      errors: { unauthorized, invalid_pagination, invalid_filter },
+    },
+    searchRuns: {
+      method: "GET",
+      path: "/api/runs/search",
+      summary: "Find runs by words, status, time, agent and user, newest first",
+      query: v.object({
+        q: parameter,
+        status: parameter,
+        started_from: parameter,
+        started_before: parameter,
+        agent_id: parameter,
+        user_id: parameter,
+        limit: parameter,
+        after: parameter,
+      }),
+      success: reply.json(
+        v.object({
+          runs: v.array(runMetadata),
+          /** The `after` of the next page. A page may have fewer runs than its limit, or none, and yet a next page. */
+          next: optionalText,
+          /** Runs of an earlier version are still being indexed: some may be missing. */
+          indexing: v.optional(v.literal(true)),
+        }),
+      ),
       errors: { unauthorized, invalid_pagination, invalid_filter },
     },
     run: {

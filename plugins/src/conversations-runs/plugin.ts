@@ -12,6 +12,7 @@ import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { readReceipts } from "./routes/receipts.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
 import { changeRun, listRuns, readRun, runtimeState } from "./routes/runs.ts";
+import { searchRuns } from "./routes/search-runs.ts";
 
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
 export const conversationsRuns = definePlugin({
@@ -42,6 +43,7 @@ export const conversationsRuns = definePlugin({
     handshake: handshake(services, options),
     agents: listAgents(services),
     runs: listRuns(services),
+    searchRuns: searchRuns(services),
     run: readRun(services),
     changeRun: changeRun(services),
     runtimeState: runtimeState(services),

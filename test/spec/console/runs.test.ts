@@ -99,6 +99,28 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await page.getByRole("link", { name: "Clear filters" }).click();
   });
 
+  it("finds runs by words of their titles and errors; the address contains the words", async () => {
+    const { page } = opened;
+    await filter("Words").fill("SHEEP count");
+    await filter("Words").press("Enter");
+    await expect.poll(() => titles()).toEqual(["Count sheep", TASK]);
+    expect(await page.evaluate(() => location.hash)).toBe("#/runs?q=SHEEP+count");
+    await page.getByText("All with these words").waitFor();
+    await filter("Delegated by").selectOption("boss");
+    await expect.poll(() => titles()).toEqual(["Count sheep"]);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await page.getByRole("link", { name: "Clear filters" }).click();
+    await filter("Words").fill("break error");
+    await filter("Words").press("Enter");
+    await filter("Status").selectOption("Failed");
+    await expect.poll(() => titles()).toEqual(["Break"]);
+    await filter("Words").fill("elephant");
+    await filter("Words").press("Enter");
+    await page.getByText("No matching run").waitFor();
+    await page.getByRole("link", { name: "Clear filters" }).click();
+    await expect.poll(async () => (await titles()).length).toBe(4);
+  });
+
   it("shows a run with its turns, its tool calls and its usage, and links to what belongs to it", async () => {
     const { page } = opened;
     const [boss] = await runsOf("agent_id=boss");

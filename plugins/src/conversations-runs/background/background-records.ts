@@ -59,7 +59,7 @@ export function createBackgroundRecords(given: {
     await log.appendAll([{ stream: receiptStream(turn.runId), entry }], {
       records: [
         ...condition,
-        ...(before ? [runs.replace(before, ended)] : runs.begin(ended)),
+        ...(before ? runs.replace(before, ended) : runs.begin(ended)),
         ...(kept ? [open.write.remove(kept.id)] : []),
       ],
     });

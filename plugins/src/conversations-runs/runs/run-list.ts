@@ -1,4 +1,4 @@
-import { type ports, readPages } from "@portico/core";
+import { type FindSource, type ports, readPages } from "@portico/core";
 
 /** What runs are found by. Written when a run begins and removed when its conversation is cleared, so that turns do not touch its indexes. */
 export interface RunKey {
@@ -30,6 +30,18 @@ export function createRunList(records: ports.Records) {
         if (found.length < items.length) return;
       }
     },
+    /** The runs that have all these values, to be found. */
+    source:
+      (filters: RunFilters): FindSource =>
+      async (after, limit) => {
+        const { items, next } = await collection.query({
+          where: filters as Readonly<Record<string, string>>,
+          order: { by: "started_at", direction: "descending" },
+          limit,
+          ...(after && { after: { value: after.at, id: after.id } }),
+        });
+        return { places: items.map(({ id, value }) => ({ at: value.started_at, id })), isLast: next === undefined };
+      },
     /** Ids of the newest runs that have all these values; pages of at most 1,000, until `limit` or the end. */
     async *newest(filters: RunFilters, limit: number): AsyncIterable<readonly string[]> {
       let [after, left]: [string | undefined, number] = [undefined, limit];

@@ -1,11 +1,12 @@
-import { type ports, readPages, writeAgain } from "@portico/core";
-import type { InferOutput } from "valibot";
-import type { runMetadata } from "../contract.ts";
+import { type FindPlace, findPage, type FoundPage, type ports, readPages, writeAgain } from "@portico/core";
+import { createRunIndexing } from "./index-runs.ts";
 import { createRunList, type RunFilters } from "./run-list.ts";
+import type { Run } from "./run.ts";
+import { isSought, type RunSearch, tagsOfSearch } from "./run-search.ts";
 import { advanceRun, type RunEvent } from "./run-state.ts";
+import { openRunTags, taggedRun } from "./run-tags.ts";
 
-/** A run as it is stored and shown (specification 2.11). */
-export type Run = InferOutput<typeof runMetadata>;
+export type { Run } from "./run.ts";
 
 export type Runs = ReturnType<typeof createRuns>;
 
@@ -13,6 +14,11 @@ export type Runs = ReturnType<typeof createRuns>;
 export function createRuns(records: ports.Records) {
   const runs = records.collection<Run>({ name: "runs" });
   const list = createRunList(records);
+  const tags = openRunTags(records);
+  const indexing = createRunIndexing({ records, runs, tags });
+  /** The writes that follow a change in what runs are found by. */
+  const tagWrites = (before: Run | undefined, after: Run | undefined) =>
+    tags.changes(before && taggedRun(before), after && taggedRun(after));
 
   return {
     find: (runId: string): Promise<ports.Stored<Run> | undefined> => runs.get(runId),
@@ -28,18 +34,24 @@ export function createRuns(records: ports.Records) {
           ...(run.delegation.parentRunId !== undefined && { parent_run_id: run.delegation.parentRunId }),
         }),
       }),
+      ...tagWrites(undefined, run),
     ],
-    /** The write that replaces what was read. */
-    replace: (read: ports.Stored<Run>, run: Run): ports.Write => runs.write.put(read.id, run, read.version),
+    /** The writes that replace what was read. */
+    replace: (read: ports.Stored<Run>, run: Run): readonly ports.Write[] => [
+      runs.write.put(read.id, run, read.version),
+      ...tagWrites(read.value, run),
+    ],
     /** The writes that end a run and remove it from all lists. */
     clear: (read: ports.Stored<Run>, run: Run): readonly ports.Write[] => [
       runs.write.put(read.id, run, read.version),
       list.write.remove(read.id),
+      ...tagWrites(read.value, undefined),
     ],
     /** The writes that remove a run in place of what was read. */
     remove: (read: ports.Stored<Run>): readonly ports.Write[] => [
       runs.write.remove(read.id, read.version),
       list.write.remove(read.id),
+      ...tagWrites(read.value, undefined),
     ],
     /** Ids of listed runs, the oldest first, in pages. */
     oldest: list.oldest,
@@ -56,9 +68,29 @@ export function createRuns(records: ports.Records) {
     change(runId: string, change: (run: Run) => Run): Promise<Run | undefined> {
       return writeAgain(async () => {
         const read = await runs.get(runId);
-        return read && (await runs.put(runId, change(read.value), read.version)).value;
+        if (!read) return undefined;
+        const changed = change(read.value);
+        await records.batch([runs.write.put(runId, changed, read.version), ...tagWrites(read.value, changed)]);
+        return changed;
       });
     },
+    /** The newest runs that match all of a search, behind a place. The work is bounded: a page may end early (`findPage`). */
+    async search(search: RunSearch, after: FindPlace | undefined, limit: number): Promise<FoundPage<Run>> {
+      const { userId, agentId, from, before } = search;
+      const filters = { ...(userId !== undefined && { user_id: userId }), ...(agentId !== undefined && { agent_id: agentId }) };
+      const tagged = tagsOfSearch(search).map((tag) => tags.list(tag, userId));
+      return findPage({
+        // The lists of tags are lists of the user. Only the agent needs a list of its own.
+        sources: [...tagged, ...(tagged.length === 0 || agentId !== undefined ? [list.source(filters)] : [])],
+        load: async (runId) => (await runs.get(runId))?.value,
+        matches: (run) => isSought(run, search),
+        after: after ?? (before === undefined ? undefined : { at: before, id: "" }),
+        notBefore: from,
+        limit,
+      });
+    },
+    /** Indexes the runs of stores that earlier versions wrote. */
+    indexing,
     /** The newest runs that have all these values, in pages. */
     async *newest(filters: RunFilters, limit: number): AsyncIterable<readonly Run[]> {
       for await (const ids of list.newest(filters, limit)) {
@@ -72,6 +104,13 @@ export function createRuns(records: ports.Records) {
 /** A run after what happened to it at this time (ISO 8601). */
 export function withEvent(run: Run, event: RunEvent, at: string, facts: Partial<Run> = {}): Run {
   const status = advanceRun(run.status, event);
-  const { completed_at: _completed, failure_reason: _failure, interruption_reason: _reason, interrupted_at: _at, ...rest } = run;
+  const {
+    completed_at: _completed,
+    failure_reason: _reason,
+    failure: _failure,
+    interruption_reason: _why,
+    interrupted_at: _at,
+    ...rest
+  } = run;
   return { ...(event === "turn-began" ? rest : run), status, updatedAt: at, ...facts };
 }

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { RECEIPT_TEXT_CHARACTERS } from "../limits.ts";
+import { RECEIPT_TEXT_CHARACTERS, RUN_ERROR_CHARACTERS } from "../limits.ts";
 import type { Receipt } from "../runs/receipts.ts";
 import { type Run, withEvent } from "../runs/runs.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
@@ -84,7 +84,11 @@ export function endRun(run: Run, turn: PlayedTurn, end: TurnEnd, at: string): Ru
       return withEvent(run, "turn-interrupted", at, facts);
     }
     case "failed":
-      return withEvent(run, "turn-failed", at, { failure_reason: end.reason, completed_at: at });
+      return withEvent(run, "turn-failed", at, {
+        failure_reason: end.reason,
+        completed_at: at,
+        ...(end.failure && { failure: { ...end.failure, message: boundedText(end.failure.message, RUN_ERROR_CHARACTERS) } }),
+      });
     case "completed": {
       const idle = withEvent(run, "turn-completed", at);
       return isOnlyTurn(turn) ? withEvent(idle, "closed", at, { completed_at: at }) : idle;

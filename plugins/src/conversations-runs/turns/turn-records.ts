@@ -37,7 +37,7 @@ export function createTurnRecords(given: {
   };
   /** The writes of a run: a session's first turn begins it. */
   const runWrites = (before: ports.Stored<Run> | undefined, run: Run): readonly ports.Write[] =>
-    before ? [runs.replace(before, run)] : runs.begin(run);
+    before ? runs.replace(before, run) : runs.begin(run);
   const conversationWrites = (turn: Turn, at: string): readonly ports.Write[] => {
     const { conversationId, userId, agentId, sessionId } = turn;
     const conversation = { conversationId, userId, agentId, createdAt: at, updatedAt: at, sessionId, lastTurnId: turn.turnId };

@@ -1,0 +1,46 @@
+import type { CallResult, Client } from "@portico/core/client";
+import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+
+/** What runs are found by: all of it at once. */
+export interface RunSearch {
+  /** 1-8 words of the title, or of the error of a failed run, in any order. */
+  readonly words?: string | undefined;
+  readonly status?: "running" | "idle" | "completed" | "failed" | undefined;
+  /** Runs that began at this time or later, and before that time. */
+  readonly from?: Date | undefined;
+  readonly before?: Date | undefined;
+  readonly agentId?: string | undefined;
+  /** Only the owner finds other users' runs. */
+  readonly userId?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A run as the service shows it. */
+export type Run = CallResult<(typeof conversationsRunsContract)["run"]>;
+
+const PAGE = "50";
+
+/** Reads page after page, also pages that are empty and have a next one. */
+export async function* findRuns(
+  calls: Pick<Client<typeof conversationsRunsContract>, "searchRuns">,
+  { words, status, from, before, agentId, userId, signal }: RunSearch,
+): AsyncGenerator<Run, void> {
+  const query = {
+    limit: PAGE,
+    ...(words !== undefined && { q: words }),
+    ...(status !== undefined && { status }),
+    ...(from !== undefined && { started_from: from.toISOString() }),
+    ...(before !== undefined && { started_before: before.toISOString() }),
+    ...(agentId !== undefined && { agent_id: agentId }),
+    ...(userId !== undefined && { user_id: userId }),
+  };
+  let after: string | undefined;
+  do {
+    const page = await calls.searchRuns({
+      query: { ...query, ...(after !== undefined && { after }) },
+      ...(signal && { signal }),
+    });
+    yield* page.runs;
+    after = page.next;
+  } while (after !== undefined);
+}

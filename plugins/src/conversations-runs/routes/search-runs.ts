@@ -1,0 +1,69 @@
+import { type FindPlace, wordsOf } from "@portico/core";
+import { agentErrors } from "../errors.ts";
+import { PAGE_LIMIT_MAXIMUM, SEARCH_CHARACTERS, SEARCH_LIMIT, SEARCH_WORDS } from "../limits.ts";
+import { type Parameter, readFilter, readPositive } from "../pagination.ts";
+import type { RunSearch } from "../runs/run-search.ts";
+import { type RunStatus, runTransitions } from "../runs/run-state.ts";
+import { readSearchCursor, toSearchCursor } from "../runs/search-cursor.ts";
+import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
+
+/** Finds runs, the newest first: an owner among all, a member among its own. */
+export function searchRuns({ runtime: { runs } }: ConversationServices): ConversationHandlers["searchRuns"] {
+  return async ({ query, who }) => {
+    const limit = Math.min(readPositive("limit", query.limit, SEARCH_LIMIT), PAGE_LIMIT_MAXIMUM);
+    const userId = readFilter("user_id", query.user_id);
+    const asked: RunSearch = {
+      userId: who.role === "owner" ? userId : who.userId,
+      agentId: readFilter("agent_id", query.agent_id),
+      status: readStatus(readFilter("status", query.status)),
+      from: readTime("started_from", query.started_from),
+      before: readTime("started_before", query.started_before),
+      words: readWords(query.q),
+    };
+    const after = readAfter(query.after, asked);
+    // To a member, runs of others are missing (open points 10).
+    const seesNone = who.role !== "owner" && (who.userId === undefined || (userId !== undefined && userId !== who.userId));
+    if (seesNone) return { runs: [] };
+    const [{ items, next }, isComplete] = await Promise.all([runs.search(asked, after, limit), runs.indexing.isComplete()]);
+    return {
+      runs: [...items],
+      ...(next && { next: toSearchCursor(asked, next) }),
+      ...(!isComplete && { indexing: true as const }),
+    };
+  };
+}
+
+function readAfter(value: Parameter, asked: RunSearch): FindPlace | undefined {
+  if (value === undefined) return undefined;
+  const place = typeof value === "string" ? readSearchCursor(asked, value) : undefined;
+  if (!place) throw agentErrors.invalid_pagination("Invalid pagination: after must be the next of a page of the same search");
+  return place;
+}
+
+function readWords(value: Parameter): readonly string[] {
+  const text = readFilter("q", value);
+  if (text === undefined) return [];
+  const words = text.length <= SEARCH_CHARACTERS ? wordsOf(text, SEARCH_WORDS + 1) : [];
+  if (words.length > 0 && words.length <= SEARCH_WORDS) return words;
+  throw invalid("q", `1-${SEARCH_WORDS} words of letters and digits, with at most ${SEARCH_CHARACTERS} characters`);
+}
+
+function readStatus(value: string | undefined): RunStatus | undefined {
+  if (value === undefined || Object.hasOwn(runTransitions, value)) return value as RunStatus | undefined;
+  throw invalid("status", Object.keys(runTransitions).join(", "));
+}
+
+/** ISO 8601 with a zone: a time without one would mean another in each process. */
+const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+
+function readTime(name: string, value: Parameter): string | undefined {
+  const text = readFilter(name, value);
+  if (text === undefined) return undefined;
+  const time = TIME.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw invalid(name, "a date, or a time with its zone, in ISO 8601");
+  return new Date(time).toISOString();
+}
+
+function invalid(name: string, expected: string) {
+  return agentErrors.invalid_filter(`Invalid filter: ${name} must be ${expected}`);
+}

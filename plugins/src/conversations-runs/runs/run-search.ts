@@ -1,0 +1,31 @@
+import type { RunStatus } from "./run-state.ts";
+import { statusTag, wordsOfRun, wordTag } from "./run-tags.ts";
+import type { Run } from "./run.ts";
+
+/** What is asked of runs: all of it at once. */
+export interface RunSearch {
+  readonly userId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly status?: RunStatus | undefined;
+  /** Begun at this time or later, and before that time (ISO 8601 in UTC, with milliseconds). */
+  readonly from?: string | undefined;
+  readonly before?: string | undefined;
+  /** Words of the title or of the error, in any order. */
+  readonly words: readonly string[];
+}
+
+/** The tags whose lists contain every run of a search. */
+export function tagsOfSearch({ status, words }: RunSearch): readonly string[] {
+  const listed = status === undefined ? undefined : statusTag(status);
+  return [...(listed === undefined ? [] : [listed]), ...words.map(wordTag)];
+}
+
+/** Whether a run matches as it is now: a list may be older than the run. */
+export function isSought(run: Run, { userId, agentId, status, from, before, words }: RunSearch): boolean {
+  if (run.cleared || (userId !== undefined && run.user_id !== userId)) return false;
+  if ((agentId !== undefined && run.agent_id !== agentId) || (status !== undefined && run.status !== status)) return false;
+  if ((from !== undefined && run.started_at < from) || (before !== undefined && run.started_at >= before)) return false;
+  if (words.length === 0) return true;
+  const found = new Set(wordsOfRun(run));
+  return words.every((word) => found.has(word));
+}

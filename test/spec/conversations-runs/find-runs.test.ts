@@ -1,0 +1,262 @@
+import { connectAgent } from "@portico/client";
+import { ports, wordsOf } from "@portico/core";
+import { assert, property, string } from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRuns } from "../../../plugins/src/conversations-runs/runs/runs.ts";
+import { type AgentClient, type AgentService, type Holder, startAgentService, TOKENS } from "../../harness/agent-app.ts";
+import { untilStopped } from "../../harness/scripted-agent.ts";
+
+let service: AgentService;
+let owner: AgentClient;
+let member: AgentClient;
+
+const search = (query: Record<string, string>, holder: Holder = "owner") =>
+  service.call(holder, "GET", `/api/runs/search?${new URLSearchParams(query)}`);
+const titles = async (query: Record<string, string>, holder?: Holder): Promise<string[]> =>
+  (await search(query, holder)).body.runs.map(({ title }: { title: string }) => title);
+const played = async (client: AgentClient, prompt: string, options = {}): Promise<Record<string, string>> => {
+  const { clientRequestId } = await client.start(prompt, {}, options);
+  return (await client.ended(clientRequestId)).data;
+};
+/** All pages, and how many there were. */
+async function walk(query: Record<string, string>): Promise<{ readonly ids: string[]; readonly pages: number }> {
+  const ids: string[] = [];
+  for (let after: string | undefined, pages = 1; ; pages++) {
+    const { body } = await search({ ...query, ...(after !== undefined && { after }) });
+    ids.push(...body.runs.map(({ run_id }: { run_id: string }) => run_id));
+    after = body.next;
+    if (after === undefined) return { ids, pages };
+  }
+}
+/** Stored as the service stores runs: two of 700 are rare in each way. */
+const bulk = Array.from({ length: 700 }, (_, at) => ({
+  run_id: `run_bulk${String(at).padStart(4, "0")}`,
+  user_id: "bulk",
+  agent_id: at % 350 === 7 ? "rare-agent" : "bulk-agent",
+  // Two begin at the same time.
+  started_at: new Date(Date.UTC(2020, 0, 1, 0, at - (at % 2))).toISOString(),
+  status: at % 350 === 9 ? ("failed" as const) : ("idle" as const),
+  title: `Common words ${at % 350 === 11 ? "seldom" : "always"} ${at}`,
+}));
+const bulkIds = (wanted: (run: (typeof bulk)[number]) => boolean) =>
+  bulk
+    .filter(wanted)
+    .map(({ run_id }) => run_id)
+    .reverse();
+
+beforeAll(async () => {
+  service = await startAgentService();
+  [owner, member] = await Promise.all([service.connect("owner"), service.connect("member")]);
+  service.engine.on("Weather of Paris", () => {
+    throw Object.assign(new Error("The quota of the galaxy is used up"), { name: "ModelRefused" });
+  });
+  service.engine.on("Wait for rain", async (_turn, context) => untilStopped(context));
+  for (const prompt of ["Weather of Paris", "Weather of Rome", "Invoice 2030-07 for Müller"]) await played(owner, prompt);
+  await played(member, "Weather of Oslo", { agentId: "second" });
+  const runs = createRuns(service.app.port(ports.records));
+  for (let at = 0; at < bulk.length; at += 100) await runs.writeAll(bulk.slice(at, at + 100).flatMap((run) => runs.begin(run)));
+});
+afterAll(() => service.close());
+
+describe("GET /api/runs/search", () => {
+  it("finds runs by words of their titles, in any order and case, newest first", async () => {
+    expect(await titles({ q: "weather" })).toEqual(["Weather of Oslo", "Weather of Rome", "Weather of Paris"]);
+    expect(await titles({ q: "ROME weather" })).toEqual(["Weather of Rome"]);
+    expect(await titles({ q: "müller, invoice" })).toEqual(["Invoice 2030-07 for Müller"]);
+    expect(await titles({ q: "weath" })).toEqual([]);
+    expect(await titles({ q: "weather invoice" })).toEqual([]);
+  });
+
+  it("finds failed runs by the code and the words of the error, which the run keeps until its next turn", async () => {
+    expect(await titles({ q: "galaxy quota" })).toEqual(["Weather of Paris"]);
+    expect(await titles({ q: "model_refused paris" })).toEqual(["Weather of Paris"]);
+    const { body } = await search({ q: "galaxy" });
+    expect(body.runs[0]).toMatchObject({
+      status: "failed",
+      failure: { code: "model_refused", message: "The quota of the galaxy is used up" },
+    });
+    const { clientRequestId } = await owner.followUp(body.runs[0].session_id, "Go on");
+    await owner.ended(clientRequestId);
+    expect(await titles({ q: "galaxy" })).toEqual([]);
+    expect(await titles({ q: "paris", status: "failed" })).toEqual([]);
+    expect((await search({ q: "paris" })).body.runs[0]).not.toHaveProperty("failure");
+  });
+
+  it("finds runs by their status as it is now", async () => {
+    const { clientRequestId } = await owner.start("Wait for rain");
+    const { sessionId } = await owner.event("query:started", clientRequestId);
+    expect(await titles({ status: "running" })).toEqual(["Wait for rain"]);
+    expect(await titles({ status: "running", q: "rain" })).toEqual(["Wait for rain"]);
+    expect(await titles({ status: "idle", q: "rain" })).toEqual([]);
+    owner.socket.emit("query:abort", { sessionId });
+    await owner.ended(clientRequestId);
+    expect(await titles({ status: "running" })).toEqual([]);
+    expect(await titles({ status: "idle", q: "rain" })).toEqual(["Wait for rain"]);
+  });
+
+  it("finds renamed runs by their new title alone", async () => {
+    const { runId } = await played(owner, "Before");
+    await service.call("owner", "PATCH", `/api/runs/${runId}`, { title: "Afterwards" });
+    expect(await titles({ q: "afterwards" })).toEqual(["Afterwards"]);
+    expect(await titles({ q: "before" })).toEqual([]);
+  });
+
+  it("does not find runs whose conversations were cleared", async () => {
+    const { conversationId } = await played(owner, "Ephemeral");
+    expect(await titles({ q: "ephemeral" })).toEqual(["Ephemeral"]);
+    await service.call("owner", "POST", `/api/conversations/${conversationId}/clear`);
+    for (const query of [{ q: "ephemeral" }, { status: "completed" }] as Record<string, string>[])
+      expect(await titles(query)).not.toContain("Ephemeral");
+  });
+
+  it("takes all filters at once: agent, user, times, status and words", async () => {
+    expect(await titles({ agent_id: "second", q: "weather" })).toEqual(["Weather of Oslo"]);
+    expect(await titles({ user_id: "member" })).toEqual(["Weather of Oslo"]);
+    const user_id = "bulk";
+    expect((await walk({ user_id, agent_id: "rare-agent" })).ids).toEqual(bulkIds(({ agent_id }) => agent_id === "rare-agent"));
+    expect((await walk({ user_id, status: "failed" })).ids).toEqual(bulkIds(({ status }) => status === "failed"));
+    expect((await walk({ user_id, q: "seldom common" })).ids).toEqual(bulkIds(({ title }) => title.includes("seldom")));
+    const times = { started_from: "2020-01-01T01:00Z", started_before: "2020-01-01T03:06:00+01:00" };
+    expect((await walk({ user_id, ...times })).ids).toEqual(bulkIds((_run) => true).slice(-126, -60));
+    expect((await walk({ user_id, ...times, q: "always", status: "idle", agent_id: "bulk-agent" })).ids).toHaveLength(66);
+    expect((await walk({ user_id, started_before: "2020-01-01" })).ids).toEqual([]);
+  });
+
+  it("pages through everything once, also among equal times and with runs that come and go", async () => {
+    for (const limit of ["1", "7", "200"]) {
+      if (limit === "1")
+        expect((await walk({ user_id: "bulk", q: "words", limit, started_from: "2020-01-01T11:00:00Z" })).ids).toHaveLength(40);
+      else expect((await walk({ user_id: "bulk", q: "words", limit })).ids).toEqual(bulkIds(() => true));
+    }
+    const query = { user_id: "member", limit: "1" };
+    await played(member, "First of two");
+    await played(member, "Second of two");
+    const { body } = await search(query);
+    await played(member, "Third of two");
+    expect(await titles({ ...query, after: body.next })).toEqual(["First of two"]);
+  });
+
+  it("looks at a bounded number of runs per call: a page may be empty and yet have a next one", async () => {
+    // Each is in the lists of both words, and none has the status.
+    const query = { user_id: "bulk", q: "common words", status: "completed" };
+    const first = (await search(query)).body;
+    expect(first.runs).toEqual([]);
+    expect(first.next).toEqual(expect.any(String));
+    const { ids, pages } = await walk(query);
+    expect([ids, pages]).toEqual([[], 2]);
+  });
+
+  it("a member sees its own runs only, a token without a user none (open points 10)", async () => {
+    expect(await titles({ q: "weather" }, "member")).toEqual(["Weather of Oslo"]);
+    expect(await titles({ q: "oslo", user_id: "member" }, "member")).toEqual(["Weather of Oslo"]);
+    expect(await titles({ q: "rome", user_id: "owner" }, "member")).toEqual([]);
+    expect(await titles({ q: "oslo" }, "other")).toEqual([]);
+    expect(await titles({ q: "oslo" }, "service")).toEqual([]);
+    expect(await titles({ user_id: "owner" }, "service")).toEqual([]);
+  });
+
+  it("a cursor belongs to its search and to its caller", async () => {
+    const { body } = await search({ q: "common", limit: "1" });
+    expect((await search({ q: "COMMON", limit: "5", after: body.next })).status).toBe(200);
+    for (const [query, holder] of [
+      [{ q: "words", after: body.next }, "owner"],
+      [{ q: "common", status: "idle", after: body.next }, "owner"],
+      [{ q: "common", after: body.next }, "member"],
+      [{ q: "common", after: "" }, "owner"],
+      [{ q: "common", after: `${body.next}A` }, "owner"],
+      [{ q: "common", after: Buffer.from('["a","b","c"]').toString("base64url") }, "owner"],
+    ] as const)
+      expect(await search(query, holder)).toMatchObject({ status: 400, body: { code: "invalid_pagination" } });
+  });
+
+  it.each<Record<string, string>>([
+    { q: "" },
+    { q: "…!?" },
+    { q: "a b c d e f g h i" },
+    { q: "x".repeat(201) },
+    { status: "done" },
+    { status: "toString" },
+    { agent_id: "" },
+    { user_id: "" },
+    { started_from: "yesterday" },
+    { started_before: "2020-01-01T00:00:00" },
+    { started_before: "2020-13-01" },
+  ])("400 invalid_filter for %j, which must not show everything", async (query) => {
+    expect(await search(query)).toMatchObject({ status: 400, body: { code: "invalid_filter" } });
+  });
+
+  it("400 for a filter that is given twice, and for a limit that is no positive integer", async () => {
+    const twice = await service.call("owner", "GET", "/api/runs/search?q=a&q=b");
+    expect([twice.status, twice.body.code]).toEqual([400, "invalid_filter"]);
+    for (const limit of ["0", "-1", "1.5", "x"]) expect((await search({ limit })).body.code).toBe("invalid_pagination");
+  });
+});
+
+describe("client.findRuns", () => {
+  it("reads page after page, as far as it is iterated", async () => {
+    await using client = connectAgent({ baseURL: service.url, token: TOKENS.owner });
+    const found: string[] = [];
+    for await (const run of client.findRuns({ userId: "bulk", words: "common", from: new Date(Date.UTC(2020, 0, 1, 1)) })) {
+      found.push(run.run_id);
+      if (found.length === 120) break;
+    }
+    expect(found).toEqual(bulkIds(() => true).slice(0, 120));
+    const none = client.findRuns({ userId: "bulk", words: "common words", status: "completed" });
+    expect(await none[Symbol.asyncIterator]().next()).toEqual({ done: true, value: undefined });
+  });
+});
+
+describe("the runs of a store that an earlier version wrote", () => {
+  it("are indexed beside other work, once; until then a search says that some may be missing", async () => {
+    const records = service.app.port(ports.records);
+    const collection = records.collection<object>({ name: "runs" });
+    // As an earlier version wrote it: without tags.
+    const old = {
+      ...bulk[0]!,
+      run_id: "run_older",
+      user_id: "old",
+      title: "Antediluvian",
+      status: "failed",
+      failure_reason: "timeout",
+    };
+    await collection.put("run_older", old);
+    expect(await titles({ q: "antediluvian" })).toEqual([]);
+    const progress = records.collection<{ beganAt: string }>({ name: "indexing-progress" });
+    await progress.put("runs", { beganAt: new Date(0).toISOString(), round: 1 } as never);
+    const runs = createRuns(records);
+    expect(await runs.indexing.isComplete()).toBe(false);
+    let now = Date.UTC(2031, 0, 1);
+    const index = () => runs.indexing.run(() => now, AbortSignal.timeout(60_000));
+    await index();
+    expect(await runs.indexing.isComplete()).toBe(true);
+    expect(await titles({ q: "antediluvian timeout", status: "failed" })).toEqual(["Antediluvian"]);
+    expect((await walk({ user_id: "bulk", q: "common" })).ids).toHaveLength(700);
+    // A process of the earlier version was still running.
+    await collection.put("run_late", { ...old, run_id: "run_late", title: "Latecomer", updatedAt: new Date().toISOString() });
+    await index();
+    expect(await titles({ q: "latecomer" })).toEqual([]);
+    now += 60 * 60_000;
+    await index();
+    expect(await titles({ q: "latecomer" })).toEqual(["Latecomer"]);
+    expect((await progress.get("runs"))?.value).toMatchObject({ round: 2, isDone: true });
+  });
+});
+
+describe("words of a text", () => {
+  it("are letters and digits in lower case; scripts without spaces give pairs of characters", () => {
+    expect(wordsOf("Ünïcode, ＦＵＬＬ-width don't x1 x1", 9)).toEqual(["ünïcode", "full", "width", "don", "t", "x1"]);
+    expect(wordsOf("東京都 in 2030年", 9)).toEqual(["東京", "京都", "in", "2030", "年"]);
+    expect(wordsOf("a b c", 2)).toEqual(["a", "b"]);
+  });
+
+  it("are the same of themselves, whatever the text", () => {
+    assert(
+      property(string({ unit: "binary", maxLength: 300 }), (text) => {
+        for (const word of wordsOf(text, 20)) {
+          expect(word.isWellFormed() && word.length <= 40 && !word.includes(" ")).toBe(true);
+          expect(wordsOf(word, 20)).toEqual([word]);
+        }
+      }),
+    );
+  });
+});
