@@ -1,6 +1,7 @@
 /**
- * What reading `model` and `stream` of a body costs. Run with `node test/bench/body-scan.bench.ts`; takes about ten seconds.
- * First the scanner on whole bodies, then ways to skip the inside of a long string, which is what nearly all of a big body is.
+ * Measures how long it takes to read `model` and `stream` of a body. Run it with `node test/bench/body-scan.bench.ts`; it takes about ten
+ * seconds. It measures the scanner on whole bodies, and then several ways to skip a long string. Nearly all bytes of a large body are in
+ * long strings.
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
@@ -27,7 +28,7 @@ console.table([
 ]);
 console.table(skipping());
 
-/** The body of nearly every call: 1 KiB, complete when it is looked at. */
+/** The body of nearly every call: 1 KiB. It is complete when it is scanned. */
 function smallBodies(): Row[] {
   const body = Buffer.from(
     JSON.stringify({
@@ -54,8 +55,8 @@ function smallBodies(): Row[] {
 }
 
 /**
- * A body of 200 MiB, in chunks as a socket hands it over. Every byte is read from main memory, not from the cache.
- * The slowest chunk is that of the best round: in the others the machine had something else to do.
+ * A body of 200 MiB, in chunks as a socket returns them. Every byte is read from main memory, not from the cache. The slowest chunk is that
+ * of the best round: in other rounds, other programs used the machine.
  */
 function bigBody(name: string, head: string, middle: string, tail = "0]}"): Row {
   const size = Buffer.byteLength(middle);
@@ -85,7 +86,7 @@ function message(content: string): string {
   return `${JSON.stringify({ role: "user", content })},`;
 }
 
-/** 64 KiB of base64, from its first byte to the quote after it; each way with what it leaves out. */
+/** 64 KiB of base64, from its first byte to the closing quote. The name of each way says which checks it leaves out. */
 function skipping(): Row[] {
   const text = Buffer.from(`${randomBytes(CHUNK * 0.75).toString("base64")}"`);
   const stops = new Uint8Array(256).fill(1, 0, 0x20).fill(1, 0x80);
@@ -107,7 +108,7 @@ function skipping(): Row[] {
     ],
   ];
   return ways.map(([way, run]) => {
-    // The engine compiles for speed after many calls, not after long ones.
+    // V8 optimizes a function after many calls, not after long calls.
     perCall(() => run(text.subarray(-512)));
     const took = perCall(() => run(text), 2_000);
     return { "skipping 64 KiB of a string": way, "MB/s": rate(text.length, took) };

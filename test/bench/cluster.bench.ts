@@ -1,7 +1,7 @@
 /**
- * What a cluster costs: `npm run bench:cluster`, about five minutes on an idle machine. The processes share a PostgreSQL and a Redis server of the
- * benchmark alone, so that the processor time of each server per run can be read beside the rates: all of it shares the machine's cores, and
- * other programs change rates far more than processor time. With names behind `--`, only these parts: runs, processes, failures, across,
+ * Measures what a cluster costs: `npm run bench:cluster`, about five minutes on an idle machine. The processes share a PostgreSQL and a
+ * Redis server that only the benchmark uses. The report has the processor time of each server per run beside the rates, because other
+ * programs on the machine change rates far more than processor time. Names behind `--` select parts: runs, processes, failures, across,
  * sizes, others.
  */
 import { rmSync } from "node:fs";
@@ -53,7 +53,7 @@ const head = (...cells: readonly string[]): void => {
   row(...cells.map((_, at) => (at === 0 ? "---" : "---:")));
 };
 
-// Each process that is started has a listener that ends it with this one.
+// Each started process adds an exit listener that ends it with the benchmark.
 process.setMaxListeners(0);
 const model = cpus()[0]?.model ?? "unknown";
 const load = () => loadavg()[0]!.toFixed(1);

@@ -1,7 +1,7 @@
 /**
- * What the engine port costs: `npm run bench:engine`, about a minute. One process with the embedded engine in the file of the records: works
- * of five durable steps that do nothing, 50 in flight; then works of five short sleeps. Processor time is told beside the rate, for a disk is
- * not as fast at all times.
+ * Measures what the engine port costs: `npm run bench:engine`, about a minute. One process runs the embedded engine in the file of the
+ * records: first works of five durable steps that do nothing, 50 at a time, then works of five short sleeps. The report has the processor
+ * time beside the rate, because the speed of a disk varies.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -39,7 +39,7 @@ engine.define("naps", naps, { onInterrupted: "resume" });
 await engine.ready();
 
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})`);
-// The clock's timers keep no process alive.
+// Timers of the port `clock` do not keep a process alive.
 const alive = setInterval(() => {}, 1000);
 let works = 0;
 for (const [kind, count] of [

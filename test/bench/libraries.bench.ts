@@ -1,4 +1,4 @@
-// What it costs to load the libraries that docs/architecture.md gives reasons for: each in fresh processes, one after another.
+// Measures the cost of loading the libraries that docs/architecture.md gives reasons for: each in fresh processes, one after another.
 import { execFileSync } from "node:child_process";
 
 /** What is imported, by the name in the table. */
@@ -28,7 +28,7 @@ const measure = (names: readonly string[]): { readonly ms: number; readonly mib:
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 const rounds = new Map(Object.keys(imports).map((name) => [name, [] as { ms: number; mib: number }[]]));
-// In turns, so that a machine that is busy is busy for all.
+// The libraries take turns, so that other load on the machine affects all of them.
 for (let round = 0; round < ROUNDS; round++) {
   for (const [name, names] of Object.entries(imports)) rounds.get(name)!.push(measure(names));
 }

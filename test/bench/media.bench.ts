@@ -1,7 +1,8 @@
 /**
- * What moving files costs: `npm run bench:media`, about two minutes. Service and bare servers are processes of their own that take turns over the
- * same disk; the client is this process. Bare is node:http with a file stream, without multipart, digests, links and checks. With X-Accel, nginx
- * sends the files that the service has checked: its processor time is that of the service alone. `-- reads` leaves the uploads out.
+ * Measures what moving files costs: `npm run bench:media`, about two minutes. The service and the bare servers are separate processes that
+ * take turns on the same disk. The client is this process. Bare is node:http with a file stream, without multipart, digests, links and
+ * checks. With X-Accel, nginx sends the files that the service has checked; its processor time is that of the service alone. `-- reads`
+ * leaves out the uploads.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -33,20 +34,20 @@ interface ReadKind {
   /** Bytes of the file. */
   readonly size: number;
   readonly reads: number;
-  /** Bytes of a range, where the whole is not read. */
+  /** Bytes of a range; undefined if the whole file is read. */
   readonly range?: number | undefined;
 }
 
 interface Server {
   readonly url: string;
-  /** Of the process; nginx has several. */
+  /** The server's processes. nginx has several. */
   readonly pid?: number | undefined;
 }
 
 interface Round {
   /** Reads per second. */
   readonly rate: number;
-  /** Microseconds of the server's processor time for each. */
+  /** Microseconds of the server's processor time per read. */
   readonly cpu?: number | undefined;
 }
 
@@ -72,7 +73,9 @@ console.log(
   `\nwith X-Accel | reads/s | MiB/s | rate ÷ nginx | rate ÷ service alone | service's CPU µs | CPU ÷ service alone\n${accelerated.join("\n")}`,
 );
 
-/** The servers take turns in short rounds, so that a machine that is busy is busy for all: each number is the median of the rounds. */
+/**
+ * The servers take turns in short rounds, so that other load on the machine affects all of them. Each number is the median of the rounds.
+ */
 async function compareReads({ size, reads, range }: ReadKind): Promise<{ own: string[]; accel: string[] }> {
   const rounds: Record<"own" | "bare" | "nginx" | "accel", Round[]> = { own: [], bare: [], nginx: [], accel: [] };
   const turn = { size, reads: Math.ceil(reads / ROUNDS), range };
@@ -136,8 +139,8 @@ async function withServer<T>(
 }
 
 /**
- * nginx with a file of this size and a signed link to it, and nginx before a service of its own, with a link to media of this size. Without them
- * where nginx is not installed.
+ * nginx with a file of this size and a signed link to it, and nginx before its own service, with a link to media of this size. Undefined if
+ * nginx is not installed.
  */
 async function withNginx<T>(
   size: number,

@@ -1,7 +1,8 @@
 /**
- * What the model proxy costs: `npm run bench:proxy`, about three minutes; with `-- --quick` 40 seconds and rougher numbers.
- * `-- --beside FOLDER` lets the proxy of another checkout take part. Starts its own upstream and measures, in one run, the way straight to it,
- * nginx, a bare node:http + undici pass-through and the proxy, each in a process of its own. docs/performance.md says how to read it.
+ * Measures what the model proxy costs: `npm run bench:proxy`, about three minutes; `-- --quick` takes 40 seconds and is less exact. With
+ * `-- --beside FOLDER`, the proxy of another checkout takes part. The benchmark starts its own upstream. In one run it measures direct
+ * calls, nginx, a bare pass-through of node:http and undici, and the proxy, each in its own process. docs/performance.md explains the
+ * report.
  */
 import { mkdtempSync, openSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * What submitting and watching queries costs: `npm run bench:queries`, about a minute and a half. The service is a process of its own with
- * stores in a folder, so that an accepted query is on the disk; clients and the upstream are in this process.
+ * Measures what submitting and watching queries costs: `npm run bench:queries`, about a minute and a half. The service is a separate
+ * process with its stores in a folder: an accepted query is on the disk. Clients and the upstream are in this process.
  */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -27,7 +27,7 @@ const LATENCY = [
   { sockets: 100, chunks: 40 },
   { sockets: 1_000, chunks: 15 },
 ];
-/** Chunks per second over all streams: a busy service, and not one that cannot keep up. */
+/** Chunks per second over all streams. The service is busy, but not overloaded. */
 const CHUNKS_PER_SECOND = 1_000;
 const HEADERS = { "content-type": "application/json", "x-agent-service-token": TOKENS.owner };
 
@@ -85,13 +85,13 @@ for (const { sockets, chunks } of LATENCY) {
     const targets = [...streams];
     const begun = performance.now();
     let sent = 0;
-    // The first fifth warms up, and is not counted.
+    // The first fifth warms up and is not counted.
     const warmUp = Math.ceil(chunks / 5) * targets.length;
     for (let round = 0; round < chunks; round++) {
       for (const target of targets) {
         target.write(chunk({ content: `${process.hrtime.bigint()}` }));
         sent++;
-        // Ahead of its time: wait, so that chunks are spread and not in heaps.
+        // Too early for the next chunk: waiting spreads the chunks evenly.
         const aheadMs = (sent * 1000) / CHUNKS_PER_SECOND - (performance.now() - begun);
         if (aheadMs > 1) await sleep(aheadMs);
       }
@@ -151,7 +151,7 @@ async function submit(
   { concurrency, queries, until }: { concurrency: number; queries: number; until?: (id: string) => Promise<unknown> },
 ): Promise<{ readonly perSecond: number; readonly p50: number; readonly p99: number }> {
   const pool = new Pool(url, { connections: concurrency });
-  // Made before: the client's work is not what is measured.
+  // Prepared before the measurement, because the client's work is not measured.
   const bodies = Array.from({ length: queries }, () => startBody({ id: socket?.id ?? "none" }, prompt)).map((body) => ({
     id: body.clientRequestId,
     text: JSON.stringify(body),

@@ -8,8 +8,8 @@ import type { Adapter, ports } from "@portico/core";
 import { openAdapter } from "../conformance/open-adapter.ts";
 import { postgresDatabase } from "../harness/postgres.ts";
 
-// Run: node test/bench/records.bench.ts. What one store does per second on this machine's disk; about 10 s, and 20 more
-// where a PostgreSQL server answers.
+// Measures the operations per second of each store on this machine's disk: `node test/bench/records.bench.ts`, about 10 seconds, and 20
+// more if a PostgreSQL server is reachable.
 
 const SLICE_MS = 1500;
 const FILL = 100_000;

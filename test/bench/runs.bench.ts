@@ -1,7 +1,8 @@
 /**
- * Reading runs and receipts, and finding runs: `npm run bench:runs`, about ten minutes, most of them to fill the stores. One agent service in
- * this process with 1,000,000 runs and 100,000 receipts in one run; the p50 of the HTTP answer for the newest 50, for every set of filters,
- * and for searches, beside the same with 30,000 runs, so that growth shows. `npm run bench:runs -- search` measures searches alone.
+ * Measures reading and finding runs and receipts: `npm run bench:runs`, about ten minutes, most of them for filling the stores. One agent
+ * service in this process has 1,000,000 runs, and 100,000 receipts in one run. The report has the p50 of the HTTP answer for the newest 50
+ * runs, with every set of filters, and for searches. It has the same with 30,000 runs, so that growth is visible. `npm run bench:runs -- search`
+ * measures only searches.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -15,7 +16,7 @@ import { type AgentService, startAgentService, TOKENS } from "../harness/agent-a
 const SIZES = [30_000, 1_000_000];
 const RECEIPTS = [12_000, 100_000];
 const CALLS = 300;
-/** Written at once: as many as one commit takes. */
+/** Number of runs in one commit. */
 const GROUP = 500;
 const AGENTS = 19;
 
@@ -103,7 +104,7 @@ function runAt(at: number): Run {
     updatedAt: started,
     title: `Run number ${at}, with a title of usual length${at % 1000 === 1 ? ": kestrel" : ""}`,
     messageCount: 4,
-    // One of five was delegated; numbers without a common divisor, so that every set of filters finds some.
+    // One of five runs was delegated. The numbers have no common divisor, so that every set of filters finds some runs.
     ...(at % 5 === 0 && {
       delegation: { fromAgentId: `agent-${at % 7}`, parentRunId: `run_parent${at % 11}`, mode: "wait" },
     }),

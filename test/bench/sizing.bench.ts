@@ -19,21 +19,21 @@ const COUNT = 3_000;
 /** Turns and runs that execute at the same time. */
 const LIVE = 200;
 const AT_ONCE = 20;
-/** What is done before memory and processor time are measured. */
+/** Work that is done before memory and processor time are measured. */
 const WARM = 100;
 const FILE_BYTES = 10_000;
-/** What people and agents say, in characters. */
+/** Characters of the texts of people and agents. */
 const QUESTION = "What is new? ".repeat(15).slice(0, 200);
 
 const OWNER = "owner-0123456789";
 const FLOW = "flow-0123456789";
-/** A picture, as far as its first bytes tell. */
+/** The first bytes of an image. Its media type is detected from them. */
 const FILE = new Uint8Array(FILE_BYTES);
 FILE.set(png(4, 3));
-/** Of the agent's webhook; shown only once. */
+/** The secret of the agent's webhook. The service shows it only once. */
 let secret: string | undefined;
 
-/** Does something this many times, and waits until it has ended. */
+/** Performs an action this many times, and waits until all of them have ended. */
 type Run = (count: number) => Promise<unknown>;
 
 const folder = mkdtempSync(join(tmpdir(), "portico-bench-sizing-"));
@@ -55,7 +55,7 @@ note("a service without work, in use", mib(atRest.used));
 note("a service without work, resident", mib(atRest.resident));
 await stop();
 
-// The first of each kind brings code, caches and tables, which are not counted.
+// The first action of each kind loads code, fills caches and creates tables. It is not counted.
 const kinds: { readonly what: string; readonly run: Run; readonly count?: number; readonly less?: number }[] = [
   { what: "a call of the model proxy", run: proxyCalls() },
   { what: "a query in a new conversation", run: turns("helper") },
@@ -165,7 +165,7 @@ async function stop(): Promise<void> {
 
 async function memory(): Promise<{ readonly used: number; readonly resident: number }> {
   const file = join(folder, "memory.json");
-  // Timers and buffers of what has just ended.
+  // Waits for timers and buffers of ended work.
   await sleep(2_000);
   rmSync(file, { force: true });
   service.signal("SIGUSR2");
@@ -287,7 +287,7 @@ async function idle(): Promise<void> {
   }
 }
 
-/** Begins this many, and gives a function that ends them. */
+/** Begins this many actions, and returns a function that ends them. */
 type Begin = (count: number) => Promise<() => Promise<unknown>>;
 
 async function liveTurns(count: number): Promise<() => Promise<unknown>> {

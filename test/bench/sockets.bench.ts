@@ -1,9 +1,9 @@
 /**
- * What realtime costs beside Socket.IO as it comes: `node test/bench/sockets.bench.ts`, about a minute. Each contestant is a process
- * of its own, the clients are real ones in this process, over WebSockets. Memory is what a server needs more with 5,000 idle sockets than
- * with none; latency is from just before `send` to the client's listener, with one event to every socket per round. Throughput is how many
- * events arrive in a second if rounds follow each other without a pause, beside the server's processor time per event: the clients' own
- * processor time limits the rate.
+ * Measures what realtime costs compared with plain Socket.IO: `npm run bench:sockets`, about a minute. Each contestant is a separate
+ * process. Real clients in this process connect over WebSockets. Memory is the difference between a server with 5,000 idle sockets and one
+ * without sockets. Latency is measured from just before `send` to the client's listener, with one event to every socket per round.
+ * Throughput is the number of events per second without a pause between rounds, beside the server's processor time per event: the clients'
+ * own processor time limits the rate.
  */
 import { randomUUID } from "node:crypto";
 import { availableParallelism, cpus } from "node:os";
@@ -13,7 +13,7 @@ import { cpuOf, startWorker, type Worker } from "./proxy/child.ts";
 import type { ServerJob, ServerResult } from "./sockets/server.ts";
 
 const KINDS = ["bare", "portico"] as const;
-/** Idle, the agent service with all that its own channel keeps is compared, too. */
+/** Idle sockets are also measured at the agent service, whose own channel keeps more data. */
 const IDLE_KINDS = [...KINDS, "service"] as const;
 type Kind = (typeof IDLE_KINDS)[number];
 /** `portico` is the adapter `realtime/socket-io`, `websocket` the adapter `realtime/websocket`. */
@@ -27,12 +27,12 @@ const LATENCY = [
   { sockets: 1_000, rounds: 40 },
 ];
 const THROUGHPUT = { sockets: 100, rounds: 500, times: 5 };
-/** Rounds of all contestants take turns, so that a machine that is busy is busy for both. */
+/** The contestants take turns, so that other load on the machine affects all of them. */
 const TURNS = 4;
 
 type Contestant = Worker<ServerJob, ServerResult> & { readonly origin: string };
 
-// Each process that is started has a listener that ends it with this one.
+// Each started process adds an exit listener that ends it with the benchmark.
 process.setMaxListeners(0);
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 const memory = { bare: [] as Memory[], portico: [] as Memory[], service: [] as Memory[] };
@@ -137,7 +137,7 @@ interface Memory {
 
 async function memoryPerSocket(kind: Kind): Promise<Memory> {
   const contestant = await start(kind);
-  // The first connections bring code and caches that are not theirs.
+  // The first connections load code and fill caches, which are not counted.
   for (const client of await connectAll(contestant.origin, CONNECTING_AT_ONCE, kind)) client.disconnect();
   const before = await contestant.run({ do: "memory" });
   const clients = await connectAll(contestant.origin, IDLE, kind);

@@ -1,7 +1,7 @@
 /**
- * How long `portico start --json` takes until everything listens: `npm run bench:start`, about two minutes. The packages are built, packed and
- * installed into an empty project, as users have them; everything else comes from the registry. Presets and a bare Node.js take turns, so that a
- * machine that is busy is busy for all.
+ * Measures how long `portico start --json` takes until every listener is ready: `npm run bench:start`, about two minutes. The packages are
+ * built, packed and installed into an empty project, as users do; other packages come from the registry. The presets and a bare Node.js
+ * take turns, so that other load on the machine affects all of them.
  */
 import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -24,7 +24,7 @@ try {
   await project.install((await packPackages(needed, work)).map(({ path }) => path));
   const launcher = join(project.folder, "node_modules/portico/portico.mjs");
 
-  /** From the call of the program to its ready line. */
+  /** Milliseconds from starting the program to its ready line. */
   const start = async (preset: string) => {
     const folder = join(work, preset);
     await mkdir(folder, { recursive: true });
@@ -41,7 +41,7 @@ try {
   const first = new Map<string, number>();
   const next = new Map<string, number[]>(PRESETS.map((preset) => [preset, []]));
   for (const preset of PRESETS) {
-    // What Node.js compiled is kept from here on: this start has none of it, as after an installation.
+    // Node.js caches compiled code from this start on. This start has no cached code, as after an installation.
     await rm(join(project.folder, "node_modules/portico/node_modules"), { recursive: true, force: true });
     first.set(preset, await start(preset));
   }

@@ -1,6 +1,6 @@
 /**
- * How far a request walks: `npm run bench:walks`, some seconds. The preset `local` runs in this process, each walk is done twice, and V8's
- * coverage counts the second time: the source files in which a function was called, and these functions. What is loaded once does not count.
+ * Counts the source files and functions that an action passes: `npm run bench:walks`, some seconds. The preset `local` runs in this
+ * process. Each action is done twice, and V8's coverage counts the second time. Code that runs only when a file is loaded is not counted.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -98,7 +98,7 @@ async function walkRequests({ agent, proxy, workflow }: Readonly<Record<"agent" 
     const body = { event: "work", payload: { title: "the broken build" } };
     await call(`${agent}/api/webhook/helper`, { method: "POST", headers, body });
     deliveries++;
-    // Asking whether it has ended would be a walk of its own: it is asked after the count.
+    // Asking whether the run has ended would add to the count, so it is asked afterwards.
     await wait(3_000);
     return async () => {
       if ((await ended()) !== deliveries) throw new Error("The run has not ended within three seconds");

@@ -1,7 +1,7 @@
 /**
- * What accepting webhook events costs: `npm run bench:webhook`, about a minute. The service is a process of its own with stores in a folder, so
- * that an accepted event is on the disk; senders are in this process. Beside it the least that a durable acceptance takes, which tells how
- * fast the machine is today.
+ * Measures what accepting webhook events costs: `npm run bench:webhook`, about a minute. The service is a separate process with its stores
+ * in a folder: an accepted event is on the disk. Senders are in this process. A bare server with the minimum of a durable acceptance shows
+ * how fast the machine is.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -83,7 +83,7 @@ async function sendAll(url: string, secret: string, { concurrency, triggers }: R
   const begun = performance.now();
   const senders = Array.from({ length: concurrency }, async () => {
     while (left-- > 0) {
-      // The bare server takes an id; the trigger takes it for another field of the payload.
+      // The bare server reads an id. For the trigger it is another field of the payload.
       const body = secret === "" ? bareBody() : JSON.stringify({ event: "work", payload: { ...PAYLOAD, number: sent++ } });
       const at = performance.now();
       const answer = await pool.request({ path: "/api/webhook/helper", method: "POST", headers, body });
@@ -100,7 +100,7 @@ async function sendAll(url: string, secret: string, { concurrency, triggers }: R
   return { perSecond, p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
-/** As long as a trigger's. */
+/** As long as the body of a trigger. */
 function bareBody(): string {
   return JSON.stringify({ clientRequestId: `event-${sent++}`, payload: PAYLOAD });
 }

@@ -1,7 +1,8 @@
 /**
- * What workflows cost: `npm run bench:workflow`, about three minutes. The service is a process of its own with stores in a folder, so that an
- * accepted run is on the disk; callers are in this process. Beside it existing engines, installed into a folder of the benchmark's own, each on
- * the server that it needs, as far as this machine has it; the least that a durable acceptance takes tells how fast the machine is today.
+ * Measures what workflows cost: `npm run bench:workflow`, about three minutes. The service is a separate process with its stores in a
+ * folder: an accepted run is on the disk. Callers are in this process. Existing engines are installed into a folder of the benchmark and
+ * measured, each with the server that it needs, if this machine has that server. A bare server with the minimum of a durable acceptance
+ * shows how fast the machine is.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -58,7 +59,7 @@ for (const [workflowId, what] of [
     console.log(`${what} | ${perSecond.toFixed(0)} | ${p50.toFixed(2)} | ${cpuMicroseconds.toFixed(0)}`);
   });
 }
-// What others warn of is not what is measured.
+// Warnings of other engines are not part of the report.
 process.env["NODE_NO_WARNINGS"] = "1";
 const packages = installEngines("@dbos-inc/dbos-sdk@5.3.0", "bullmq@6.7.0", "ioredis@5", "openworkflow@0.10.1");
 for (const { name, on, runs } of CONTESTANTS) {
@@ -95,7 +96,7 @@ async function sendAll(url: string, path: string, { concurrency, triggers }: { c
     await Promise.all(
       Array.from({ length: concurrency }, async () => {
         while (sent < until) {
-          // The bare server takes an id; the trigger takes it for another parameter.
+          // The bare server reads an id. For the trigger it is another parameter.
           const body = JSON.stringify({ n: sent, clientRequestId: `run-${sent++}` });
           const at = performance.now();
           const answer = await pool.request({ path, method: "POST", headers, body });

@@ -5,7 +5,7 @@ import { startBody, TOKENS } from "../../harness/agent-app.ts";
 import { endAll, placeOf, startAgent, startEngines } from "./processes.ts";
 import type { Servers } from "./servers.ts";
 
-/** From the call in one process until the execution in another one hears of it, in milliseconds, one number per work. */
+/** Milliseconds from the call in one process until the execution in another process is told, one number per work. */
 export async function measureHints(
   servers: Servers,
   name: string,
@@ -36,7 +36,7 @@ export async function measureHints(
   }
 }
 
-/** Turns that run at the same time, and how fast each says its pieces. */
+/** Number of turns that run at the same time, and the pace of their pieces. */
 export interface EventLoad {
   readonly rounds: number;
   readonly sockets: number;
@@ -45,8 +45,8 @@ export interface EventLoad {
 }
 
 /**
- * From just before an agent says a piece of text until the listener of the client that asked. The client's socket and its query are
- * at one process. `elsewhere`: another process executes the turn. In milliseconds, one list per round, one number per event.
+ * Milliseconds from just before an agent outputs a piece of text until the client's listener runs, one list per round, one number per
+ * event. The client's socket and its query are at one process. `elsewhere`: another process executes the turn.
  */
 export async function measureEvents(
   servers: Servers,
@@ -65,7 +65,7 @@ export async function measureEvents(
       const client = await connectTo(serving.url);
       clients.push(client);
       client.on("query:message", ({ message: { delta } }: { message: { delta: string } }) => {
-        // A message may hold several pieces: the first one waited longest.
+        // A message may contain several pieces. The first of them waited longest.
         const [said = ""] = delta.trim().split(" ");
         took.push(Number(process.hrtime.bigint() - BigInt(said)) / 1e6);
       });

@@ -1,4 +1,4 @@
-/** An agent service as one process of a cluster. Its agent says the time, piece by piece. */
+/** An agent service as one process of a cluster. Its agent outputs the time, piece by piece. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -17,7 +17,7 @@ import type { EnginePlace } from "./engine-process.ts";
 
 export type AgentJob =
   | ({ readonly do: "open" } & EnginePlace)
-  /** How many pieces each turn says from now on, and the pause between two. */
+  /** The number of pieces that each turn outputs from now on, and the pause between two pieces. */
   | { readonly do: "pace"; readonly pieces: number; readonly gapMs: number }
   | { readonly do: "memory" }
   | { readonly do: "close" };

@@ -33,7 +33,7 @@ export type EngineJob =
   /** Accept works that end when they get a signal or are cancelled. */
   | { readonly do: "hold"; readonly runs: number }
   | { readonly do: "signal" | "cancel"; readonly id: string }
-  /** When works of `hold` began here, and heard. */
+  /** When works of `hold` began here, and when their signal or cancellation arrived. */
   | { readonly do: "held" }
   | { readonly do: "close" };
 
@@ -42,7 +42,7 @@ export interface EngineAnswer {
   readonly took?: readonly number[];
   /** When a call began, on the clock that all processes share. */
   readonly at?: number;
-  /** Runs that ended here, and those of them that another process had accepted. */
+  /** The number of runs that ended here, and how many of them another process had accepted. */
   readonly ended?: number;
   readonly foreign?: number;
   readonly ids?: readonly string[];
@@ -109,7 +109,7 @@ async function load({ kind, runs, clients, until }: Extract<EngineJob, { do: "lo
   let left = runs;
   const client = async (): Promise<void> => {
     while (left-- > 0) {
-      // The end of a run is told to its client only if the client waits for it.
+      // A client is told the end of a run only if it waits for it.
       const id = `${own}-${++works}${until === "finished" ? "-waits" : ""}`;
       const { promise, resolve } = Promise.withResolvers<void>();
       if (until === "finished") whenDone.set(id, resolve);

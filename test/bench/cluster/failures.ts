@@ -5,7 +5,7 @@ import type { Servers } from "./servers.ts";
 const HELD = 20;
 
 /**
- * From the loss of one of three processes until another one executes each of its 20 works. In milliseconds, one number per time.
+ * Milliseconds from the loss of one of three processes until another process executes each of its 20 works, one number per repetition.
  * SIGKILL ends the process, SIGSTOP freezes it.
  */
 export async function measureTakeover(
@@ -20,7 +20,7 @@ export async function measureTakeover(
       const victim = living.shift()!;
       const { ids = [] } = await victim.run({ do: "hold", runs: HELD });
       while (Object.keys((await victim.run({ do: "held" })).began ?? {}).length < HELD) await sleep(20);
-      // At another moment between two heartbeats each time.
+      // The loss happens at a random moment between two heartbeats.
       await sleep(300 + Math.random() * 1000);
       const at = Number(process.hrtime.bigint()) / 1e6;
       process.kill(victim.pid, signal);

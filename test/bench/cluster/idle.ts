@@ -11,7 +11,7 @@ export interface IdleCosts {
 
 const SETTLE_MS = 4_000;
 
-/** What processes without work use together: heartbeats, looks at the other processes, and the upkeep of the journal. */
+/** Processor time of processes without work: heartbeats, looks at the other processes, and the upkeep of the journal. */
 export async function measureIdle(servers: Servers, name: string, count: number, ms: number): Promise<IdleCosts> {
   const processes = await startEngines(placeOf(servers, name), count);
   try {

@@ -17,7 +17,7 @@ export const OTHER_PACKAGES = [
   "@restatedev/restate-server@1.7.12",
 ] as const;
 
-/** What a run of five durable steps costs another engine. Milliseconds of processor time per run. */
+/** Milliseconds of processor time that a run of five durable steps costs another engine. */
 export interface OtherCosts {
   readonly perSecond: number;
   readonly node: number;
@@ -41,7 +41,7 @@ export async function measureOther(
   const databaseUrl = new URL(servers.postgresUrl);
   databaseUrl.pathname = "/bench_dbos";
   Object.assign(process.env, { BENCH_POSTGRES_URL: databaseUrl.href, BENCH_REDIS_URL: servers.redisUrl });
-  // What engines log is not what is measured.
+  // Log lines of other engines are not part of the report.
   Object.assign(process.env, { NODE_NO_WARNINGS: "1", RESTATE_LOGGING: "ERROR" });
   const worker = startWorker<ContestantJob, ContestantResult>(new URL("../workflow/contestant.ts", import.meta.url));
   const times = () => ({ node: cpuOf(worker.pid)! / 1000, own: own ? cpuOf(own.pid)! / 1000 : 0, ...servers.spent() });
@@ -60,7 +60,7 @@ export async function measureOther(
   }
 }
 
-/** Restate's server on free ports. It says where in the environment, which the contestant's process inherits. */
+/** Restate's server on free ports. Its addresses are in the environment, which the contestant's process inherits. */
 async function startRestate(packages: string, dataDir: string): Promise<{ readonly pid: number; kill(): void }> {
   const [ingress, admin, node] = [await freePort(), await freePort(), await freePort()];
   // The program itself: the package's own command starts it as a child.

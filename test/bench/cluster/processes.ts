@@ -11,7 +11,7 @@ export function placeOf({ postgresUrl, redisUrl }: Servers, name: string, leaseM
   return { postgresUrl, redisUrl, name, leaseMs, executes: true };
 }
 
-/** One after another: the first one makes the tables. */
+/** Started one after another, because the first process creates the tables. */
 export async function startEngines(place: EnginePlace, count: number): Promise<EngineProcess[]> {
   const processes: EngineProcess[] = [];
   while (processes.length < count) {
@@ -33,7 +33,7 @@ export function nodeTime(processes: readonly { readonly pid: number }[]): number
   return processes.reduce((sum, { pid }) => sum + (cpuOf(pid) ?? Number.NaN) / 1000, 0);
 }
 
-/** Processes that are not asked to give their work away: measured work needs no end. */
+/** Ends processes without asking them to hand over their work: measured work needs no end. */
 export async function endAll(processes: readonly { readonly pid: number; stop(): Promise<void> }[]): Promise<void> {
   await Promise.all(processes.map((each) => each.stop()));
 }

@@ -21,13 +21,13 @@ export interface RunCosts {
   readonly acceptedPerSecond: number;
   readonly finishedPerSecond: number;
   readonly walBytes: number;
-  /** Share of runs that another process executed than the one that accepted it. */
+  /** Share of runs that another process executed than the process that accepted them. */
   readonly elsewhere: number;
 }
 
 const CLIENTS = 50;
 
-/** Rounds that are not counted: code is compiled, and tables have rows. */
+/** Rounds before the counted ones. They compile code and fill tables. */
 const WARM_UPS = 2;
 
 /**

@@ -4,7 +4,7 @@ import { ownRedis } from "../../harness/redis.ts";
 import { postgresServer } from "../../harness/postgres-server.ts";
 import { cpuOf } from "../proxy/child.ts";
 
-/** A PostgreSQL and a Redis server of the benchmark alone, so that the work of other programs is not counted. */
+/** A PostgreSQL and a Redis server that only the benchmark uses, so that the work of other programs is not counted. */
 export interface Servers extends AsyncDisposable {
   readonly postgresUrl: string;
   readonly redisUrl: string;
@@ -38,7 +38,7 @@ export async function startServers(): Promise<Servers> {
   };
 }
 
-/** Of a process and its children, also of those that have ended. In milliseconds. */
+/** Processor time of a process and its children in milliseconds. Children that have ended are included. */
 export function familyTime(pid: number): number {
   const children = readdirSync("/proc")
     .map(Number)
@@ -53,7 +53,7 @@ function parentOf(pid: number): number | undefined {
   return statOf(pid)?.[1];
 }
 
-/** Of a process, user and system, and of its ended children, user and system. */
+/** Processor time of a process (user and system) and of its ended children (user and system). */
 function ticksOf(pid: number): readonly number[] {
   return statOf(pid)?.slice(11, 15) ?? [];
 }

@@ -1,4 +1,4 @@
-/** The least that moving a file takes: node:http into a file that is synced, and createReadStream out of it. */
+/** The minimum for moving a file: node:http into a file that is synced, and createReadStream for reading it. */
 import { once } from "node:events";
 import { createReadStream, createWriteStream } from "node:fs";
 import { open } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** The agent service with attachments and media of the benchmark, in a process of its own. */
+/** The agent service with attachments and media, in its own process. */
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { startFilesService } from "../../harness/files-app.ts";
 import { peakMemoryOf } from "../proxy/child.ts";

@@ -1,7 +1,7 @@
 /**
- * The least that node:http and undici can do: bytes in, bytes out, no checks, no log. A process of its own; takes the upstream's
- * origin and what becomes of the request's body: `piped` passes it through as it comes, as a pass-through does; `gathered` waits
- * for its end, which is faster for small bodies and impossible for large ones.
+ * The minimum with node:http and undici: it forwards bytes without checks and without a log. It runs in its own process. The first argument
+ * is the upstream's origin. The second argument is the way of the request's body: `piped` forwards the body while it arrives, `gathered`
+ * waits for its end. `gathered` is faster for small bodies and impossible for large ones.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type Dispatcher, Pool } from "undici";

@@ -56,7 +56,7 @@ export function startWorker<Job extends object, Result>(file: URL): Worker<Job, 
   };
 }
 
-/** Microseconds of CPU that the threads of a process used since it began; undefined where the system does not tell (no `/proc`). */
+/** Microseconds of processor time that the threads of a process have used since its start; undefined without `/proc`. */
 export function cpuOf(pid: number): number | undefined {
   let nanoseconds = 0;
   for (const thread of threadsOf(pid)) {
@@ -67,7 +67,7 @@ export function cpuOf(pid: number): number | undefined {
   return nanoseconds === 0 ? undefined : nanoseconds / 1000;
 }
 
-/** The most memory that a process ever had, in MiB; undefined where the system does not tell. */
+/** The peak of the process's resident memory in MiB; undefined without `/proc`. */
 export function peakMemoryOf(pid: number): number | undefined {
   const peak = /^VmHWM:\s+(\d+) kB/m.exec(readProc(pid, "status") ?? "");
   return peak ? Number(peak[1]) / 1024 : undefined;
@@ -89,7 +89,7 @@ function readProc(pid: number, name: string): string | undefined {
   }
 }
 
-/** A benchmark that fails half way leaves nothing running. */
+/** Kills the child when this process exits, so that a failed benchmark leaves no process behind. */
 export function endsWithThis(child: ChildProcess): void {
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);

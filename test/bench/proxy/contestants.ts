@@ -8,15 +8,15 @@ import { pin } from "./pin.ts";
 import { type Portico, startPortico } from "./portico.ts";
 import { CALL_PATHS, type Kind, requestBody } from "./workload.ts";
 
-/** One way to the upstream. */
+/** One way of a call to the upstream. */
 export interface Contestant {
   readonly name: string;
-  /** Targets are declared for these; every other is there to compare with. */
+  /** `same` and `converting` have targets. The others are there for comparison. */
   readonly role: "straight" | "nginx" | "bare" | "gathered" | "same" | "converting" | "beside";
   readonly origin: string;
-  /** The process in between, or the upstream itself for a direct call. */
+  /** The process between caller and upstream; the upstream itself for a direct call. */
   readonly pid: number;
-  /** What the caller speaks. */
+  /** The caller's protocol. */
   readonly protocol: ports.ModelProtocol;
   readonly token: string;
 }
@@ -27,12 +27,12 @@ export interface Field {
   stop(): Promise<void>;
 }
 
-/** A token that is not checked, as long as a real one. */
+/** A token as long as a real one, for contestants that check none. */
 const ANY_TOKEN = `service_${"x".repeat(43)}`;
 
 /**
- * Start the upstream and everything that can stand before it. `dir` takes what they write, `log` their standard error. `beside` is the folder of
- * another checkout, whose proxy takes part, for a comparison of two versions in one run.
+ * Starts the upstream and all contestants. `dir` receives their files, `log` their standard error. `beside` is the folder of another
+ * checkout: its proxy takes part, so that one run compares two versions.
  */
 export async function startField(dir: string, log: number, beside?: string): Promise<Field> {
   const upstream = await startScript("./upstream.ts", [], log);
@@ -67,7 +67,7 @@ export async function startField(dir: string, log: number, beside?: string): Pro
   };
 }
 
-/** The ways of a call through one proxy. */
+/** The contestants of one proxy. */
 function callsOf(
   { origin, pid, tokens }: Portico,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The caller: a process of its own that keeps a number of connections busy, one request at a time on each, over raw sockets,
- * since a whole HTTP client would cost more than what is measured. Takes jobs from its parent and sends results back.
+ * The load generator, in its own process. It keeps a number of connections busy, with one request at a time on each. It uses raw sockets,
+ * because an HTTP client would cost more than the measured servers. It receives jobs from its parent process and sends back results.
  */
 import { connect, type Socket } from "node:net";
 
@@ -9,19 +9,19 @@ export interface LoadJob {
   /** The whole request, head and body. */
   readonly request: string;
   readonly connections: number;
-  /** How long requests begin, unless `"stop"` comes before; those that are under way then are waited for. */
+  /** Milliseconds in which requests begin. `"stop"` ends this time early. Requests in progress are awaited. */
   readonly ms: number;
 }
 
 export interface LoadResult {
-  /** All requests that ended. */
+  /** All completed requests. */
   readonly requests: number;
   readonly perSecond: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
   readonly slowest: number;
-  /** Answers with another status than 200, and connections that broke. */
+  /** Answers with a status other than 200, and connections that broke. */
   readonly failures: number;
 }
 
@@ -50,7 +50,7 @@ async function run({ port, request, connections, ms }: LoadJob): Promise<LoadRes
   };
 }
 
-/** All sockets read into the same memory: what arrives is looked at before the next read. */
+/** All sockets read into the same memory, because each chunk is processed before the next read. */
 const shared = Buffer.alloc(64 * 1024);
 const HEAD_END = "\r\n\r\n";
 const LAST_CHUNK = "0\r\n\r\n";
@@ -77,11 +77,11 @@ class Caller {
   readonly #request: Buffer;
   #sentAt = 0;
   #over: (() => void) | undefined;
-  /** The head of an answer as far as it came, until it is whole. */
+  /** The part of the answer's head that has arrived; undefined once the head is complete. */
   #head: Buffer | undefined = Buffer.alloc(0);
-  /** Bytes of the answer's body to come; undefined in a chunked one. */
+  /** Bytes of the answer's body that are still missing; undefined for a chunked body. */
   #left: number | undefined;
-  /** The end of what came before: the last chunk may arrive in two pieces. */
+  /** The last bytes of the previous chunk: the final chunk may arrive in two pieces. */
   #tail = "";
 
   constructor(socket: Socket, request: Buffer) {
@@ -116,7 +116,7 @@ class Caller {
     this.#socket.write(this.#request);
   }
 
-  /** What of the body came with the end of the head. */
+  /** The part of the body that arrived with the end of the head. */
   #readHead(bytes: Buffer): Buffer | undefined {
     const all = this.#head?.length ? Buffer.concat([this.#head, bytes]) : bytes;
     const end = all.indexOf(HEAD_END);

@@ -11,11 +11,11 @@ import { MODEL } from "./workload.ts";
 const MIB = 1024 * 1024;
 const OTHERS = 16;
 
-/** One connection uploads a big body while others make everyday calls. */
+/** One connection uploads a large body while others make normal calls. */
 export interface MixedCase {
   readonly name: string;
   readonly bytes: number;
-  /** Where the body names its model: a late one has to wait for its end. */
+  /** Where the body contains `model`. If it is last, the proxy must wait for the end of the body. */
   readonly model: "first" | "last";
   readonly isConverted: boolean;
 }
@@ -29,13 +29,13 @@ export const MIXED_CASES: readonly MixedCase[] = [
 export interface MixedResult {
   readonly name: string;
   readonly isConverted: boolean;
-  /** Seconds of one upload with its answer; the slowest. */
+  /** Seconds of the slowest upload, including its answer. */
   readonly seconds: number;
-  /** Milliseconds of the others' calls, without and with the upload. */
+  /** Milliseconds of the normal calls, without and during the upload. */
   readonly quietP99: number;
   readonly p99: number;
   readonly slowest: number;
-  /** MiB; undefined where the system does not tell. */
+  /** MiB; undefined without `/proc`. */
   readonly peakMemory: number | undefined;
 }
 
@@ -47,13 +47,11 @@ export interface MixedHost {
   readonly uploader: Worker<UploadJob, UploadResult>;
   /** Uploads, one after another. */
   readonly times: number;
-  /** Milliseconds of everyday calls before the first upload. */
+  /** Milliseconds of normal calls before the first upload. */
   readonly quietMs: number;
 }
 
-/**
- * Measured on a process of its own, since a process's peak of memory is of all its life. Throws when a call or an upload fails.
- */
+/** Uses a new process, because the peak of memory is that of the process's whole life. Throws if a call or an upload fails. */
 export async function runMixed(mixed: MixedCase, host: MixedHost): Promise<MixedResult> {
   const dir = join(host.dir, mixed.name.replace(/\W+/g, "-"));
   mkdirSync(dir);
@@ -64,7 +62,7 @@ export async function runMixed(mixed: MixedCase, host: MixedHost): Promise<Mixed
     const port = Number(new URL(origin).port);
     const other: Contestant = { name: "others", role: "same", origin, pid, protocol: "messages", token: tokens.messages };
     const calls = { port, request: requestText(other, "plain"), connections: OTHERS };
-    // The first time only warms the new process up.
+    // The first measurement only warms up the new process.
     await host.load.run({ ...calls, ms: host.quietMs });
     const quiet = await host.load.run({ ...calls, ms: host.quietMs });
     const during = host.load.run({ ...calls, ms: Number.MAX_SAFE_INTEGER });

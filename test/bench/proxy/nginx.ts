@@ -6,20 +6,20 @@ import { join } from "node:path";
 import { freePort } from "../../harness/ports.ts";
 import { endsWithThis } from "./child.ts";
 
-/** nginx as one process, like every other contestant. */
+/** nginx with one worker, because every other contestant is one process, too. */
 export interface Nginx {
   readonly origin: string;
   readonly pid: number;
   stop(): Promise<void>;
 }
 
-/** What stands in nginx's blocks `http` and `server`. */
+/** The contents of nginx's blocks `http` and `server`. */
 export interface NginxBlocks {
   readonly http: string;
   readonly server: string;
 }
 
-/** Undefined where nginx is not installed. `dir` takes its configuration and whatever it writes. */
+/** Undefined if nginx is not installed. `dir` receives its configuration and all of its files. */
 export async function startNginx(dir: string, blocks: NginxBlocks): Promise<Nginx | undefined> {
   if (spawnSync("nginx", ["-v"], { stdio: "ignore" }).error) return undefined;
   const port = await freePort();
@@ -39,7 +39,7 @@ export async function startNginx(dir: string, blocks: NginxBlocks): Promise<Ngin
   };
 }
 
-/** A reverse proxy, unbuffered in both directions and with connections to the upstream kept alive: what a model stream needs. */
+/** A reverse proxy for model streams: unbuffered in both directions, with keep-alive connections to the upstream. */
 export function modelProxy(upstream: string): NginxBlocks {
   return {
     http: `upstream model { server ${new URL(upstream).host}; keepalive 512; keepalive_requests 100000000; }`,
@@ -53,7 +53,7 @@ export function modelProxy(upstream: string): NginxBlocks {
   };
 }
 
-/** Files below a folder, by links that are signed and have an end. */
+/** Files below a folder, with signed links that expire. */
 export function signedFiles(folder: string, secret: string): NginxBlocks {
   return {
     http: "sendfile on; tcp_nopush on;",
@@ -94,7 +94,7 @@ export function acceleratedFiles(folder: string, upstream: string): NginxBlocks 
   };
 }
 
-/** Of `acceleratedFiles`. */
+/** A service for `acceleratedFiles`. */
 export const ACCEL_PREFIX = "/media-files";
 
 function configuration(dir: string, port: number, { http, server }: NginxBlocks): string {

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 
 /**
- * Keep processes with all their threads to one core: `contestant` to the first, what loads and answers them to the second. On shared cores the
- * load generator hides what a server costs. Does nothing where there is one core or no `taskset`.
+ * Pins processes with all their threads to one core: contestants to the first, the load generator and the upstream to the second. On shared
+ * cores the load generator hides what a server costs. Does nothing with one core or without `taskset`.
  */
 export function pin(side: "contestant" | "load", ...pids: readonly number[]): void {
   if (!canPin) return;

@@ -7,7 +7,7 @@ import type { ports } from "@portico/core";
 import { startChild } from "./child.ts";
 import { MODEL } from "./workload.ts";
 
-/** The model proxy in a process of its own, with a provider of each protocol and a safe token for each. */
+/** The model proxy in its own process, with one provider and one safe token per protocol. */
 export interface Portico {
   readonly origin: string;
   readonly pid: number;
@@ -17,7 +17,7 @@ export interface Portico {
 
 const CHECKOUT = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** Start it as its users do, with `portico start proxy`, on an empty data directory; its log goes to the file descriptor. */
+/** Starts the proxy with `portico start proxy`, as users do, with an empty data directory. Its log goes to the file descriptor. */
 export async function startPortico(dataDir: string, upstream: string, log: number, checkout = CHECKOUT): Promise<Portico> {
   const program = join(checkout, "presets/portico.mjs");
   const provider = (protocol: ports.ModelProtocol) => ({

@@ -3,20 +3,18 @@ import { type Contestant, requestText } from "./contestants.ts";
 import type { LoadJob, LoadResult } from "./load.ts";
 import type { Kind } from "./workload.ts";
 
-/**
- * What one contestant did with one kind of call at one concurrency: the median of all rounds. Undefined where it cannot be told.
- */
+/** The results of one contestant for one kind of call at one concurrency: the median of all rounds. Undefined if it cannot be measured. */
 export interface Standing {
   readonly contestant: Contestant;
   readonly perSecond: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Milliseconds of p50 more than the way straight to the upstream. */
+  /** The difference between its p50 and that of direct calls, in milliseconds. */
   readonly added: number;
-  /** Microseconds per request in the contestant's own process. */
+  /** Microseconds of processor time per request in the contestant's process. */
   readonly cpu: number | undefined;
-  /** Requests per second as a part of the bare pass-through's in the same round. */
+  /** Requests per second, divided by those of the bare pass-through in the same round. */
   readonly ofBare: number;
 }
 
@@ -33,8 +31,8 @@ interface Lap extends LoadResult {
 }
 
 /**
- * Let the contestants take turns in short rounds: a machine that others use too is slow for all of them alike, and what is
- * compared is compared within one round. Throws when a request fails, for then the numbers mean nothing.
+ * The contestants take turns in short rounds. Comparisons are made within one round, so that other load on the machine affects all
+ * contestants. Throws if a request fails, because the numbers would have no meaning.
  */
 export async function race(
   contestants: readonly Contestant[],

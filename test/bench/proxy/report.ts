@@ -2,7 +2,7 @@ import type { MixedResult } from "./mixed.ts";
 import type { Standing } from "./race.ts";
 import type { Kind } from "./workload.ts";
 
-/** One race with where and what. */
+/** The results of one race, with its kind of call and its concurrency. */
 export interface Race {
   readonly kind: Kind;
   readonly connections: number;
@@ -51,7 +51,9 @@ export function verdicts(races: readonly Race[], mixed: readonly MixedResult[]):
   return [...rateVerdicts(races), ...latencyVerdicts(races), ...uploadVerdicts(mixed)];
 }
 
-/** With one call at a time a rate is a latency, which has a target of its own; so the rates of the busy races count. */
+/**
+ * A rate with one call at a time is a latency, which has its own target. So only races with several connections have a target for rates.
+ */
 function rateVerdicts(races: readonly Race[]): string[] {
   const targets = { same: SAME_OF_BARE, converting: CONVERTING_OF_BARE } as const;
   return (["plain", "stream"] as const).flatMap((kind) => {
@@ -86,7 +88,7 @@ function latencyVerdicts(races: readonly Race[]): string[] {
 function uploadVerdicts(mixed: readonly MixedResult[]): string[] {
   return mixed.map(({ name, p99, peakMemory, isConverted }) => {
     const memory = peakMemory === undefined ? "memory not told" : `peak ${peakMemory.toFixed(0)} MiB`;
-    // Memory has a target only where nothing must be held: what is converted is held whole.
+    // Memory has a target only if the body is not converted: a converted body is held in memory.
     const isMet = p99 < OTHERS_P99_MS && (isConverted || peakMemory === undefined || peakMemory < PEAK_MIB);
     const targets = isConverted ? `target ${OTHERS_P99_MS} ms` : `targets ${OTHERS_P99_MS} ms and ${PEAK_MIB} MiB`;
     return verdict(isMet, `${name}: p99 of the others ${p99.toFixed(1)} ms, ${memory}, ${targets}`);

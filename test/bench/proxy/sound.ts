@@ -1,9 +1,7 @@
 import type { Contestant } from "./contestants.ts";
 import { CALL_PATHS, type Kind, requestBody, STREAM_CHUNKS } from "./workload.ts";
 
-/**
- * Make one call and look at its answer, for a fast wrong answer would win every race. Throws when it is not what was asked for.
- */
+/** Makes one call and checks its answer, because a fast wrong answer would win every race. Throws if the answer is wrong. */
 export async function assertSound(contestant: Contestant, kind: Kind): Promise<void> {
   const { origin, protocol, token } = contestant;
   const answer = await fetch(origin + CALL_PATHS[protocol], {

@@ -1,4 +1,4 @@
-/** Uploads one big body after another over a raw socket, as fast as the other side takes it: a process of its own. */
+/** Uploads one large body after another over a raw socket, as fast as the receiver reads. It runs in its own process. */
 import { connect } from "node:net";
 
 export interface UploadJob {

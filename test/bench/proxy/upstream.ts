@@ -1,6 +1,6 @@
 /**
- * A model provider that costs as little as can be: it reads the head of a request, counts the body, and sends bytes that were
- * made before. A process of its own; prints its origin as one JSON line. Streams go out one chunk per turn of the event loop.
+ * A model provider of minimal cost. It reads the head of a request, counts the body, and sends prepared bytes. It runs in its own process,
+ * and prints its origin as a line of JSON. Streams send one chunk per turn of the event loop.
  */
 import { createServer, type Socket } from "node:net";
 import { listening } from "./listening.ts";
@@ -17,10 +17,7 @@ const ANSWERS = { messages: answersOf("messages"), "chat-completions": answersOf
 const server = createServer({ noDelay: true }, (socket) => new Connection(socket));
 listening(server);
 
-/**
- * Streams that are on their way. All of them advance by one chunk per turn, so that no reader gets two chunks in one piece
- * unasked.
- */
+/** Streams in progress. Each turn sends one chunk of every stream, so that a reader does not receive two chunks in one piece. */
 const streams = new Map<Socket, Iterator<Buffer>>();
 
 function startStream(socket: Socket, chunks: readonly Buffer[]): void {
@@ -30,7 +27,7 @@ function startStream(socket: Socket, chunks: readonly Buffer[]): void {
 
 function advanceStreams(): void {
   for (const [socket, chunks] of streams) {
-    // A slow reader is waited for: nothing piles up here.
+    // Wait for a slow reader, so that no data accumulate here.
     if (socket.writableNeedDrain) continue;
     const next = chunks.next();
     if (next.done) streams.delete(socket);
@@ -70,7 +67,7 @@ class Connection {
 
   #body(bytes: Buffer): void {
     this.#left -= bytes.length;
-    // The everyday body arrives in one piece; the big ones of this benchmark ask for no stream.
+    // A normal body arrives in one piece. Large bodies of this benchmark do not ask for a stream.
     if (bytes.includes('"stream":true')) this.#kind = "stream";
     if (this.#left > 0) return;
     if (this.#kind === "stream") startStream(this.#socket, this.#answers.stream);

@@ -3,10 +3,10 @@ import type { ports } from "@portico/core";
 /** The model that every contestant's provider serves. */
 export const MODEL = "bench-model";
 
-/** Chunks of a streamed answer that carry text. */
+/** Chunks of a streamed answer that contain text. */
 export const STREAM_CHUNKS = 50;
 
-/** What one request asks for: a whole answer, or one that arrives in chunks. */
+/** The kind of answer that a request asks for: a whole answer, or chunks. */
 export type Kind = "plain" | "stream";
 
 export const CALL_PATHS: Readonly<Record<ports.ModelProtocol, string>> = {
@@ -14,7 +14,7 @@ export const CALL_PATHS: Readonly<Record<ports.ModelProtocol, string>> = {
   "chat-completions": "/v1/chat/completions",
 };
 
-/** The body of an everyday call, about 1 KiB: some turns of talk, the last of them a question. */
+/** The body of a normal call, about 1 KiB: some messages, the last of which is a question. */
 export function requestBody(protocol: ports.ModelProtocol, kind: Kind): string {
   const system = "You are a helpful assistant. Answer briefly, and say so when you do not know. ".repeat(3);
   const turns = [
@@ -55,7 +55,7 @@ export function wholeAnswer(protocol: ports.ModelProtocol): string {
   });
 }
 
-/** The events of a streamed answer, one text each for the wire: what begins it, 50 pieces of text, what ends it. */
+/** The events of a streamed answer as texts: the beginning, 50 pieces of text, the end. */
 export function streamedAnswer(protocol: ports.ModelProtocol): readonly string[] {
   const pieces = Array.from({ length: STREAM_CHUNKS }, (_, index) => ` word${String(index).padStart(2, "0")}`);
   return protocol === "messages" ? messagesEvents(pieces) : chatEvents(pieces);

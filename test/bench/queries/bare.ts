@@ -1,6 +1,6 @@
 /**
- * The least that a durable admission takes: node:http, JSON.parse, one row in SQLite, synced before the 202, writers of one turn of the event
- * loop in one commit. It tells how fast the machine is today.
+ * The minimum of a durable admission: node:http, JSON.parse, and one row in SQLite, synced before the 202. Requests of one turn of the
+ * event loop share a commit. Its rate shows how fast the machine is.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";

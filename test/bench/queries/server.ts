@@ -1,4 +1,4 @@
-/** The agent service of the benchmarks, in a process of its own: stores in a folder, real HTTP and Socket.IO. */
+/** The agent service of the benchmarks, in its own process, with stores in a folder, real HTTP and Socket.IO. */
 import { chatHttp } from "@portico/adapters/models/chat-http";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { startAgentService } from "../../harness/agent-app.ts";
@@ -7,7 +7,7 @@ import { createScriptedEngine } from "../../harness/scripted-agent.ts";
 
 export type ServerJob =
   | { readonly do: "open"; readonly dataDir: string; readonly upstream: string }
-  /** Turns that wait for their model are let go on. */
+  /** Turns that wait for their model may continue. */
   | { readonly do: "release" }
   | { readonly do: "close" };
 

@@ -1,4 +1,4 @@
-/** One contestant of sockets.bench.ts, in a process of its own: Socket.IO as it comes, or the realtime adapter in an app. */
+/** One contestant of sockets.bench.ts, in its own process: plain Socket.IO, or the realtime adapter in an app. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -67,7 +67,7 @@ async function listenBare(): Promise<string> {
     socket.data = socket.handshake.auth["name"];
     next();
   });
-  // One by one, as an app sends that says something else to each.
+  // One `send` per socket, as an app does that sends each client something different.
   sendToAll = (event, payload) => {
     for (const socket of io.sockets.sockets.values()) socket.emit(event, payload);
   };
@@ -107,7 +107,7 @@ async function listenPortico(realtime: Adapter): Promise<string> {
   return listen(server);
 }
 
-/** The whole agent service: what its channel keeps of a connection is counted, too. */
+/** The whole agent service. What its channel stores per connection is counted, too. */
 async function listenService(): Promise<string> {
   const app = await createApp({
     name: "service",

@@ -1,4 +1,4 @@
-/** The agent service with webhooks of the benchmark, in a process of its own: stores in a folder, real HTTP. */
+/** The agent service with webhooks, in its own process, with stores in a folder and real HTTP. */
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { createGate } from "../../harness/gate.ts";
 import { createScriptedEngine } from "../../harness/scripted-agent.ts";

@@ -29,7 +29,7 @@ export interface ContestantResult {
 }
 
 interface Contestant {
-  /** From the start of a run to its end. */
+  /** Milliseconds from the start of a run to its end. */
   finish(): Promise<unknown>;
   close(): Promise<unknown>;
 }

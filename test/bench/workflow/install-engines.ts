@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Install other engines into a folder of the benchmark, so that no installation of Portico has them. Without the registry the folder stays
- * empty, and the benchmark says at their place what is missing.
+ * Installs other engines into a folder of the benchmark, so that no installation of Portico contains them. Without a registry, the folder
+ * stays empty and the report says which engines are missing.
  */
 export function installEngines(...packages: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), "portico-bench-engines-"));

@@ -1,4 +1,4 @@
-/** The workflow service of the benchmark, in a process of its own: stores in a folder, real HTTP. */
+/** The workflow service of the benchmark, in its own process, with stores in a folder and real HTTP. */
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { workflowRuntime, type WorkflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
@@ -13,7 +13,7 @@ export interface ServerResult {
   readonly url?: string;
   readonly perSecond?: number;
   readonly p50?: number;
-  /** Of this process, for each run; it moves less than rates do where others use the machine. */
+  /** Processor time of this process per run. Other load on the machine changes it less than the rate. */
   readonly cpuMicroseconds?: number;
 }
 
@@ -33,11 +33,11 @@ const transforms = (count: number, type: string) =>
 const parameters = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 
 const definitions = {
-  // Runs that begin and do not end: what is accepted behind them waits in line.
+  // These runs begin and do not end, so that runs accepted after them wait in the queue.
   "hold.json": { nodes: { a: { type: "repeatable", with: { gate: "never" } } } },
   "three.json": { parameters, nodes: transforms(3, "transform"), outputs: { n: "${{ nodes.n2.output }}" } },
   "five.json": { parameters, nodes: transforms(5, "transform"), outputs: { n: "${{ nodes.n4.output }}" } },
-  // Each node a step that is written down: what other engines do with a step.
+  // Each node is a stored step, as the steps of other engines are.
   "steps.json": { parameters, nodes: transforms(5, "repeatable"), outputs: { n: "${{ nodes.n4.output }}" } },
 };
 
@@ -82,7 +82,10 @@ async function finish(
   return { perSecond, cpuMicroseconds: (user + system) / runs, p50: times[Math.floor(times.length / 2)] ?? Number.NaN };
 }
 
-/** Resolves when the run's end is on the disk. To be called in the turn in which the run was accepted, before it can have begun. */
+/**
+ * Resolves when the end of the run is on the disk. Must be called in the turn of the event loop in which the run was accepted, before it
+ * can begin.
+ */
 async function ended({ live: liveRuns, runs }: WorkflowRuntime, runId: string): Promise<void> {
   const live = liveRuns.enter(runId);
   for await (const _entry of live.ledger.read({ follow: true }));
