@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runPortico, startPortico, temporaryFolder } from "../harness/portico-process.ts";
 
-/** Each call that changes files is a place to be killed at. A run takes one in STEP of them, from a random one on, and the last ones. */
+/**
+ * A command can be killed at each call that changes files. A run tries one of STEP such calls, beginning with a random one, and the last
+ * calls.
+ */
 const STEP = process.env.PORTICO_LONG ? 4 : 41;
 const LAST = process.env.PORTICO_LONG ? 40 : 7;
-/** A long run takes its places in any order, and ends after this time for each command. */
+/** A long run tries the calls in random order, and ends after this time for each command. */
 const LONG_MS = 4.5 * 60_000;
 const FIRST = Math.floor(Math.random() * STEP);
 const folder = temporaryFolder();
@@ -16,7 +19,7 @@ const target = join(folder.path, "target");
 const inFolder = { cwd: folder.path };
 afterAll(() => folder.remove());
 
-/** Kills the process at its call of this number, or writes how many calls there were. */
+/** Kills the process at its call with this number, or writes the number of its calls. */
 const killAt = (call: number) => `
   import fs from "node:fs";
   import { syncBuiltinESMExports } from "node:module";
@@ -40,7 +43,7 @@ const digests = (path: string): Record<string, string> =>
       .map((file) => [file.slice(path.length + 1), hash("sha256", readFileSync(file))]),
   );
 
-/** The places at which a command is killed. */
+/** The calls at which a command is killed. */
 async function places(...args: string[]): Promise<readonly number[]> {
   const { code, stderr } = await runPortico(args, { ...inFolder, before: killAt(0) });
   expect(code).toBe(0);
@@ -50,7 +53,7 @@ async function places(...args: string[]): Promise<readonly number[]> {
   return process.env.PORTICO_LONG ? found.toSorted(() => Math.random() - 0.5) : found;
 }
 
-/** The places that there is time for. */
+/** The calls that fit into the time. */
 function* inTime(found: readonly number[]): Generator<number, void> {
   const endsAt = Date.now() + LONG_MS;
   let tried = 0;
@@ -97,7 +100,7 @@ it("a restore that is killed at any call leaves nothing or everything: repeated,
         expect(found[name], name).toBe(whole[name]);
     } else {
       const again = await runPortico(["restore", archive, "--data-dir", target], inFolder);
-      // What is valid is only finished. It is a directory with data then.
+      // A directory with a valid mark is only finished. After that it is a directory with data.
       expect(again.code, again.stderr).toBe(isValid ? 73 : 0);
       expect(digests(target)).toEqual(whole);
     }

@@ -11,7 +11,7 @@ import { png } from "../harness/media-samples.ts";
 import { openCommand, type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../harness/portico-process.ts";
 
 const LIVES = 2;
-/** Further lives begin until then: stored work grows, so that a number of lives would not bound the time. */
+/** New lives begin until this time. A fixed number of lives would not limit the time, because stored work grows. */
 const LONG_MS = process.env.PORTICO_LONG ? 9 * 60_000 : 0;
 const BACKUPS = process.env.PORTICO_LONG ? 4 : 2;
 const folder = temporaryFolder();
@@ -85,7 +85,7 @@ it(
       console.warn(JSON.stringify({ ...counts, requests: accepted.requests.size, triggers: accepted.triggers }));
     }
 
-    // An instance made of the last copy serves, and continues what was accepted.
+    // An instance made of the last copy starts, and continues the accepted work.
     renameSync(dataDir, `${dataDir}-away`);
     expect(await runPortico(["restore", last], { cwd: folder.path })).toMatchObject({ code: 0 });
     await using service = await startPortico({ cwd: folder.path, hasOwnProcess: true });
@@ -110,7 +110,7 @@ async function restored(file: string): Promise<string> {
   return copy;
 }
 
-/** Everything that was accepted before is in the copy, except files whose removal has begun by now. */
+/** The copy contains everything that was accepted before it, except files whose removal has begun by now. */
 function check(
   copy: string,
   before: { readonly files: ReadonlyMap<string, string>; readonly requests: readonly string[]; readonly triggers: number },
@@ -139,7 +139,7 @@ function tokenOf(): string {
   return JSON.parse(readFileSync(join(dataDir, "credentials.json"), "utf8")).agentServiceToken;
 }
 
-/** Removes files beside the service. Says each key before it is removed. */
+/** Removes files beside the service. Reports each key before its removal. */
 function removeFiles(begun: Set<string>): ChildProcess {
   const remover = spawn(process.execPath, [join(import.meta.dirname, "processes/remove-files.ts"), dataDir], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -153,7 +153,7 @@ function removeFiles(begun: Set<string>): ChildProcess {
   return remover;
 }
 
-/** Repeats until the load ends. A service that was killed refuses everything. */
+/** Repeats until the load ends. A killed service refuses every request. */
 async function repeatUntil(signal: AbortSignal, once: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     await once().catch(() => {});

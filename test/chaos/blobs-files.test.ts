@@ -29,13 +29,13 @@ it(
 
     const { port, close } = await openAdapter(fileBlobs({ dir }));
     const left = readdirSync(join(dir, ".tmp"), { recursive: true });
-    // The lock of all, and this opening's folder with its own.
+    // The common lock, and the folder of this opening with its own lock.
     expect(left).toHaveLength(3);
     const keys = await Array.fromAsync(port.keys());
     for (const key of keys) {
       const bytes = await buffer((await port.open(key))!.stream);
       expect(sha256Of(bytes.subarray(0, -32))).toBe(bytes.subarray(-32).toString("hex"));
-      // A replaced one may be newer than what was acknowledged last.
+      // A replaced blob may be newer than the last acknowledgement.
       if (key.startsWith("new/") && acknowledged.has(key)) expect(sha256Of(bytes)).toBe(acknowledged.get(key));
     }
     expect([...acknowledged.keys()].filter((key) => !keys.includes(key))).toEqual([]);
@@ -44,14 +44,14 @@ it(
   60_000 + LIVES * 2_000,
 );
 
-/** Lets a process put blobs until it is killed, some time after it began. Answers what it said was there. */
+/** Lets a process put blobs until it is killed, some time after it began. Returns what it acknowledged. */
 async function liveAndDie(dir: string, life: string): Promise<string[]> {
   const acknowledgements = join(folder, life);
   const child = fork(join(import.meta.dirname, "processes/put-blobs-until-killed.ts"), [dir, life, acknowledgements]);
   const exited = once(child, "exit");
   child.once("message", () => setTimeout(() => child.kill("SIGKILL"), 100 + Math.random() * 300));
   expect(await exited).toEqual([null, "SIGKILL"]);
-  // A last line without its end was cut short by the kill, and acknowledges nothing.
+  // A last line without a line end was cut by the kill. It acknowledges nothing.
   return readFileSync(acknowledgements, "utf8").split("\n").slice(0, -1);
 }
 

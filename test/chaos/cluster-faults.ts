@@ -7,7 +7,7 @@ import type { OwnRedis } from "../harness/redis.ts";
 import { openTcpLine, type TcpLine } from "../harness/tcp-line.ts";
 import type { Answer, Request, WorkPlace } from "./cluster-work.ts";
 
-/** Something that fails, and is mended after some time. Processes are counted from 0. */
+/** A fault that is repaired after some time. Processes are counted from 0. */
 export type Fault =
   | { readonly is: "kill"; readonly process: number }
   | { readonly is: "freeze"; readonly process: number; readonly ms: number }
@@ -29,7 +29,7 @@ export interface RunPlace extends Pick<WorkPlace, "schema" | "prefix" | "leaseMs
   readonly redis: OwnRedis;
 }
 
-/** What a request came to: its answer, or undefined if its process died before it answered. */
+/** The result of a request: its answer, or undefined if its process died before the answer. */
 export type Outcome = Answer | undefined;
 
 interface Slot {
@@ -45,19 +45,21 @@ interface Slot {
   isDying: boolean;
 }
 
-/** Processes that share works, each with its own lines to both servers, and the faults that befall them. */
+/** Processes that share works, each with its own connections to both servers, and the faults that they suffer. */
 export interface FaultyCluster extends AsyncDisposable {
-  /** Lives of processes that were killed, were frozen, or had no connection to PostgreSQL. Others may have been given their works. */
+  /**
+   * Lives of processes that were killed, were frozen, or had no connection to PostgreSQL. Other processes may have received their works.
+   */
   readonly disturbed: ReadonlySet<string>;
   /** Deaths that no fault explains. */
   readonly deaths: readonly string[];
-  /** Ask a process, or the next one that is ready. */
+  /** Asks a process, or the next process that is ready. */
   ask(process: number, request: Request): Promise<Outcome>;
   /** Begin a fault. Faults of one server or process follow each other. */
   begin(fault: Fault): void;
-  /** Resolves when all faults are mended, and all processes are ready. */
+  /** Resolves when all faults are repaired and all processes are ready. */
   calm(): Promise<void>;
-  /** Close the engines. Resolves when their processes have ended by themselves; to the exit code of each. */
+  /** Closes the engines. Resolves with the exit code of each process when all processes have ended by themselves. */
   close(): Promise<readonly (number | null)[]>;
 }
 
@@ -99,7 +101,7 @@ export async function openFaultyCluster(count: number, place: RunPlace): Promise
       for (const answer of slot.asked.values()) answer(undefined);
       slot.asked.clear();
       if (isClosing) return ready.resolve();
-      // One that finds no server when it starts ends. It is started again, as a supervisor does.
+      // A process that finds no server at its start ends. It is started again, as a supervisor does.
       if (slot.isReady && !slot.isDying) deaths.push(`life ${given.life}: ${code ?? signal} ${written}`);
       const again = (): void => {
         if (isClosing) return ready.resolve();

@@ -8,7 +8,7 @@ interface Asked {
   readonly answered: number | undefined;
 }
 
-/** A started work, and what was asked about it. */
+/** A started work, and the requests about it. */
 export interface StartedWork extends Asked {
   readonly kind: KindName;
   readonly id: string;
@@ -25,15 +25,15 @@ export interface EndedWork extends StartedWork {
   readonly status: ports.WorkStatus;
   /** The journal's number. */
   readonly number: number;
-  /** The execution that wrote a batch with the condition `held` last. */
+  /** The last execution that wrote a batch with the condition `held`. */
   readonly heldBy: string | undefined;
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface EndedRun {
   readonly works: readonly EndedWork[];
   readonly happenings: readonly Happening[];
-  /** Lives of processes that others may have taken for dead. */
+  /** Lives of processes that other processes may have considered dead. */
   readonly disturbed: ReadonlySet<string>;
 }
 
@@ -51,7 +51,7 @@ export function breaches({ works, happenings, disturbed: known }: EndedRun): rea
   return [...found, ...choreBreaches(happenings, disturbed)];
 }
 
-/** Each work ends once, as its kind says. */
+/** Each work ends once, as its kind defines. */
 function endBreaches(work: EndedWork, own: readonly Happening[], disturbed: ReadonlySet<string>): readonly string[] {
   const { id, kind, status, cancels, script, heldBy } = work;
   const closes = KINDS[kind].onInterrupted === "close";
@@ -99,7 +99,7 @@ function effectBreaches(work: EndedWork, own: readonly Happening[], disturbed: R
   return found;
 }
 
-/** Signals arrive once, in order, and none is lost. */
+/** Signals arrive once and in order. No signal is lost. */
 function signalBreaches({ id, status, script, signals }: EndedWork): readonly string[] {
   if (status.state !== "completed") return [];
   const { answers } = status.output as Told;
@@ -113,7 +113,7 @@ function signalBreaches({ id, status, script, signals }: EndedWork): readonly st
       const signal = bySent.get(payload);
       if (signal?.name !== name) found.push(`${id} got ${payload}, which was not sent as ${name}`);
       if (got.indexOf(payload) !== at) found.push(`${id} got ${payload} twice`);
-      // Every signal that was accepted before this one was sent came first.
+      // Every signal that was accepted before this one was sent arrived first.
       const earlier = signals.filter((each) => each.name === name && each.answered !== undefined && each.answered < signal!.sent);
       for (const each of earlier)
         if (!got.slice(0, at).includes(each.payload)) found.push(`${id} got ${payload}, and not ${each.payload} before it`);
@@ -122,7 +122,7 @@ function signalBreaches({ id, status, script, signals }: EndedWork): readonly st
   return found;
 }
 
-/** Works of one key begin in the order of their acceptance, and no more than its limit at the same time. */
+/** Works of one key begin in the order of their acceptance. The number of executing works never exceeds the key's limit. */
 function keyBreaches(works: readonly EndedWork[], ofWork: ReadonlyMap<string, readonly Happening[]>): readonly string[] {
   const { concurrencyPerKey: limit } = KINDS[works[0]!.kind];
   const found: string[] = [];

@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 
-/** What a work does, one after another. */
+/** The actions of a work, in order. */
 export type Deed =
   | { readonly is: "step"; readonly repeatable: boolean; readonly ms: number }
   | { readonly is: "sleep"; readonly ms: number }
@@ -29,7 +29,7 @@ export const KINDS = {
 /** The name of a kind. */
 export type KindName = keyof typeof KINDS;
 
-/** What a process is asked to do. */
+/** The requests to a process. */
 export type Request =
   | { readonly is: "start"; readonly kind: KindName; readonly id: string; readonly key: string; readonly script: Script }
   | { readonly is: "signal"; readonly id: string; readonly name: string; readonly payload: number }
@@ -38,10 +38,10 @@ export type Request =
   | { readonly is: "record"; readonly collection: "accepted" | "held"; readonly id: string }
   | { readonly is: "close" };
 
-/** What it answers: the result of the engine's method, or the name of its error. */
+/** The answer of a process: the result of the engine's method, or the name of its error. */
 export type Answer = { readonly answer: unknown } | { readonly error: string };
 
-/** Where a process finds its stores, and how it is called. */
+/** The stores of a process, and its name. */
 export interface WorkPlace {
   /** Names one process from its start to its end. */
   readonly life: string;
@@ -54,7 +54,7 @@ export interface WorkPlace {
   readonly happened: string;
 }
 
-/** Something that happened in a process, told when it happened. */
+/** An event in a process, written when it happens. */
 export type Happening = { readonly life: string; readonly at: number } & (
   | { readonly is: "began" | "left"; readonly id: string; readonly execution: string }
   | { readonly is: "ran"; readonly id: string; readonly step: string }
@@ -67,5 +67,5 @@ export type Happening = { readonly life: string; readonly at: number } & (
   | { readonly is: "error"; readonly message: string }
 );
 
-/** A happening as the process that tells it knows it. */
+/** An event as its process writes it. */
 export type ToldHappening = Happening extends infer Each ? (Each extends Happening ? Omit<Each, "life" | "at"> : never) : never;

@@ -17,7 +17,7 @@ import { workflowLoad } from "./cluster/workflows.ts";
 
 const isLong = process.env.PORTICO_LONG === "1";
 const SECOND_MS = 1000;
-/** Faults one after another: of a process, and from time to time of a server in between. */
+/** Faults follow each other: faults of processes, and sometimes one of a server in between. */
 const PLAN = isLong
   ? longPlan()
   : { everyMs: 5 * SECOND_MS, faults: ["kill", "wipe Redis", "freeze", "crash PostgreSQL"] as const };
@@ -53,7 +53,7 @@ describe.skipIf(!hasServers)("a cluster whose processes and servers fail", () =>
   );
 });
 
-/** Causes the faults one after another, as many as fit into the time on a busy machine. */
+/** Causes faults one after another, as many as fit into the time on a busy machine. */
 async function storm(faults: Faults): Promise<void> {
   const over = Date.now() + PLAN.faults.length * PLAN.everyMs;
   for (const fault of PLAN.faults) {
@@ -64,7 +64,7 @@ async function storm(faults: Faults): Promise<void> {
   }
 }
 
-/** Ten minutes: every ten seconds a process, and after each third one a server. */
+/** Ten minutes: a fault of a process every ten seconds, and a fault of a server after every third one. */
 function longPlan() {
   const processFaults = Array.from({ length: 60 }, (_, at): Fault => (at % 2 === 0 ? "kill" : "freeze"));
   const servers: readonly Fault[] = ["wipe Redis", "crash PostgreSQL", "kill Redis", "restart PostgreSQL"];

@@ -26,7 +26,7 @@ describe.skipIf(!isPossible)("a service behind the nginx of deploy/container tha
       await using stage = await startComposedStage();
       onTestFailed(() => keepLog(stage));
       const loads = [
-        // Not stock clients: after a restart, they must look up turns of which they have heard nothing.
+        // These are not stock clients: after a restart, a client must look up turns of which it has received no event.
         queryLoad(stage),
         await webhookLoad(stage),
         await workflowLoad(stage),
@@ -44,7 +44,7 @@ describe.skipIf(!isPossible)("a service behind the nginx of deploy/container tha
   );
 });
 
-/** Kills the service one time after another, each time at another moment of its life. */
+/** Kills the service repeatedly, each time at another moment of its life. */
 async function storm(stage: ComposedStage): Promise<void> {
   for (let kill = 0; kill < PLAN.kills; kill++) {
     await sleep(PLAN.everyMs * (0.5 + Math.random() / 2));

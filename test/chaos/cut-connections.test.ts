@@ -7,12 +7,12 @@ import { cutAgainAndAgain, sayMany } from "../harness/cut-clients.ts";
 import { clientKinds } from "../harness/socket-host.ts";
 
 const CUTS = process.env.PORTICO_LONG ? 1_000 : 40;
-/** Ours waits a second and more before it connects again, as Socket.IO does by default. */
+/** Our client waits at least a second before it reconnects, as Socket.IO does by default. */
 const OWN_CUTS = process.env.PORTICO_LONG ? 50 : 2;
 
 let service: AgentService;
 beforeAll(async () => {
-  // Socket.IO's client waits for a ping where its connection breaks in the middle of a change of transports.
+  // If the connection breaks during a change of transports, Socket.IO's client waits for a ping.
   service = await startAgentService({ realtime: { pingIntervalMs: 500, pingTimeoutMs: 500 } });
   sayMany(service);
 });

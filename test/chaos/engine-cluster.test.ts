@@ -26,7 +26,7 @@ type Command =
 
 const process_ = fc.nat({ max: PROCESSES - 1 });
 const names = fc.constantFrom("a", "b");
-/** Some so long that a fault meets works while they execute. */
+/** Some durations are long, so that a fault meets executing works. */
 const time = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 30 }) },
   { weight: 1, arbitrary: fc.constantFrom(400, 1200) },
@@ -54,7 +54,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 );
 
 const how = fc.constantFrom("cut" as const, "hold" as const, "reset" as const, "forget" as const);
-/** Shorter and longer than a lease. */
+/** Durations shorter and longer than a lease. */
 const away = fc.constantFrom(LEASE_MS / 4, LEASE_MS * 1.5);
 const anyFault: readonly fc.Arbitrary<Fault>[] = [
   fc.record({ is: fc.constant("kill" as const), process: process_ }),
@@ -75,7 +75,7 @@ const anyFault: readonly fc.Arbitrary<Fault>[] = [
     ms: fc.constantFrom(0, LEASE_MS * 1.5),
   }),
 ];
-/** Every kind of fault once, in any order, and then any. */
+/** Every kind of fault once, in random order, and then random faults. */
 const faults = fc
   .tuple(
     fc.tuple(...anyFault).chain((all) => fc.shuffledSubarray(all, { minLength: all.length })),
@@ -83,7 +83,7 @@ const faults = fc
   )
   .map((both) => both.flat().slice(0, FAULTS));
 
-/** Requests, each with the process that is asked and the pause after it. */
+/** Requests, each with its process and the pause after it. */
 const requests = fc.array(fc.record({ command, to: process_, pause: fc.nat({ max: 60 }) }), {
   minLength: FAULTS * PACE,
   maxLength: FAULTS * PACE,
@@ -155,7 +155,7 @@ describe.runIf(hasPostgresServer() && hasRedisServer())("engine/bullmq in severa
     const ended = await Promise.all(works.map((work) => client.read(work, numbers.get(work.id)!)));
     expect([...numbers.keys()].toSorted()).toEqual(works.map(({ id }) => id).toSorted());
 
-    // Jobs of a process that died are given to others, and end there.
+    // Jobs of a process that died are taken by other processes, and end there.
     const keys = async () => (await redis.ask("KEYS", `${place.prefix}:engine:*`)) as readonly string[];
     await expect
       .poll(async () => (await keys()).filter((key) => /:(?:[-+\d]+|wait|active|delayed|failed|completed)$/.test(key)))
@@ -173,7 +173,7 @@ describe.runIf(hasPostgresServer() && hasRedisServer())("engine/bullmq in severa
   }
 });
 
-/** A client that remembers what it asked, and what it was answered. */
+/** A client that records its requests and their answers. */
 function createClient(cluster: FaultyCluster) {
   const works: StartedWork[] = [];
   const asking: Promise<void>[] = [];
@@ -219,7 +219,7 @@ function createClient(cluster: FaultyCluster) {
       if (!work) return;
       asking.push(command.is === "signal" ? signal(to, work, command.name) : cancel(to, work));
     },
-    /** Wait for all answers, and start again whatever may not have been accepted. */
+    /** Waits for all answers, and starts again everything that may not have been accepted. */
     async settle(): Promise<readonly StartedWork[]> {
       await Promise.all(asking);
       for (const work of works.filter(({ answered }) => answered === undefined)) {

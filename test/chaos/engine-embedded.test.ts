@@ -19,7 +19,7 @@ it(
     for (let life = 0; life < LIVES; life++) await liveAndDie(`${life}`);
     const accepted = happenings("accepted").map(([id]) => id!);
     expect(accepted.length).toBeGreaterThan(LIVES);
-    // In pieces, for a command line has an end.
+    // In pieces, because the length of a command line is limited.
     for (let from = 0; from < accepted.length; from += 2000) {
       await promisify(execFile)(process.execPath, [script, path, "last", happened, accepted.slice(from, from + 2000).join()]);
     }
@@ -33,7 +33,7 @@ it(
 
     const begins = count(happenings("began").map(([id]) => id!));
     expect([...begins].filter(([id, times]) => id.startsWith("closed-") && times > 1)).toEqual([]);
-    // Step b may be repeated, though not after it was passed; the others never.
+    // Step b may be repeated until it has ended. The other steps may never be repeated.
     const runs = count(happenings("ran").map(([id, step]) => `${id} ${step}`));
     expect([...runs].filter(([step, times]) => !step.endsWith(" b") && times > 1)).toEqual([]);
     const passed = new Set<string>();
@@ -55,7 +55,7 @@ async function liveAndDie(life: string): Promise<void> {
   expect(await exited).toEqual([null, "SIGKILL"]);
 }
 
-/** What happened, in order: words, of one sort without the first. */
+/** What happened, in order: the words of lines of one kind, without the first word. */
 function happenings(sort?: string): readonly (readonly string[])[] {
   const all = readFileSync(happened, "utf8")
     .split("\n")

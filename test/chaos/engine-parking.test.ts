@@ -20,7 +20,7 @@ it(
     const accepted = happenings("accepted").map(([id]) => id!);
     expect(accepted.length).toBeGreaterThan(LIVES);
     expect(happenings("parked").length).toBeGreaterThan(LIVES);
-    // In pieces, for a command line has an end.
+    // In pieces, because the length of a command line is limited.
     for (let from = 0; from < accepted.length; from += 2000) {
       await promisify(execFile)(process.execPath, [
         script,
@@ -40,7 +40,7 @@ it(
       const words = JSON.parse(ended.get(id)!.output) as number[];
       return ["word-0", "word-1"].some((name, of) => {
         const got = words.filter((_, at) => at % 2 === of);
-        // One that was not acknowledged may have been kept, too; of those that were, each that came before the last needed was answered.
+        // A signal without an acknowledgement may be stored, too. Every acknowledged signal before the last necessary one was answered.
         const kept = (signalled.get(`${id} ${name}`) ?? []).map(([, , number]) => Number(number));
         const isLost = kept.some((number) => number < got.at(-1)! && !got.includes(number));
         return isLost || got.some((number, at) => at > 0 && number <= got[at - 1]!);
@@ -59,7 +59,7 @@ async function liveAndDie(life: string): Promise<void> {
   expect(await exited).toEqual([null, "SIGKILL"]);
 }
 
-/** What happened of one sort, in order: words without the first. */
+/** What happened of one kind, in order: words without the first word. */
 function happenings(sort: string): readonly (readonly string[])[] {
   const all = readFileSync(happened, "utf8").split("\n");
   return all.flatMap((line) => (line.startsWith(`${sort} `) ? [line.split(" ").slice(1)] : []));

@@ -1,4 +1,4 @@
-/** Nodes that may be executed once and no more, and the kinds of their effects. */
+/** Nodes that may be executed at most once, and the kinds of their effects. */
 export const ONCE = { call: "http", tool: "tool", ask: "agent" } as const;
 
 /** What the definitions use. */

@@ -10,15 +10,13 @@ import { openAdapter } from "../conformance/open-adapter.ts";
 
 const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 
-/**
- * Tests a log and its records after kills. `place` is what `processes/append-until-killed.ts` takes: a path or a connection URL.
- */
+/** Tests a log and its records after kills. `place` is the argument of `processes/append-until-killed.ts`: a path or a connection URL. */
 export function survivesKills(
   place: string,
   adapter: Adapter<typeof ports.log>,
   others: readonly [Adapter<typeof ports.records>],
 ): void {
-  // Of this call's own: files that run in one process share this module.
+  // Unique for this call: test files in one process share this module.
   const folder = mkdtempSync(join(tmpdir(), "portico-chaos-log-"));
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -43,7 +41,7 @@ export function survivesKills(
         expect(found.length).toBeGreaterThanOrEqual(newest);
         expect(found).toEqual(found.map((_, index) => index + 1));
         for (const at of found.slice(-4)) expect((await marks.get(`${stream}-${at}`)) !== undefined).toBe(at % 2 === 0);
-        // Neither is there without the other.
+        // Either both exist, or neither does.
         expect(await marks.get(`${stream}-${found.length + 1}`)).toBeUndefined();
         expect(await marks.get(`${stream}-${found.length + 2}`)).toBeUndefined();
       }
@@ -54,7 +52,7 @@ export function survivesKills(
   );
 }
 
-/** Lets a process write until it is killed, some time after its first acknowledgement. Answers what it said was there. */
+/** Lets a process write until it is killed, some time after its first acknowledgement. Returns what it acknowledged. */
 async function liveAndDie(place: string, acknowledgements: string): Promise<string[]> {
   const child = fork(join(import.meta.dirname, "processes/append-until-killed.ts"), [
     place,
@@ -66,6 +64,6 @@ async function liveAndDie(place: string, acknowledgements: string): Promise<stri
   while (!isWriting()) await sleep(10);
   setTimeout(() => child.kill("SIGKILL"), Math.random() * 300);
   expect(await exited).toEqual([null, "SIGKILL"]);
-  // A last line without its end was cut short by the kill, and acknowledges nothing.
+  // A last line without a line end was cut by the kill. It acknowledges nothing.
   return readFileSync(acknowledgements, "utf8").split("\n").slice(0, -1);
 }

@@ -28,7 +28,7 @@ describe("the proxy under load", () => {
       expect(await streamFor(LOAD.forMs, proxy), "streams").toBeGreaterThan(LOAD.streams);
       const after = await proxy.memory();
 
-      // Some two thousand streams even on a slow machine: a kilobyte that each leaves behind shows.
+      // Some two thousand streams even on a slow machine: a leak of one kilobyte per stream is visible.
       expect((after.heap - before.heap) / MIB, "heap growth in MiB").toBeLessThan(2);
       expect(upstream.openExchanges).toBe(0);
       expect(await outcomes(upstream.requests), "outcomes upstream").toEqual(["answered"]);
@@ -73,7 +73,7 @@ describe("the proxy under load", () => {
 const wordByWord: Answer = (exchange) =>
   events(exchange.request.url === "/v1/messages" ? messagesEvents(TEXT) : chatEvents(TEXT))(exchange);
 
-/** Keeps that many streams running for a while, of all four combinations; every one of them must be whole. Gives their number. */
+/** Keeps this many streams running for a while, of all four combinations. Every stream must be complete. Returns their number. */
 async function streamFor(ms: number, proxy: ProxyProcess): Promise<number> {
   const until = Date.now() + ms;
   let count = 0;

@@ -10,7 +10,7 @@ import { startBody, TOKENS, withDigest } from "../harness/agent-app.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
 
 const LIVES = process.env.PORTICO_LONG ? 50 : 2;
-/** Submitted over all lives. */
+/** Number of queries in all lives together. */
 const QUERIES = 200;
 const WRITERS = 8;
 const folder = temporaryFolder();
@@ -28,7 +28,7 @@ it(
   `${LIVES} kills at any instant while ${QUERIES} queries are submitted: lookup, conversation and run agree for every clientRequestId; nothing accepted is lost, nothing ran twice`,
   async () => {
     const attempts: Attempt[] = [];
-    // More lives than queries would leave some of them idle.
+    // With more lives than queries, some lives would be idle.
     const perLife = Math.max(Math.ceil(QUERIES / LIVES), WRITERS * 2);
     for (let life = 0; life < LIVES; life++) await liveAndDie(attempts, perLife);
     expect(attempts.length).toBeGreaterThanOrEqual(Math.min(QUERIES / 2, LIVES * WRITERS));
@@ -58,7 +58,7 @@ it(
       expect(receipts).toHaveLength(1);
       expect(["idle", "failed"]).toContain(run.status);
       const isClosed = receipts[0].outcome.status === "failed";
-      // A turn reaches its agent, or its process died while it was about to.
+      // A turn reaches its agent, or its process died just before.
       if (!isClosed) expect([plays, receipts[0].output]).toEqual([1, "one two three"]);
       found.committed++;
       if (isClosed) found.closed++;
@@ -101,7 +101,7 @@ async function submit(url: string, socket: Socket, sessions: string[], attempts:
     attempt.isAccepted = answer.status === 202;
     await answer.body?.cancel();
   } catch {
-    // The service died, or is dying: whether it arrived is what the lookup is for.
+    // The service died or is dying. The lookup tells whether the query arrived.
   }
   await sleep(Math.random() * 10);
 }
@@ -141,7 +141,7 @@ interface Fate {
   readonly executionWitness?: string;
 }
 
-/** What the lookup says when nothing waits any more and every run has come to rest. */
+/** The result of the lookup when nothing waits and every run has ended. */
 async function settled(call: CallService, attempts: readonly Attempt[]): Promise<readonly Fate[]> {
   for (;;) {
     const fates: Fate[] = [];

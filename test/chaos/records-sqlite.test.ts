@@ -33,7 +33,7 @@ it("has every acknowledged write after a kill at any instant, and every batch wh
   expect([...pairs].sort()).toEqual(batched.sort());
 });
 
-/** Lets a process write until it is killed, some time after it began. Answers what it said was written. */
+/** Lets a process write until it is killed, some time after it began. Returns what it acknowledged. */
 async function liveAndDie(path: string, life: string): Promise<string[]> {
   const script = join(import.meta.dirname, "processes/put-until-killed.ts");
   const acknowledgements = join(folder, life);
@@ -41,7 +41,7 @@ async function liveAndDie(path: string, life: string): Promise<string[]> {
   const exited = once(child, "exit");
   child.once("message", () => setTimeout(() => child.kill("SIGKILL"), 100 + Math.random() * 300));
   expect(await exited).toEqual([null, "SIGKILL"]);
-  // A last line without its end was cut short by the kill, and acknowledges nothing.
+  // A last line without a line end was cut by the kill. It acknowledges nothing.
   return readFileSync(acknowledgements, "utf8").split("\n").slice(0, -1);
 }
 

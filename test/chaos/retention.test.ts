@@ -15,7 +15,7 @@ const config = {
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-/** Before a service: its clock is ahead by this many days, and what it does a minute after its start, it does at once. */
+/** Loaded before a service: its clock is ahead by this many days, and actions that follow a minute after its start happen at once. */
 const after = (days: number) => `
   const { now } = Date, { setTimeout } = globalThis;
   Date.now = () => now() + ${days} * 86_400_000;

@@ -13,7 +13,7 @@ import { temporaryFolder } from "../harness/portico-process.ts";
 import { events } from "../harness/upstream-answers.ts";
 
 const LIVES = process.env.PORTICO_LONG ? 40 : 2;
-/** Conversations that work at once in one life, and calls of each turn. */
+/** Conversations that work at the same time in one life, and calls of each turn. */
 const TURNS = 12;
 const CALLS = 3;
 
@@ -71,7 +71,7 @@ describe("a process that is killed while a tool runs", () => {
         tool_calls: [{ is_error: false }, { arguments: { of: `second ${dies}`, dies }, is_error: true }],
       });
 
-      // The next turn's model is told.
+      // The model of the next turn is told about it.
       const back = await connect(second.url);
       const ended = new Promise<any>((resolve) => back.once("query:complete", resolve));
       await submit(second.url, back, "and now?", { conversationId });
@@ -95,7 +95,7 @@ it(
       for (let turn = 0; turn < TURNS; turn++) {
         void submit(url, socket, `life${life}turn${turn}`).catch(() => {});
       }
-      // Somewhere in the work, however fast the machine is.
+      // At some moment during the work, independent of the machine's speed.
       await upstream.request(asked + Math.ceil(TURNS * (1 + Math.random() * (CALLS - 1))));
       setTimeout(() => child.kill("SIGKILL"), Math.random() * 20);
       expect(await exited).toEqual([null, "SIGKILL"]);
@@ -145,7 +145,7 @@ interface Service {
 
 let running: Promise<Service> | undefined;
 
-/** The process that lives, or a new one where it was killed. */
+/** The living process, or a new one if it was killed. */
 function service(): Promise<Service> {
   return (running ??= begin());
 }

@@ -39,13 +39,13 @@ it(
       let isDying = false;
       const writers = Array.from({ length: WRITERS }, async (_, writer) => {
         while (!over.signal.aborted) {
-          // A user may have 256 attachments: media, which have no such end, keep later lives busy enough to be killed.
+          // A user may have 256 attachments. The number of media is not limited: they keep later lives busy.
           const isMedia = writer % 2 === 1 || attachments >= ATTACHMENTS;
           const bytes = isMedia ? png(1, 1, 200_000) : randomBytes(1 + Math.floor(Math.random() * 2_000_000));
           if (!isMedia) attachments++;
           const done = await upload(url, bytes, isMedia, over.signal).catch(() => undefined);
           if (done) acknowledged.push({ ...done, size: bytes.length, digest: digestOf(bytes) });
-          // Some are there, and others on their way.
+          // Some files are stored, and others are being uploaded.
           if (done && !isDying) setTimeout(() => child.kill("SIGKILL"), Math.random() * 250);
           isDying ||= done !== undefined;
         }
@@ -74,7 +74,7 @@ it(
     let [count, bytes] = [0, 0];
     for (const [attachmentId, size] of stored) {
       const record = (await known.get(attachmentId))?.value;
-      // Stored whole, and killed before it was known: it counts for nothing, and is taken away later.
+      // An upload that was stored before the kill and not acknowledged does not count. It is removed later.
       if (!record) continue;
       expect(record.size).toBe(size);
       expect(digestOf(readFileSync(join(files, "attachments", attachmentId)))).toBe(record.sha256);
@@ -84,7 +84,7 @@ it(
     const [usage] = (await usages.query({ limit: 10 })).items;
     expect(usage?.value).toEqual({ count, bytes });
     await records.close();
-    // The last life swept what the others had left half-way, and was killed without an upload.
+    // The last life removed the incomplete uploads of the others, and was killed without an upload.
     const rest = readdirSync(join(files, ".tmp"), { recursive: true, withFileTypes: true }).filter(
       (entry) => entry.isFile() && !["lock", ".format"].includes(entry.name),
     );

@@ -40,7 +40,7 @@ it(
     const { code, stderr } = await runPortico(["user", "erase", "ada", "--yes"], { cwd: folder.path });
     expect([code, stderr]).toEqual([0, ""]);
     expect(filesWith(service.dataDir, WORDS)).toEqual([]);
-    // Not even a file without a record: what counts as one from before files had owners, every user may read.
+    // Files without a record are removed, too: such a file counts as one without an owner, which every user may read.
     expect(blobsIn(service.dataDir)).toEqual([]);
   },
   KILLS * 60_000,

@@ -10,7 +10,7 @@ import { temporaryFolder } from "../harness/portico-process.ts";
 
 const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 const WRITERS = 8;
-/** Sent in one life at most, so that the last one comes to an end. */
+/** Maximum number of events in one life, so that the last life ends. */
 const PER_LIFE = 150;
 const BURST = process.env.PORTICO_LONG ? 10_000 : 600;
 const CONCURRENCY = 64;
@@ -111,7 +111,7 @@ it(
       const wanted = Array.from({ length: until }, (_, index) => `event ${index}`);
       return settled(url, wanted);
     };
-    // What is loaded and remembered once is no growth.
+    // Code and caches that are loaded once do not count as growth.
     await burst(BURST / 10);
     const before = await heapOf(child);
     const runs = await burst(BURST);
@@ -141,7 +141,7 @@ async function begin(dataDir: string, happened: string, execArgv: string[] = [])
 
 const owner = { "content-type": "application/json", "x-agent-service-token": TOKENS.owner };
 
-/** Saves the event `work`, whose prompt is its field `text`; answers the secret. */
+/** Saves the event `work`, whose prompt is its field `text`. Returns the secret. */
 async function configure(url: string): Promise<string> {
   const body = JSON.stringify({ promptTemplate: "{{text}}", toolIds: ["SendUserMessage"] });
   const saved = await fetch(`${url}/api/agents/helper/webhooks/events/work`, { method: "PUT", headers: owner, body });
@@ -170,7 +170,7 @@ interface ListedRun {
   readonly failure_reason?: string;
 }
 
-/** All runs, when each of these prompts has one, and none is running. */
+/** Returns all runs when each of these prompts has one and none is running. */
 async function settled(url: string, prompts: readonly string[]): Promise<readonly ListedRun[]> {
   for (;;) {
     const runs: readonly ListedRun[] = (await get(url, "/api/runs?limit=100000")).runs;
@@ -180,7 +180,7 @@ async function settled(url: string, prompts: readonly string[]): Promise<readonl
   }
 }
 
-/** How often each text was delivered. */
+/** The number of deliveries of each text. */
 async function deliveriesOf(url: string): Promise<ReadonlyMap<string, number>> {
   const texts: string[] = [];
   for (let offset = 0; ; offset += 200) {

@@ -1,12 +1,12 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
 
-/** Of all long forms together, on two cores beside other work. */
+/** Time limit of all long forms together, on two cores with other work. */
 const WHOLE_MS = 60 * 60_000;
-/** For what runs to come to its end, so that its processes are ended by those who began them. */
+/** Time for running tests to end, so that they end their own processes. */
 const GRACE_MS = 60_000;
 
-/** Ends the long tests of durability where they do not end themselves: a global setup of vitest. */
+/** Ends the long tests of durability if they do not end themselves: a global setup of vitest. */
 export default function boundWhole({ vitest }: TestProject): () => void {
   const timer = setTimeout(() => void stop(), WHOLE_MS);
   const stop = async (): Promise<void> => {

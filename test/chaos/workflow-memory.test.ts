@@ -115,7 +115,7 @@ it(`a map over ${ITEMS} items and a definition of 500 nodes run with flat memory
   const { detail, most } = await finish("map", list(ITEMS));
   expect(detail.finalOutputs).toEqual({ size: ITEMS });
   expect(Object.keys(detail.nodeResults)).toHaveLength(2 * ITEMS + 1);
-  // What was told of 10,000 items is 30 MB by itself.
+  // The events of 10,000 items alone take 30 MB.
   expect((most - before) / MEBIBYTE).toBeLessThan(24);
   const wide = await finish("wide", {});
   expect(wide.detail.finalOutputs).toEqual({ last: 49 });
@@ -168,7 +168,7 @@ async function waiting(url: string, count: number): Promise<void> {
   }
 }
 
-/** When nothing is being given back any more. */
+/** Resolves when no memory is being freed any more. */
 async function settledHeap(child: ChildProcess): Promise<number> {
   let heap = await heapOf(child);
   for (let quiet = 0; quiet < 3;) {

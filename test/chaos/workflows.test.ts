@@ -119,7 +119,7 @@ it(
         [],
       );
     }
-    // Most of them come through.
+    // Most of them succeed.
     expect(ended["completed"]).toBeGreaterThan(RUNS / 4);
     child.kill("SIGKILL");
   },
@@ -152,7 +152,7 @@ async function runsOf(url: string): Promise<readonly { readonly runId: string; r
   return (await get(url, "/api/workflow/main/runs")).runs;
 }
 
-/** Approves whatever waits. */
+/** Approves every waiting gate. */
 async function approver(): Promise<(url: string) => Promise<void>> {
   const key = new Secret("a key of this test");
   const app = await createApp({ name: "grants", adapters: [hmacSigning({ key }), systemClock(), randomIds()] });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** An answer that was read to its end. */
+/** An answer, read to its end. */
 export interface Answered {
   readonly status: number;
   readonly headers: Headers;
@@ -9,7 +9,7 @@ export interface Answered {
   readonly body: any;
 }
 
-/** Far longer than any fault lasts: a call without an answer then hangs. */
+/** Far longer than any fault: a call without an answer by then hangs. */
 const HANGS_MS = 120_000;
 
 /** Call once. Undefined if the connection broke: the service may have done what it was asked. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Server } from "@modelcontextprotocol/server";
 import { startMcpHttpServer } from "../../harness/mcp-http-server.ts";
 
-/** The world outside: it counts what is done to it. Its servers run in this process and never fail. */
+/** The external systems. They count the effects of calls. Their servers run in this process and never fail. */
 export interface Effects extends AsyncDisposable {
   /** Address of an HTTP server: `POST /NAME` with `{ n, run }` has an effect. */
   readonly url: string;
@@ -17,7 +17,7 @@ export interface Effects extends AsyncDisposable {
   times(name: string): number;
   /** The names of effects that took place more than once. */
   twice(): readonly string[];
-  /** How many effects there were that an `Idempotency-Key` tells apart. */
+  /** The number of effects with different `Idempotency-Key`s. */
   keys(name: string): number;
   /** All effects, and how many requests repeated a known `Idempotency-Key`. */
   readonly counts: { readonly effects: number; readonly repeatedKeys: number };

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { PorticoProcess } from "../../harness/portico-process.ts";
 import { LEASE_MS, type Stage } from "./stage.ts";
 
-/** What fails. `kill` and `freeze` are about one process, which comes back. */
+/** The kinds of faults. `kill` and `freeze` concern one process, which comes back. */
 export type Fault = "kill" | "freeze" | "wipe Redis" | "kill Redis" | "restart PostgreSQL" | "crash PostgreSQL";
 
-/** Makes processes and servers fail, one after another, and keeps the book. */
+/** Makes processes and servers fail, one after another, and records it. */
 export class Faults {
   readonly #stage: Stage;
   readonly #killed = new Set<PorticoProcess>();
@@ -15,7 +15,7 @@ export class Faults {
     this.#stage = stage;
   }
 
-  /** Resolves when what failed is back. */
+  /** Resolves when the failed process or server is back. */
   async cause(fault: Fault): Promise<void> {
     const { postgres, redis } = this.#stage;
     this.counts[fault] = (this.counts[fault] ?? 0) + 1;
@@ -51,11 +51,11 @@ export class Faults {
     this.#killed.add(process);
     process.signal("SIGKILL");
     await process.exited;
-    // As a supervisor does: a start may find a server too slow.
+    // A start can fail because a server is slow. It is repeated, as a supervisor does.
     for (let isStarted = false; !isStarted;) isStarted = await this.#stage.cluster.add().then(() => true, isUnavailable);
   }
 
-  /** For longer than its lease. */
+  /** Longer than the process's lease. */
   async #freeze(process: PorticoProcess): Promise<void> {
     process.signal("SIGSTOP");
     await sleep(LEASE_MS + 500 + Math.random() * 1500);

@@ -5,7 +5,7 @@ import { callOnce, callUntilAnswered, jsonBody } from "./call.ts";
 import { type Load, OpenItems, repeat, Report } from "./load.ts";
 import { type Scene, UPLOADERS } from "./stage.ts";
 
-/** An acknowledged upload. Its bytes are made from its number again. */
+/** An acknowledged upload. Its number determines its bytes. */
 interface Uploaded {
   readonly number: number;
   readonly isMedia: boolean;
@@ -14,7 +14,7 @@ interface Uploaded {
 }
 
 const READERS = 2;
-/** A user may have 256. */
+/** The limit per user is 256. */
 const ATTACHMENTS_PER_USER = 240;
 const MOST_BYTES = 200_000;
 

@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 
-/** One kind of load on a cluster, and what must hold of it. */
+/** One kind of load on a cluster, and the rules that must hold. */
 export interface Load {
   readonly name: string;
-  /** Creates items until the signal aborts. Resolves when every client knows what became of its items. */
+  /** Creates items until the signal aborts. Resolves when every client knows the results of its items. */
   run(signal: AbortSignal): Promise<void>;
   /** The items whose clients wait for something. */
   open(): readonly string[];
-  /** Called when everything is at rest. */
+  /** Called when no item is in progress. */
   verify(): Promise<Findings>;
 }
 
-/** What a load found in the end. */
+/** The findings of a load. */
 export interface Findings {
-  /** How many items had which fate. */
+  /** The number of items per result. */
   readonly counts: Readonly<Record<string, number>>;
-  /** A sentence for everything that does not hold. */
+  /** A sentence for every violated rule. */
   readonly wrong: readonly string[];
 }
 

@@ -8,13 +8,13 @@ import { events, json, type Step } from "../../harness/upstream-answers.ts";
 import { list, record } from "../../harness/untyped.ts";
 import type { Effects } from "./effects.ts";
 
-/** Prompts that begin so make the model call the tool `act` first. */
+/** Prompts that begin with this text make the model call the tool `act` first. */
 export const DO = "do ";
-/** Prompts that begin so may reach the model more than once: of `model` nodes, and of callers of the model proxy. */
+/** Prompts that begin with this text may reach the model more than once: those of `model` nodes, and of callers of the model proxy. */
 const REPEATABLE = /^(?:Run|stream) /;
 const PIECES = 30;
 
-/** What the model says to a prompt in the end. */
+/** The model's final text for a prompt. */
 export function answerTo(prompt: string): string {
   return [`Answer to ${prompt}:`, ...Array.from({ length: PIECES }, (_, at) => `word${at}`)].join(" ");
 }
@@ -27,7 +27,7 @@ export async function startModel(effects: Effects): Promise<FakeUpstream> {
     const { tools } = readMessagesPrompt(body);
     const texts = textsOf(body);
     const prompt = String(texts.findLast((text) => typeof text === "string"));
-    // Results of an earlier turn's tools come before the prompt, those of this turn behind it.
+    // Results of tools of an earlier turn come before the prompt, those of this turn after it.
     const isFirst = typeof texts.at(-1) === "string";
     if (isFirst && !REPEATABLE.test(prompt)) effects.add(`turn ${prompt}`);
     const act = tools.find(({ name }) => name.endsWith("act"));
@@ -42,7 +42,7 @@ export async function startModel(effects: Effects): Promise<FakeUpstream> {
   return upstream;
 }
 
-/** What users said: a text, or undefined for the result of a tool. */
+/** The user's messages: a text, or undefined for the result of a tool. */
 function textsOf(body: unknown): unknown[] {
   return list(record(body).messages)
     .map(record)

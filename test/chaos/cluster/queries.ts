@@ -20,7 +20,7 @@ const CLIENTS = 4;
 /** Queries of one session, so that conversations stay short. */
 const PER_SESSION = 4;
 
-/** Clients of `@portico/client` ask an agent that uses a tool that may not be repeated, in new and in known sessions. */
+/** Clients of `@portico/client` ask an agent with a tool that may not be repeated, in new and in existing sessions. */
 export function queryLoad(stage: Scene): Load {
   const { cluster } = stage;
   const baseURL = cluster.url("agent");
@@ -137,7 +137,7 @@ export async function verifyQueries({ cluster, effects }: Scene, asked: readonly
   return report;
 }
 
-/** What the lookup of one submission says. While the registry is out of reach, it says `unknown`. */
+/** The result of looking up one submission. While the registry cannot be reached, it is `unknown`. */
 export async function lookUp(url: string, headers: Readonly<Record<string, string>>, lookup: object): Promise<any> {
   for (;;) {
     const { status, body } = await callUntilAnswered(

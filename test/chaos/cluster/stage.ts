@@ -7,13 +7,13 @@ import { everyNode } from "../every-node.ts";
 import { type Effects, startEffects } from "./effects.ts";
 import { startModel } from "./model.ts";
 
-/** Where loads act: the services' addresses, and the world that agents and workflows act on. */
+/** The environment of a load: the services' addresses, and the external systems that agents and workflows use. */
 export interface Scene {
   readonly cluster: Pick<RunningCluster, "url">;
   readonly effects: Effects;
 }
 
-/** Three processes of a cluster, the servers that they share, and the world that they act on. */
+/** Three processes of a cluster, the servers that they share, and the external systems. */
 export interface Stage extends Scene, AsyncDisposable {
   readonly cluster: RunningCluster;
   readonly postgres: PostgresServer;

@@ -10,7 +10,7 @@ import { DO } from "./model.ts";
 import { type Asked, lookUp, verifyQueries } from "./queries.ts";
 import type { Scene } from "./stage.ts";
 
-/** What a client heard of one query. */
+/** The events that a client received of one query. */
 interface Hearing {
   readonly seqs: number[];
   text: string;
@@ -22,7 +22,7 @@ const CLIENTS = 2;
 const QUERIES_PER_CONNECTION = 20;
 const headers = { "x-agent-service-token": CLUSTER_OWNER };
 
-/** A stock socket.io-client, with nothing of `@portico/client`: it hears every event once and in order, whichever process it comes back to. */
+/** A stock socket.io-client without `@portico/client`. It receives every event once and in order, whichever process it reconnects to. */
 export function stockClientLoad(stage: Scene): Load {
   const url = stage.cluster.url("agent");
   const asked: Asked[] = [];
@@ -40,7 +40,7 @@ export function stockClientLoad(stage: Scene): Load {
       await submit(url, socket, content);
       const { event, data } = await hearing.end.promise;
       const inOrder = hearing.seqs.every((seq, at) => seq === at + 1);
-      // What a process told before it died is not always stored: the process that closes the turn does not know it.
+      // Events that a process sent before its death are not always stored: the process that closes the turn does not know them.
       const isWhole = event === "query:error" ? data.seq <= hearing.seqs.length : data.seq === hearing.seqs.length;
       if (!inOrder || !isWhole) wrong.push(`${prompt} (${event}, ${data.seq}): heard ${hearing.seqs.join(" ")}`);
       const end: QueryEnd =
@@ -82,14 +82,14 @@ function connect(url: string, heard: ReadonlyMap<string, Hearing>): Socket {
   });
   for (const event of ["query:complete", "query:error"])
     socket.on(event, (data) => heard.get(data.clientRequestId)?.end.resolve({ event, data }));
-  // A service that stops or has just started says so, and socket.io-client leaves it to the program to come back.
+  // A service that stops, or that has just started, disconnects with a reason. socket.io-client then leaves reconnecting to the program.
   const comeBack = () => void setTimeout(() => socket.connect(), 200);
   socket.on("disconnect", (reason) => reason === "io server disconnect" && comeBack());
   socket.on("connect_error", () => socket.active || comeBack());
   return socket;
 }
 
-/** Submits the same query until the service certainly has it, as the specification tells clients to. */
+/** Submits the same query until the service has confirmed it, as the specification tells clients to. */
 async function submit(
   url: string,
   socket: Socket,

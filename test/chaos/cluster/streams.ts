@@ -29,7 +29,7 @@ export async function streamLoad({ cluster }: Scene): Promise<Load> {
       report.expect(answer.status >= 500, `${prompt} has ${answer.status}: ${text}`);
       return report.count("refused");
     }
-    // An answer that ends in order is whole: otherwise the connection breaks, or the stream says so.
+    // An answer with a normal end must be complete. Otherwise the connection breaks, or the stream contains an error.
     try {
       caller.assertStream(text);
       report.expect(

@@ -12,7 +12,7 @@ interface Accepted {
   /** The decision of its gate, and whether its client wants to stop it. */
   readonly decision: "approve" | "reject";
   readonly isCancelled: boolean;
-  /** What its client was told, by history and by events. */
+  /** The events that its client received, from the history and live. */
   status?: string;
   told?: string | undefined;
 }
@@ -108,7 +108,7 @@ export async function workflowLoad({ cluster, effects }: Scene): Promise<Load> {
         accepted.set(runId, run);
         await open.during(`${runId} (${n})`, () => live(runId, run));
       });
-      // Runs whose trigger had no answer: an operator decides their gates.
+      // Runs whose trigger had no answer. An operator decides their gates.
       for (;;) {
         const runs = await listed();
         for (const { runId, status } of runs) if (status === "waiting_human") await decide(runId, "approve", true);
@@ -155,7 +155,7 @@ export async function workflowLoad({ cluster, effects }: Scene): Promise<Load> {
             is(effects.keys(`each ${n}`) === 3 && effects.keys(`child ${n}`) === 1, "its keyed effects");
             break;
           case "failed":
-            // A process that was frozen finds its connections to tools closed. The call is then not repeated.
+            // A process that was frozen finds its connections to tools closed. It does not repeat the call.
             is(
               (run?.decision === "reject" && detail.error.code === "rejected") || detail.error.code === "tools_unavailable",
               `${detail.error.code}: ${detail.error.message}`,
@@ -181,7 +181,7 @@ export async function workflowLoad({ cluster, effects }: Scene): Promise<Load> {
   };
 }
 
-/** Follows the events of a run. Resolves with its told status; undefined if the stream ended before, as it may. */
+/** Follows the events of a run. Resolves with its final status; undefined if the stream ended before, which is allowed. */
 async function follow(url: string, runId: string, wrong: string[]): Promise<string | undefined> {
   const answer = await fetch(`${url}/api/workflow/events?runId=${runId}`, { headers });
   if (answer.status !== 200 || !answer.body) return undefined;

@@ -10,7 +10,7 @@ import { startModel } from "../cluster/model.ts";
 import { documentsOf, type Scene, settingsOf } from "../cluster/stage.ts";
 import { openPlainDoor } from "./plain-door.ts";
 
-/** The preset `local` behind nginx, as `deploy/container/compose.yaml` puts them together, and the world that it acts on. */
+/** The preset `local` behind nginx, combined as in `deploy/container/compose.yaml`, and the external systems that it uses. */
 export interface ComposedStage extends Scene, AsyncDisposable {
   /** Kill the service, and start it again as the container's restart policy does. Resolves when it is ready. */
   killService(): Promise<void>;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startAgentService } from "../../harness/agent-app.ts";
 import { createScriptedEngine, promptOf } from "../../harness/scripted-agent.ts";
 
-// A process of its own, meant to be killed: an agent service whose agent writes down each prompt that it plays, right then.
+// Runs in its own process, which the test kills: an agent service whose agent immediately records each prompt that it plays.
 const [dataDir = "", happened = ""] = process.argv.slice(2);
 const said = openSync(happened, "a");
 const engine = createScriptedEngine();

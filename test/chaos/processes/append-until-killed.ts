@@ -6,8 +6,8 @@ import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { defineAdapter, ports } from "@portico/core";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 
-// A process of its own, meant to be killed: thirty-two writers append entry after entry, every second one together with a record, and
-// each says which one is there, right then.
+// Runs in its own process, which the test kills. Thirty-two writers append entry after entry, every second one together with a record. Each
+// writer immediately reports the stored entry.
 const [place = "", life = "", acknowledgements = ""] = process.argv.slice(2);
 const said = openSync(acknowledgements, "a");
 const isPostgres = place.includes("://");

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { openAdapter } from "../../conformance/open-adapter.ts";
 
-// Puts new blobs and replaces old ones until it is killed. Every blob ends with the hash of the rest of it; what was acknowledged is
+// Puts new blobs and replaces old ones until it is killed. Every blob ends with the hash of its other bytes. Each acknowledged blob is
 // appended to a file as key and hash.
 const [dir = "", life = "", acknowledgements = ""] = process.argv.slice(2);
 const said = openSync(acknowledgements, "a");

@@ -9,8 +9,8 @@ import { type Attachment, attachmentKey, createAttachments } from "../../../plug
 import { createMedia, type Media, mediaKey } from "../../../plugins/src/attachments-media/media.ts";
 import { createPendingUploads } from "../../../plugins/src/attachments-media/pending-uploads.ts";
 
-// Removes files beside the service that stores them, in the way of the service's own retention, which removes nothing younger than an
-// hour. Writes each key to standard output before its removal begins. It is meant to be killed.
+// Removes files beside the service that stores them, in the same way as the service's own retention. The retention itself would keep these
+// files, because they are younger than an hour. The process writes each key to standard output before its removal begins. The test kills it.
 const [dataDir = ""] = process.argv.slice(2);
 const app = await createApp({
   name: "remove-files",

@@ -4,7 +4,7 @@ import { functionTools } from "@portico/adapters/tools/functions";
 import { startAgentService } from "../../harness/agent-app.ts";
 import { toolOf, upstreamProviders } from "../../harness/looped-agents.ts";
 
-// A process of its own, meant to be killed: an agent service whose tool writes its effects down, right then, and dies where it is told to.
+// Runs in its own process, which the test kills: an agent service whose tool immediately records its effects, and dies where the test says.
 const [dataDir = "", happened = "", upstream = ""] = process.argv.slice(2);
 const effects = openSync(happened, "a");
 const die = () => process.kill(process.pid, "SIGKILL");

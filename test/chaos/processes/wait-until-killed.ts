@@ -6,8 +6,8 @@ import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, ports } from "@portico/core";
 
-// A process of its own, meant to be killed: its work waits for signals, is parked and comes back, and it says of everything that it happened.
-// With `finish` it accepts nothing, and signals on until all of it has ended.
+// Runs in its own process, which the test kills. Its work waits for signals, is parked and comes back, and it reports every event. With
+// `finish` it accepts no work, and sends signals until all work has ended.
 const [path = "", life = "", happened = "", finish] = process.argv.slice(2);
 const said = openSync(happened, "a");
 const say = (...words: (string | number)[]) => writeSync(said, `${words.join(" ")}\n`);
@@ -40,7 +40,7 @@ engine.define(
       }
       return words;
     } finally {
-      // What ends when it is told to does so later, at times.
+      // Work that ends on request sometimes ends later.
       if (Math.random() < 0.3) await sleep(Math.random() * 5);
       executing.delete(id);
     }
@@ -63,7 +63,7 @@ async function acceptOn(writer: number): Promise<void> {
     const id = `work-${life}-${writer}-${at}`;
     await engine.start("asks", id, {});
     say("accepted", id);
-    // Some are left waiting for the lives to come.
+    // Some works are left waiting for later lives.
     for (let word = 0; word < Math.random() * (WORDS + 2); word++) {
       await sleep(Math.random() * 20);
       await signalOnce(id, `word-${word % 2}`);

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createScriptedEngine, promptOf } from "../../harness/scripted-agent.ts";
 import { startWebhookService } from "../../harness/webhook-app.ts";
 
-// A process of its own, meant to be killed: a service with webhooks whose agent writes down each prompt that it plays, right then. With
-// `demo` for a file, the agent is the offline model's.
+// Runs in its own process, which the test kills: a service with webhooks whose agent immediately records each prompt that it plays. With
+// `demo` instead of a file, the agent uses the offline model.
 const [dataDir = "", happened = "demo"] = process.argv.slice(2);
 const engine = createScriptedEngine();
 const isDemo = happened === "demo";
@@ -19,7 +19,7 @@ if (!isDemo) {
     await say({ type: "text", delta: "two" });
   });
 }
-// What people and earlier lives wrote stays.
+// Files that people and earlier lives wrote are kept.
 const isNew = !existsSync(join(dataDir, "agents"));
 const { url } = await startWebhookService({
   dataDir,

@@ -9,8 +9,8 @@ import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/teleme
 import { createApp, ports } from "@portico/core";
 import { type Answer, KINDS, type Request, type Script, type Told, type ToldHappening, type WorkPlace } from "../cluster-work.ts";
 
-// One of several processes that share works. The test kills it, freezes it, and breaks its connections. It does what its parent asks, and
-// appends to a file what happens.
+// One of several processes that share works. The test kills it, freezes it, and breaks its connections. It performs the requests of its
+// parent process, and appends events to a file.
 const { life, postgresUrl, schema, redisUrl, prefix, leaseMs, happened } = JSON.parse(process.argv[2]!) as WorkPlace;
 const file = openSync(happened, "a");
 const tell = (happening: ToldHappening): void =>
@@ -78,7 +78,7 @@ async function perform({ id, step, sleep: rest, waitFor }: ports.WorkContext, na
   });
 }
 
-/** A batch that no execution writes after another one was given the work. */
+/** A batch that no execution writes after the work was given to another execution. */
 async function writeHeld({ id, held, signal }: ports.WorkContext, by: string): Promise<void> {
   const batch = [collections.held.write.put(id, { by }), held];
   for (;;) {
@@ -116,7 +116,7 @@ async function answer(request: Request): Promise<unknown> {
 process.on("message", ({ call, request }: { call: number; request: Request }) => {
   const reply = (answered: Answer): void => {
     process.send?.({ call, ...answered });
-    // Nothing else keeps the process then: it ends by itself.
+    // Nothing else keeps the process alive then: it ends by itself.
     if (request.is === "close") process.disconnect();
   };
   answer(request).then(

@@ -6,8 +6,8 @@ import { sqliteRecords } from "@portico/adapters/records/sqlite";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, ports } from "@portico/core";
 
-// A process of its own, meant to be killed: it accepts work and does it, and says of everything that it happened, right then. With
-// `finish` it accepts nothing, and ends when nothing is left.
+// Runs in its own process, which the test kills. It accepts work and executes it, and immediately reports every event. With `finish` it
+// accepts no work, and ends when no work is left.
 const [path = "", life = "", happened = "", finish] = process.argv.slice(2);
 const said = openSync(happened, "a");
 const say = (...words: (string | number)[]) => writeSync(said, `${words.join(" ")}\n`);

@@ -8,8 +8,8 @@ import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { createScriptedEngine, promptOf } from "../../harness/scripted-agent.ts";
 import { startWorkflowService } from "../../harness/workflow-app.ts";
 
-// A process of its own, meant to be killed: a workflow service with every kind of node. What its tool and its agent do is written down in
-// a file, right then.
+// Runs in its own process, which the test kills: a workflow service with every kind of node. The actions of its tool and its agent are
+// immediately recorded in a file.
 const [dataDir = "", happened = "", effects = ""] = process.argv.slice(2);
 const file = openSync(happened, "a");
 const engine = createScriptedEngine();
@@ -36,7 +36,7 @@ const mark = functionTools({
 });
 const { url } = await startWorkflowService({
   dataDir,
-  // Every gate, and every run that waits, is parked at once: coming back is what is tried here.
+  // Every gate and every waiting run is parked at once, because the test is about coming back.
   engine: { parkAfterMs: 5 },
   adapters: [modelNode(), toolNode(), codeNode({}), httpNode({ allow: [new URL(effects).host] })],
   agents: { engine, adapters: [mark], background: { concurrencyPerAgent: 16 } },
