@@ -38,12 +38,12 @@ export type Holder = keyof typeof TOKENS;
 export const ALLOWED_ORIGIN = "https://desk.example";
 
 export interface AgentServiceOptions {
-  /** By id, what stands in `agent.json`; default: `helper` and `second`, both played by scripts. */
+  /** The contents of `agent.json` by agent id; default: `helper` and `second`, both played by scripts. */
   readonly agents?: ReadonlyMap<string, object | string | null>;
   /** A folder with one folder per agent, in place of `agents`. */
   readonly agentsDir?: string;
   readonly clock?: ManualClock;
-  /** Default: a folder of its own, removed in the end. */
+  /** Default: a temporary folder, removed at the end. */
   readonly dataDir?: string;
   /** Tools, further engines. */
   readonly adapters?: readonly Adapter[];
@@ -56,11 +56,11 @@ export interface AgentServiceOptions {
   readonly background?: Parameters<typeof conversationsRuns>[0]["background"];
   /** Of the realtime channel: its limits. */
   readonly realtime?: Omit<SocketIoOptions, "allowOrigin">;
-  /** In place of Socket.IO: `connect` of the service then reaches nothing. */
+  /** Replaces Socket.IO. The service's `connect` then reaches no channel. */
   readonly isPlainWebSocket?: boolean;
   /** Whether all turns execute in one process, also in a cluster. Default: false. */
   readonly isOneExecuting?: boolean;
-  /** In place of stores and an engine of its own: records, log, engine, secrets, and what else processes share. */
+  /** Replaces the service's own stores and engine: records, log, engine, secrets, and other ports that processes share. */
   readonly shared?: readonly Adapter[];
   /** Areas beside conversations and runs. */
   readonly plugins?: readonly Plugin[];
@@ -104,7 +104,7 @@ export interface AgentClient {
   readonly clientInstanceId: string;
   /** Everything that it heard, in order. */
   readonly heard: readonly Heard[];
-  /** What it heard of one request. */
+  /** The events that it received of one request. */
   of(clientRequestId: string): readonly Heard[];
   /** The first event of this name and, where one is given, request; also one that came before. */
   event(name: string, clientRequestId?: string): Promise<any>;

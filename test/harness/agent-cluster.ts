@@ -29,7 +29,7 @@ export interface AgentCluster extends AsyncDisposable {
   start(options?: AgentProcessOptions): Promise<AgentProcess>;
 }
 
-/** What clusters of one test file stand on. */
+/** The servers and folders that clusters of one test file use. */
 export interface ClusterServers {
   readonly database: PostgresDatabase;
   readonly newPlace: () => RedisPlace;

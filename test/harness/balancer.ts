@@ -41,7 +41,7 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
 
   const server = createServer((request, response) => pass(request, response, choose(request)));
   server.on("upgrade", (request, socket, head) => {
-    // The client may be gone before a process is found.
+    // The client may have disconnected before a process is found.
     socket.on("error", () => {});
     tunnel(request, socket, head, choose(request));
   });
@@ -53,12 +53,12 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
 
-  /** Connects before the body is read, so that a process that is gone costs the request nothing. */
+  /** Connects before the body is read, so that a process that has ended costs the request nothing. */
   function pass(request: IncomingMessage, response: ServerResponse, [backend, ...others]: readonly URL[]): void {
     if (!backend) return void response.writeHead(502).end();
     const socket = connect(Number(backend.port), backend.hostname);
     let isConnected = false;
-    // Once it is connected, the request that is sent on it hears of an error, too.
+    // After the connection is made, errors also reach the request that is sent on it.
     socket.on("error", () => isConnected || pass(request, response, others));
     socket.once("connect", () => {
       isConnected = true;
@@ -136,7 +136,7 @@ export async function startBalancer(urls: readonly string[] = []): Promise<Balan
   };
 }
 
-/** The same `connection`, but for its `close`: what else it names reaches the process. */
+/** The same `connection` header without `close`. Its other names reach the process. */
 function keptAlive({ connection = "" }: IncomingHttpHeaders): string {
   const named = connection.split(",").map((name) => name.trim());
   return ["keep-alive", ...named.filter((name) => !/^(?:close|keep-alive)?$/i.test(name))].join(", ");

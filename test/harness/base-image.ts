@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What `RUN` steps of the Dockerfile use, and what Node.js is linked with. Packages that these need come, too. */
+/** The programs of the Dockerfile's `RUN` steps, and the libraries of Node.js. The packages that these need are added, too. */
 const PACKAGES = ["base-files", "coreutils", "dash", "findutils", "libc-bin", "libstdc++6"];
 const MERGED = ["bin", "sbin", "lib", "lib64"];
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** What becomes of a connection whose first line is looked at. */
+/** The treatment of a connection, chosen by its first line. */
 export type Fate = "through" | "lost before it arrives" | "lost after it arrived";
 
 /** A line between a client and a service, which the test breaks. */
@@ -11,9 +11,9 @@ export interface BrokenLine extends AsyncDisposable {
   target: string | undefined;
   /** Decides by the first line of each new connection, for example `POST /api/query/start HTTP/1.1`. Default: through. */
   fate: (firstLine: string) => Fate;
-  /** From now on nothing arrives at the clients that are connected; the service does not notice. Until the next `cut`. */
+  /** From now on no data arrive at the connected clients, and the service does not notice, until the next `cut`. */
   hold(): void;
-  /** Break what is open now. */
+  /** Breaks the open connections. */
   cut(): void;
 }
 

@@ -39,8 +39,8 @@ export interface ImageConfig {
 }
 
 /**
- * Build the Dockerfile of the repository with buildah, in storage of its own below `folder`. No registry of images is asked: the base image is made
- * of this machine's programs, under the name that the Dockerfile wants. npm is configured as on this machine.
+ * Builds the Dockerfile of the repository with buildah, in its own storage below `folder`. No registry of images is used: the base image is
+ * made of this machine's programs, under the name in the Dockerfile. npm is configured as on this machine.
  */
 export async function buildImage(folder: string): Promise<BuiltImage> {
   const storage = ["--root", join(folder, "storage"), "--runroot", join(folder, "run")];

@@ -34,7 +34,7 @@ export function createBullmqProcesses(place: ClusterPlace, told: string[]): Bull
       const process = { ...under, ...opened };
       all.push(process);
       await process.engine.ready();
-      // From here on, it commits only what the test asks for.
+      // From here on, it commits only what the test requests.
       await process.notes.get("none");
       return process;
     },

@@ -5,7 +5,7 @@ import { list, record } from "./untyped.ts";
 import { events } from "./upstream-answers.ts";
 import type { Answer } from "./upstream-exchange.ts";
 
-/** A model of the Messages protocol that keeps prefixes, and what it counted in all calls, in tokens. */
+/** A model of the Messages protocol that caches prefixes, and its counts over all calls, in tokens. */
 export interface CachingModel {
   readonly answer: Answer;
   readonly counted: { read: number; written: number; plain: number };
@@ -16,9 +16,9 @@ const LOOK_BACK = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
 /**
- * Counts as the publisher of the protocol documents it: a request's blocks are its tools, then its instructions, then its messages. A mark
- * keeps all blocks up to it. A later request reads the longest kept prefix that ends at one of its marks, or up to 20 blocks before one.
- * `say` is what it answers to the request of this number, from 1.
+ * Counts as the publisher of the protocol documents it. The blocks of a request are its tools, then its instructions, then its messages. A
+ * mark caches all blocks up to it. A later request reads the longest cached prefix that ends at one of its marks, or up to 20 blocks before
+ * one. `say` returns the answer to the request with this number, from 1.
  */
 export function cachingModel(say: (number: number) => Pick<EchoTurn, "text" | "calls">): CachingModel {
   const kept = new Set<string>();

@@ -4,7 +4,7 @@ import { assertChatStream, assertMessagesStream } from "./stream-grammar.ts";
 
 export type Protocol = "messages" | "chat-completions";
 
-/** What a caller of one protocol sends and expects. */
+/** The requests of a caller of one protocol, and the answers that it expects. */
 export interface Caller {
   readonly path: string;
   /** A request that says `text`; `more` is laid over it. */

@@ -136,7 +136,7 @@ class ChatCollector {
     this.#finish = String(choice.finish_reason);
   }
 
-  /** What `functions` of old are answered with: one call, without an index or an id. */
+  /** The answer to the old `functions`: one call, without an index or an id. */
   #takeFunctionCall(called: Fields): void {
     const isFirst = this.#functionCall === undefined;
     check(

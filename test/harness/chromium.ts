@@ -33,8 +33,8 @@ const shared: { browser?: Promise<Browser> | undefined; users: number; idle?: No
 const IDLE_MS = 10_000;
 
 /**
- * A browser for a whole test file, which gives back what it opens in it. Its tests stand in a
- * `describe.skipIf(findChromium() === undefined)`.
+ * A browser for a whole test file. It closes the pages that the file opens. The tests are in a `describe.skipIf(findChromium() ===
+ * undefined)`.
  */
 export function useChromium(): () => Browser {
   const path = findChromium();
@@ -56,7 +56,7 @@ export function useChromium(): () => Browser {
   return () => browser!;
 }
 
-/** Start one that does nothing by itself. Close it at the end: once for a test file is enough. */
+/** Starts a browser that sends no requests of its own. Close it at the end: one per test file is enough. */
 export function startChromium(executablePath: string): Promise<Browser> {
   const isRoot = process.getuid?.() === 0;
   return chromium.launch({

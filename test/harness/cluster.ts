@@ -10,7 +10,7 @@ import { type RedisPlace, redisPlace } from "./redis.ts";
 export const CLUSTER_OWNER = "owner-token-0123456789";
 export const CLUSTER_WORKFLOW = "workflow-token-0123456789";
 
-/** What the processes of a cluster share: a database, a prefix in Redis, a key, and a folder for files. */
+/** The shared parts of a cluster's processes: a database, a prefix in Redis, a key, and a folder for files. */
 export interface ClusterPlace {
   /** The settings, as environment variables. */
   readonly env: Readonly<Record<string, string>>;
@@ -66,7 +66,7 @@ export interface RunningCluster extends AsyncDisposable {
   readonly place: ClusterPlace;
   /** All processes that were started, also those that have ended. */
   readonly processes: readonly PorticoProcess[];
-  /** URL of a surface's balancer. Every request goes to another process. */
+  /** URL of a surface's balancer. Successive requests go to different processes. */
   url(surface: "proxy" | "workflow" | "agent"): string;
   /** Start one more process. */
   add(env?: Readonly<Record<string, string>>): Promise<PorticoProcess>;

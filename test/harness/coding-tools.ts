@@ -15,7 +15,7 @@ export interface CodingTool {
   readonly version: string;
   /** The protocol of the commands that the guide shows. */
   readonly speaks: Protocol;
-  /** What a reader of the guide types. */
+  /** The commands that a reader of the guide types. */
   readonly commands: string;
 }
 

@@ -9,7 +9,7 @@ class Exited extends Error {}
 
 const { exit } = process;
 process.on("disconnect", () => exit.call(process, 0));
-/** The code of the command's first exit. The command goes on from there, with an error, to what must not count. */
+/** The code of the command's first exit. The command continues from there with an error. What it does then must not count. */
 let exited: number | undefined;
 process.exit = (code) => {
   exited ??= Number(code ?? process.exitCode ?? 0);

@@ -1,21 +1,21 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 
-/** What became of a command. */
+/** The result of a command. */
 export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** What a process of the room is asked to run. */
+/** A request to a process of the room. */
 export interface RoomCommand {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a process of the room says: a piece of what the command writes, and at its end its exit code. */
+/** A message of a process of the room: a piece of the command's output, and finally its exit code. */
 export type RoomMessage = { readonly name: "stdout" | "stderr"; readonly text: string } | { readonly code: number };
 
 /** A command in a process of the room. */
@@ -33,8 +33,8 @@ export interface CommandInRoom {
 const idle: ChildProcess[] = [];
 
 /**
- * Begin a command of `portico` in a process that runs others before and after it: most of what a command takes is to load it. For tests that
- * are about what a command does, and not about its process. A killed process runs no others.
+ * Begins a command of `portico` in a process that also runs other commands, because most of a command's time is for loading it. For tests
+ * of what a command does, not of its process. A process that was killed runs no further command.
  */
 export function beginInRoom(command: RoomCommand): CommandInRoom {
   const child = idle.pop() ?? enter();

@@ -7,7 +7,10 @@ import { type PorticoProcess, startPortico, temporaryFolder } from "./portico-pr
 export interface ConsoleOptions {
   /** Of the file: `startChromium`. */
   readonly browser: Browser;
-  /** Path below the working folder to text, or to what is written as JSON: `{ "agents/helper/agent.json": { name: "Helper" } }`. */
+  /**
+   * Contents by path below the working folder: a text, or a value that is written as JSON: `{ "agents/helper/agent.json": { name: "Helper"
+   * } }`.
+   */
   readonly files?: Readonly<Record<string, unknown>>;
   /** Written to `portico.config.json`. */
   readonly config?: unknown;
@@ -18,7 +21,7 @@ export interface ConsoleOptions {
   readonly isSignedIn?: boolean;
 }
 
-/** The web console in a browser, of a started `local` preset of its own. */
+/** The web console in a browser, with its own started preset `local`. */
 export interface OpenConsole extends AsyncDisposable {
   readonly page: Page;
   readonly service: PorticoProcess;
@@ -26,7 +29,7 @@ export interface OpenConsole extends AsyncDisposable {
   readonly token: string;
   /** Sign in by hand, as a person does. */
   signIn(token?: string): Promise<void>;
-  /** Go to a page by its name in the navigation, and wait until it has loaded what it shows. */
+  /** Opens a page by its name in the navigation, and waits until it has loaded its data. */
   goTo(title: string): Promise<void>;
   /** A call of the agent service with the instance token, beside the page. Answers the parsed body; throws for an error. */
   call(method: string, path: string, body?: unknown): Promise<any>;
@@ -37,7 +40,7 @@ export interface OpenConsole extends AsyncDisposable {
   readonly problems: readonly string[];
 }
 
-/** How often a page reads again what it reads every few seconds, so that no test waits for that. */
+/** The interval at which a page reloads its data, short so that no test waits for it. */
 const REFRESH_MS = 200;
 
 export const PHONE = { width: 390, height: 844 };
@@ -113,8 +116,8 @@ const LOOKS = {
 } as const;
 
 /**
- * What is wrong with a page as it stands, in light and dark and on a phone: findings of axe that are serious or worse, and a page that is wider
- * than the phone. Leaves it light, on a desktop.
+ * The faults of the current page in light and dark mode and on a phone: serious or worse findings of axe, and a page that is wider than the
+ * phone. Leaves the page light, on a desktop.
  */
 export async function findingsInEveryLook(page: Page): Promise<string[]> {
   const findings: string[] = [];
@@ -158,7 +161,7 @@ function watch(page: Page, listeners: readonly { readonly url: string }[]): stri
   const origins = new Set(listeners.map(({ url }) => new URL(url).origin));
   page.on("pageerror", (error) => problems.push(`An error that nobody caught: ${error.stack ?? error.message}`));
   page.on("console", (message) => {
-    // An answer that is an error is the page's to show; what belongs to the page itself is looked at below.
+    // The page itself shows answers with an error. Errors of the page itself are checked below.
     if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) problems.push(message.text());
   });
   page.on("request", (request) => {

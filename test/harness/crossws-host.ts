@@ -5,7 +5,7 @@ import { openRealtimeApp, type RealtimeHost } from "./realtime-host.ts";
 
 export type CrosswsHost = Omit<RealtimeHost, "server" | "attachment">;
 
-/** The app's surface `agent` below `/agent` of an h3 application, on crossws' own server: nothing of Portico's Node door is used. */
+/** The app's surface `agent` below `/agent` of an h3 application, on crossws' own server, without Portico's entry point for Node. */
 export async function openCrosswsHost(adapter: Adapter<typeof ports.realtime>): Promise<CrosswsHost> {
   const { app, ...given } = await openRealtimeApp(adapter);
   const host = new H3().get("/", () => "a page of the host's own").mount("/agent", { fetch: app.surface("agent").fetch });

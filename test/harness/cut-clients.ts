@@ -5,17 +5,17 @@ import { type AgentService, type Heard, startBody, TOKENS, withDigest } from "./
 import { openBrokenLine } from "./broken-line.ts";
 import { told } from "./socket-host.ts";
 
-/** What became of the queries of clients whose connections were cut. */
+/** The results of the queries of clients whose connections were cut. */
 export interface CutOutcome {
   /** Connections that clients lost. */
   readonly cuts: number;
   readonly queries: number;
   readonly events: number;
-  /** What a client never heard, in words. */
+  /** Descriptions of events that a client never received. */
   readonly lost: readonly string[];
-  /** What a client heard more than once, in words. */
+  /** Descriptions of events that a client received more than once. */
   readonly doubled: readonly string[];
-  /** What a client heard before something that was told earlier. */
+  /** Descriptions of events that a client received before an earlier one. */
   readonly disordered: readonly string[];
   /** How often a client was told that it had missed something. */
   readonly unrecovered: number;
@@ -26,18 +26,18 @@ export interface CutPlan {
   /** Cuts, over all clients. */
   readonly cuts: number;
   readonly clients: number;
-  /** How long a client may hear nothing at the end before what it has not heard counts as lost. */
+  /** After this silence at the end, events that a client has not received count as lost. */
   readonly patienceMs: number;
 }
 
-/** The lengths of the turns, in messages: what is cut may be the middle of a turn, its end, or all of it. */
+/** The lengths of the turns in messages: a cut affects the middle of a turn, its end, or all of it. */
 const LENGTHS = [0, 1, 60, 2, 25];
 /** Queries of one client whose ends it has not heard. */
 const MOST_AT_ONCE = 20;
 
 /**
- * Clients as Socket.IO has them, with nothing of ours, submit queries while their connections are cut again and again. The service's
- * agents play them as `sayMany` has it. Queries are submitted past the line, two at a time, and accepted.
+ * Stock Socket.IO clients submit queries while their connections are cut repeatedly. The service's agents play the queries with `sayMany`.
+ * Queries are submitted beside the cut connections, two at a time, and accepted.
  */
 export async function cutAgainAndAgain(service: AgentService, plan: CutPlan): Promise<CutOutcome> {
   const cutsOfEach = Math.ceil(plan.cuts / plan.clients);
@@ -80,7 +80,7 @@ async function cutClient(service: AgentService, plan: CutPlan): Promise<CutOutco
     forceNew: true,
     reconnectionDelay: 2,
     reconnectionDelayMax: 10,
-    // Its long polling never hears of an answer that was cut in the middle.
+    // Its long polling does not notice an answer that was cut in the middle.
     timeout: 1_000,
   });
   const heard: Heard[] = [];
@@ -118,7 +118,7 @@ async function cutClient(service: AgentService, plan: CutPlan): Promise<CutOutco
       if (!socket.connected) await told(socket, "connect");
       await sleep(Math.random() * 25);
       line.cut();
-      // Now and then the next connection is cut, too, before it stands.
+      // Sometimes the next connection is also cut before it is established.
       if (Math.random() < 0.2) await sleep(Math.random() * 10).then(() => line.cut());
     }
   })();

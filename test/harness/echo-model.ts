@@ -7,8 +7,8 @@ import { empty, events, json } from "./upstream-answers.ts";
 import { record } from "./untyped.ts";
 
 /**
- * The good default behaviour of the fake upstream: a model that says back what it was told (`echo-turn.ts`), in the protocol of
- * the path, whole or streamed, and lists its models in the shape that the caller's headers ask for.
+ * The default behaviour of the fake upstream: a model that repeats its input (`echo-turn.ts`), in the protocol of the path, whole or
+ * streamed. It lists its models in the format that the caller's headers request.
  */
 export function echoModel({ models }: { readonly models: readonly string[] }): Answer {
   return async (exchange) => {

@@ -1,11 +1,11 @@
 import { schemaSample } from "./schema-sample.ts";
 
-/** What the echo model reads of a request, in words that neither protocol owns. */
+/** The parts of a request that the echo model reads, independent of the protocol. */
 export interface EchoPrompt {
   readonly model: string;
   /** Text of the newest user turn. */
   readonly text: string;
-  /** What else that turn holds, one note each: `image image/png`, `document application/pdf`. */
+  /** The other contents of that turn, one note each: `image image/png`, `document application/pdf`. */
   readonly attachments: readonly string[];
   /** Texts of the tool results after it; a result that is an error begins with `error: `. */
   readonly toolResults: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * What a host embeds, on the runtime that runs this file. Prints what the host's parts say. Takes the base URL of an upstream that speaks
- * both protocols.
+ * An embedding host, on the runtime that runs this file. Prints the answers of the host's parts. Its argument is the base URL of an
+ * upstream that speaks both protocols.
  */
 import { systemClock } from "@portico/adapters/clock/system";
 import { messagesHttp } from "@portico/adapters/models/messages-http";

@@ -1,4 +1,4 @@
-/** One server-sent event as it stands in a stream. */
+/** The text of one server-sent event in a stream. */
 export interface WireEvent {
   readonly name: string | undefined;
   readonly data: string;

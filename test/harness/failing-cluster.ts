@@ -12,7 +12,7 @@ import { messagesEvents } from "./stream-scripts.ts";
 import { openTcpLine, type TcpLine } from "./tcp-line.ts";
 import { after, events } from "./upstream-answers.ts";
 
-/** Where the processes of a failing cluster find their servers, and what they are given in addition. */
+/** The servers of the processes of a failing cluster, and their additional settings. */
 export interface FailingClusterOptions {
   /** How many processes. Default: 2. */
   readonly count?: number;
@@ -43,7 +43,7 @@ export interface FailingCluster extends AsyncDisposable {
   readonly processes: readonly FailingProcess[];
   /** How many requests the model has got. */
   readonly asked: () => number;
-  /** What the model was last asked: a body. */
+  /** The body of the last request to the model. */
   lastAsked(): Promise<string>;
   /** The model ends the answers that it has begun. */
   release(): void;

@@ -5,9 +5,9 @@ import { createGate } from "./gate.ts";
 import type { Answer } from "./upstream-exchange.ts";
 import { RequestCut, recordRequest, type UpstreamRequest } from "./upstream-request.ts";
 
-/** A model provider for tests: an HTTP server that speaks both protocols, answers as told, and remembers what it was sent. */
+/** A model provider for tests: an HTTP server that speaks both protocols, sends the answers that a test sets, and records its requests. */
 export interface FakeUpstream extends AsyncDisposable {
-  /** `http://127.0.0.1:PORT/v1`: what a provider's configuration takes as its base URL. */
+  /** `http://127.0.0.1:PORT/v1`: the base URL in a provider's configuration. */
   readonly baseUrl: string;
   /** Every request so far, the oldest first. */
   readonly requests: readonly UpstreamRequest[];
@@ -30,7 +30,7 @@ export interface FakeUpstream extends AsyncDisposable {
 }
 
 export interface FakeUpstreamOptions {
-  /** What `GET /v1/models` lists; default `echo-large` and `echo-small`. */
+  /** The models that `GET /v1/models` lists; default `echo-large` and `echo-small`. */
   readonly models?: readonly string[];
   /** False keeps sizes and digests of bodies and lets go of the bytes: for very large ones. Default true. */
   readonly keepBodies?: boolean;

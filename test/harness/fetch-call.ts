@@ -49,7 +49,7 @@ function bodyOf(body: Call["body"], left: AbortSignal): BodyInit | null {
   const pieces = body[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      // As hosts do it: an upload whose sender is gone fails.
+      // As on real hosts, an upload fails if its sender disconnects.
       left.addEventListener("abort", () => controller.error(left.reason), { once: true });
     },
     async pull(controller) {

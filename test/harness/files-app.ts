@@ -7,7 +7,7 @@ import { type AgentService, type AgentServiceOptions, type Answer, type Holder, 
 import { temporaryFolder } from "./portico-process.ts";
 
 export interface FilesServiceOptions extends Omit<AgentServiceOptions, "plugins"> {
-  /** What links are signed with; undefined: with nothing. Default: a key of its own. */
+  /** The key that signs links; undefined: no key. Default: a new key. */
   readonly signingKey?: string | undefined;
   /** Of `attachmentsMedia`. */
   readonly accelPrefix?: string;

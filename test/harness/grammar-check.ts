@@ -1,4 +1,4 @@
-/** An object of which nothing is known yet. */
+/** An object whose contents are not yet checked. */
 export type Fields = { readonly [key: string]: unknown };
 
 /** Throws the sentence unless the rule holds. */
@@ -12,7 +12,7 @@ export function object(value: unknown, what: string): Fields {
   return value as Fields;
 }
 
-/** The object in a JSON text, or a throw that says what holds none. */
+/** The object in a JSON text. Throws an error with the text's origin if the text contains no object. */
 export function parseObject(text: string, what: string): Fields {
   const value = parseLoosely(text);
   check(value !== undefined, `${what} is not valid JSON`);

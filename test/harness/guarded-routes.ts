@@ -6,14 +6,14 @@ export interface GuardedArea {
   readonly contract: Contract;
   /** The guard that asks for the token: routes with it are tested. */
   readonly guard: string;
-  /** What stands in paths for their parameters, by name. */
+  /** The values of path parameters, by name. */
   readonly parameters: Readonly<Record<string, string>>;
   /** The whole body of a 401. */
   readonly unauthorized: object;
   readonly start: () => Promise<AgentService>;
 }
 
-/** Routes of an area of the agent service, straight from its contract: what is added to it is tested without a word. */
+/** Routes of an area of the agent service, read from its contract, so that new routes are tested without a change of the tests. */
 export function routesOf({ contract, parameters }: Pick<GuardedArea, "contract" | "parameters">) {
   return Object.entries(contract as Record<string, RouteContract>).map(([key, { method, path, auth, body }]) => ({
     ...{ key, method, auth, hasBody: body !== undefined },

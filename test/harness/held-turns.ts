@@ -1,6 +1,7 @@
 /**
- * What a file itself does with `setImmediate` waits until `release`, as if one turn of the event loop took that long: what it shares among the calls
- * of one turn is then shared by calls that a test makes one after another. Other files' turns pass as always. `count`: how many wait.
+ * Callbacks that a file passes to `setImmediate` wait until `release`, as if one turn of the event loop took that long. Calls that a test
+ * makes one after another then share what the file shares among the calls of one turn. Callbacks of other files run as usual. `count`: the
+ * number of waiting callbacks.
  */
 export function holdTurnsOf(file: string): { readonly count: number; release(): void } & Disposable {
   const held: (() => void)[] = [];

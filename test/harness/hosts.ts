@@ -16,7 +16,7 @@ export interface Host extends AsyncDisposable {
   call(path: string, init?: RequestInit): Promise<Response>;
 }
 
-/** Host one surface of an app (default: its first) as a Node listener on a port of its own, or as a fetch function. */
+/** Hosts one surface of an app (default: its first) as a Node listener on a separate port, or as a fetch function. */
 export async function openHost(kind: HostKind, app: App, surface: string = app.surfaces[0]!): Promise<Host> {
   if (kind === "node") return listen(toNodeHandler(app.surface(surface)));
   return {
@@ -26,7 +26,7 @@ export async function openHost(kind: HostKind, app: App, surface: string = app.s
   };
 }
 
-/** A Node listener on a port of its own. Closing cuts whatever is still open. */
+/** A Node listener on a separate port. Closing it cuts open connections. */
 export async function listen(listener: NodeListener): Promise<Host & { readonly origin: string }> {
   // Node cuts idle connections by its own clock, in whose place a test of cut connections has a clock that it moves.
   const server = createServer({ keepAliveTimeout: 0 }, listener).listen(0, "127.0.0.1");

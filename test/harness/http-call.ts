@@ -1,6 +1,6 @@
 import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request as openRequest } from "node:http";
 
-/** One request, spelled as the test wants it: nothing is added to it but what HTTP cannot do without. */
+/** One request, written exactly as the test specifies. Only headers that HTTP requires are added. */
 export interface Call {
   /** Default: POST with a body, GET without. */
   readonly method?: string;
@@ -10,7 +10,7 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** Text and bytes are sent with their content-length, pieces are sent chunked, each when it is there. */
   readonly body?: string | Uint8Array | AsyncIterable<string | Uint8Array>;
-  /** The caller goes away. */
+  /** The caller disconnects. */
   readonly signal?: AbortSignal;
 }
 
@@ -25,11 +25,11 @@ export interface Reply {
   bytes(): Promise<Buffer>;
   text(): Promise<string>;
   json(): Promise<unknown>;
-  /** The caller goes away in the middle of the answer. */
+  /** The caller disconnects in the middle of the answer. */
   leave(): void;
 }
 
-/** Make a call over a connection of its own. Rejects when the connection breaks before an answer. */
+/** Makes a call over its own connection. Rejects if the connection breaks before an answer. */
 export function httpCall(origin: string, call: Call): Promise<Reply> {
   const { hostname, port } = new URL(origin);
   const { promise, resolve, reject } = Promise.withResolvers<Reply>();

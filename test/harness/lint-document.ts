@@ -9,7 +9,7 @@ export async function lintDocument(document: object): Promise<string[]> {
       "operation-4xx-response": "off",
     },
     async3Rules: {
-      // Who connects to a realtime channel says so in the message `connect`: it is no credential of the transport.
+      // A caller of a realtime channel identifies itself in the message `connect`: that is not a credential of the transport.
       "security-defined": "off",
     },
   });

@@ -41,7 +41,7 @@ function parts(text: string, from: number): string[] {
   return found;
 }
 
-/** Properties of an object literal. What it spreads is not known here. */
+/** Properties of an object literal. Spread properties are not known here. */
 function names(properties: readonly string[]): string[] {
   return properties.flatMap((property) => /^(\w+)/.exec(property)?.[1] ?? []);
 }

@@ -34,7 +34,7 @@ export function upstreamProviders(baseUrl: string): readonly Adapter[] {
   return [messagesHttp({ ...options, id: "messages" }), chatHttp({ ...options, id: "chat-completions" })];
 }
 
-/** `agents`: by id, what stands in `agent.json` beside the name; `provider` is the name of a protocol. */
+/** `agents`: the contents of `agent.json` beside the name, by id; `provider` is the name of a protocol. */
 export async function startLoopedAgents(
   agents: Readonly<Record<string, object>>,
   options: Omit<AgentServiceOptions, "agents"> = {},
@@ -63,7 +63,7 @@ export async function startLoopedAgents(
   };
 }
 
-/** What the stores keep of a turn. */
+/** The stored data of a turn. */
 export async function keptOf(
   service: Pick<AgentService, "call">,
   { runId, conversationId, clientRequestId }: { runId: string; conversationId: string; clientRequestId: string },

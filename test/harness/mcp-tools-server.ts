@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { ProtocolError, Server } from "@modelcontextprotocol/server";
 
-/** What a server saw of the calls of `hang`. */
+/** The events of `hang` calls that a server observed. */
 export interface HangingCalls {
   begun: number;
   cancelled: number;
@@ -10,9 +10,9 @@ export interface HangingCalls {
 const nothing = { type: "object" };
 
 /**
- * An MCP server, made with the official package, whose tools are what tests of a client need: `greet`, `break`, `hang`, `knock` (which
- * tells progress until it was told as often as it was asked to), `calls` (what became of `hang`, and the id of the process), `leave` (the process
- * ends), `bequeath` (it ends and leaves its standard output to another, whose id it tells) and `grow`, after which there is one more.
+ * An MCP server, made with the official package, with tools for tests of a client: `greet`, `break`, `hang`, `knock` (reports progress as
+ * often as requested), `calls` (the results of `hang`, and the id of the process), `leave` (the process ends), `bequeath` (it ends and
+ * leaves its standard output to another process, whose id it returns), and `grow`, which adds one more tool.
  */
 export function createToolsServer(calls: HangingCalls = { begun: 0, cancelled: 0 }): Server {
   const server = new Server({ name: "tools", version: "1" }, { capabilities: { tools: { listChanged: true } } });

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Client } from "pg";
 import type { RedisPlace } from "./redis.ts";
 
-/** What the members of one cluster of a test share. */
+/** The shared parts of the members of one cluster of a test. */
 export interface MemberPlace {
   readonly postgresUrl: string;
   readonly schema: string;

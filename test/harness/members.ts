@@ -29,7 +29,7 @@ const INSTANCE_KEY = new Secret(Buffer.alloc(32, 7).toString("base64url"));
 /** The app of a service under test, or the apps of the members of a cluster. */
 export interface Members {
   readonly apps: readonly App[];
-  /** The first of them. Its `close` closes all, and what a test puts in place of a method of a port is put there in all. */
+  /** The first app. Its `close` closes all of them. A test's replacement of a port's method is set in all of them. */
   readonly app: App;
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { ports } from "@portico/core";
 
 export interface NamedService {
   readonly connections: ports.RealtimeConnections;
-  /** What the service saw, in order: `joined ada`, `ada says word {"n":1}`, `gone ada`. */
+  /** The events of the service, in order: `joined ada`, `ada says word {"n":1}`, `gone ada`. */
   readonly seen: readonly string[];
   /** Resolves when `seen` holds the entry `times` times. */
   saw(entry: string, times?: number): Promise<void>;
@@ -10,7 +10,7 @@ export interface NamedService {
   idOf(name: string): string;
 }
 
-/** Serves a realtime path to everybody under the name that the client presents, and writes down what it sees. */
+/** Serves a realtime path to every client, under the name that the client presents, and records its events. */
 export function serveNamed(realtime: ports.Realtime, more: Partial<ports.RealtimeService<string>> = {}): NamedService {
   const seen: string[] = [];
   const ids = new Map<string, string>();

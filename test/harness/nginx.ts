@@ -31,8 +31,8 @@ export function hasNginx(): boolean {
 }
 
 /**
- * Start nginx with what stands in an `http` block. `listen 443` becomes a free port of this machine, and every certificate one that was made
- * just now for the names of the servers.
+ * Starts nginx with the given contents of its `http` block. `listen 443` becomes a free port of this machine, and every certificate a new
+ * one for the names of the servers.
  */
 export async function startNginx(http: string): Promise<Nginx> {
   const folder = temporaryFolder();

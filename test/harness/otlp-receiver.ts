@@ -44,7 +44,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly text: string;
   /** Bodies as they arrived, where their encoding is not JSON. */
   readonly binaries: readonly Buffer[];
-  /** What later requests get: a status, or no answer. */
+  /** The answer to later requests: a status, or no answer. */
   answer: number | "never";
 }
 

@@ -5,7 +5,7 @@ import { root } from "../rooms/repository.ts";
 import { compileCache } from "./compile-cache.ts";
 import { temporaryFolder } from "./portico-process.ts";
 
-/** A folder outside the repository in which packages are installed: what a third party has before itself. */
+/** A folder outside the repository with installed packages, as a third party has it. */
 export interface OutsideWorkspace {
   readonly path: string;
   /** Run a file of an installed package with Node.js, in a folder of this one. Never throws. */
@@ -19,7 +19,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** What vitest's JSON report says of one file. */
+/** The result of one file in vitest's JSON report. */
 export interface ReportedFile {
   readonly name: string;
   readonly assertionResults: readonly {
@@ -35,8 +35,8 @@ const ROOMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Only the named packages are installed, so that nothing is found by accident. Each is a link: Node.js strips no types of what really lies in a
- * `node_modules`, and ours are not built.
+ * Only the named packages are installed, so that no other package is found by accident. Each is a link, because Node.js strips no types of
+ * files in `node_modules`, and these packages are not built.
  */
 export function outsideWorkspace(packages: Iterable<string>): OutsideWorkspace {
   const { path, remove } = temporaryFolder();
@@ -64,7 +64,7 @@ export function outsideWorkspace(packages: Iterable<string>): OutsideWorkspace {
   };
 }
 
-/** Run every test below a folder. Throws with what vitest wrote where it cannot run them. */
+/** Runs every test below a folder. Throws vitest's output if it cannot run them. */
 export async function runTests(outside: OutsideWorkspace, at = "."): Promise<readonly ReportedFile[]> {
   const report = join(outside.path, "report.json");
   const args = ["run", "--root", ".", "--no-isolate", "--reporter", "json", "--outputFile", report, "--testTimeout", "60000"];
@@ -73,7 +73,7 @@ export async function runTests(outside: OutsideWorkspace, at = "."): Promise<rea
   return (JSON.parse(readFileSync(report, "utf8")) as { testResults: ReportedFile[] }).testResults;
 }
 
-/** What failed, with its messages. */
+/** The failed tests, with their messages. */
 export function failures(files: readonly ReportedFile[]): readonly string[] {
   return files.flatMap(({ name, assertionResults }) =>
     assertionResults

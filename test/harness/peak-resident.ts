@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 
 /**
- * The most memory that this process ever had resident, in bytes. On Linux by the process's own account: `maxRSS` begins there with what the process
- * that started it had.
+ * The peak of this process's resident memory in bytes. On Linux from the process's own status, because `maxRSS` includes memory of the
+ * process that started it.
  */
 export function peakResident(): number {
   try {

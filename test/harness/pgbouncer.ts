@@ -6,7 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { temporaryFolder } from "./portico-process.ts";
 import { freePort } from "./ports.ts";
 
-/** A PgBouncer in a process and a folder of its own, before a database. */
+/** A PgBouncer in its own process and folder, before a database. */
 export interface PgBouncer extends AsyncDisposable {
   /** The database, through the pooler. */
   readonly url: string;

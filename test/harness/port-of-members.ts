@@ -1,8 +1,8 @@
 import type { App, Port } from "@portico/core";
 
 /**
- * `port` of the apps of a cluster, as if they were one app: calls go to the first app. What a test puts in place of a method, as `vi.spyOn`
- * does, is put there in every app, until the test puts the method back.
+ * `port` of the apps of a cluster, as if they were one app. Calls go to the first app. A method that a test replaces, as `vi.spyOn` does,
+ * is replaced in every app, until the test restores it.
  */
 export function portOfMembers(apps: readonly App[]): App["port"] {
   const known = new Map<string, unknown>();

@@ -6,7 +6,7 @@ import { beginInRoom, type CommandResult, runInRoom } from "./command-room.ts";
 import { compileCache } from "./compile-cache.ts";
 import { chosenRuntime, type Runtime } from "./runtimes.ts";
 
-/** What a service still does when its test has ended is not waited for. */
+/** After a test, the service's remaining work is not awaited. */
 const PATIENCE_MS = 300;
 const LAUNCHER = join(import.meta.dirname, "../../presets/portico.mjs");
 
@@ -17,17 +17,17 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** JavaScript that runs before the command, in its process. */
   readonly before?: string;
-  /** A program that starts a preset of its own, in place of `portico start`. */
+  /** A program that starts its own preset, instead of `portico start`. */
   readonly program?: string | undefined;
-  /** Runs the command, in place of this Node.js. Default: `chosenRuntime`, unless there is a `before`, which only Node.js runs. */
+  /** Runs the command instead of this Node.js. Default: `chosenRuntime`, unless there is a `before`, which only Node.js runs. */
   readonly runtime?: Runtime | undefined;
   /** How many files and sockets it may have open; default: as many as this process. */
   readonly openFiles?: number;
-  /** What it reads on standard input; nothing by default. */
+  /** Its standard input; empty by default. */
   readonly input?: string;
 }
 
-/** A command that goes on until it ends by itself, or is ended. */
+/** A command that runs until it ends by itself or is ended. */
 export interface RunningCommand extends AsyncDisposable {
   readonly stdout: () => string;
   readonly stderr: () => string;
@@ -123,8 +123,8 @@ export function openCommand(args: readonly string[], options: CommandOptions & {
 }
 
 /**
- * Start a service and wait until it is ready. Throws with what it wrote when it ends before that. Dispose of it at the end: the process
- * is killed and its folder removed.
+ * Starts a service and waits until it is ready. Throws its output if it ends before that. Dispose of it at the end: the process is killed
+ * and its folder removed.
  */
 export async function startPortico(options: StartOptions = {}): Promise<PorticoProcess> {
   const folder = options.cwd === undefined ? temporaryFolder() : undefined;
@@ -157,7 +157,7 @@ export async function startPortico(options: StartOptions = {}): Promise<PorticoP
     },
     stdout: output.stdout,
     stderr() {
-      // A test that finds nothing there would say nothing.
+      // A test that found no files there would prove nothing.
       if (isShared) throw new Error("The log of a shared process is not read: start the service with `hasOwnProcess`");
       return output.stderr();
     },

@@ -7,7 +7,7 @@ export interface Selector {
   readonly labels: readonly { readonly name: string; readonly operator: string; readonly value: string }[];
 }
 
-/** What a PromQL expression reads, and by which labels it groups. Throws for an expression that is not valid. */
+/** The metrics that a PromQL expression reads, and the labels by which it groups. Throws for an invalid expression. */
 export interface ReadExpression {
   readonly selectors: readonly Selector[];
   /** Labels of `by`, `without`, `on` and `ignoring`. */

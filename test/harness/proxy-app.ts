@@ -57,7 +57,7 @@ export interface ProxyApp extends AsyncDisposable {
   /** `http://127.0.0.1:PORT/v1`. */
   readonly url: string;
   readonly app: App;
-  /** What it told its operators. */
+  /** The log lines for its operators. */
   readonly telemetry: MemoryTelemetry;
   /** A new safe token for a provider; default: the first one. */
   token(providerId?: string): Promise<string>;
@@ -67,7 +67,7 @@ export interface ProxyApp extends AsyncDisposable {
   revokeAll(): Promise<void>;
   /** Any request at all; `path` counts from the origin. */
   call(call: Call): Promise<Reply>;
-  /** A JSON POST with a safe token of the first provider. A string is sent as it stands. */
+  /** A JSON POST with a safe token of the first provider. A string is sent unchanged. */
   post(path: string, body: unknown, headers?: Call["headers"]): Promise<Reply>;
   /** For client libraries that take a fetch function: the same in both kinds of host. */
   readonly fetch: typeof fetch;
@@ -178,7 +178,7 @@ function fetchHost({ apps }: Members): Host {
   };
 }
 
-/** As a network between them has it: a client that gave up doesn't see what the host still answers. */
+/** As with a network between them, a client that gave up does not see the host's later answer. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   signal.addEventListener("abort", () => reject(signal.reason), { once: true });

@@ -3,13 +3,13 @@ import { peakResident } from "./peak-resident.ts";
 import type { FromProxyProcess, ToProxyProcess } from "./proxy-process.ts";
 import { type ProxyApp, startProxy } from "./proxy-app.ts";
 
-// The other side of `proxy-process.ts`: what runs in the process of its own.
+// The part of `proxy-process.ts` that runs in the separate process.
 let proxy: ProxyApp | undefined;
 
 process.on("message", async (message: ToProxyProcess) => {
   switch (message.type) {
     case "start": {
-      // What is logged of each request is part of what it costs; where it goes is not.
+      // Writing a log line is part of the cost of a request. The destination of the line is not.
       const telemetry = openTelemetry({ destination: { write() {} } });
       const started = await startProxy({ providers: message.providers, telemetry });
       proxy = started;
@@ -18,7 +18,7 @@ process.on("message", async (message: ToProxyProcess) => {
       return tell({ type: "ready", url: started.url, tokens });
     }
     case "memory": {
-      // Twice: what finalizers let go of in the first round is collected in the second.
+      // Two rounds: the second one collects what finalizers of the first one released.
       globalThis.gc?.();
       globalThis.gc?.();
       const { heapUsed, rss } = process.memoryUsage();

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import type { ProviderSetting } from "./proxy-app.ts";
 
-/** A model proxy in a process of its own, so that its memory and its life can be looked at alone. */
+/** A model proxy in its own process, so that its memory and its lifetime can be measured alone. */
 export interface ProxyProcess extends AsyncDisposable {
   /** `http://127.0.0.1:PORT/v1`. */
   readonly url: string;

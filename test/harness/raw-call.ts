@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 
-/** Bytes to a server over a connection of their own; gives all that comes back until it closes, also by a reset. */
+/** Sends bytes to a server over a new connection. Returns all received bytes when the connection closes, also after a reset. */
 export function rawCall(origin: string, ...chunks: readonly (string | Uint8Array)[]): Promise<string> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve) => {
@@ -14,7 +14,7 @@ export function rawCall(origin: string, ...chunks: readonly (string | Uint8Array
   });
 }
 
-/** Sends these bytes and leaves without waiting for an answer: a cut upload. Resolves when the connection is gone. */
+/** Sends these bytes and disconnects without waiting for an answer: a cut upload. Resolves when the connection is closed. */
 export function cutCall(origin: string, bytes: string | Uint8Array): Promise<void> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** One session of Engine.IO over long polling, spoken by hand: for what the real client never does. */
+/** One session of Engine.IO over long polling, written by hand, for requests that the real client never sends. */
 export interface RawSession {
   readonly sid: string;
   poll(): Promise<Response>;

@@ -6,7 +6,7 @@ import { schemaSample } from "./schema-sample.ts";
 import { list, record, string } from "./untyped.ts";
 import { empty, events, json } from "./upstream-answers.ts";
 
-/** What the file says that the model has read for itself. */
+/** The text of the file, as the model read it. */
 export const NOTE = "The lift works again.";
 
 /**

@@ -7,7 +7,7 @@ import { openAdapter } from "../conformance/open-adapter.ts";
 export interface OpenNode extends AsyncDisposable {
   readonly node: ports.WorkflowNode;
   run(given: With, more?: Partial<ports.NodeStep> & { readonly signal?: AbortSignal }): Promise<unknown>;
-  /** What a run that must fail fails with. */
+  /** The error of a run that must fail. */
   failure(given: With, more?: Partial<ports.NodeStep> & { readonly signal?: AbortSignal }): Promise<ports.NodeFailed>;
   check(written: With): readonly ports.NodeFault[];
 }

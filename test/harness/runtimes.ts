@@ -7,7 +7,7 @@ export type RuntimeName = "deno" | "bun";
 
 /** How to run a script with another runtime. */
 export interface Runtime {
-  /** The program and what stands before the script. */
+  /** The program and its arguments before the script. */
   readonly command: readonly [string, ...string[]];
   readonly env: Readonly<Record<string, string>>;
 }

@@ -15,7 +15,7 @@ export interface S3Upload {
   readonly parts: Map<number, Omit<S3Object, "modifiedAt" | "metadata">>;
 }
 
-/** What S3 refuses. */
+/** Requests that S3 refuses. */
 export class S3Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -46,7 +46,7 @@ export class S3Bucket {
     return object;
   }
 
-  /** As S3 does since 2025: with a condition, what is not there cannot be deleted. */
+  /** As S3 since 2025: a missing object cannot be deleted with a condition. */
   delete(key: string, ifMatch?: string): void {
     const object = this.objects.get(key);
     if (ifMatch !== undefined && object === undefined) throw new S3Refusal(404, "NoSuchKey");

@@ -10,15 +10,15 @@ import { S3Bucket, type S3Object, S3Refusal } from "./s3-bucket.ts";
 import { refusalOf, type SigningKey } from "./s3-signature.ts";
 
 /**
- * A strict stand-in for S3, in this process: it checks signatures and the hashes of bodies, holds parts to their sizes and requests to
- * their preconditions, and refuses what it does not know. What it should get wrong, a test tells it.
+ * A strict replacement for S3 in this process. It checks signatures and the hashes of bodies, enforces the sizes of parts and the
+ * preconditions of requests, and refuses unknown requests. Tests set the faults that it should have.
  */
 export interface S3Store {
   readonly endpoint: string;
   readonly key: SigningKey;
-  /** What arrived so far, in order. */
+  /** The received requests, in order. */
   readonly requests: S3Request[];
-  /** What becomes of a request; waited for before anything of it is done. */
+  /** The treatment of a request. It is awaited before any part of the request is performed. */
   mishap: (request: S3Request) => S3Mishap | undefined | Promise<S3Mishap | undefined>;
   /** Make a bucket, and the options for blobs in it. */
   makeBucket(): { readonly bucket: S3Bucket; readonly options: S3BlobsOptions };
@@ -35,9 +35,9 @@ export interface S3Request {
 }
 
 /**
- * `reset`: the line is cut amid the request, of which nothing is done. `lose`: it is done, and the line is cut in place of the answer.
- * `cut`: the line is cut amid the answer's body. `whole`: the range is not looked at. `short`: the answer is a byte
- * shorter than its range. Or an answer, and nothing is done.
+ * `reset`: the connection is cut during the request, which is not performed. `lose`: the request is performed, and the connection is cut
+ * before the answer. `cut`: the connection is cut during the answer's body. `whole`: the range is ignored. `short`: the answer is one byte
+ * shorter than its range. Otherwise an answer, and the request is not performed.
  */
 export type S3Mishap = "reset" | "lose" | "cut" | "whole" | "short" | { readonly status: number; readonly code: string };
 
@@ -56,7 +56,7 @@ interface Answer {
 
 const OBJECT_HEADERS = ["if-none-match", "content-type", "x-amz-meta-put-id"];
 
-/** Operations by method and the query that tells them, with what else they may be asked with. */
+/** Operations by method and distinguishing query parameter, with the other parameters that they accept. */
 const OPERATIONS: readonly (readonly [name: string, method: string, told: string[], may: string[], headers: string[]])[] = [
   ["ListObjectsV2", "GET", ["list-type"], ["prefix", "max-keys", "continuation-token", "encoding-type"], []],
   ["ListMultipartUploads", "GET", ["uploads"], ["prefix", "key-marker", "upload-id-marker", "encoding-type"], []],
@@ -141,7 +141,7 @@ export async function startS3Store({ pageSize = 1000, now = Date.now, sessionTok
       if (mishap === "short") answer = shorten(answer);
     } catch (error) {
       if (!(error instanceof S3Refusal)) throw error;
-      // What a store says beside the code is nothing that an error of ours may show.
+      // Errors of Portico must not show a store's text beside the code.
       const said = `<Message>hidden-message</Message><AWSAccessKeyId>${key.accessKeyId}</AWSAccessKeyId>`;
       const range: Record<string, string> = error.status === 416 ? { "content-range": "bytes */0" } : {};
       answer = { ...toXml("Error", `<Code>${error.code}</Code>${said}`, error.status), headers: range };

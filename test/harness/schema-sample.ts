@@ -1,4 +1,7 @@
-/** A small value that fits a JSON schema, always the same for the same one: what the echo model answers where it must fit. */
+/**
+ * A small value that fits a JSON schema, always the same for the same schema. The echo model answers with it where its answer must fit a
+ * schema.
+ */
 export function schemaSample(schema: unknown, name = "value"): unknown {
   if (!isObject(schema)) return null;
   if ("const" in schema) return schema.const;

@@ -1,14 +1,14 @@
 import { type Adapter, defineAdapter, ports } from "@portico/core";
 
-/** What an agent does with a prompt. */
+/** The actions of an agent for a prompt. */
 export type Script = (turn: ports.AgentTurn, context: ports.TurnContext) => Promise<Partial<ports.TurnOutcome> | void>;
 
-/** An agent engine that does what the test says; the engine itself says back what it is told. */
+/** An agent engine that does what the test sets. Without a script it repeats its prompt. */
 export interface ScriptedEngine {
   readonly adapter: Adapter;
-  /** What is done with a prompt that is exactly this. */
+  /** The actions for exactly this prompt. */
   on(prompt: string, script: Script): void;
-  /** What is done with every other prompt. */
+  /** The actions for every other prompt. */
   otherwise(script: Script): void;
   /** The prompts that were played, in order; one that is played twice is there twice. */
   readonly played: readonly string[];

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { createGate, type Gate } from "./gate.ts";
 
 const input = v.strictObject({
-  /** What it answers. */
+  /** Its output. */
   say: v.optional(v.unknown()),
   /** The test's gate that it waits at. */
   gate: v.optional(v.string()),
@@ -19,7 +19,7 @@ export interface PlayedAttempt {
   readonly runId: string;
   readonly attempt: number;
   readonly say: unknown;
-  /** What stopped it, where something did. */
+  /** The reason for which it was stopped; undefined if it was not. */
   stopped?: unknown;
 }
 

@@ -20,7 +20,8 @@ export interface ShippedNginxOptions {
 const NAMES = { agent: "agents.example", workflow: "workflows.example" };
 
 /**
- * What the containers of nginx in `deploy/container` load, for `startNginx`: as their image would write it, with the addresses of a test.
+ * The configuration that the containers of nginx in `deploy/container` load, for `startNginx`: as their image writes it, with the addresses
+ * of a test.
  */
 export async function shippedNginx({
   agents,

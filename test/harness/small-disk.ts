@@ -10,8 +10,8 @@ export interface SmallDisk {
 }
 
 /**
- * Mount a disk of its own in memory, where this user may, or `sudo` lets it. Undefined elsewhere, for tests that are then skipped; but where
- * `CI` is set, its absence is an error.
+ * Mounts a small disk in memory, if this user may, or `sudo` allows it. Otherwise undefined, and the tests are skipped. With `CI` set, a
+ * missing disk is an error.
  */
 export function smallDisk(mebibytes: number): SmallDisk | undefined {
   const path = mkdtempSync(join(tmpdir(), "portico-disk-"));

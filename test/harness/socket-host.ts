@@ -37,7 +37,7 @@ export async function openSocketHost(options?: SocketIoOptions): Promise<SocketH
   };
 }
 
-/** The client stands connected; rejects with code and message where it is refused. */
+/** Resolves when the client is connected. Rejects with code and message if it is refused. */
 export function connected(client: Socket): Promise<Socket> {
   return new Promise((resolve, reject) => {
     client.once("connect", () => resolve(client));

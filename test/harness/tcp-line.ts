@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** What becomes of something that a client sends. `hold`: the whole line is held before it. */
+/** The treatment of data that a client sends. `hold`: the whole connection is held before the data. */
 export type SentFate = "through" | "hold" | "answer lost";
 
 /** A line between clients and a server of this machine, which the test breaks. */
@@ -14,9 +14,9 @@ export interface TcpLine extends AsyncDisposable {
   cut(): void;
   /** Break all connections. New ones are accepted. */
   reset(): void;
-  /** Nothing arrives on either side, and no side notices, until `heal`. */
+  /** No data arrive on either side, and no side notices, until `heal`. */
   hold(): void;
-  /** Nothing arrives any more on the present connections, and no side notices until `heal` breaks them. New ones work. */
+  /** No data arrive any more on the present connections, and no side notices until `heal` breaks them. New connections work. */
   forget(): void;
   /** New connections, and held ones, work again. */
   heal(): void;

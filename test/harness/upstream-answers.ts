@@ -11,8 +11,8 @@ export interface AnswerHead {
 }
 
 /**
- * What a stream does next: send text or bytes as one chunk, wait for a promise or for what a function gives (a gate, a signal of
- * the test), close the connection, or reset it. Without CUT or RESET at its end a stream ends well.
+ * A step of a stream: send text or bytes as one chunk, wait for a promise or for a function's result (a gate, a signal of the test), close
+ * the connection, or reset it. A stream without CUT or RESET at its end ends normally.
  */
 export type Step =
   | string
@@ -22,12 +22,12 @@ export type Step =
   | typeof CUT
   | typeof RESET;
 
-/** Close the connection in the middle of what was being sent. */
+/** Closes the connection in the middle of the answer. */
 export const CUT = Symbol("cut");
 /** The same with a reset (RST) in place of an orderly close (FIN). */
 export const RESET = Symbol("reset");
 
-/** A whole JSON answer with its content-length. A string is sent as it stands, so that the spelling of the JSON is the test's. */
+/** A whole JSON answer with its content-length. A string is sent unchanged, so that the test determines the spelling of the JSON. */
 export function json(status: number, value: unknown, headers: OutgoingHttpHeaders = {}): Answer {
   return whole(status, typeof value === "string" ? value : JSON.stringify(value), {
     "content-type": "application/json",
@@ -58,7 +58,7 @@ export function whole(status: number, body: string | Uint8Array, headers: Outgoi
   };
 }
 
-/** A chunked answer, step by step. The head goes out before the first step. */
+/** A chunked answer, step by step. The head is sent before the first step. */
 export function stream(steps: Iterable<Step> | AsyncIterable<Step>, { status = 200, headers = {} }: AnswerHead = {}): Answer {
   return async (exchange) => {
     exchange.response.writeHead(status, headers);
@@ -87,7 +87,7 @@ export function raw(...steps: readonly Step[]): Answer {
   };
 }
 
-/** Takes the request and says nothing, until the other side leaves. */
+/** Accepts the request and does not answer until the client disconnects. */
 export function never(): Answer {
   return ({ over }) => over;
 }

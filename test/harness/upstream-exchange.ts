@@ -17,5 +17,7 @@ export interface UpstreamExchange {
   holdBody(until: Promise<unknown>): void;
 }
 
-/** A script for one exchange, built from `upstream-answers.ts`. What it throws while the exchange is open fails `close()`. */
+/**
+ * A script for one exchange, built from `upstream-answers.ts`. If it throws while the exchange is open, `close()` fails with that error.
+ */
 export type Answer = (exchange: UpstreamExchange) => void | Promise<void>;

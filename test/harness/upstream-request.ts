@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 
-/** What one request looked like from the upstream's side. */
+/** One request as the upstream received it. */
 export interface UpstreamRequest {
   /** Counts from 1. */
   readonly number: number;

@@ -1,7 +1,7 @@
-/** What the service said: one frame. */
+/** One received frame. */
 export type Frame = Record<string, any>;
 
-/** A client as somebody writes it who has read the page of the protocol: the platform's own WebSocket and JSON, no library. */
+/** A client as a reader of the protocol's page writes it: the platform's own WebSocket and JSON, no library. */
 export interface WebSocketClient {
   readonly socket: WebSocket;
   /** Every frame but pings, which are answered. */
@@ -20,7 +20,7 @@ export interface OpenOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Opens a WebSocket and says nothing yet. Rejects where the service does not open it. */
+/** Opens a WebSocket and sends nothing yet. Rejects if the service does not open it. */
 export function openWebSocket(url: string, { isMute = false, headers }: OpenOptions = {}): Promise<WebSocketClient> {
   // Node's own takes headers where browsers take protocols.
   const socket = new WebSocket(url.replace(/^http/, "ws"), headers && ({ headers } as never));

@@ -5,7 +5,9 @@ import { type AgentService, type AgentServiceOptions, type Answer, type Holder, 
 import { temporaryFolder } from "./portico-process.ts";
 
 export interface WebhookServiceOptions extends Omit<AgentServiceOptions, "agents" | "agentsDir" | "plugins"> {
-  /** By id, what stands in `agent.json`: an object, or the very text; null for a folder without it. Default: `helper`, played by scripts. */
+  /**
+   * The contents of `agent.json` by id: an object, or the exact text; null for a folder without it. Default: `helper`, played by scripts.
+   */
   readonly files?: Readonly<Record<string, object | string | null>>;
   readonly webhook?: Parameters<typeof agentWebhook>[0];
 }
@@ -21,7 +23,7 @@ export interface WebhookService extends AgentService {
     promptTemplate: string,
     more?: { readonly toolIds?: readonly string[]; readonly maxTurns?: number },
   ): Promise<string>;
-  /** A trigger with this bearer; a string is sent as it is. */
+  /** A trigger with this bearer token. A string is sent unchanged. */
   trigger(bearer: string | undefined, body: unknown, agentId?: string): Promise<Answer>;
   readText(agentId?: string): string;
   writeText(text: string, agentId?: string): void;

@@ -31,7 +31,7 @@ export interface WorkflowServiceOptions {
   readonly definitions?: Readonly<Record<string, string | object>>;
   readonly dataDir?: string;
   readonly clock?: ManualClock;
-  /** Undefined: none. Default: SERVICE_TOKEN. */
+  /** Undefined: no token. Default: SERVICE_TOKEN. */
   readonly token?: string | undefined;
   readonly nodes?: ScriptedNodes;
   readonly adapters?: readonly Adapter[];
@@ -43,7 +43,10 @@ export interface WorkflowServiceOptions {
   readonly agents?: AgentServiceOptions;
 }
 
-/** A workflow service in this process: real stores in a folder, real files, real HTTP; nodes of types of its own do what tests say. */
+/**
+ * A workflow service in this process, with real stores in a folder, real files and real HTTP. Nodes of the test's own types do what tests
+ * set.
+ */
 export interface WorkflowService extends AsyncDisposable {
   readonly url: string;
   readonly app: App;
