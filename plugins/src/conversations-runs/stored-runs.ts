@@ -18,7 +18,7 @@ export interface StoredRunsGiven {
 
 /** One stored item of a user: for export. */
 export interface StoredItem {
-  readonly kind: "run" | "receipt" | "conversation" | "message" | "submission" | "delivery";
+  readonly kind: "run" | "receipt" | "conversation" | "message" | "submission" | "delivery" | "waiting-event";
   readonly value: object;
 }
 
@@ -78,7 +78,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       const openRuns = new Set<string>();
       for await (const { value } of requestsOf(userId)) if (isOpenRequest(value)) openRuns.add(value.turnId);
       let count = openRuns.size;
-      for await (const _runId of open.ofUser(userId)) count++;
+      for await (const _turn of open.ofUser(userId)) count++;
       // Turns that earlier versions accepted.
       for await (const run of runsOf(userId))
         if (run.status === "running" && run.background && !(await open.has(run.run_id))) count++;
@@ -100,6 +100,9 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       for await (const { value } of requestsOf(userId)) yield { kind: "submission", value };
       for await (const { agentId, delivery } of deliveriesOf(userId, signal))
         yield { kind: "delivery", value: { agentId, ...delivery } };
+      // Those that execute have a run, but no receipt yet.
+      for await (const { runId, agentId, prompt, origin } of open.ofUser(userId))
+        yield { kind: "waiting-event", value: { runId, agentId, input: prompt, ...origin } };
     },
     async erase(userId, signal) {
       const erased = { runs: 0, conversations: 0, submissions: 0, deliveries: 0 };

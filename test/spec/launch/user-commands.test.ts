@@ -204,6 +204,11 @@ describe("portico user erase", () => {
       });
       expect(answer.status).toBe(200);
     }
+    const exported = await run("export", "owner", join(folder.path, "exported"), "--json");
+    expect(JSON.parse(exported.stdout).counts).toMatchObject({ "waiting-events": events });
+    expect(lines(join(folder.path, "exported"), "waiting-events")[0]).toMatchObject({
+      ...{ agentId: "helper", input: wordsOf("owner"), origin: "webhook", displayName: "pushed" },
+    });
     const refused = await run("erase", "owner", "--yes");
     expect([refused.code, refused.stderr]).toEqual([
       1,

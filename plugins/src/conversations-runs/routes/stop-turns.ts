@@ -21,7 +21,7 @@ async function stopAll({ runtime, turns, records }: ConversationServices, userId
     await stopTurn(turn);
     stopped++;
   }
-  for await (const runId of open.ofUser(userId)) if (await turns.stop(runId, REASON)) stopped++;
+  for await (const { runId } of open.ofUser(userId)) if (await turns.stop(runId, REASON)) stopped++;
   // Turns that earlier versions accepted.
   for await (const runIds of runs.oldest({ userId })) {
     for (const runId of runIds) {

@@ -21,6 +21,7 @@ const FILES = {
   message: "messages",
   submission: "submissions",
   delivery: "deliveries",
+  "waiting-event": "waiting-events",
   "workflow-run": "workflow-runs",
   "workflow-history": "workflow-history",
 } as const;
