@@ -27,7 +27,7 @@ import { TurnDesk } from "./turns/turn-desk.ts";
 import { createTurnRecords } from "./turns/turn-records.ts";
 import { createTurnWork } from "./turns/turn-work.ts";
 
-/** What this area shares among its plugin and its adapters: everything that turns are made of. */
+/** The parts that this area's plugin and adapters share: everything that turns need. */
 export interface AgentRuntime {
   readonly serverInstanceId: string;
   readonly requests: ClientRequests;
@@ -39,9 +39,9 @@ export interface AgentRuntime {
   readonly clearing: ReturnType<typeof createClearing>;
   readonly channel: QueryChannel;
   readonly delegate: Delegate;
-  /** What users uploaded, where the instance takes files. */
+  /** The users' uploads, if the instance accepts files. */
   readonly files: ports.UserFiles | undefined;
-  /** For what of them all turns together show. */
+  /** The memory limit for files that all turns together show. */
   readonly shownRoom: ShownRoom;
   /** Stop one turn, whether it executes or waits. */
   readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;

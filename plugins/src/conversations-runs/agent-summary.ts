@@ -8,7 +8,7 @@ export function toAgentSummary({ id, definition, metadataError, git }: ports.Age
     name,
     ...(description !== undefined && { description }),
     engine,
-    // No engine reads skills and nothing beats yet, whatever `agent.json` asks for.
+    // Engines read no skills, and there are no heartbeats yet, whatever `agent.json` contains.
     skillsCount: 0,
     toolsCount: tools.length,
     heartbeatEnabled: false,

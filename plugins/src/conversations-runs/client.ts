@@ -1,4 +1,4 @@
-// What clients share with the service. It runs in browsers, and takes schemas for their types alone.
+// Code that clients and the service share. It runs in browsers, and imports schemas only as types.
 export type { turnMessage, turnTerminal } from "./channel.ts";
 export { RECEIPTS_OFFSET_MAXIMUM, RUNS_LIMIT, SEARCH_CHARACTERS, TITLE_LENGTH } from "./limits.ts";
 export type { followUpBody, startBody } from "./query-contract.ts";

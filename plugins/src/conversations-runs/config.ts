@@ -11,7 +11,7 @@ import {
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(1000));
 
 const runtimeEntries = {
-  /** How long a client may replay a request with identical IDs; what a turn said is kept as long. Default: 10 minutes. */
+  /** How long a client may replay a request with identical IDs. The turn's output is kept for the same time. Default: 10 minutes. */
   autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
   /** How long a request's ID is remembered after its turn ended; default: 24 hours. */
   tombstoneRetentionMs: v.optional(milliseconds, TOMBSTONE_RETENTION_MS),
@@ -41,7 +41,7 @@ export const backgroundTurnsConfig = v.strictObject({
   timeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), BACKGROUND_TIMEOUT_MS),
 });
 
-/** Options of everything that turns are made of, without what the area shows to the outside. */
+/** Options of turns, without options of the area's routes. */
 export const agentTurnsConfig = v.pipe(
   v.strictObject({ ...runtimeEntries, background: v.optional(backgroundTurnsConfig, {}) }),
   v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
@@ -52,9 +52,9 @@ export const conversationsRunsConfig = v.pipe(
   v.strictObject({
     ...runtimeEntries,
     background: v.optional(backgroundTurnsConfig, {}),
-    /** What the handshake reports of the service; default: `0.0.0`. */
+    /** The version of the service in the handshake; default: `0.0.0`. */
     version: v.optional(v.string(), "0.0.0"),
-    /** Retired: what the handshake reports of areas, in place of what they declare. Warns, and will be removed in the next minor version. */
+    /** Deprecated: the areas in the handshake, instead of the declared ones. Warns, and will be removed in the next minor version. */
     capabilities: v.optional(v.record(v.string(), v.boolean())),
   }),
   v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),

@@ -43,7 +43,7 @@ export const runMetadata = v.object({
   completed_at: optionalText,
   updatedAt: optionalText,
   failure_reason: optionalText,
-  /** Why its last turn failed, in words for its user: the beginning of what the receipt says. */
+  /** Why its last turn failed, in words for its user: the beginning of the text in the receipt. */
   failure: v.optional(v.object({ code: text, message: text })),
   interruption_reason: optionalText,
   interrupted_at: optionalText,
@@ -96,7 +96,7 @@ const conversationMessage = v.object({
 });
 
 const { unauthorized, invalid_pagination, invalid_filter, invalid_request, run_not_found, conversation_not_found } = agentErrors;
-/** What either submission can be refused with. */
+/** The errors of both kinds of submission. */
 const submissionErrors = {
   unauthorized,
   user_required: agentErrors.user_required,
@@ -173,7 +173,7 @@ export const conversationsRunsContract = defineContract(
       success: reply.json(
         v.object({
           runs: v.array(runMetadata),
-          /** The `after` of the next page. A page may have fewer runs than its limit, or none, and yet a next page. */
+          /** The `after` of the next page. A page may have fewer runs than its limit, even 0, although there is a next page. */
           next: optionalText,
           /** Runs of an earlier version are still being indexed: some may be missing. */
           indexing: v.optional(v.literal(true)),

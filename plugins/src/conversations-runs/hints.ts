@@ -5,16 +5,17 @@ import type { SharedPorts } from "./shared-ports.ts";
 /** Waits for one thing that may happen in any process. */
 export interface Waiting<T> {
   /**
-   * Resolves with what this process is told, or with what `look` finds in stores. In an instance of one process, `look` is not called. Where
-   * several share it, it is called at once, when others tell something, and every few seconds, because hints may be lost. Rejects with the
-   * signal's reason, with an error that this process is told, and with errors of `look` unless its store is away.
+   * Resolves with a result from this process, or with what `look` finds in stores. In an instance with one process, `look` is not called.
+   * In an instance with several processes, it is called at once, after messages of other processes, and every few seconds, because messages
+   * may be lost. Rejects with the signal's reason, with an error from this process, and with errors of `look`, except while its store is
+   * unavailable.
    */
   until(look: () => Promise<T | undefined>, signal: AbortSignal): Promise<T>;
   /** Stop listening: on every path. */
   close(): void;
 }
 
-/** What waits is told at once in this process, and learns from stores what happened in others. */
+/** Waiting callers are told at once of events in this process, and find events of other processes in stores. */
 export class Hints {
   readonly #shared: SharedPorts;
   readonly #clock: ports.Clock;
@@ -25,7 +26,7 @@ export class Hints {
     this.#clock = clock;
   }
 
-  /** It happened: with this result for what waits in this process. */
+  /** The event happened: waiting callers in this process get this result. */
   tell(topic: string, result: unknown): void {
     for (const each of this.#waiting.get(topic) ?? []) each.resolve(result);
     this.#shared.bus.publish(topic, null, { toOthers: true });
@@ -38,7 +39,7 @@ export class Hints {
 
   listen<T>(topic: string): Waiting<T> {
     const told = Promise.withResolvers<T>();
-    // It may fail before somebody waits for it.
+    // It may fail before a caller waits for it.
     told.promise.catch(() => {});
     const waiting = this.#waiting.get(topic) ?? new Set();
     this.#waiting.set(topic, waiting.add(told as PromiseWithResolvers<unknown>));
@@ -70,7 +71,7 @@ export class Hints {
       void lookNow();
       timer = this.#clock.after(LOOK_AGAIN_MS, lookAgain);
     };
-    // What happened before then was not told.
+    // Events before then were not reported.
     void subscription.active.then((isActive) => isActive && lookNow());
     lookAgain();
     try {

@@ -1,10 +1,10 @@
-/** Runs in a list where no limit is asked for (specification 4.6). */
+/** Default limit of runs in a list (specification 4.6). */
 export const RUNS_LIMIT = 50;
 
-/** Receipts of a page where no limit is asked for, and at most (specification 4.6). */
+/** Default and maximum number of receipts on a page (specification 4.6). */
 export const RECEIPTS_LIMIT = 20;
 export const RECEIPTS_LIMIT_MAXIMUM = 100;
-/** Furthest that a page of receipts goes back (specification 4.6). */
+/** Maximum offset of a page of receipts (specification 4.6). */
 export const RECEIPTS_OFFSET_MAXIMUM = 10_000;
 
 /** Requests of one lookup, and characters of an ID that a client makes (specification 4.6). */
@@ -46,7 +46,7 @@ export const SEARCH_CHARACTERS = 200;
 export const AUTO_REPLAY_RETENTION_MS = 10 * 60_000;
 export const TOMBSTONE_RETENTION_MS = 24 * 60 * 60_000;
 
-/** How long what a client missed waits for it (open points 7). */
+/** How long missed events are kept for a client (open points 7). */
 export const RETURN_MS = 2 * 60_000;
 
 /**
@@ -61,7 +61,7 @@ export const PLACE_CHARACTERS = 8 * 1024;
 export const PLACE_TURNS = 100;
 export const PLACE_NAMED_TURNS = 8;
 
-/** How long a client's missed events wait where they cannot be read, before they are tried again. */
+/** Pause before a client's missed events are read again after a failure. */
 export const REPLAY_PAUSE_MS = 1000;
 
 /**
@@ -74,14 +74,14 @@ export const FOLLOWED_PATIENCE = 20;
 export const FOLLOWED_SILENCE_MS = 3000;
 export const FOLLOWING_WAIT_MS = 1000;
 
-/** Where hints of other processes may be lost: after this time stores are looked at again. */
+/** Hints of other processes may be lost: stores are read again after this time. */
 export const LOOK_AGAIN_MS = 3000;
 
 /** How often a process says which agents work in it, and how long others believe it. */
 export const BUSY_REPEAT_MS = 5000;
 export const BUSY_BELIEVED_MS = 15_000;
 
-/** How long the turns of another process are counted after the last of them was heard: longer than any is remembered. */
+/** How long turns of another process are counted after the last message about them: longer than any turn is remembered. */
 export const OTHERS_COUNTED_MS = 10 * 60_000;
 
 /** How long a turn's messages wait until they are written down together. */
@@ -92,7 +92,7 @@ export const TRANSCRIPT_HELD = 1024 * 1024;
 /** Characters of tools' results that a turn which broke off leaves in its conversation. */
 export const LEFT_RESULTS_CHARACTERS = 8 * 1024 * 1024;
 
-/** What of a conversation a turn is given at most: messages, and characters of their JSON. */
+/** Limits of the part of a conversation that a turn gets: messages, and characters of their JSON. */
 export const HISTORY_MESSAGES = 2000;
 export const HISTORY_CHARACTERS = 8 * 1024 * 1024;
 

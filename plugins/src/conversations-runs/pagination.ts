@@ -4,7 +4,7 @@ import { agentErrors } from "./errors.ts";
 /** A query parameter as it came: twice is a list. */
 export type Parameter = string | readonly string[] | undefined;
 
-/** Reads a positive decimal integer; `otherwise` where it was left out. Throws `invalid_pagination` (specification 4.6 and 7.6). */
+/** Reads a positive decimal integer; `otherwise` if it is missing. Throws `invalid_pagination` (specification 4.6 and 7.6). */
 export function readPositive(name: string, value: Parameter, otherwise: number): number {
   const number = value === undefined ? otherwise : readInteger(name, value);
   if (number === 0) throw invalid(name, "a positive integer");

@@ -13,7 +13,7 @@ const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
 export const startBody = v.pipe(
   v.strictObject({
     prompt: v.optional(text, ""),
-    /** Media metadata as an upload answers it (2.8); what counts is the id. */
+    /** Media metadata as an upload returns it (2.8). Only the id counts. */
     mediaRefs: v.optional(v.pipe(v.array(v.looseObject({ mediaId: v.string() })), v.maxLength(QUERY_FILES)), []),
     options: v.strictObject({
       agentId: id,

@@ -22,7 +22,7 @@ export interface StoredItem {
   readonly value: object;
 }
 
-/** What was removed of a user, by kind. */
+/** The removed data of a user, by kind. */
 export interface ErasedRuns {
   readonly runs: number;
   readonly conversations: number;
@@ -143,7 +143,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
   };
 }
 
-/** The service itself removed or changed it: the next call removes what is left. */
+/** The service itself removed or changed it: the next call removes the remaining data. */
 function orChanged(error: unknown): boolean {
   if (error instanceof ports.RecordConflict) return false;
   throw error;

@@ -8,7 +8,7 @@ import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
 import { toldEnd } from "./told-end.ts";
 
-/** What is known of a turn beside its work, until it has ended and left the queue: by the id of its run. */
+/** Data of a turn beside its work, until it has ended and left the queue: by the id of its run. */
 export interface OpenTurn {
   /**
    * The turn itself: the engine does not show queued work, so code that finds or stops a queued turn reads it here. Earlier versions stored it
@@ -29,7 +29,7 @@ interface StoppedInLine {
 /** The collection of these records. */
 export const openTurns: ports.CollectionSpec = { name: "background-turns" };
 
-/** What background turns write: their beginning and their end, each in one commit, and that they are to stop. */
+/** The writes of background turns: their beginning and their end, each in one commit, and the request to stop. */
 export function createBackgroundRecords(given: {
   readonly records: ports.Records;
   readonly log: ports.EventLog;
@@ -71,14 +71,14 @@ export function createBackgroundRecords(given: {
   };
 
   return {
-    /** What is written when a turn is accepted. */
+    /** The writes that accept a turn. */
     accept: (turn: AcceptedTurn): readonly ports.Write[] => [open.write.put(turn.runId, { turn })],
 
     /** The turn starts: its run exists and is running. Returns whether the turn has already ended, and the reason if a stop was requested. */
     begin: (turn: AcceptedTurn, held: HeldCondition): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
       writeWhileHeld(held, async (condition) => {
         const { run, kept } = await read(turn.runId);
-        // It is there where the store took it, and its answer was lost.
+        // The record exists if the store accepted it and its answer was lost.
         if (!run) await runs.writeAll([...condition, ...runs.begin(begun(turn, now()))]);
         if (!isOver(run)) return { isOver: false, stop: kept?.value.stop };
         await close(kept);
@@ -126,7 +126,7 @@ export function createBackgroundRecords(given: {
     /** Why a turn is to stop. */
     stopOf: async ({ runId }: AcceptedTurn): Promise<string | undefined> => (await open.get(runId))?.value.stop,
 
-    /** Whether a turn that was to stop did, or still will; what was noted of one that had ended meanwhile is taken back. */
+    /** Whether a turn that was asked to stop has stopped or will stop. Removes the request of a turn that had ended before it. */
     async isStopped(runId: string, reason: string): Promise<boolean> {
       const run = await runs.find(runId);
       if (!isOver(run)) return true;

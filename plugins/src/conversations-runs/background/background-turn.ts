@@ -13,7 +13,7 @@ export interface AcceptedTurn extends PlayedTurn {
 /** The ids of a turn: they share their suffix, so that each follows from the others. */
 export const turnIds = (suffix: string) => ({ turnId: `turn_${suffix}`, sessionId: `ses_${suffix}`, runId: `run_${suffix}` });
 
-/** The turn of a run; undefined for what is no id of a run. */
+/** The turn of a run; undefined for an invalid run id. */
 export function turnIdOf(runId: string): string | undefined {
   return runId.startsWith("run_") ? `turn_${runId.slice("run_".length)}` : undefined;
 }

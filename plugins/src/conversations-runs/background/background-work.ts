@@ -21,11 +21,13 @@ export interface BackgroundWorkGiven extends PlayGiven {
   readonly timeoutMs: number;
 }
 
-/** What the engine is told of background turns: how one is executed, and how one is closed that was executing when its process died. */
+/**
+ * The definition of background turns for the engine: how a turn is executed, and how it is closed if its process died during the execution.
+ */
 export function createBackgroundWork(given: BackgroundWorkGiven) {
   const { log, engine, clock, records, deliveries, desk, timeoutMs } = given;
 
-  /** Executes one turn. What goes wrong in it is its end, and no failure of the work. */
+  /** Executes one turn. An error in the turn ends the turn. It is not a failure of the work. */
   const run = async (context: ports.WorkContext, turn: AcceptedTurn): Promise<void> => {
     const held = engine.isShared ? context.held : undefined;
     // No client receives its output. The output is stored in case the process dies.
@@ -47,7 +49,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
           : interrupted(stop);
       transcript.stop();
       await transcript.settled();
-      // What follows the end must happen after a kill, too. Then the work ends later, and `closed` does the rest.
+      // The steps after the end must also happen after a kill. In that case the work ends later, and `closed` performs them.
       const isLast = !turn.tell && !transcript.isWritten;
       await keepEnd(given, turn, end, {
         signal: context.signal,
@@ -66,7 +68,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
     }
   };
 
-  /** Closes a turn whose process died or stopped before its end was kept: failed, with what it had said (open points 9). */
+  /** Closes a turn whose process died or stopped before its end was stored: it failed, with the text so far (open points 9). */
   const closed = async (turn: AcceptedTurn): Promise<void> => {
     const stop = await records.stopOf(turn);
     // The caller who stopped it was told that it will stop, so a restart must not replace this reason.

@@ -12,7 +12,7 @@ interface DeliverySweep {
 
 const ERASED_AT_ONCE = 200;
 
-/** What agents delivered from the background, by agent (specification 2.6). */
+/** Messages that agents delivered from the background, by agent (specification 2.6). */
 export function createDeliveries({
   records,
   log,
@@ -52,7 +52,7 @@ export function createDeliveries({
       for await (const page of readPages(sweeps, {})) yield page.map(({ id }) => id);
     },
 
-    /** Erase what was delivered before this time (ISO 8601), the oldest first, in pieces. The next call continues after them. */
+    /** Erases deliveries before this time (ISO 8601), the oldest first, in pieces. The next call continues after them. */
     async eraseBefore(agentId: string, before: string, signal: AbortSignal): Promise<void> {
       const stream = streamOf(agentId);
       for (;;) {
@@ -82,7 +82,7 @@ export function createDeliveries({
     /** Erase deliveries by their positions. */
     erase: (agentId: string, sequences: readonly number[]): Promise<void> => log.erase(streamOf(agentId), sequences),
 
-    /** The newest first. What is damaged counts, and is left out. */
+    /** The newest first. A damaged entry counts, and is left out. */
     async page(agentId: string, { offset, limit, signal }: ports.DeliveryPage) {
       const stream = streamOf(agentId);
       const total = await log.count(stream);

@@ -15,7 +15,7 @@ export function toldEnd(runId: string, run: Run | undefined, receipt: Receipt | 
   }
 }
 
-/** Receipts of before endings had names say only that the turn was cut: that was at its limit of model calls. */
+/** Old receipts, which have no named endings, only say that the turn was cut. Such a turn reached its limit of model calls. */
 function endingOf(receipt: Receipt | undefined): { readonly reason?: string } {
   const reason = receipt?.interruption_reason ?? (receipt?.outcome.status === "partial" ? "max_turns" : undefined);
   return reason === undefined ? {} : { reason };

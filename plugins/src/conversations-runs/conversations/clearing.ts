@@ -3,7 +3,7 @@ import type { Hints } from "../hints.ts";
 import { type Runs, withEvent } from "../runs/runs.ts";
 import { type Conversations, messageStream, runOfSession, workKind } from "./conversations.ts";
 
-/** What the engine is given to clear a conversation. */
+/** The engine's input for clearing a conversation. */
 export interface ClearInput {
   readonly clear: true;
   readonly conversationId: string;
@@ -46,7 +46,7 @@ export function createClearing(given: {
         const run = await runs.find(runId);
         if (!run || run.value.cleared) return;
         const at = new Date(clock.now()).toISOString();
-        // No turn of the session executes now: what still says so lost its end.
+        // No turn of the session executes now. A record that still says so lost its end.
         const rested = run.value.status === "running" ? withEvent(run.value, "turn-failed", at) : run.value;
         await runs.writeAll(runs.clear(run, withEvent(rested, "closed", at, { cleared: true, completed_at: at })));
       });
@@ -70,7 +70,7 @@ export function createClearing(given: {
           const stored = await conversations.find(conversationId);
           if (!stored || !mayClear(stored.value.userId)) return undefined;
           const { sessionId } = stored.value;
-          // Where it is being cleared already it is done once more, in case that came to nothing: there is no more to lose.
+          // If it is already being cleared, it is cleared again, in case the first attempt failed. No more data can be lost.
           const marked = { ...stored.value, clearing: true as const };
           await engine.start(
             workKind(stored.value.depth ?? 0),

@@ -1,7 +1,7 @@
 import { type ports, readPages } from "@portico/core";
 import type { TurnFile } from "../turns/turn.ts";
 
-/** A conversation of one user with one agent. Its session is what its next turn goes on with; clearing ends it. */
+/** A conversation of one user with one agent. Its next turn continues its session. Clearing ends the session. */
 export interface Conversation {
   readonly conversationId: string;
   readonly userId: string;
@@ -10,7 +10,7 @@ export interface Conversation {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly sessionId?: string | undefined;
-  /** How deep the agent that it was begun for stands in a chain of delegations; absent for a person's own. */
+  /** Depth of its agent in a chain of delegations; absent for a person's own conversation. */
   readonly depth?: number | undefined;
   /** The turn that was accepted last. When it has ended, no turn waits. Absent in conversations of earlier versions. */
   readonly lastTurnId?: string | undefined;
@@ -18,7 +18,7 @@ export interface Conversation {
   readonly clearing?: true | undefined;
 }
 
-/** What a conversation keeps of each of its messages. */
+/** The stored form of a message. */
 export interface StoredMessage {
   readonly id: string;
   readonly role: ports.ConversationMessage["role"];
@@ -27,7 +27,7 @@ export interface StoredMessage {
   readonly at: string;
   readonly turnId: string;
   readonly clientRequestId: string;
-  /** What its query came with (open points 7); a user's message alone has it. */
+  /** The facts of its query (open points 7); only a user's message has it. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -68,7 +68,7 @@ export function createConversations(records: ports.Records) {
     find: (conversationId: string): Promise<ports.Stored<Conversation> | undefined> => collection.get(conversationId),
     write: collection.write,
     put: collection.put,
-    /** The last changed first; of every user where none is named. Throws RecordCursorInvalid. */
+    /** The most recently changed first. Without a user, those of all users. Throws RecordCursorInvalid. */
     page: (userId: string | undefined, limit: number, after: string | undefined): Promise<ports.Page<Conversation>> =>
       collection.query({
         ...(userId !== undefined && { where: { userId } }),

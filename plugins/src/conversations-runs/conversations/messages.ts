@@ -4,7 +4,7 @@ import { messageStream, type StoredMessage, type StoredSummary } from "./convers
 
 /** A message of earlier turns. */
 export interface EarlierMessage extends Pick<StoredMessage, "role" | "parts"> {
-  /** Its sequence number in the conversation; of a summary: that of the last message that it stands for. */
+  /** Its sequence number in the conversation. A summary has that of the last message that it replaces. */
   readonly sequence: number;
 }
 
@@ -35,7 +35,7 @@ export async function readHistory(
     newest.push({ role: message.role, parts: message.parts, sequence: entry.sequence });
   }
   const oldestFirst = newest.reverse();
-  // A turn that is only partly there would begin with an answer to nothing.
+  // A turn that is only partly included would begin with an answer without a question.
   const first = oldestFirst.findIndex(({ role }) => role === "user");
   const turns = first < 0 ? [] : oldestFirst.slice(first);
   return summary ? [{ role: "user", parts: [summary], sequence: summary.upTo }, ...turns] : turns;
@@ -75,7 +75,7 @@ export async function readMessages(
   );
 }
 
-/** Undefined for what is damaged, or no message. */
+/** Undefined if it is damaged or not a message. */
 function readMessage(entry: ports.LogEntry): StoredMessage | undefined {
   if (entry.damaged) return undefined;
   const message = entry.entry as unknown as StoredMessage;

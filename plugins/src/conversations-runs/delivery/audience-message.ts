@@ -1,14 +1,14 @@
 import type { TurnEvent } from "../turns/turn.ts";
 import type { NumberedTurn } from "./numbered-turn.ts";
 
-/** A turn that an audience hears, as processes name it to each other. */
+/** A turn of an audience, in messages between processes. */
 export interface NamedTurn extends NumberedTurn {
   readonly turnId: string;
 }
 
-/** What processes tell each other of an audience. Nothing of it is needed: everything that lasts is in the log. */
+/** Messages between processes about an audience. All of them may be lost: everything that must last is in the log. */
 export type AudienceMessage =
-  /** A turn told something. `upTo`: all turns up to this number, of that process and audience, have told their first event. */
+  /** A turn sent an event. `upTo`: all turns up to this number, of that process and audience, have sent their first event. */
   | {
       readonly kind: "told";
       readonly turn: NamedTurn;
@@ -17,7 +17,7 @@ export type AudienceMessage =
       readonly size: number;
       readonly upTo: number;
     }
-  /** The end of a turn was written whose process died: it tells nothing more. */
+  /** Another process wrote the end of a turn whose process died. The turn sends no more events. */
   | { readonly kind: "closed"; readonly turn: NamedTurn }
   /** Something that is only worth knowing now, to all connections or to one. */
   | { readonly kind: "announced"; readonly event: TurnEvent; readonly socketId?: string | undefined };

@@ -9,23 +9,23 @@ import type { NumberedTurn } from "./numbered-turn.ts";
 import { formatPlace, type OpenTurn, type Place } from "./place.ts";
 import type { Seat } from "./seat.ts";
 
-/** One turn that an audience hears. */
+/** One turn whose events an audience receives. */
 export interface Watched extends NamedTurn {
   readonly transcript: Pick<Transcript, "position" | "page">;
   /** Present for a turn that executes in another process. */
   readonly elsewhere?: Elsewhere;
-  /** Its end was told. */
+  /** Its end was sent. */
   isEnded: boolean;
-  /** It tells nothing more. */
+  /** It sends no more events. */
   isOver: boolean;
   /** How many events were sent to the last connection that left. */
   left: number;
 }
 
-/** What is known of a turn that executes in another process. */
+/** Data about a turn that executes in another process. */
 export interface Elsewhere {
   readonly transcript: FollowedTranscript;
-  /** When it was last heard of, in milliseconds since 1970. */
+  /** Time of the last message about it, in milliseconds since 1970. */
   heardAt: number;
   /** How many events the connections have that are not behind on it. */
   level: number;
@@ -42,19 +42,19 @@ export interface Audience {
   watched: readonly Watched[];
   /** Present from the first turn on that ended here. */
   kept: KeptTurns | undefined;
-  /** By other process: all of its turns up to this number were heard of, and when that was last so. */
+  /** By other process: messages arrived about all of its turns up to this number, and the time of the last message. */
   readonly others: Map<string, { readonly begun: number; readonly at: number }>;
   /** Turns elsewhere of which the last connection that left was sent a part: with how many events. */
   leftElsewhere: readonly OpenTurn[];
-  /** While connections are there: hears of turns that execute elsewhere. */
+  /** While it has connections, it receives messages about turns that execute elsewhere. */
   following: Following | undefined;
   expiry: ports.Timer | undefined;
 }
 
-/** How an audience hears of turns that execute elsewhere. */
+/** The subscription of an audience to turns that execute elsewhere. */
 export interface Following {
   readonly subscription: ports.BusSubscription;
-  /** Resolves when it hears, or has waited for that long enough. */
+  /** Resolves when messages arrive, or after a maximum wait. */
   readonly isUp: Promise<void>;
   poll: ports.Timer | undefined;
 }
@@ -65,14 +65,15 @@ export interface Counted {
   readonly begun: number;
 }
 
-/** Where a client begins that was not here before, or does not say. Turns elsewhere that had ended by `since` are not sent to it. */
+/** The place of a client that is new here or presents no place. Turns elsewhere that had ended by `since` are not sent to it. */
 export function firstPlace(
   { life, begun }: Counted,
   audience: Audience | undefined,
   now: number | undefined,
   since: number | undefined,
 ): string {
-  // With another connection still there, this may be the same client, and the other one dead: what that one was sent may never arrive.
+  // With another connection still open, this may be the same client, and the other connection dead. Events sent on that one may never
+  // arrive.
   const isAlone = audience?.seats.length === 0;
   const open = (audience?.watched ?? [])
     .filter(({ isEnded, left, transcript }) => !(isEnded && isAlone && left >= transcript.position))
@@ -84,21 +85,21 @@ export function firstPlace(
   return formatPlace({ life, begun, open, others: audience ? othersOf(audience, now) : [], since });
 }
 
-/** Where a client is that has everything that was sent to its connection. */
+/** The place of a client that has received everything that was sent to its connection. */
 export function placeOf({ life, begun }: Counted, audience: Audience, seat: Seat, now: number | undefined): string {
   const { watched, kept } = audience;
   const open: OpenTurn[] = [];
   for (const { clientRequestId, life: where, number, isEnded, transcript } of watched) {
     const count = seat.behindOn(clientRequestId) ?? (isEnded ? undefined : transcript.position);
     if (count !== undefined) open.push({ clientRequestId, life: where, number, count });
-    // One more than a place lists tells where it ends.
+    // One more than a place can list. It shows where the list ends.
     if (seat.isLevel && open.length > PLACE_TURNS) break;
   }
   for (const [clientRequestId, count] of seat.behind) {
     if (watched.some((each) => each.clientRequestId === clientRequestId)) continue;
     open.push({ clientRequestId, life, number: 0, ...kept?.find(clientRequestId), count });
   }
-  // What was not looked for yet may be missing: the client still has what it came with.
+  // Events that were not looked up yet may be missing: the client keeps the place that it presented.
   const start = seat.start?.place;
   const others = start ? [...start.begun].filter(([each]) => each !== life) : othersOf(audience, now);
   return formatPlace({ life, begun, open, others, since: start?.since });
@@ -109,7 +110,7 @@ export function isRemembered(audience: Audience | undefined, { life, begun, numb
   if (!audience) return false;
   for (const [each, number] of audience.kept?.forgotten ?? []) {
     const upTo = begun.get(each);
-    // A process that was heard of too long ago to be counted told nothing since.
+    // A process whose last message is too old to count has sent nothing since.
     if (upTo === undefined ? each === life || audience.others.has(each) : upTo < number) return false;
   }
   const turns = [...(audience.kept?.turns ?? []), ...audience.watched];
@@ -122,7 +123,7 @@ export function keep(audience: Audience, turn: NumberedTurn, clock: ports.Clock)
   (audience.kept ??= new KeptTurns(clock)).keep(turn);
 }
 
-/** Say that the audience heard of all turns of a process up to this number. */
+/** Record that messages arrived about all turns of a process up to this number. */
 export function hearUpTo({ others }: Audience, life: string, number: number, now: number): void {
   others.set(life, { begun: Math.max(others.get(life)?.begun ?? 0, number), at: now });
 }

@@ -16,15 +16,14 @@ export interface AudiencesGiven extends Pick<TurnsElsewhereGiven, "clock" | "log
   /** Names this process among all that clients may have come from: letters and digits. */
   readonly life: string;
   readonly wire: () => Wire;
-  /** What a turn of this listener told, as far as it is written. */
+  /** The written events of a turn of this listener. */
   readonly written: (listener: Listener, clientRequestId: string) => AsyncIterable<TurnEvent>;
 }
 
 /**
- * Brings what turns tell to the connections that may hear it: those of the same user and the same clientInstanceId. A client that comes back
- * within two minutes gets what it missed, in order (open points 7). Each event carries the client's place, from which it goes on when its
- * connection is cut. A connection that takes less than is told is not filled further: it goes on from the transcript when it has taken
- * what it was sent.
+ * Sends the events of turns to the connections that may receive them: those of the same user and the same clientInstanceId. A client that
+ * reconnects within two minutes gets the missed events, in order (open points 7). Each event carries the client's place, from which it
+ * continues after a cut. A slow connection is not filled further: it continues from the transcript when it has taken the sent events.
  */
 export class Audiences {
   readonly #audiences = new Map<string, Audience>();
@@ -48,8 +47,8 @@ export class Audiences {
   }
 
   /**
-   * Where a client begins whose last event had this place, and whether it misses nothing then. A client that does not say what it has may
-   * have left another process: it gets what ended elsewhere in the last two minutes, if need be a second time.
+   * The start of a client whose last event had this place, and whether it misses no event then. A client without a place may have left
+   * another process: it gets the events of turns that ended elsewhere in the last two minutes, possibly a second time.
    */
   resume(listener: Listener, last: string | undefined, saysWhatItHas: boolean): ports.Resumption {
     const audience = this.#audiences.get(keyOf(listener));
@@ -63,8 +62,8 @@ export class Audiences {
   }
 
   /**
-   * A connection stands, and begins at a place that `resume` answered. `received` is what the client says itself to have, as the `seq` of the
-   * last message by `clientRequestId`: it goes before the place.
+   * A connection is open, and begins at a place that `resume` returned. `received` is the client's own statement: the `seq` of the last
+   * message by `clientRequestId`. It has priority over the place.
    */
   join(listener: Listener, socketId: string, received: ReadonlyMap<string, number>, place: string): void {
     const audience = this.#of(listener);
@@ -110,7 +109,7 @@ export class Audiences {
     return ++this.#begun;
   }
 
-  /** A turn begins to tell, whether anybody is there or not. */
+  /** A turn begins to send events, with or without a connected client. */
   watch(
     listener: Listener,
     { clientRequestId, turnId }: Pick<NamedTurn, "clientRequestId" | "turnId">,
@@ -123,7 +122,7 @@ export class Audiences {
     return watched;
   }
 
-  /** A turn told something. */
+  /** A turn sent an event. */
   tell(listener: Listener, watched: Watched, event: TurnEvent, position: number, size: number): void {
     watched.isEnded ||= isEnd(event);
     const audience = this.#audiences.get(keyOf(listener));
@@ -152,7 +151,7 @@ export class Audiences {
     if (topic !== undefined && !isHere) this.#publish(topic, { kind: "announced", event, socketId });
   }
 
-  /** A turn tells nothing more here. */
+  /** A turn sends no more events here. */
   finish(listener: Listener, watched: Watched): void {
     watched.isOver = true;
     const audience = this.#audiences.get(keyOf(listener));
@@ -162,7 +161,7 @@ export class Audiences {
     if (audience.seats.length === 0 && !audience.expiry) this.#expire(audience);
   }
 
-  /** The end of a turn was written whose process died. */
+  /** Another process wrote the end of a turn whose process died. */
   closed(listener: Listener, turn: NamedTurn): void {
     const audience = this.#audiences.get(keyOf(listener));
     if (audience) this.#elsewhere.closed(audience, turn);
@@ -184,7 +183,7 @@ export class Audiences {
     return { life: this.#given.life, begun: this.#begun };
   }
 
-  /** Undefined in an instance of one process, whose places need no time. */
+  /** Undefined in an instance with one process, because its places need no time. */
   get #now(): number | undefined {
     return this.#given.recent && this.#given.clock.now();
   }
@@ -201,7 +200,7 @@ export class Audiences {
     for (const { socketId } of seats) if (to === undefined || to === socketId) this.#given.wire().send(socketId, event);
   }
 
-  /** Up to which number all turns of an audience that began here have told their first event. */
+  /** The number up to which all turns of an audience that began here have sent their first event. */
   #toldUpTo({ watched }: Audience): number {
     const silent = watched.filter(({ elsewhere, transcript }) => !elsewhere && transcript.position === 0);
     return Math.min(this.#begun, ...silent.map(({ number }) => number - 1));
@@ -234,7 +233,7 @@ export class Audiences {
     keep(audience, watched, this.#given.clock);
   }
 
-  /** No client is connected: after a while ended turns are forgotten, and also the audience if nothing is left. */
+  /** No client is connected. After a while, ended turns are forgotten, and then an audience without turns. */
   #expire(audience: Audience): void {
     audience.expiry = this.#given.clock.after(RETURN_MS, () => {
       audience.expiry = undefined;

@@ -9,25 +9,25 @@ import type { Seat, Wire } from "./seat.ts";
 export interface CatchingUpGiven {
   readonly clock: ports.Clock;
   readonly wire: () => Wire;
-  /** What a turn of this listener told, as far as it is written. */
+  /** The written events of a turn of this listener. */
   readonly written: (listener: Listener, clientRequestId: string) => AsyncIterable<TurnEvent>;
-  /** Where a client is that has everything that was sent to its connection. */
+  /** The place of a client that has received everything that was sent to its connection. */
   readonly placeOf: (audience: Audience, seat: Seat) => string;
-  /** A connection waits for nothing more of this turn. */
+  /** A connection does not wait for more events of this turn. */
   readonly release: (audience: Audience, watched: Watched) => void;
 }
 
-/** Sends connections what they are behind on: in order, and no more at once than they take. */
+/** Sends connections the events that they are behind on: in order, and at most as many at once as they take. */
 export class CatchingUp {
   readonly #given: CatchingUpGiven;
-  /** What is being sent, by turn. */
+  /** The turns that are being sent. */
   readonly #running = new WeakMap<Seat, Map<string, Promise<void>>>();
 
   constructor(given: CatchingUpGiven) {
     this.#given = given;
   }
 
-  /** What has ended goes first, and in order: turns of one session tell one after another. */
+  /** Ended turns go first, and in order: turns of one session send their events one after another. */
   async all(audience: Audience, seat: Seat): Promise<void> {
     const missed = [...seat.behind].map(([clientRequestId]) => clientRequestId);
     const isLive = (clientRequestId: string) =>
@@ -38,7 +38,10 @@ export class CatchingUp {
     }
   }
 
-  /** Sends a connection what it is behind on with one turn, until it hears that turn as it tells. Called again meanwhile, it is the same. */
+  /**
+   * Sends a connection the events of one turn that it is behind on, until it receives new events of the turn directly. A second call
+   * meanwhile has no effect.
+   */
   one(audience: Audience, seat: Seat, clientRequestId: string): Promise<void> {
     const running = this.#running.get(seat)?.get(clientRequestId);
     if (running) return running;
@@ -69,7 +72,7 @@ export class CatchingUp {
         : await this.#sendAll(audience, seat, clientRequestId, this.#given.written(audience.listener, clientRequestId));
       if (!isThere) return false;
       if (watched) this.#given.release(audience, watched);
-      // A turn that waited may have begun meanwhile: then it goes on from its transcript.
+      // A turn that waited may have begun meanwhile: the connection then continues from its transcript.
       else if (!watchedNow()) seat.catchUp(clientRequestId);
       return true;
     } catch (error) {
@@ -77,7 +80,7 @@ export class CatchingUp {
         this.#given.wire().drop(seat.socketId);
         return false;
       }
-      // The connection stays behind with this turn, and misses nothing of it without knowing.
+      // The connection stays behind with this turn, so that it loses no event: the next attempt continues here.
       await this.#given.clock.sleep(REPLAY_PAUSE_MS);
       return audience.seats.includes(seat);
     }
@@ -87,7 +90,7 @@ export class CatchingUp {
   async #sendWatched(audience: Audience, seat: Seat, watched: Watched): Promise<boolean> {
     const { clientRequestId, transcript, elsewhere } = watched;
     await elsewhere?.transcript.reach(seat.behindOn(clientRequestId) ?? 0);
-    // Where the log was away, a turn may have told more than it keeps: its end is the last that there is.
+    // If the log was unavailable, a turn may have sent more events than are stored. Its end is the last available event.
     let position = Math.min(seat.behindOn(clientRequestId) ?? 0, Math.max(transcript.position - 1, 0));
     while (position < transcript.position) {
       const { events, next } = await transcript.page(position);
@@ -96,7 +99,7 @@ export class CatchingUp {
       if (!(await seat.drained(this.#given.wire()))) return false;
     }
     if (!audience.seats.includes(seat)) return false;
-    // At once: what the turn tells from now on is sent as it tells.
+    // Immediately, because new events of the turn are sent directly from now on.
     seat.catchUp(clientRequestId);
     return true;
   }
@@ -111,7 +114,7 @@ export class CatchingUp {
     for await (const event of events) {
       if (!audience.seats.includes(seat)) return false;
       const count = seat.behindOn(clientRequestId);
-      // After its end, or one of two ends that a restart may have left, a turn tells nothing.
+      // A turn sends nothing after its end. A restart may have left two ends: the first one counts.
       if (count === undefined) return true;
       if (!isMissing(event, count)) continue;
       if (seat.isFull && !(await seat.drained(this.#given.wire()))) return false;

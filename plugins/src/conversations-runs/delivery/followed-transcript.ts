@@ -19,14 +19,14 @@ export interface FollowedTranscriptGiven {
 }
 
 /**
- * What a turn tells that executes in another process: what is written, and behind it what that process told and may not have written yet.
- * Positions count from 0, as in the transcript itself.
+ * The events of a turn that executes in another process: the written events, and after them the events that process sent and may not have
+ * written yet. Positions count from 0, as in the transcript itself.
  */
 export class FollowedTranscript {
   readonly #stream: string;
   readonly #given: FollowedTranscriptGiven;
   readonly #pieces: Piece[] = [];
-  /** Events that were told last, without a gap; older ones are in the log. */
+  /** The last sent events, without a gap. Older events are in the log. */
   #told: { readonly event: TurnEvent; readonly size: number }[] = [];
   #toldFrom = 0;
   #toldCharacters = 0;
@@ -41,7 +41,7 @@ export class FollowedTranscript {
 
   /** How many events are known. */
   get position(): number {
-    // After its end, a turn whose process died may have told more than is written.
+    // After its end, a turn whose process died may have sent more events than are written.
     return this.#hasEnd ? this.#written : Math.max(this.#toldFrom + this.#told.length, this.#written);
   }
 
@@ -50,11 +50,11 @@ export class FollowedTranscript {
     return this.#hasEnd;
   }
 
-  /** An event was told. False if it was known before. */
+  /** Add a sent event. Returns false if it was known before. */
   hear(event: TurnEvent, position: number, size: number): boolean {
     if (position < this.position || this.#hasEnd) return false;
     if (position !== this.#toldFrom + this.#told.length) {
-      // What is in between is in the log, or will be in a moment.
+      // The events in between are in the log, or will be soon.
       [this.#told, this.#toldFrom, this.#toldCharacters] = [[], position, 0];
     }
     this.#told.push({ event, size });
@@ -66,14 +66,14 @@ export class FollowedTranscript {
     return true;
   }
 
-  /** Look at what is written by now. Rejects with LogUnavailable. */
+  /** Read the events that are written by now. Rejects with LogUnavailable. */
   look(): Promise<void> {
     return (this.#looking ??= this.#look().finally(() => void (this.#looking = undefined)));
   }
 
   /**
-   * Resolves when this many events are known, or the end is. A client that comes from elsewhere may have some that are not written yet; what
-   * is never written is not waited for longer than a moment. Rejects with LogUnavailable.
+   * Resolves when this many events are known, or the end is. A client that was connected elsewhere may have events that are not written
+   * yet. The wait for events that are never written is short. Rejects with LogUnavailable.
    */
   async reach(count: number): Promise<void> {
     const isToldWhole = this.#toldFrom === 0 && this.#told.length > 0;
@@ -123,7 +123,7 @@ export class FollowedTranscript {
       next += events.length;
       hasEnd ||= events.some(isEnd);
     }
-    // All at once, so that nothing is sent of it before it is known what is behind.
+    // All at once, so that an event is sent only when the events after it are known.
     this.#pieces.push(...found);
     this.#hasEnd ||= hasEnd;
     this.#hasLooked = true;

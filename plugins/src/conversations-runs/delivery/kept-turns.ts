@@ -8,8 +8,8 @@ interface KeptTurn extends NumberedTurn {
 }
 
 /**
- * Turns that have ended and were sent in full, to connections that may have been dead. What they told stays in their transcripts; of each
- * turn its ID and its number are kept here, for a while.
+ * Turns that have ended and were sent completely, to connections that may have been dead. Their events stay in their transcripts. The ID
+ * and the number of each turn are kept here for a while.
  */
 export class KeptTurns {
   readonly #turns = new Map<string, KeptTurn>();

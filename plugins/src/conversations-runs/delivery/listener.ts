@@ -6,7 +6,7 @@ export interface Listener {
   readonly clientInstanceId: string;
 }
 
-/** Names a listener in stores and to other processes, without telling who it is. Undefined for turns that no client can hear. */
+/** Names a listener in stores and for other processes, without revealing the user. Undefined for turns without a client. */
 export function audienceOf({ userId, clientInstanceId }: Listener): string | undefined {
   return clientInstanceId === "" ? undefined : hash("sha256", JSON.stringify([userId, clientInstanceId]), "base64url");
 }

@@ -1,12 +1,12 @@
 import type { TurnEvent } from "../turns/turn.ts";
 
-/** How many events a client has that says `seq` of the last message it has; 0 for none. */
+/** The number of events that a client has if the `seq` of its last message is this; 0 without a message. */
 export function countOf(seq: number): number {
-  // Before the first message, a turn tells that it began.
+  // Before the first message, a turn sends the event of its beginning.
   return seq === 0 ? 0 : seq + 1;
 }
 
-/** How many events of its turn a client has that has this one; undefined for an end, after which nothing is open. */
+/** The number of events of its turn that a client with this event has; undefined for an end, after which nothing is missing. */
 export function countAfter(event: TurnEvent): number | undefined {
   if (event.event === "query:message") return event.data.message.seq + 1;
   return isEnd(event) ? undefined : 1;
@@ -14,7 +14,7 @@ export function countAfter(event: TurnEvent): number | undefined {
 
 /** Whether a client that has `count` events of a turn, and not its end, misses this one. */
 export function isMissing(event: TurnEvent, count: number): boolean {
-  // A process that died may have written less than it told: the numbers of an end say nothing here.
+  // A process that died may have written fewer events than it sent, so the numbers of an end are not usable here.
   return isEnd(event) || count < countAfter(event)!;
 }
 

@@ -1,10 +1,10 @@
 import { PLACE_CHARACTERS, PLACE_NAMED_TURNS, PLACE_TURNS } from "../limits.ts";
 
-/** Where a client is in what it is told: it has some of each turn that is listed, and all of every other turn that had begun. */
+/** The position of a client in the events: it has some events of each listed turn, and all events of every other turn that had begun. */
 export interface Place {
   /** The process that sent it. */
   readonly life: string;
-  /** How many turns had begun in each process, as far as that process knew: this one's own, and those that its client heard of. */
+  /** The number of turns that had begun in each process, as far as that process knew: its own turns, and those that its client received. */
   readonly begun: ReadonlyMap<string, number>;
   /** How many events the client has of a turn, by `clientRequestId`. */
   readonly open: ReadonlyMap<string, number>;
@@ -14,17 +14,17 @@ export interface Place {
   readonly since: number | undefined;
 }
 
-/** A turn of whose events a client has some. */
+/** A turn of which a client has some events. */
 export interface OpenTurn {
   readonly clientRequestId: string;
   readonly life: string;
-  /** The turn's number among those that began in that process; 0 where that is not known. */
+  /** The turn's number among those that began in that process; 0 if it is unknown. */
   readonly number: number;
   /** Events that the client has. */
   readonly count: number;
 }
 
-/** What a place is made of. */
+/** The parts of a place. */
 export interface PlaceFacts {
   readonly life: string;
   /** How many turns had begun in this process. */
@@ -47,7 +47,7 @@ export function formatPlace({ life, begun, open, others = [], since }: PlaceFact
   const counts = new Map(others);
   const listed: string[] = [];
   let [own, characters, isFull] = [begun, 0, false];
-  // The oldest first: of those that do not fit, the first tells how far the client has everything else.
+  // The oldest first. If not all fit, the first one that is left out shows how far the client has everything else.
   for (const turn of areNamed ? open : open.toSorted((a, b) => a.number - b.number)) {
     const number = turn.life === life ? `#${turn.number}` : numberedKey(turn.life, turn.number);
     const entry = `${areNamed || turn.number === 0 ? encodeURIComponent(turn.clientRequestId) : number}=${turn.count}`;
@@ -87,7 +87,7 @@ export function readPlace(text: string): Place | undefined {
   return { life, begun, open, numbered, since };
 }
 
-/** More than the processes take up that one client hears within minutes. */
+/** More characters than the processes need from which one client receives events within minutes. */
 const OTHERS_CHARACTERS = 4 * 1024;
 
 function split(list: string): readonly string[] {

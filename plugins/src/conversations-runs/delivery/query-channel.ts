@@ -12,12 +12,12 @@ import { recentTurns } from "./recent-turns.ts";
 import { writtenEvents } from "./replay.ts";
 import { SocketLeases } from "./socket-leases.ts";
 
-/** The realtime side of queries: who is connected, who hears which turn, and who may stop one. */
+/** The realtime side of queries: the connections, the turns whose events they receive, and the right to stop a turn. */
 export interface QueryChannel {
   readonly audiences: Audiences;
   /**
-   * The user who submits, and the client program that will hear of it: identity and connection must agree (specification 7.6). Any process
-   * may hold the connection. Rejects with the errors of the contract.
+   * The user who submits, and the client program that receives the events: identity and connection must agree (specification 7.6). Any
+   * process may hold the connection. Rejects with the errors of the contract.
    */
   submitter(who: ports.Caller, originSocketId: string): Promise<Listener>;
   /** Tell the submitting connection that a follow-up is durable (specification 6.2). */
@@ -36,19 +36,19 @@ export interface QueryChannelGiven {
   readonly serverInstanceId: string;
   readonly requests: ClientRequests;
   readonly runs: Runs;
-  /** Stops what executes in a session now. */
+  /** Stops the executing turn of a session. */
   readonly stopSession: (sessionId: string) => void;
   /** Stops one turn, whether it executes or waits. */
   readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
 }
 
-/** What other processes know of a realtime connection. */
+/** Data about a realtime connection for other processes. */
 interface SocketFacts {
   readonly userId?: string | undefined;
   readonly clientInstanceId: string;
 }
 
-/** Who holds a realtime connection. */
+/** The user and the client program of a realtime connection. */
 interface SocketHolder extends ports.Caller, Omit<SocketFacts, "userId"> {
   readonly received: ReadonlyMap<string, number>;
 }

@@ -19,7 +19,7 @@ export async function recentTurns(
   if (audience === undefined) return [];
   const turns: RecentTurn[] = [];
   for await (const { clientRequestId, turnId, serverInstanceId, number, endedAt } of requests.heardBy(audience, since)) {
-    // What waits in line tells later.
+    // Waiting turns send their events later.
     if (serverInstanceId === undefined || number === undefined) continue;
     turns.push({ clientRequestId, turnId, life: lifeOf(serverInstanceId), number, endedAt });
   }

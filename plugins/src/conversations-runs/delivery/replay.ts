@@ -5,8 +5,8 @@ import type { TurnEvent } from "../turns/turn.ts";
 import type { Listener } from "./listener.ts";
 
 /**
- * What a turn told, as far as it is written and kept: also in an earlier process, and more than two minutes ago. Nothing where the request
- * is not of this user and this client program.
+ * The written and kept events of a turn, also of an earlier process, and from more than two minutes ago. Empty if the request is not of
+ * this user and this client program.
  */
 export async function* writtenEvents(
   { log, requests }: { readonly log: ports.EventLog; readonly requests: Pick<ClientRequests, "find"> },

@@ -2,7 +2,7 @@ import { countOf } from "./missing.ts";
 import { type NumberedTurn } from "./numbered-turn.ts";
 import { numberedKey, type Place } from "./place.ts";
 
-/** What a client has that has just come, by its place and by what it says itself to have: the latter goes first. */
+/** The events that a newly connected client has, by its place and by its own statement. The statement has priority. */
 export class SeatStart {
   readonly place: Place;
   readonly #received: ReadonlyMap<string, number>;
@@ -27,7 +27,10 @@ export class SeatStart {
     return this.place.open.get(clientRequestId) ?? this.place.numbered.get(numberedKey(life, number)) ?? 0;
   }
 
-  /** The same of a turn that has ended; undefined where it has all. `endedAt` in milliseconds since 1970, as far as it is known. */
+  /**
+   * The same for a turn that has ended; undefined if the client has all of its events. `endedAt` in milliseconds since 1970, if it is
+   * known.
+   */
   countOfEnded(turn: NumberedTurn, endedAt?: number): number | undefined {
     const { begun, open, numbered, since } = this.place;
     const { clientRequestId, life, number } = turn;

@@ -4,13 +4,13 @@ import { OUTSTANDING_CHARACTERS, UNCONFIRMED_CHARACTERS } from "../limits.ts";
 import type { TurnEvent } from "../turns/turn.ts";
 import type { SeatStart } from "./seat-start.ts";
 
-/** What a seat needs of the channel. */
+/** The functions of the channel that a seat needs. */
 export type Wire = Pick<Channel<typeof queryChannel>, "send" | "drained" | "drop">;
 
-/** One connection, with what it is behind on, and no more sent to it than it takes. */
+/** One connection, with the turns that it is behind on. It is sent at most as much as it takes. */
 export class Seat {
   readonly socketId: string;
-  /** With what the client came, until it was looked for what it misses of other processes' turns. */
+  /** The place that the client presented, until the missed events of other processes' turns were looked up. */
   start: SeatStart | undefined;
   /**
    * By `clientRequestId`, how many events the client has of turns that it is sent from their transcripts, and not as they happen. Most
@@ -26,7 +26,7 @@ export class Seat {
     this.start = start;
   }
 
-  /** Whether nothing is missing here. */
+  /** Whether all events are here. */
   get isLevel(): boolean {
     return this.#behind === undefined;
   }
@@ -61,7 +61,7 @@ export class Seat {
     void this.drained(wire).then(() => (this.#isAsked = false));
   }
 
-  /** Waits until what was sent has left; false when the connection ends first. */
+  /** Waits until the sent data have left; false if the connection ends first. */
   async drained(wire: Wire): Promise<boolean> {
     const isThere = await wire.drained(this.socketId);
     this.#outstanding = 0;

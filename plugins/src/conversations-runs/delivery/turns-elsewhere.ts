@@ -31,9 +31,9 @@ export interface TurnsElsewhereGiven {
 }
 
 /**
- * Turns that execute in other processes than the one that has their listeners' connections. They are heard over the bus while a connection
- * is there. What the bus did not bring is in stores: it is looked for when a connection comes, when messages may have been lost, and after
- * a silence.
+ * Turns that execute in another process than that of their listeners' connections. While a connection is open, their events arrive over the
+ * bus. Events that the bus lost are in stores. They are looked up when a connection opens, when messages may have been lost, and after a
+ * silence.
  */
 export class TurnsElsewhere {
   readonly #given: TurnsElsewhereGiven;
@@ -42,7 +42,7 @@ export class TurnsElsewhere {
     this.#given = given;
   }
 
-  /** Finds what a new connection misses, and hears turns from now on. */
+  /** Finds the missed events of a new connection, and receives new events from now on. */
   async settle(audience: Audience, seat: Seat): Promise<void> {
     if (this.#given.recent) {
       audience.following ??= this.#follow(audience);
@@ -58,7 +58,7 @@ export class TurnsElsewhere {
     this.#given.catchUpAll(audience, seat);
   }
 
-  /** No connection is left: what goes on elsewhere is found again when one comes. */
+  /** No connection is left. Turns that continue elsewhere are looked up when a connection opens. */
   stop(audience: Audience): void {
     audience.following?.subscription.close();
     audience.following?.poll?.cancel();
@@ -75,7 +75,7 @@ export class TurnsElsewhere {
     if (audience.seats.length > 0) this.#hear(audience, { kind: "closed", turn });
   }
 
-  /** A turn executes here no more, and its end is not told: another process writes it. */
+  /** A turn no longer executes here, and its end is not sent from here, because another process writes it. */
   handOver(audience: Audience, lost: Watched): void {
     audience.watched = audience.watched.filter((each) => each !== lost);
     const { clientRequestId, life, number, left, transcript } = lost;
@@ -116,7 +116,7 @@ export class TurnsElsewhere {
     for (const seat of audience.seats) if (!seat.start) this.#given.catchUpAll(audience, seat);
   }
 
-  /** Waits for stores; undefined where the answer is not needed any more. */
+  /** Waits for stores; undefined if the answer is no longer needed. */
   async #recent({ listener }: Audience, isNeeded: () => boolean): Promise<readonly RecentTurn[] | undefined> {
     const { clock, recent } = this.#given;
     while (isNeeded()) {
@@ -182,7 +182,7 @@ export class TurnsElsewhere {
     this.#given.release(audience, watched);
   }
 
-  /** `hasTold`: it may have told something already. */
+  /** `hasTold`: it may have sent events already. */
   #watch(audience: Audience, turn: NamedTurn, hasTold: boolean): Watched {
     const { clientRequestId, turnId, life, number } = turn;
     const { log, clock } = this.#given;
@@ -217,11 +217,11 @@ export class TurnsElsewhere {
     this.#given.release(audience, watched);
   }
 
-  /** Looks at turns from which nothing was heard for this time. */
+  /** Looks up turns without a message for this time. */
   #look({ watched }: Audience, silenceMs: number): void {
     const now = this.#given.clock.now();
     for (const { elsewhere, isOver } of watched) {
-      // Where the log is away, the next look finds it.
+      // If the log is unavailable, the next look finds it.
       if (elsewhere && !isOver && now - elsewhere.heardAt >= silenceMs) elsewhere.transcript.look().catch(() => {});
     }
   }

@@ -8,7 +8,7 @@ import type { Delegation, Turn } from "../turns/turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
 
-/** One submission, checked; where it goes is still to be decided. */
+/** One checked submission. Its conversation is not yet decided. */
 export interface Submission extends Pick<
   Turn,
   | "userId"
@@ -29,10 +29,10 @@ export interface Submission extends Pick<
   readonly delegation?: Delegation | undefined;
 }
 
-/** Where a turn goes: a conversation that is there, or a new one. */
+/** The conversation of a turn: an existing one or a new one. */
 export type Target = { readonly conversationId?: string | undefined } | { readonly sessionId: string };
 
-/** Refuses what is new, or returns the writes that belong to the admission of this turn. Called again after a conflict. */
+/** Refuses a new submission, or returns the writes that admit this turn. Called again after a conflict. */
 type CheckNew = (turnId: string) => Promise<readonly ports.Write[]>;
 
 export type Admission = ReturnType<typeof createAdmission>;
@@ -59,7 +59,8 @@ export function createAdmission(given: {
     check: CheckNew,
   ): Promise<{ readonly request: ClientRequest; readonly isDuplicate: boolean }> => {
     const key = requestKey(submission.userId, submission.clientRequestId);
-    // A place that is there may be busy or gone for what is new, and not for what was admitted before: then the registry is asked first.
+    // An existing conversation may be busy or removed. That matters for a new submission, and not for one that was admitted before, so the
+    // registry is read first.
     // Otherwise the write itself finds out.
     let isAsked = "sessionId" in target || target.conversationId !== undefined;
     return writeAgain(async () => {
@@ -73,7 +74,7 @@ export function createAdmission(given: {
       try {
         holds = await check(turnId);
       } catch (error) {
-        // What was admitted once stays so, whatever has become of the agent.
+        // An admitted submission stays admitted, even if its agent was removed or changed.
         const admitted = await requests.find(key);
         if (admitted) return { request: sameContent(admitted.value, submission), isDuplicate: true };
         throw error;
@@ -112,7 +113,8 @@ export function createAdmission(given: {
       if (target.conversationId !== undefined) throw agentErrors.conversation_not_found();
     }
     const { userId, agentId, delegation } = submission;
-    // Whose it is comes before what it is: other users' conversations are not there (specification 5). A delegated task is one turn.
+    // Ownership is checked before anything else: conversations of other users count as missing (specification 5). A delegated task is one
+    // turn.
     if (stored && (stored.value.userId !== userId || stored.value.depth !== undefined))
       throw "sessionId" in target ? agentErrors.session_not_found() : agentErrors.conversation_not_found();
     if (stored?.value.clearing) throw agentErrors.conversation_busy();
@@ -180,7 +182,7 @@ function toRequest(submission: Submission, turn: Turn, now: number): ClientReque
   };
 }
 
-/** The same ID stands for the same content, by the client's digest and by ours (open points 7). */
+/** The same ID means the same content, by the client's digest and by ours (open points 7). */
 function sameContent(known: ClientRequest, submission: Submission): ClientRequest {
   if (known.requestDigest !== submission.requestDigest || known.contentDigest !== submission.contentDigest)
     throw agentErrors.CLIENT_REQUEST_BODY_MISMATCH();

@@ -1,8 +1,8 @@
 import canonicalize from "canonicalize";
 
 /**
- * What the digest of a query is made of (open points 7): the canonical JSON (RFC 8785) of its body without `originSocketId` and
- * `requestDigest`. Clients make theirs of it, too: nothing of Node stands here. Throws for a body that has none.
+ * The input of a query's digest (open points 7): the canonical JSON (RFC 8785) of its body without `originSocketId` and `requestDigest`.
+ * Clients compute theirs with it, too, so it uses nothing of Node. Throws for a body without a canonical form.
  */
 export function canonicalContent(body: Readonly<Record<string, unknown>>): string {
   const { originSocketId: _socket, requestDigest: _digest, ...content } = body;

@@ -5,7 +5,7 @@ import type { LookupBody, LookupResult } from "../query-contract.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import { admissionStatus, advanceRequest, type RequestState } from "./request-state.ts";
 
-/** What the registry keeps of one submission. */
+/** The registry's record of one submission. */
 export interface ClientRequest {
   readonly userId: string;
   readonly clientRequestId: string;
@@ -18,7 +18,7 @@ export interface ClientRequest {
   /** The client's digest, which is opaque, and our own of the same content. */
   readonly requestDigest: string;
   readonly contentDigest: string;
-  /** Whose realtime connections hear of the turn. */
+  /** The listener whose connections receive the events of the turn. */
   readonly clientInstanceId?: string | undefined;
   readonly state: Exclude<RequestState, "absent">;
   /** Milliseconds since 1970. */
@@ -28,9 +28,9 @@ export interface ClientRequest {
   /** Which process wrote the user message, and which number the turn has among those that began there. */
   readonly serverInstanceId?: string | undefined;
   readonly number?: number | undefined;
-  /** Who hears of the turn (`audienceOf`), from its beginning until what it said is removed. */
+  /** The audience of the turn (`audienceOf`), from its beginning until its output is removed. */
   readonly audience?: string | undefined;
-  /** Somebody stopped the turn before it began. */
+  /** The turn was stopped before it began. */
   readonly stop?: string | undefined;
   /** Set when the turn has ended. The sweep searches for these, in the order of their times. */
   readonly isOver?: true | undefined;
@@ -93,7 +93,7 @@ export async function openClientRequests(given: {
       const covers = clock.now() - coveredSince >= tombstoneRetentionMs;
       return { clientRequestId, status: covers ? ("absent" as const) : ("unknown" as const) };
     }
-    // The ID stands for something else than the caller believes: whether its own submission arrived cannot be told.
+    // The ID belongs to another submission than the caller assumes. It is unknown whether the caller's own submission arrived.
     if (!isMeant(found, body, asked)) return { clientRequestId, status: "unknown" as const };
     const status = admissionStatus(found.state);
     if (status !== "committed") return { clientRequestId, status };
@@ -111,7 +111,7 @@ export async function openClientRequests(given: {
     find: (key: string): Promise<ports.Stored<ClientRequest> | undefined> => requests.get(key),
     write: requests.write,
     put: requests.put,
-    /** What became of submissions (specification 2.13). What cannot be read is `unknown`. */
+    /** The states of submissions (specification 2.13). The state is `unknown` if it cannot be read. */
     async lookup(userId: string, body: LookupBody): Promise<LookupResult> {
       const observedAt = new Date(clock.now()).toISOString();
       const results = await Promise.all(
@@ -142,7 +142,7 @@ export async function openClientRequests(given: {
       for await (const items of readPages(requests, {}))
         yield* items.map(({ value }) => value).filter((request) => request.userId === userId && isOpenRequest(request));
     },
-    /** Forget what may be forgotten by now: first what turns said, later that there was a request. */
+    /** Removes expired data: first the output of turns, later the record of the request. */
     async sweep(signal: AbortSignal): Promise<void> {
       for (;;) {
         const { items } = await requests.query({
@@ -202,7 +202,7 @@ async function readCoverage({
 }): Promise<number> {
   const registries = records.collection<Registry>({ name: "client-registry" });
   const losses = (await records.collection<ports.StoreLoss>({ name: ports.STORE_LOSSES }).query({ limit: 1000 })).items.length;
-  // Processes that start at the same time go on with what the first of them wrote.
+  // Processes that start at the same time continue with what the first of them wrote.
   return writeAgain(async () => {
     const known = await registries.get("registry");
     if (known && known.value.coveredSince !== "pending") {

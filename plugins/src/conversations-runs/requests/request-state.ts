@@ -1,15 +1,15 @@
-/** What the registry knows of one submission. `absent` is what it never saw, or was allowed to forget. */
+/** The registry's state of one submission. `absent`: it never arrived, or has expired. */
 export type RequestState = "absent" | "reserved" | "committed" | "ended" | "tombstone";
 
-/** What happens to a submission. `submit` is each time that a client sends it. */
+/** The events of a submission. `submit` is each time that a client sends it. */
 export type RequestEvent = "submit" | "commit" | "end" | "retire" | "forget";
 
-/** What a client is told (specification 3.4). `unknown` is no state of a request, but of a registry that cannot tell. */
+/** The state that a client sees (specification 3.4). `unknown` is not a state of a request: the registry cannot answer. */
 export type AdmissionStatus = "committed" | "reserved" | "absent" | "unknown";
 
 /**
- * All transitions (open points 7). What is not here cannot happen: a submission is executed once, because only `absent` is left by
- * `submit`, and what was committed never becomes less.
+ * All transitions (open points 7). Other transitions are impossible. A submission is executed once, because `submit` leaves only `absent`,
+ * and a committed state never goes back.
  */
 export const requestTransitions: Readonly<Record<RequestState, Readonly<Partial<Record<RequestEvent, RequestState>>>>> = {
   absent: { submit: "reserved" },
@@ -19,14 +19,14 @@ export const requestTransitions: Readonly<Record<RequestState, Readonly<Partial<
   tombstone: { submit: "tombstone", forget: "absent" },
 };
 
-/** The state after an event. Throws RangeError for what cannot happen. */
+/** The state after an event. Throws RangeError for an impossible transition. */
 export function advanceRequest(state: RequestState, event: RequestEvent): RequestState {
   const next = requestTransitions[state][event];
   if (next === undefined) throw new RangeError(`A request that is ${state} cannot ${event}`);
   return next;
 }
 
-/** What a lookup answers for a state (specification 3.4). */
+/** The answer of a lookup for a state (specification 3.4). */
 export function admissionStatus(state: RequestState): Exclude<AdmissionStatus, "unknown"> {
   if (state === "absent" || state === "reserved") return state;
   return "committed";

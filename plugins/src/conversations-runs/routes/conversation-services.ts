@@ -3,7 +3,7 @@ import type { AgentRuntime } from "../agent-runtime.ts";
 import type { conversationsRunsContract } from "../contract.ts";
 import type { instanceGuard } from "../guards.ts";
 
-/** What the routes of this area stand on. */
+/** The services that the routes of this area use. */
 export interface ConversationServices {
   readonly runtime: AgentRuntime;
   readonly turns: ports.BackgroundTurns;

@@ -39,7 +39,7 @@ export function listMessages({ log, runtime }: ConversationServices): Conversati
   };
 }
 
-/** Interrupts what executes in a conversation, and removes its messages. */
+/** Stops the executing turn of a conversation, and removes its messages. */
 export function clearConversation({ runtime }: ConversationServices): ConversationHandlers["clear"] {
   const { clearing, conversations } = runtime;
   return async ({ params, who, signal }) => {

@@ -5,11 +5,11 @@ import type { ConversationHandlers, ConversationServices } from "./conversation-
 export interface HandshakeOptions {
   /** Of the instance. */
   readonly version: string;
-  /** In place of what areas declare: an option that goes. */
+  /** Replaces the declared areas. Deprecated. */
   readonly capabilities?: Readonly<Record<string, boolean>> | undefined;
 }
 
-/** Tells a client what it talks to, who it is, and what it can do here. */
+/** Tells a client the service's version, the client's identity, and the available features. */
 export function handshake(
   { runtime: { serverInstanceId }, areas }: ConversationServices,
   { version, capabilities: written }: HandshakeOptions,
@@ -25,7 +25,7 @@ export function handshake(
   });
 }
 
-/** What the areas of the app declare. Clients read the words of open points 4 whether or not an area stands behind them. */
+/** The declared areas of the app. Clients read the names of open points 4 even if no area is behind them. */
 function capabilitiesOf(areas: readonly ports.Area[]) {
   const none = { webhookManagement: false, media: false, attachments: false, realtime: false, safeTokens: false };
   return { ...none, ...Object.fromEntries(areas.flatMap(({ capabilities }) => capabilities.map((each) => [each, true]))) };

@@ -4,14 +4,14 @@ import { requestDigest } from "../requests/request-digest.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 import { holdFiles, queryFiles } from "./query-files.ts";
 
-/** Accepts a query to an agent; its turn executes in the background and is told over the realtime channel. */
+/** Accepts a query to an agent. Its turn executes in the background and sends events over the realtime channel. */
 export function startQuery({ agents, runtime }: ConversationServices): ConversationHandlers["start"] {
   const { admission, channel, files } = runtime;
   return async ({ body, who }) => {
     const { options, clientRequestId, mediaRefs } = body;
     const client = await channel.submitter(who, body.originSocketId);
     const references = { mediaRefs, fileReferences: options.fileReferences };
-    // Refused below, where it is new: what was admitted once stays so, whatever has become of its files.
+    // A new submission is refused below. An admitted submission stays admitted, even if its files were removed.
     const came = await queryFiles(files, client.userId, references).catch((error: unknown) => ({ refusal: error }));
     const { isDuplicate } = await admission.admit(
       {
@@ -62,7 +62,7 @@ export function followUp({ runtime: { admission, channel } }: ConversationServic
   };
 }
 
-/** Tells what became of a query. */
+/** Returns the state of a query. */
 export function lookUpQuery({ runtime: { requests } }: ConversationServices): ConversationHandlers["lookup"] {
   return ({ body, who }) => {
     if (who.userId === undefined) throw agentErrors.user_required();

@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import { agentErrors } from "../errors.ts";
 import type { TurnFile } from "../turns/turn.ts";
 
-/** What a query refers to. */
+/** The files of a query. */
 export interface FileReferences {
   readonly mediaRefs: readonly { readonly mediaId: string }[];
   readonly fileReferences: readonly string[];

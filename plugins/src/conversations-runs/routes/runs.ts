@@ -52,7 +52,7 @@ export function changeRun({ clock, runtime: { runs } }: ConversationServices): C
   };
 }
 
-/** Tells what a run does at the moment. */
+/** Returns the present activity of a run. */
 export function runtimeState({ runtime: { runs } }: ConversationServices): ConversationHandlers["runtimeState"] {
   return async ({ params, who }) => {
     if (!isRunId(params.id)) throw agentErrors.invalid_run_id();

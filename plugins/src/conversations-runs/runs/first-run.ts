@@ -27,7 +27,7 @@ export function firstRun(turn: Omit<PlayedTurn, "turnId">, at: string): Run {
 
 const TITLE_CHARACTERS = 80;
 
-/** The beginning of the first prompt, until somebody gives another. */
+/** The beginning of the first prompt, until a user sets another title. */
 function titleOf(prompt: string): string {
   // More than enough, of a prompt that may be a book.
   const line = prompt

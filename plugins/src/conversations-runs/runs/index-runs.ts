@@ -86,7 +86,7 @@ export function createRunIndexing({
       else isComplete = (await runs.query({ limit: 1 })).items.length === 0;
       return isComplete;
     },
-    /** Index what is not indexed. Called again and again, in any process. */
+    /** Indexes the runs that are not indexed yet. Called repeatedly, in any process. */
     async run(now: () => number, signal: AbortSignal): Promise<void> {
       const at = () => new Date(now()).toISOString();
       let progress = (await kept.get(PROGRESS))?.value ?? { round: 1, beganAt: at() };

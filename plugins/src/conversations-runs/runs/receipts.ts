@@ -63,7 +63,7 @@ export function readReceiptPage(query: { readonly offset?: Parameter; readonly l
   };
 }
 
-/** Undefined for what is damaged, or no receipt. */
+/** Undefined if it is damaged or not a receipt. */
 function readReceipt(entry: ports.LogEntry): Receipt | undefined {
   if (entry.damaged) return undefined;
   const parsed = v.safeParse(receipt, entry.entry);

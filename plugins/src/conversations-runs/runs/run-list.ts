@@ -1,6 +1,9 @@
 import { type FindSource, type ports, readPages } from "@portico/core";
 
-/** What runs are found by. Written when a run begins and removed when its conversation is cleared, so that turns do not touch its indexes. */
+/**
+ * The keys by which runs are found. Written when a run begins and removed when its conversation is cleared, so that turns do not touch its
+ * indexes.
+ */
 export interface RunKey {
   readonly user_id: string;
   readonly agent_id: string;

@@ -2,7 +2,7 @@ import type { RunStatus } from "./run-state.ts";
 import { statusTag, wordsOfRun, wordTag } from "./run-tags.ts";
 import type { Run } from "./run.ts";
 
-/** What is asked of runs: all of it at once. */
+/** The criteria of a search for runs. All of them must match. */
 export interface RunSearch {
   readonly userId?: string | undefined;
   readonly agentId?: string | undefined;

@@ -14,7 +14,7 @@ export const runTransitions: Readonly<Record<RunStatus, Readonly<Partial<Record<
   completed: { closed: "completed" },
 };
 
-/** The status after an event. Throws RangeError for what cannot happen. */
+/** The status after an event. Throws RangeError for an impossible transition. */
 export function advanceRun(status: RunStatus, event: RunEvent): RunStatus {
   const next = runTransitions[status][event];
   if (next === undefined) throw new RangeError(`A run that is ${status} cannot take ${event}`);

@@ -15,7 +15,7 @@ export const wordTag = (word: string): string => `w:${word}`;
 /** The tag of a status that has a list. */
 export const statusTag = (status: RunStatus): string | undefined => (LISTED.includes(status) ? `s:${status}` : undefined);
 
-/** What a run is found by. A cleared run is in no list. */
+/** The tags by which a run is found. A cleared run is in no list. */
 export function taggedRun(run: Run): Tagged {
   const { run_id: id, user_id: owner, started_at: at, status, cleared } = run;
   if (cleared) return { id, owner, at, tags: [] };

@@ -16,7 +16,7 @@ export function createRuns(records: ports.Records) {
   const list = createRunList(records);
   const tags = openRunTags(records);
   const indexing = createRunIndexing({ records, runs, tags });
-  /** The writes that follow a change in what runs are found by. */
+  /** The writes that follow a change of a run's tags. */
   const tagWrites = (before: Run | undefined, after: Run | undefined) =>
     tags.changes(before && taggedRun(before), after && taggedRun(after));
 
@@ -36,7 +36,7 @@ export function createRuns(records: ports.Records) {
       }),
       ...tagWrites(undefined, run),
     ],
-    /** The writes that replace what was read. */
+    /** The writes that replace the record that was read. */
     replace: (read: ports.Stored<Run>, run: Run): readonly ports.Write[] => [
       runs.write.put(read.id, run, read.version),
       ...tagWrites(read.value, run),
@@ -47,7 +47,7 @@ export function createRuns(records: ports.Records) {
       list.write.remove(read.id),
       ...tagWrites(read.value, undefined),
     ],
-    /** The writes that remove a run in place of what was read. */
+    /** The writes that remove a run instead of the record that was read. */
     remove: (read: ports.Stored<Run>): readonly ports.Write[] => [
       runs.write.remove(read.id, read.version),
       list.write.remove(read.id),
@@ -101,7 +101,7 @@ export function createRuns(records: ports.Records) {
   };
 }
 
-/** A run after what happened to it at this time (ISO 8601). */
+/** A run after an event at this time (ISO 8601). */
 export function withEvent(run: Run, event: RunEvent, at: string, facts: Partial<Run> = {}): Run {
   const status = advanceRun(run.status, event);
   const {

@@ -12,7 +12,7 @@ const parts = v.strictTuple([
   v.pipe(v.string(), v.maxLength(RUN_ID_CHARACTERS), v.regex(/^[A-Za-z0-9_-]+$/)),
 ]);
 
-/** The text from which the same search goes on behind a place. It stays valid while runs come and go. */
+/** A text from which the same search continues after a place. It stays valid while runs are added and removed. */
 export function toSearchCursor(search: RunSearch, { at, id }: FindPlace): string {
   return Buffer.from(JSON.stringify([tagOf(search), at, id])).toString("base64url");
 }

@@ -6,7 +6,7 @@ export function boundedText(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}… [cut: ${text.length} characters in all]`;
 }
 
-/** A value as JSON keeps it, or a note in its place where that is too long. */
+/** A value as JSON stores it, or a note instead of a value that is too long. */
 export function boundedValue(value: unknown, most: number): unknown {
   const length = JSON.stringify(value)?.length ?? 0;
   return length <= most ? value : `[left out: ${length} characters of JSON]`;

@@ -57,7 +57,7 @@ export function builtInTools(given: {
   readonly turn: PlayedTurn;
   readonly files: ports.UserFiles | undefined;
   readonly room: TurnRoom;
-  /** Resolves when the message is where its readers find it. */
+  /** Resolves when readers can find the message. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
   readonly delegate: Delegate;
 }): ports.ToolSource {

@@ -2,7 +2,7 @@ import type { ports, Scope } from "@portico/core";
 import { BUSY_BELIEVED_MS, BUSY_REPEAT_MS } from "../limits.ts";
 import type { SharedPorts } from "../shared-ports.ts";
 
-/** What a process says of itself. */
+/** The state that a process reports of itself. */
 interface Busy {
   readonly process: string;
   readonly agents: readonly string[];

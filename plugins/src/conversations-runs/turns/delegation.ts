@@ -7,7 +7,7 @@ import { type Delegate, DelegationRefused } from "./built-in-tools.ts";
 import type { Turn } from "./turn.ts";
 import type { TurnEnd } from "./turn-end.ts";
 
-/** What the delegating turn learns of the end of the other. */
+/** The end of the delegated turn, as the delegating turn gets it. */
 export type DelegatedEnd = Pick<TurnEnd, "status" | "output" | "reason">;
 
 export interface DelegationGiven {

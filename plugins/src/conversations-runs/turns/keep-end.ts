@@ -4,7 +4,7 @@ import { readTranscript } from "./transcript.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { leftBehind, nothing, type TurnEnd } from "./turn-end.ts";
 
-/** What stands in for an end that no store takes. */
+/** Replaces an end that no store accepts. */
 const unkept: TurnEnd = {
   ...nothing,
   status: "failed",
@@ -12,7 +12,7 @@ const unkept: TurnEnd = {
   failure: { code: "internal_error", message: "What the turn produced could not be kept" },
 };
 
-/** The end is written, however long the stores take and whatever it holds: nothing of a turn may be left open. */
+/** Writes the end, however long the stores take and whatever it contains: no part of a turn may stay open. */
 export async function keepEnd(
   given: { readonly clock: ports.Clock; readonly telemetry: ports.Telemetry },
   turn: PlayedTurn,
@@ -20,7 +20,7 @@ export async function keepEnd(
   how: {
     readonly signal: AbortSignal;
     readonly write: (end: TurnEnd) => Promise<unknown>;
-    /** Forget what no store takes. */
+    /** Drops an end that no store accepts. */
     readonly letGo: () => void;
   },
 ): Promise<void> {
@@ -35,7 +35,7 @@ export async function keepEnd(
   }
 }
 
-/** The end of a turn whose process died: failed, with what it had said. `write` is told how many messages that were. */
+/** The end of a turn whose process died: failed, with its text so far. `write` gets the number of its messages. */
 export async function keepRestart(
   log: ports.EventLog,
   turn: PlayedTurn,

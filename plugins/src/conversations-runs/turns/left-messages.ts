@@ -13,7 +13,7 @@ interface Round {
   readonly results: Map<string, ResultPart>;
 }
 
-/** What of a turn that broke off stays in its conversation, made of what it told: its words, its calls, and what is known of their results. */
+/** The messages of a broken turn that stay in its conversation, made from its events: its text, its calls, and their known results. */
 export class LeftMessages {
   readonly #rounds: Round[] = [];
   #text: { readonly id: string; readonly part: { type: "text"; text: string } } | undefined;
@@ -49,7 +49,7 @@ export class LeftMessages {
   #call({ callId, toolId, name, arguments: args }: Omit<Call, "type">): void {
     const round = this.#round();
     this.#text = undefined;
-    // Arguments that were too long for an event came as a note; providers take nothing but objects.
+    // Arguments that were too long for an event are a note. Providers accept only objects.
     const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
     const call: Call = { type: "tool_call", callId, toolId, name, arguments: isObject ? args : {} };
     round.said.push(call);
@@ -65,7 +65,7 @@ export class LeftMessages {
     round.results.set(callId, { type: "tool_result", callId, toolId, name, result: kept });
   }
 
-  /** The answer that is being told: once every call of it has its result, what comes belongs to the next. */
+  /** The answer that is arriving. When every call of it has its result, the following events belong to the next answer. */
   #round(): Round {
     const last = this.#rounds.at(-1);
     if (last && (last.calls.size === 0 || last.results.size < last.calls.size)) return last;

@@ -14,7 +14,7 @@ export async function chooseModel(
     throw new TurnFailed("provider_unavailable", "The agent's provider is not configured");
   const candidates = named ? [named] : models;
   for (const provider of candidates) {
-    // What the agent's own file names needs no list to be asked.
+    // The model of the agent's own file is used without asking for a list.
     if (wanted !== undefined && named && asked === undefined) return { provider: provider.id, model: wanted };
     const served = await provider.listModels(signal).catch((cause: unknown) => {
       signal.throwIfAborted();

@@ -18,14 +18,14 @@ export interface PlayGiven {
   readonly models: readonly ports.ModelProvider[];
   readonly tools: readonly ports.ToolSource[];
   readonly telemetry: ports.Telemetry;
-  /** What users uploaded, where the instance takes files. */
+  /** The users' uploads, if the instance accepts files. */
   readonly files: ports.UserFiles | undefined;
   /** For the bytes of files that its model is shown. */
   readonly shownRoom: ShownRoom;
   readonly delegate: Delegate;
 }
 
-/** What a turn is given of its conversation. */
+/** The part of its conversation that a turn gets. */
 export interface SaidToAgent extends Pick<ports.AgentTurn, "history" | "input"> {
   /** A summary of the first messages of `history` as the conversation keeps it. */
   readonly keep?: (summary: ports.TurnSummary) => StoredSummary | undefined;
@@ -37,18 +37,18 @@ export interface Playing {
   readonly turn: PlayedTurn;
   /** All tools that it may use; absent: those of the agent. */
   readonly toolIds?: readonly string[] | undefined;
-  /** Earlier turns, oldest first, and what is said to the agent now. */
+  /** Earlier turns, oldest first, and the new input for the agent. */
   readonly said: (signal: AbortSignal, room: TurnRoom) => Promise<SaidToAgent>;
   readonly voice: TurnVoice;
   /** Brings a message to people. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
-  /** Aborts with TurnStopped when somebody stops the turn. */
+  /** Aborts with TurnStopped when a user stops the turn. */
   readonly stopping: AbortSignal;
 }
 
 /**
- * From the agent's definition to the end of its words: what goes wrong is the turn's end. Throws the reason of the work's signal where the
- * turn was taken away from this process.
+ * Plays a turn from the agent's definition to the end of its output. An error is the end of the turn. Throws the reason of the work's
+ * signal if the turn was taken away from this process.
  */
 export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
   const { agentId: agent, runId: run, turnId, traceparent } = playing.turn;
@@ -104,7 +104,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
         signal,
         step: (name, work, options) => context.step(name, (stepSignal) => work(AbortSignal.any([stepSignal, stopping])), options),
         callTool: async (call, toolSignal) => {
-          // An engine that did not listen is still at work behind the end of its turn: it does nothing more in the turn's name.
+          // An engine that ignores the signal still works after the end of its turn. Its calls have no effect then.
           signal.throwIfAborted();
           return offered.call(call, caller, toolSignal);
         },
@@ -114,7 +114,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
     const outcome = await orAbandoned(running, signal, clock);
     const { output, messages, toolCalls, usage, end } = outcome;
     const summary = outcome.summary && keep?.(outcome.summary);
-    // An agent that sent its user a message has said what it had to say.
+    // An agent that sent its user a message has given its answer.
     const isWhole = end === "completed" || (end === "empty_answer" && hasDelivered);
     return { status: "completed", output, messages, toolCalls, usage, summary, ...(!isWhole && { reason: end }) };
   } catch (error) {
@@ -148,7 +148,7 @@ async function orAbandoned<T>(running: Promise<T>, signal: AbortSignal, clock: p
   }
 }
 
-/** What a client may read of a failure: our own words, and never those of an upstream or a library. */
+/** The text of a failure for a client: our own words, never those of an upstream or a library. */
 function failureOf(error: unknown): { readonly code: string; readonly message: string } {
   if (error instanceof TurnFailed) return { code: error.code, message: error.message };
   const name = error instanceof Error ? error.name : describeCause(error).name;

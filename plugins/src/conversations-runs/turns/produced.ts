@@ -2,7 +2,7 @@ import type { ports } from "@portico/core";
 import { LeftMessages } from "./left-messages.ts";
 import type { TurnEvent } from "./turn.ts";
 
-/** What of a turn can be kept when it does not reach its end: the text so far, the tools that were called, and what they answered. */
+/** The parts of a turn that can be stored if it does not reach its end: the text so far, the called tools, and their results. */
 export class Produced {
   readonly #left = new LeftMessages();
   readonly #texts: string[] = [];
@@ -24,7 +24,7 @@ export class Produced {
     return [...this.#calls.values()];
   }
 
-  /** What stays in the conversation. */
+  /** The messages that stay in the conversation. */
   get messages(): readonly ports.ConversationMessage[] {
     return this.#left.messages;
   }

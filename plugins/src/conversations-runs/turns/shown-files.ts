@@ -5,7 +5,7 @@ import { SHOWN_MEDIA_BYTES } from "../limits.ts";
 import type { TurnRoom } from "./shown-room.ts";
 import type { Turn, TurnFile } from "./turn.ts";
 
-/** What a conversation keeps of the user's words and files. */
+/** The stored form of the user's text and files. */
 export function storedParts({ prompt, media = [], files = [] }: Pick<Turn, "prompt" | "media" | "files">): readonly StoredPart[] {
   return [
     ...(prompt === "" ? [] : [{ type: "text" as const, text: prompt }]),

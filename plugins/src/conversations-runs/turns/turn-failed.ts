@@ -9,7 +9,7 @@ export class TurnFailed extends Error {
   }
 }
 
-/** The reason with which a turn's signal aborts when somebody stops it. */
+/** The reason with which a turn's signal aborts when a user stops it. */
 export class TurnStopped extends Error {
   override readonly name = "TurnStopped";
   readonly reason: string;

@@ -27,7 +27,7 @@ export interface TurnWorkGiven extends PlayGiven {
 export function createTurnWork(given: TurnWorkGiven) {
   const { engine, log, clock, records, desk, audiences } = given;
 
-  /** Executes one turn. What goes wrong in it is its end, and no failure of the work. */
+  /** Executes one turn. An error in the turn ends the turn. It is not a failure of the work. */
   const run = async (context: ports.WorkContext, turn: Turn): Promise<TurnEnd> => {
     const listener = { userId: turn.userId, clientInstanceId: turn.clientInstanceId ?? "" };
     const held = engine.isShared ? context.held : undefined;

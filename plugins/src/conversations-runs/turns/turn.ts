@@ -40,7 +40,7 @@ export interface Turn extends PlayedTurn {
   /** Media that the model is shown, and attachments that it may read. */
   readonly media?: readonly TurnFile[] | undefined;
   readonly files?: readonly TurnFile[] | undefined;
-  /** Whose realtime connections hear of it. */
+  /** The listener whose connections receive its events. */
   readonly clientInstanceId?: string | undefined;
   /** It is the first of a new conversation, which is written down when it begins. */
   readonly opens?: true | undefined;
