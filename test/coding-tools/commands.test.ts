@@ -64,7 +64,7 @@ describe.each(readCodingTools())("$name $version", (tool: CodingTool) => {
   });
 });
 
-/** What keeps the tools from calling anybody but the proxy. */
+/** Settings that prevent the tools from calling other services than the proxy. */
 const QUIET = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
   OPENCODE_DISABLE_AUTOUPDATE: "1",

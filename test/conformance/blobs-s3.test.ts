@@ -170,7 +170,7 @@ describe("blobs/s3", () => {
         const begun = Promise.withResolvers<void>();
         let waiting = 0;
         async function* together(): AsyncGenerator<Uint8Array> {
-          // As many bytes, before anybody goes on, as there is room for.
+          // As many bytes as there is room for, before an upload continues.
           yield Buffer.alloc((HELD - PART) / MANY);
           if (++waiting === MANY) begun.resolve();
           await begun.promise;

@@ -77,7 +77,7 @@ export interface AgentService extends AsyncDisposable {
   readonly dataDir: string;
   /** A call with this holder's token; a body is JSON. */
   call(holder: Holder | undefined, method: string, path: string, body?: unknown, more?: Call["headers"]): Promise<Answer>;
-  /** The same as it stands. */
+  /** The same, unchanged. */
   raw(call: Call): Promise<Reply>;
   /** A realtime client that is there. */
   connect(holder?: Holder, options?: ConnectOptions): Promise<AgentClient>;

@@ -4,7 +4,7 @@ import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, req
 export interface Call {
   /** Default: POST with a body, GET without. */
   readonly method?: string;
-  /** Path and query, sent as they stand. */
+  /** Path and query, sent unchanged. */
   readonly path: string;
   /** A name with several values is sent several times. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;

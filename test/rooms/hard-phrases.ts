@@ -4,6 +4,8 @@
  */
 export const hardPhrases: readonly { readonly phrase: RegExp; readonly better: string }[] = [
   { phrase: /\bwhoever\b/i, better: "name the actor: callers, authors, the process that …" },
+  { phrase: /\b(?:some|any)body\b/i, better: "name the actor: a user, every caller, another program …" },
+  { phrase: /\bas (?:it|they) stands?\b/i, better: "unchanged, literal" },
   { phrase: /\bnobody\b/i, better: "no caller, no user, no process …" },
   { phrase: /\b(?:is|are|was|were|be) none\b/i, better: "say what it is: an invalid name, no tokens exist" },
   { phrase: /\bas ever\b/i, better: "unchanged" },

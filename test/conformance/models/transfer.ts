@@ -38,7 +38,7 @@ const encoded: readonly [string, Buffer, string][] = [
   ["br", compress("br", "hello"), "br"],
 ];
 
-/** What goes to the upstream and what comes back: all of it, unchanged, and no sooner than somebody takes it. */
+/** Requests and answers arrive complete and unchanged, and only as fast as the receiver reads. */
 export function describeTransfer(open: OpenSubject, { isDecoded }: { readonly isDecoded: boolean }): void {
   describe("request", () => {
     it("is a POST under the base URL with the caller's query, and the credential in a header alone", async () => {

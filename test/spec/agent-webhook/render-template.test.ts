@@ -27,7 +27,7 @@ describe("a prompt template (4.4)", () => {
     ["what has no key", "{{}} {a} {{a} {a}}", '{"a":1,"":2}', "{{}} {a} {{a} {a}}"],
     ["a key that the payload spells otherwise", "{{ a }}{{A}}", '{"a":1}', "{{ a }}{{A}}"],
     ["braces within braces", "{{{a}b}}", '{"a":1,"{a}b":2}', "{{{a}b}}"],
-  ])("leaves %s as it stands", (_, template, json, prompt) => {
+  ])("leaves %s unchanged", (_, template, json, prompt) => {
     expect(render(template, json)).toBe(prompt);
   });
 

@@ -5,7 +5,7 @@ import { ConfigUnusable, filePath, fromEnv, loadConfig, Secret, secret, secretFr
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** As a plugin of somebody else might declare it. */
+/** As a third party's plugin might declare it. */
 const schema = v.strictObject({
   greeting: v.optional(fromEnv("GREETING", v.string()), "Hello"),
   limit: v.optional(fromEnv("LIMIT", v.pipe(v.number(), v.integer(), v.minValue(1)))),

@@ -29,7 +29,7 @@ const WRITTEN_PORTS: Readonly<Record<string, string>> = { 49152: "proxy", 49153:
 /**
  * Be the reader of a page: beside a preset `local` in a folder of its own, run its shell blocks in their order and in one shell, and write
  * the files that its blocks go into. Ends when a command fails, or a call is answered with an error. Differences to a person's shell:
- * - `npx` runs this checkout, and `curl -N`, which goes on until somebody ends it, runs beside the rest;
+ * - `npx` runs this checkout, and `curl -N`, which runs until it is ended, runs beside the rest;
  * - addresses that the page writes down are those of this start;
  * - `NAME=wrun_…` takes what was printed last and begins like that;
  * - blocks of `diff` are applied.

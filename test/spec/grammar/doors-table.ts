@@ -1,4 +1,4 @@
-/** One request as it stands on the wire. */
+/** The bytes of one request. */
 export interface OddRequest {
   readonly what: string;
   /** The request line. */

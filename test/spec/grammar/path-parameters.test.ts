@@ -254,7 +254,7 @@ async function open(way: (typeof ways)[number], ...more: ReturnType<ReturnType<t
   const host = await openHost(way === "a fetch host" ? "fetch" : "node", app);
   const { origin } = host;
   return {
-    /** `METHOD /path`, sent as it stands; a POST has the body `{"n":1}`. */
+    /** `METHOD /path`, sent unchanged; a POST has the body `{"n":1}`. */
     async ask(call: string) {
       const [method, path] = call.split(" ", 2) as [string, string];
       const given = method === "POST" ? { body: '{"n":1}', headers: { "content-type": "application/json" } } : {};

@@ -157,7 +157,7 @@ describe("an upload", () => {
       for (let turn = 0; turn < 20; turn++) await nextTurn();
     }
     expect(pulled).toBeLessThan(10);
-    // And goes on when somebody does.
+    // And continues when the handler reads again.
     let read = 0;
     for await (const bytes of upload.stream as AsyncIterable<Buffer>) {
       read += bytes.length;

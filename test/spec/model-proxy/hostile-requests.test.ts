@@ -32,7 +32,7 @@ describe("hostile requests (5; open points 2), byte by byte over a socket", () =
     await Promise.all([upstream.close(), evil.close()]);
   });
 
-  /** A whole POST; `lines` are more header lines, as they stand. */
+  /** A whole POST; `lines` are more header lines, unchanged. */
   const post = (lines: readonly string[] = [], target = "/v1/messages", body = BODY) =>
     rawCall(
       proxy.url,

@@ -7,7 +7,7 @@ import { compress, events, splitAt, stream, whole } from "../../harness/upstream
 
 const HOSTS = ["node", "fetch"] as const;
 
-/** Valid requests that no JSON library would write back as they stand; MODEL is replaced by a model of the provider. */
+/** Valid requests that a JSON library would not write back unchanged. MODEL is replaced by a model of the provider. */
 const REQUEST_BODIES: readonly (readonly [string, string])[] = [
   ["white space everywhere", ' \r\n\t{ "model" :\t"MODEL" ,\n\n "messages" : [ ] } \n '],
   [

@@ -205,7 +205,7 @@ const start = () =>
     env: { THE_KEY: SECRETS.key },
   });
 
-/** How somebody who reads a store, or an answer, would find a secret. */
+/** Finds a secret as a reader of a store or of an answer would. */
 function formsOf(secret: string): readonly string[] {
   const encoded = [0, 1, 2].map((offset) => {
     const text = Buffer.from("x".repeat(offset) + secret).toString("base64");

@@ -7,7 +7,7 @@ import { findPath, orAbsent, syncFolders } from "./folders.ts";
 import type { TemporaryFolder } from "./temporary-folder.ts";
 import { walkKeys } from "./walk-keys.ts";
 
-// Does not follow a link that somebody placed there, and does not wait for the other end of a pipe.
+// Does not follow a link that another program placed there, and does not wait for the other end of a pipe.
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** Blobs as files below `root`, which is a real path. */

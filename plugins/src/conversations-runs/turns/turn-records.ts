@@ -91,7 +91,7 @@ export function createTurnRecords(given: {
   return {
     /**
      * The turn begins: the user message is durable in the conversation, the request committed and the run running. Answers why it is not to
-     * go on where somebody stopped it before. `number` is the turn's among those that began in this process.
+     * continue if a user stopped it before. `number` is the turn's among those that began in this process.
      */
     begin: (turn: Turn, number: number, held: HeldCondition): Promise<{ readonly stop: string | undefined }> =>
       writeWhileHeld(held, async (condition) => {

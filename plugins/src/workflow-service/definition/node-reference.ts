@@ -48,7 +48,7 @@ function takes(schema: JsonSchema, law: string | undefined): string {
     integer: "whole number",
   };
   const type = typeof schema["type"] === "string" ? (words[schema["type"]] ?? schema["type"]) : "any JSON";
-  return law === "verbatim" ? `${type}, as it stands` : type;
+  return law === "verbatim" ? `${type}, literal` : type;
 }
 
 function escaped(text: string): string {

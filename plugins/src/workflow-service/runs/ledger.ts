@@ -222,7 +222,7 @@ export class Ledger {
       written = from + entries.length;
       this.#read = sequence;
     }
-    // Somebody may look at it while it is written: what is not in the log yet is known, too.
+    // It may be read while it is written: entries that are not in the log yet count, too.
     for (const { entry } of this.#tail) know(entry);
     this.#known = known;
     this.#written = written;

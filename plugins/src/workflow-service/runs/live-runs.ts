@@ -3,7 +3,7 @@ import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { Ledger } from "./ledger.ts";
 import type { RunHints } from "./run-hints.ts";
 
-/** A run that this process executes, or whose events somebody here follows. */
+/** A run that this process executes, or whose events a caller here follows. */
 export interface LiveRun {
   readonly ledger: Ledger;
   /** Whether this process executes it. Otherwise others may write its ledger. */
@@ -18,7 +18,7 @@ export interface LiveRun {
   unsubscribe?: (() => void) | undefined;
 }
 
-/** The runs of this process that somebody works on or watches; of all others there is nothing in memory. */
+/** The runs that this process executes, or that its callers follow. No other run is in memory. */
 export class LiveRuns {
   readonly #log: ports.EventLog;
   readonly #hints: RunHints | undefined;

@@ -26,7 +26,7 @@ export interface RunRecord {
   readonly standstill?: { readonly ms: number; readonly since?: number | undefined } | undefined;
   /** The process that accepted it. Only this process can send its live events. */
   readonly instance: string;
-  /** On whose behalf it works, where somebody is known. */
+  /** The user for whom it works, if a user is known. */
   readonly userId?: string | undefined;
   /** The binding that it was started under (specification 4.2, task scope). */
   readonly bindingId?: string | undefined;

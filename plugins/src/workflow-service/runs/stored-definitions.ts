@@ -20,7 +20,7 @@ const PAGE = 20;
 /** Loads the text of a definition again. Undefined where it cannot be used any more. */
 export type LoadStored = (stored: { readonly name: string; readonly text: string }) => Promise<Definition | undefined>;
 
-/** A definition that stays in memory while somebody works with it. */
+/** A definition that stays in memory while it is in use. */
 export interface HeldDefinition {
   readonly definition: Definition | undefined;
   release(): void;
@@ -68,7 +68,7 @@ export function createStoredDefinitions(given: {
           if (closing.aborted || value.usedUntil > unused) return;
           const first = await oldest(value.workflowId);
           if (first !== undefined && first <= value.usedUntil + MARGIN_MS) continue;
-          // A conflict: somebody is about to start with it.
+          // A conflict: a run is about to start with it.
           await stored.remove(id, version).catch(orConflict);
         }
       }

@@ -14,7 +14,7 @@ export interface NodeTable {
 
 const NO_AGENTS = "No agents are configured in this instance: nodes of type agent cannot be used here";
 
-/** Throws Error where two kinds have one name: which of them a definition means would be anybody's guess. */
+/** Throws Error if two kinds have one name, because a definition could not say which of them it means. */
 export function createNodeTable(
   brought: readonly ports.WorkflowNode[],
   { hasAgents }: { readonly hasAgents: boolean },

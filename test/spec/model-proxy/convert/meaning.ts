@@ -119,7 +119,7 @@ class Story {
     return turn;
   }
 
-  /** An instruction counts to the head until somebody has spoken; later it is a marked text in its place. */
+  /** An instruction before the first message belongs to the head. A later one is a marked text in its place. */
   instruct(texts: readonly string[], head: string[]): void {
     const said = texts.filter((text) => text.trim() !== "");
     if (said.length === 0) return;
