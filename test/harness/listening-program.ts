@@ -13,10 +13,19 @@ export interface ListeningProgram {
   readonly cwd: string;
   /** Default: the environment of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** With which it is stopped. Default: SIGTERM, and SIGKILL if it takes too long. */
+  readonly signal?: NodeJS.Signals;
 }
 
 /** Start a program, and wait until it listens. Throws with the end of its standard error if it ends instead. */
-export async function startListening({ command, args, port, cwd, env }: ListeningProgram): Promise<AsyncDisposable> {
+export async function startListening({
+  command,
+  args,
+  port,
+  cwd,
+  env,
+  signal = "SIGTERM",
+}: ListeningProgram): Promise<AsyncDisposable> {
   const child = spawn(command, args, { cwd, ...(env && { env }), stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-SAID)));
@@ -27,7 +36,7 @@ export async function startListening({ command, args, port, cwd, env }: Listenin
   }
   return {
     async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
+      child.kill(signal);
       const late = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
       await exited;
       clearTimeout(late);

@@ -1,8 +1,7 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
+import { startListening } from "./listening-program.ts";
 import { temporaryFolder } from "./portico-process.ts";
 import { freePort } from "./ports.ts";
 
@@ -67,40 +66,19 @@ ${keepsStatements() ? "max_prepared_statements = 200" : ""}
     chmodSync(file, 0o644);
     execFileSync("id", ["postgres"]);
   }
-  const start = async () => {
-    const child = spawn(program(), [...user, file], { stdio: ["ignore", "ignore", "pipe"] });
-    let said = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-4000)));
-    const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-    while (!(await isListening(port))) {
-      if (child.exitCode !== null) throw new Error(`PgBouncer did not start: ${said}`);
-      await wait(20);
-    }
-    return async () => {
-      child.kill("SIGKILL");
-      await exited;
-    };
-  };
-  let stop = await start();
+  const start = () => startListening({ command: program(), args: [...user, file], port, cwd: folder.path, signal: "SIGKILL" });
+  let running = await start();
   const through = new URL(url);
   [through.hostname, through.port, through.pathname] = ["127.0.0.1", `${port}`, pathname];
   return {
     url: through.href,
     async restart() {
-      await stop();
-      stop = await start();
+      await running[Symbol.asyncDispose]();
+      running = await start();
     },
     async [Symbol.asyncDispose]() {
-      await stop();
+      await running[Symbol.asyncDispose]();
       folder.remove();
     },
   };
-}
-
-async function isListening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
-  });
 }

@@ -41,6 +41,14 @@ afterEach(async () => {
 const start = async (config: object = {}) => {
   service = await startPortico({ cwd: folder.path, config: { agent, shutdownGraceMs: 100, ...config } });
 };
+/** A service whose provider never answers. */
+const startSilent = async () => {
+  silent = createServer(() => {});
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
+  await start({ providers: [{ id: "main", protocol: "chat-completions", baseUrl, models: ["echo"] }] });
+};
 /** The words of a user, which stand in everything that the user sends. */
 const wordsOf = (holder: Holder) => `Secret words of ${holder}`;
 const clientOf = (holder: Holder) => connectAgent({ baseURL: service.url("agent"), token: TOKENS[holder] });
@@ -157,11 +165,7 @@ describe("portico user erase", () => {
   });
 
   it("refuses while a turn of the user executes or waits, and stops them with --cancel", async () => {
-    silent = createServer(() => {});
-    silent.listen(0, "127.0.0.1");
-    await once(silent, "listening");
-    const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
-    await start({ providers: [{ id: "main", protocol: "chat-completions", baseUrl, models: ["echo"] }] });
+    await startSilent();
     await using client = clientOf("ada");
     const query = client.submit({ agentId: "helper", prompt: wordsOf("ada") });
     query.ended.catch(() => {});
@@ -182,11 +186,7 @@ describe("portico user erase", () => {
   });
 
   it("finds webhook events that wait in the queue, and stops them with --cancel, so that none begins after a restart", async () => {
-    silent = createServer(() => {});
-    silent.listen(0, "127.0.0.1");
-    await once(silent, "listening");
-    const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
-    await start({ providers: [{ id: "main", protocol: "chat-completions", baseUrl, models: ["echo"] }] });
+    await startSilent();
     const webhooks = `${service.url("agent")}/api/agents/helper/webhooks`;
     const json = { "content-type": "application/json" };
     const saved = await fetch(`${webhooks}/events/pushed`, {
