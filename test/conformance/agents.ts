@@ -30,6 +30,21 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
     /** Changes that another program makes are seen soon. */
     const soon = (holds: () => unknown) => vi.waitFor(holds, { timeout: 30_000, interval: 20 });
 
+    it("names the keys of a file that have no meaning, and reads the rest", async () => {
+      await write("typo", {
+        name: "Typo",
+        temprature: 1,
+        maxTurns: 3,
+        ui: {},
+        webhooks: {},
+        avatar: "x",
+        $schema: "agent.schema.json",
+      });
+      const found = await agents.find("typo");
+      expect(found).toMatchObject({ unknownKeys: ["temprature"], definition: { name: "Typo", maxTurns: 3 } });
+      expect(found).not.toHaveProperty("metadataError");
+    });
+
     it("has no agents without documents", async () => {
       expect(await agents.list()).toEqual([]);
       expect(await agents.find("nobody")).toBeUndefined();

@@ -1,5 +1,7 @@
 import { defineAdapter, ports } from "@portico/core";
+import { AnswerCheck } from "./loop/answer-check.ts";
 import { markForCache } from "./loop/cache-marks.ts";
+import { callSettings } from "./loop/call-settings.ts";
 import { type AskedCall, callTools } from "./loop/call-tools.ts";
 import { ContextFit, type Said } from "./loop/context-fit.ts";
 import { type ContextOptions, type ContextSettings, contextSettings } from "./loop/context-settings.ts";
@@ -60,6 +62,7 @@ class Loop {
   readonly #messages: ports.ConversationMessage[] = [];
   readonly #toolCalls: ports.TurnToolCall[] = [];
   readonly #cut: CutAnswers;
+  readonly #check: AnswerCheck;
   readonly #fit: ContextFit;
   readonly #tools: readonly FunctionTool[];
   #usage: ports.TurnUsage = { modelCalls: 0 };
@@ -75,6 +78,7 @@ class Loop {
     this.#context = context;
     this.#given = given;
     this.#cut = new CutAnswers(turn.agent);
+    this.#check = new AnswerCheck(turn.agent);
     this.#tools = turn.tools.map(toFunctionTool);
     this.#history = turn.history;
     this.#fit = new ContextFit(
@@ -92,6 +96,8 @@ class Loop {
       const parts = this.#cut.whole(answer.parts.map((part) => this.#labelled(part)));
       if (answer.cut !== undefined && count < maxTurns && this.#cut.goOn(answer.cut, parts)) continue;
       this.#cut.clear();
+      const isFinal = answer.calls.length === 0 && answer.cut === undefined;
+      if (isFinal && this.#check.mustCorrect(parts, textOf(parts), count < maxTurns)) continue;
       const calls = answer.calls.map((call) => ({
         ...call,
         toolId: this.#turn.tools.find(({ name }) => name === call.name)?.id ?? call.name,
@@ -159,7 +165,11 @@ class Loop {
     const ask = async (stepSignal: AbortSignal) => {
       const model = await openLanguageModel(provider, this.#turn.model, { source: "agent", telemetry });
       const prompt = summaryPrompt(old, this.#fit.limit);
-      return callModel({ provider, clock, model, prompt, tools: [], maxOutputTokens: SUMMARY_TOKENS }, () => {}, stepSignal);
+      return callModel(
+        { provider, clock, model, prompt, tools: [], settings: { maxOutputTokens: SUMMARY_TOKENS } },
+        () => {},
+        stepSignal,
+      );
     };
     try {
       const answer = await step("summary", ask, { repeatable: true });
@@ -186,13 +196,13 @@ class Loop {
       clock,
       model: await openLanguageModel(provider, model, { source: "agent", telemetry }),
       ...(isMarked ? markForCache(plain, before()) : plain),
-      maxOutputTokens: options.maxOutputTokens,
+      settings: callSettings(agent, provider, options.maxOutputTokens),
     };
   }
 
   /** The messages of this turn. */
   #now(): readonly ports.ConversationMessage[] {
-    return [{ role: "user", parts: this.#turn.input }, ...this.#messages, ...this.#cut.prompt];
+    return [{ role: "user", parts: this.#turn.input }, ...this.#messages, ...this.#cut.prompt, ...this.#check.prompt];
   }
 
   /** Adds the name of its model to a thinking part: no other model accepts it. */

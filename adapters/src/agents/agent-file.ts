@@ -2,33 +2,77 @@ import type { ports } from "@portico/core";
 import * as v from "valibot";
 
 /** An agent without its git state. */
-export type AgentText = Pick<ports.Agent, "definition" | "metadataError">;
+export type AgentText = Pick<ports.Agent, "definition" | "metadataError" | "unknownKeys">;
 
 const text = v.pipe(v.string(), v.nonEmpty());
 
+/** Of the keys without a meaning, how many are told, and how many characters of each. */
+const TOLD_KEYS = 20;
+const KEY_CHARACTERS = 64;
+
+/** Keys whose content others read. */
+const FREE_KEYS = ["ui", "avatar", "webhooks", "$schema"];
+
+const described = <S extends v.GenericSchema>(schema: S, words: string) => v.pipe(schema, v.description(words));
+const count = v.pipe(v.number(), v.safeInteger(), v.minValue(1));
+
 /** The fields that are read. Other fields of the file are allowed, because people and other programs store more in it. */
 const fields = {
-  name: v.pipe(v.string(), v.trim(), v.nonEmpty()),
-  description: v.optional(v.string()),
-  engine: v.optional(text),
-  provider: v.optional(text),
-  model: v.optional(text),
-  instructions: v.optional(v.string()),
-  onMaxTokens: v.optional(v.picklist(["stop", "continue"])),
+  name: described(v.pipe(v.string(), v.trim(), v.nonEmpty()), "The agent's name for people."),
+  description: v.optional(described(v.string(), "What it is for.")),
+  engine: v.optional(described(text, "The agent engine that runs it. Default: `loop`.")),
+  provider: v.optional(described(text, "ID of a provider. Default: the first one.")),
+  model: v.optional(described(text, "Name of a model. Default: the provider's first one.")),
+  instructions: v.optional(described(v.string(), "What the model is told before the conversation.")),
+  onMaxTokens: v.optional(
+    described(
+      v.picklist(["stop", "continue"]),
+      "What happens when an answer reaches its token limit: the turn ends, or the model continues. Default: `stop`.",
+    ),
+  ),
+  temperature: v.optional(described(v.pipe(v.number(), v.minValue(0), v.maxValue(2)), "Sampling temperature.")),
+  maxOutputTokens: v.optional(described(count, "Most tokens of an answer. Default: the model's own limit.")),
+  effort: v.optional(
+    described(
+      v.picklist(["none", "low", "medium", "high", "xhigh", "max"]),
+      "How much the model thinks. `none` switches thinking off. Default: the model's own.",
+    ),
+  ),
+  stop: v.optional(described(v.pipe(v.array(text), v.maxLength(4)), "Texts at which an answer ends.")),
+  maxTurns: v.optional(
+    described(v.pipe(count, v.maxValue(100)), "Most model calls of a turn whose caller gives no number. Default: 20."),
+  ),
+  outputSchema: v.optional(
+    described(v.record(v.string(), v.unknown()), "JSON Schema of the final answer, which then is JSON that fits."),
+  ),
   context: v.optional(
-    v.strictObject({
-      tokens: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1000))),
-      summarize: v.optional(v.boolean()),
-      promptCache: v.optional(v.boolean()),
-    }),
+    described(
+      v.strictObject({
+        tokens: v.optional(
+          described(v.pipe(v.number(), v.safeInteger(), v.minValue(1000)), "Most tokens of a request to the model."),
+        ),
+        summarize: v.optional(described(v.boolean(), "Whether the model summarizes the oldest turns when they no longer fit.")),
+        promptCache: v.optional(described(v.boolean(), "Whether requests contain marks for the provider's prompt cache.")),
+      }),
+      "What of a conversation the model gets.",
+    ),
   ),
-  tools: v.optional(v.array(text)),
-  skills: v.optional(v.array(text)),
+  tools: v.optional(described(v.array(text), "IDs of the tools that its turns may use.")),
+  skills: v.optional(described(v.array(text), "Paths below the agent's folder.")),
   heartbeat: v.optional(
-    v.object({ enabled: v.boolean(), everyMs: v.pipe(v.number(), v.safeInteger(), v.minValue(1)), prompt: v.string() }),
+    described(v.object({ enabled: v.boolean(), everyMs: count, prompt: v.string() }), "Turns that it takes by itself."),
   ),
-  core: v.optional(v.boolean()),
+  core: v.optional(described(v.boolean(), "Whether it belongs to the instance.")),
 } satisfies Record<string, v.GenericSchema>;
+
+/** `agent.json` as it may be written, for editors and documentation. */
+export const agentFileSchema = v.looseObject({
+  $schema: v.optional(v.string()),
+  ...fields,
+  ui: v.optional(described(v.unknown(), "Free for clients.")),
+  avatar: v.optional(described(v.unknown(), "Free for clients.")),
+  webhooks: v.optional(described(v.unknown(), "The agent's webhook: its events and their prompts.")),
+});
 
 /** An agent whose file cannot be read. */
 export function unreadAgent(id: string, metadataError: NonNullable<AgentText["metadataError"]>): AgentText {
@@ -64,5 +108,13 @@ export function readAgentText(id: string, json: string): AgentText {
     ...(avatar !== undefined && { avatar }),
     ...(webhooks !== undefined && { webhooks }),
   };
-  return isWhole ? { definition } : { definition, metadataError: "invalid_shape" };
+  const unknownKeys = Object.keys(given)
+    .filter((key) => !Object.hasOwn(fields, key) && !FREE_KEYS.includes(key))
+    .slice(0, TOLD_KEYS)
+    .map((key) => key.slice(0, KEY_CHARACTERS).toWellFormed());
+  return {
+    definition,
+    ...(!isWhole && { metadataError: "invalid_shape" }),
+    ...(unknownKeys.length > 0 && { unknownKeys }),
+  };
 }

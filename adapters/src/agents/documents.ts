@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { defineAdapter, ports } from "@portico/core";
+import { defineAdapter, optional, ports } from "@portico/core";
 import { type AgentText, readAgentText, unreadAgent } from "./agent-file.ts";
 import { GitStates } from "./git-state.ts";
 
@@ -27,9 +27,9 @@ const READ_AT_ONCE = 16;
 export const documentAgents = defineAdapter({
   name: "agents/documents",
   port: ports.agents,
-  needs: { documents: ports.documents, clock: ports.clock },
+  needs: { documents: ports.documents, clock: ports.clock, telemetry: optional(ports.telemetry) },
   async open(
-    { documents: sources, clock },
+    { documents: sources, clock, telemetry },
     { directory, source = "agents" }: DocumentAgentsOptions,
     scope,
   ): Promise<ports.Agents> {
@@ -50,6 +50,9 @@ export const documentAgents = defineAdapter({
     });
     scope.onClose(stopWatching);
 
+    const tellUnknown = (id: string, { unknownKeys }: AgentText): void => {
+      if (unknownKeys) telemetry?.log.warn("Keys of an agent.json have no effect", { agent: id, keys: unknownKeys.join(", ") });
+    };
     const isFolder = async (id: string): Promise<boolean> => {
       if (directory !== undefined) return (await stat(join(directory, id)).catch(() => undefined))?.isDirectory() ?? false;
       return (await namesOf(documents)).some((name) => name.startsWith(`${id}/`));
@@ -63,6 +66,7 @@ export const documentAgents = defineAdapter({
       if (!found) return (await isFolder(id)) ? unreadAgent(id, "missing") : undefined;
       // An unreadable file is not cached either: its recovery is not reported.
       if (changes === before && found.agent.metadataError !== "unreadable") read.set(id, found);
+      if (found !== known) tellUnknown(id, found.agent);
       return found.agent;
     };
     // What another process saved counts from its answer on: a paused webhook accepts no event in any process.

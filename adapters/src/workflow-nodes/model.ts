@@ -1,7 +1,7 @@
 import { defineWorkflowNode, type KnownParts, ports } from "@portico/core";
 import { askForOutput, askForText, toNodeFailed } from "./model/ask-model.ts";
 import { type ModelInput, modelInput, promptFaults, toModelPrompt } from "./model/model-input.ts";
-import { OutputChecks } from "./model/output-check.ts";
+import { OutputChecks } from "../json-schema/output-check.ts";
 
 const NO_PROVIDERS = "No model providers are configured in this instance: nodes of type model cannot run";
 

@@ -17,6 +17,8 @@ export interface Agent {
   /** The content of `agent.json`. Missing or invalid values have fallbacks; `metadataError` then says why. */
   readonly definition: AgentDefinition;
   readonly metadataError?: "missing" | "unreadable" | "invalid_json" | "invalid_shape" | undefined;
+  /** Keys of `agent.json` that have no meaning, by their names. At most 20. */
+  readonly unknownKeys?: readonly string[] | undefined;
   /** The git state of the folder. Read without blocking, and cached for a short time. */
   readonly git: GitState;
 }
@@ -33,6 +35,18 @@ export interface AgentDefinition {
   readonly instructions?: string | undefined;
   /** What a turn does with an answer that was cut at its token limit: end with it (the default), or ask the model to continue. */
   readonly onMaxTokens?: "stop" | "continue" | undefined;
+  /** Sampling temperature of its model calls, 0-2. */
+  readonly temperature?: number | undefined;
+  /** Maximum tokens of an answer. Default: the model's own limit. */
+  readonly maxOutputTokens?: number | undefined;
+  /** How much the model thinks before it answers. Default: the model's own. */
+  readonly effort?: AgentEffort | undefined;
+  /** Texts at which an answer ends. */
+  readonly stop?: readonly string[] | undefined;
+  /** Maximum number of model calls of a turn, 1-100, where the caller gives none. */
+  readonly maxTurns?: number | undefined;
+  /** JSON Schema of its final answer, which then is JSON. */
+  readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
   /** What its model calls contain; each absent field: as the engine's options say. */
   readonly context?: AgentContext | undefined;
   /** Tool ids that its turns may use. */
@@ -46,6 +60,9 @@ export interface AgentDefinition {
   /** Unparsed content of the file. The webhook area reads and checks it. */
   readonly webhooks?: unknown;
 }
+
+/** How much a model thinks. `none` switches thinking off. */
+export type AgentEffort = "none" | "low" | "medium" | "high" | "xhigh" | "max";
 
 /** How an agent's conversations become model calls. */
 export interface AgentContext {

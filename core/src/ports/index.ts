@@ -13,7 +13,17 @@ export {
   type TurnToolCall,
   type TurnUsage,
 } from "./agent-engines.ts";
-export { AGENT_ID, type Agent, type AgentDefinition, type Agents, AgentsUnavailable, agents, type GitState } from "./agents.ts";
+export {
+  AGENT_ID,
+  type Agent,
+  type AgentContext,
+  type AgentDefinition,
+  type AgentEffort,
+  type Agents,
+  AgentsUnavailable,
+  agents,
+  type GitState,
+} from "./agents.ts";
 export { type Area, areas } from "./areas.ts";
 export {
   type Audit,

@@ -1,7 +1,7 @@
 import type { ports } from "@portico/core";
 
 /** One agent as the list shows it (specification 2.10). */
-export function toAgentSummary({ id, definition, metadataError, git }: ports.Agent, isBusy: boolean) {
+export function toAgentSummary({ id, definition, metadataError, unknownKeys, git }: ports.Agent, isBusy: boolean) {
   const { name, description, engine, tools, core, ui, avatar } = definition;
   return {
     id,
@@ -19,6 +19,7 @@ export function toAgentSummary({ id, definition, metadataError, git }: ports.Age
     // With a broken agent.json, the agent has fallback values, which must not be used for turns.
     status: metadataError ? ("error" as const) : isBusy ? ("busy" as const) : ("idle" as const),
     ...(metadataError && { metadataError }),
+    ...(unknownKeys && { unknownKeys: [...unknownKeys] }),
     ...(ui !== undefined && { ui }),
     ...(avatar !== undefined && { avatar }),
   };

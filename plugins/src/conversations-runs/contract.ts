@@ -26,6 +26,8 @@ const agentSummary = v.object({
   isCoreAgent: v.boolean(),
   status: v.optional(v.picklist(["online", "busy", "idle", "offline", "error", "recovery", "shutdown"])),
   metadataError: v.optional(v.picklist(["missing", "unreadable", "invalid_json", "invalid_shape"])),
+  /** Keys of its `agent.json` that have no effect. */
+  unknownKeys: v.optional(v.array(text)),
   ui: v.optional(v.unknown()),
   avatar: v.optional(v.unknown()),
 });

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { FunctionTool, LanguageModel, Prompt, StreamPart } from "./language-model.ts";
+import type { CallOptions, FunctionTool, LanguageModel, Prompt, StreamPart } from "./language-model.ts";
 import { AnswerInProgress, type ModelAnswer } from "./model-answer.ts";
 import { toModelError, toStreamError } from "./model-error.ts";
 import { ModelRefused } from "./model-refused.ts";
@@ -10,7 +10,8 @@ export interface ModelQuestion {
   readonly prompt: Prompt;
   readonly tools: readonly FunctionTool[];
   readonly clock: ports.Clock;
-  readonly maxOutputTokens?: number | undefined;
+  /** Options besides prompt, tools and signal. */
+  readonly settings: Partial<CallOptions>;
 }
 
 type Say = (saying: Extract<ports.Saying, { delta: string }>) => void | Promise<void>;
@@ -46,15 +47,15 @@ export async function callModel(question: ModelQuestion, say: Say, signal: Abort
 }
 
 async function stream(
-  { model, provider, prompt, tools, maxOutputTokens }: ModelQuestion,
+  { model, provider, prompt, tools, settings }: ModelQuestion,
   signal: AbortSignal,
   say: Say,
 ): Promise<ModelAnswer> {
   const { stream: parts } = await model.doStream({
+    ...settings,
     prompt,
     abortSignal: signal,
     ...(tools.length > 0 && { tools: [...tools] }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
   });
   const answer = new AnswerInProgress();
   const reader = (parts as ReadableStream<StreamPart>).getReader();

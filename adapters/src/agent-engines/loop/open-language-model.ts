@@ -29,6 +29,6 @@ async function unmeasured(
   // The library knows only the older name, which current models of the protocol's publisher refuse.
   const transformRequestBody = ({ max_tokens, ...body }: Record<string, unknown>) =>
     max_tokens === undefined ? body : { ...body, [maxTokens]: max_tokens };
-  const options = { ...NOWHERE, name: "chat", fetch, includeUsage, transformRequestBody };
+  const options = { ...NOWHERE, name: "chat", fetch, includeUsage, transformRequestBody, supportsStructuredOutputs: true };
   return createOpenAICompatible(options).languageModel(model) as LanguageModel;
 }

@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import type { LanguageModel, Prompt } from "../../agent-engines/loop/language-model.ts";
 import { openLanguageModel } from "../../agent-engines/loop/open-language-model.ts";
 import { toModelError } from "../../agent-engines/loop/model-error.ts";
-import type { JsonSchema, OutputCheck } from "./output-check.ts";
+import type { JsonSchema, OutputCheck } from "../../json-schema/output-check.ts";
 
 export interface ModelWork {
   readonly telemetry: ports.Telemetry;

@@ -35,6 +35,12 @@ export function whatIsWrong({ metadataError }: Agent): string | undefined {
   }
 }
 
+/** Keys of an agent's `agent.json` that have no effect, as text. */
+export function whatIsIgnored({ unknownKeys = [] }: Agent): string | undefined {
+  if (unknownKeys.length === 0) return undefined;
+  return `Its agent.json has keys without effect: ${unknownKeys.join(", ")}`;
+}
+
 const SYNC: Readonly<Record<string, string>> = {
   ahead: "ahead of its remote",
   behind: "behind its remote",

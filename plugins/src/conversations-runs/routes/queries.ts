@@ -1,5 +1,4 @@
 import { agentErrors } from "../errors.ts";
-import { MAX_TURNS } from "../limits.ts";
 import { requestDigest } from "../requests/request-digest.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 import { holdFiles, queryFiles } from "./query-files.ts";
@@ -21,7 +20,7 @@ export function startQuery({ agents, runtime }: ConversationServices): Conversat
         userMessageId: body.userMessageId,
         prompt: body.prompt,
         model: options.model,
-        maxTurns: options.maxTurns ?? MAX_TURNS,
+        maxTurns: options.maxTurns,
         metadata: options.metadata,
         ...("refusal" in came ? {} : came),
         requestDigest: body.requestDigest,
@@ -51,7 +50,6 @@ export function followUp({ runtime: { admission, channel } }: ConversationServic
         clientRequestId,
         userMessageId: message.id,
         prompt: message.content,
-        maxTurns: MAX_TURNS,
         requestDigest: body.requestDigest,
         contentDigest: requestDigest(body),
       },

@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 import type { Hints } from "../hints.ts";
-import { DELEGATION_DEPTH, MAX_TURNS } from "../limits.ts";
+import { DELEGATION_DEPTH } from "../limits.ts";
 import type { Admission } from "../requests/admission.ts";
 import { requestDigest } from "../requests/request-digest.ts";
 import { type Delegate, DelegationRefused } from "./built-in-tools.ts";
@@ -53,7 +53,6 @@ export class Delegations {
           clientRequestId,
           userMessageId: ids.id("msg_"),
           prompt,
-          maxTurns: MAX_TURNS,
           requestDigest: digest,
           contentDigest: digest,
           delegation,

@@ -1,5 +1,5 @@
 import { describeCause, ports, retryWhileStoreAway } from "@portico/core";
-import { ABANDONED_AFTER_MS } from "../limits.ts";
+import { ABANDONED_AFTER_MS, MAX_TURNS } from "../limits.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
 import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
@@ -97,7 +97,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
         history,
         input,
         tools: offered.definitions,
-        maxTurns: turn.maxTurns,
+        maxTurns: turn.maxTurns ?? definition.maxTurns ?? MAX_TURNS,
         caller,
       },
       {
@@ -157,6 +157,8 @@ function failureOf(error: unknown): { readonly code: string; readonly message: s
   // The provider's own message, without its credential and address, because users need it.
   if (name === "ModelRefused") return { code: "model_refused", message: (error as Error).message };
   if (name === "ModelOverloaded") return { code: "model_overloaded", message: (error as Error).message };
+  if (name === "OutputInvalid") return { code: "output_invalid", message: (error as Error).message };
+  if (name === "OutputSchemaInvalid") return { code: "output_schema_invalid", message: (error as Error).message };
   if (name === "AnswerBroken") return { code: "broken_answer", message: "The model's answer ended before it was complete" };
   return { code: "internal_error", message: "The turn failed" };
 }

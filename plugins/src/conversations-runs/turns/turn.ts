@@ -11,7 +11,8 @@ export interface PlayedTurn {
   readonly runId: string;
   readonly prompt: string;
   readonly model?: string | undefined;
-  readonly maxTurns: number;
+  /** Absent: as the agent says, or 20. */
+  readonly maxTurns?: number | undefined;
   readonly conversationId?: string | undefined;
   readonly clientRequestId?: string | undefined;
   readonly delegation?: Delegation | undefined;

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type * as ajv from "ajv/dist/2020.js";
 
+/** A JSON Schema of any value. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Problems of a value by a schema; empty if it fits. Messages contain no part of the value. */
