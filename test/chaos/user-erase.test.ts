@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { connectAgent } from "@portico/client";
 import { afterAll, expect, it } from "vitest";
@@ -45,6 +48,68 @@ it(
   },
   KILLS * 60_000,
 );
+
+it(
+  `${KILLS} kills of the command or the service while a user's waiting events are stopped and erased: the next call continues, and no event begins again`,
+  async () => {
+    const silent = createServer(() => {});
+    silent.listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`;
+    const providers = [{ id: "main", protocol: "chat-completions", baseUrl, models: ["echo"] }];
+    const start = () => startPortico({ cwd: folder.path, config: { ...config, providers }, hasOwnProcess: true });
+    const erase = ["user", "erase", "owner", "--yes", "--cancel"];
+    await service?.stop();
+    service = await start();
+    try {
+      for (let round = 0; round < KILLS; round++) {
+        await queueEvents(service);
+        const erasing = openCommand(erase, { cwd: folder.path });
+        const killsService = round % 2 === 0;
+        const { signal } = killsService ? service : erasing;
+        const timer = setTimeout(() => signal("SIGKILL"), 300 + Math.random() * 1_200);
+        await erasing.ended.catch(() => {});
+        clearTimeout(timer);
+        if (!killsService) continue;
+        // The kill may have come too late.
+        service.signal("SIGKILL");
+        await service.exited;
+        service = await start();
+      }
+      const { code, stderr } = await runPortico(erase, { cwd: folder.path });
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(filesWith(service.dataDir, WORDS)).toEqual([]);
+      await service.stop();
+      service = await start();
+      await using client = connectAgent({ baseURL: service.url("agent"), token: TOKENS.owner });
+      expect((await client.calls.runs({ query: {} })).runs).toEqual([]);
+      expect((await runPortico(erase, { cwd: folder.path })).stdout).toBe("Erased: nothing.\n");
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
+  },
+  (KILLS + 1) * 90_000,
+);
+
+/** More events than an agent works on at once. */
+async function queueEvents({ url }: PorticoProcess): Promise<void> {
+  const json = { "content-type": "application/json" };
+  const owner = { ...json, "x-agent-service-token": TOKENS.owner };
+  const webhooks = `${url("agent")}/api/agents/helper/webhooks`;
+  const body = JSON.stringify({ promptTemplate: "{{words}}", toolIds: [], maxTurns: 5 });
+  expect((await fetch(`${webhooks}/events/pushed`, { method: "PUT", headers: owner, body })).status).toBe(200);
+  const rotated = await fetch(`${webhooks}/secret/rotate`, { method: "POST", headers: owner });
+  const { secret } = (await rotated.json()) as { secret: string };
+  for (let at = 0; at < TURNS; at++) {
+    const answer = await fetch(`${url("agent")}/api/webhook/helper`, {
+      method: "POST",
+      headers: { ...json, authorization: `Bearer ${secret}` },
+      body: JSON.stringify({ event: "pushed", payload: { words: WORDS } }),
+    });
+    expect(answer.status).toBe(200);
+  }
+}
 
 async function fill({ url }: PorticoProcess): Promise<void> {
   await using client = connectAgent({ baseURL: url("agent"), token: TOKENS.ada });
