@@ -1,4 +1,4 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineAdapter, optional, ports } from "@portico/core";
 import { AnswerCheck } from "./loop/answer-check.ts";
 import { markForCache } from "./loop/cache-marks.ts";
 import { callSettings } from "./loop/call-settings.ts";
@@ -6,6 +6,7 @@ import { type AskedCall, callTools } from "./loop/call-tools.ts";
 import { ContextFit, type Said } from "./loop/context-fit.ts";
 import { type ContextOptions, type ContextSettings, contextSettings } from "./loop/context-settings.ts";
 import { estimateTextTokens, estimateTokens } from "./loop/context-window.ts";
+import { type CountedCalls, countedCalls } from "./loop/counted-calls.ts";
 import { CutAnswers } from "./loop/cut-answers.ts";
 import type { FunctionTool } from "./loop/language-model.ts";
 import type { ModelAnswer } from "./loop/model-answer.ts";
@@ -30,13 +31,15 @@ export interface LoopOptions extends ContextOptions {
 export const loopAgentEngine = defineAdapter({
   name: "agent-engines/loop",
   port: ports.agentEngines,
-  needs: { models: ports.models, clock: ports.clock, telemetry: ports.telemetry },
-  open: ({ models, clock, telemetry }, options: LoopOptions): ports.AgentEngine => ({
+  needs: { models: ports.models, clock: ports.clock, telemetry: ports.telemetry, usage: optional(ports.usage) },
+  open: ({ models, clock, telemetry, usage }, options: LoopOptions): ports.AgentEngine => ({
     id: "loop",
     async run(turn, context) {
       const provider = providerOf(models, turn);
       const settings = await contextSettings(turn, options, { provider, clock, signal: context.signal });
-      return new Loop(turn, context, { clock, telemetry, options, settings, provider }).run();
+      const { userId, agentId } = turn.caller;
+      const counted = countedCalls(usage, { source: "agent", userId, agentId });
+      return new Loop(turn, context, { clock, telemetry, counted, options, settings, provider }).run();
     },
   }),
 });
@@ -45,6 +48,7 @@ interface LoopGiven {
   readonly provider: ports.ModelProvider;
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
+  readonly counted: CountedCalls | undefined;
   readonly options: LoopOptions;
   readonly settings: ContextSettings;
 }
@@ -160,10 +164,10 @@ class Loop {
 
   /** The summary of the oldest messages. Undefined if the model cannot write one: the conversation then goes on without them. */
   async #summarize(old: readonly ports.ConversationMessage[]): Promise<string | undefined> {
-    const { provider, clock, telemetry } = this.#given;
+    const { provider, clock, telemetry, counted } = this.#given;
     const { step, signal } = this.#context;
     const ask = async (stepSignal: AbortSignal) => {
-      const model = await openLanguageModel(provider, this.#turn.model, { source: "agent", telemetry });
+      const model = await openLanguageModel(provider, this.#turn.model, { source: "agent", telemetry, counted });
       const prompt = summaryPrompt(old, this.#fit.limit);
       return callModel(
         { provider, clock, model, prompt, tools: [], settings: { maxOutputTokens: SUMMARY_TOKENS } },
@@ -183,7 +187,7 @@ class Loop {
   }
 
   async #question(said: Said) {
-    const { provider, clock, telemetry, options } = this.#given;
+    const { provider, clock, telemetry, counted, options } = this.#given;
     const { agent, model } = this.#turn;
     const { id, protocol, dialect = ports.PUBLISHED_CHAT_DIALECT } = provider;
     const asked = { provider: id, protocol, model, takesReasoning: dialect.reasoningContent };
@@ -194,7 +198,7 @@ class Loop {
     return {
       provider,
       clock,
-      model: await openLanguageModel(provider, model, { source: "agent", telemetry }),
+      model: await openLanguageModel(provider, model, { source: "agent", telemetry, counted }),
       ...(isMarked ? markForCache(plain, before()) : plain),
       settings: callSettings(agent, provider, options.maxOutputTokens),
     };

@@ -1,4 +1,5 @@
-import { defineWorkflowNode, type KnownParts, ports } from "@portico/core";
+import { defineWorkflowNode, type KnownParts, optional, ports } from "@portico/core";
+import { countedCalls } from "../agent-engines/loop/counted-calls.ts";
 import { askForOutput, askForText, toNodeFailed } from "./model/ask-model.ts";
 import { type ModelInput, modelInput, promptFaults, toModelPrompt } from "./model/model-input.ts";
 import { OutputChecks } from "../json-schema/output-check.ts";
@@ -8,7 +9,7 @@ const NO_PROVIDERS = "No model providers are configured in this instance: nodes 
 /** Nodes that call a model: `{ text, usage }`, or the value that the JSON Schema `output` describes. */
 export const modelNode = defineWorkflowNode({
   name: "workflow-nodes/model",
-  needs: { models: ports.models, telemetry: ports.telemetry },
+  needs: { models: ports.models, telemetry: ports.telemetry, usage: optional(ports.usage) },
   rules(_options: void, known): ports.NodeRules<ModelInput> {
     const checks = new OutputChecks();
     return {
@@ -19,7 +20,7 @@ export const modelNode = defineWorkflowNode({
       check: (written) => faultsOf(written, checks, known),
     };
   },
-  open({ models, telemetry }) {
+  open({ models, telemetry, usage }) {
     const checks = new OutputChecks();
     /** The last known names: definitions are checked without waiting. */
     const known = new Map<string, readonly string[]>();
@@ -34,7 +35,7 @@ export const modelNode = defineWorkflowNode({
 
     return {
       known: { providers, models: (provider) => known.get(provider) },
-      async run({ input, signal }: ports.NodeWork<ModelInput>) {
+      async run({ input, step, signal }: ports.NodeWork<ModelInput>) {
         signal.throwIfAborted();
         const id = chooseProvider(providers, input.provider);
         if (typeof id !== "string") throw failed("model_unknown_provider", id.fault);
@@ -45,6 +46,7 @@ export const modelNode = defineWorkflowNode({
         if (schemaFault) throw failed("model_request_invalid", schemaFault.message);
         const work = {
           telemetry,
+          counted: countedCalls(usage, { source: "workflow", workflowId: step.workflowId, userId: step.userId }),
           provider,
           model: await chooseModel(provider, input.model, list, signal),
           prompt: toModelPrompt(input),

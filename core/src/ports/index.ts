@@ -163,6 +163,21 @@ export {
   ToolsUnavailable,
   tools,
 } from "./tools.ts";
+export {
+  USAGE_GROUPS,
+  type Usage,
+  type UsageCall,
+  type UsageDay,
+  type UsageEnd,
+  type UsageField,
+  type UsageGroup,
+  type UsageQuery,
+  type UsageReport,
+  type UsageSubject,
+  type UsageSums,
+  UsageTooWide,
+  usage,
+} from "./usage.ts";
 export { type UsedFiles, type UserFile, type UserFiles, UserFilesUnavailable, userFiles } from "./user-files.ts";
 export { type WebSocketPath, type WebSocketPaths, webSocketPaths } from "./websocket-paths.ts";
 export {

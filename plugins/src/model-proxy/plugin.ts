@@ -1,4 +1,4 @@
-import { definePlugin, type Exchange, ports, type RequestHead, type RequestTrace } from "@portico/core";
+import { definePlugin, type Exchange, optional, ports, type RequestHead, type RequestTrace } from "@portico/core";
 import { modelProxyConfig } from "./config.ts";
 import { modelProxyContract } from "./contract.ts";
 import { safeTokenGuard } from "./guards.ts";
@@ -11,6 +11,7 @@ import { createSafeTokens, type SafeToken } from "./safe-tokens.ts";
 import { createTrail, TRAIL_HEADER } from "./trail.ts";
 import { translate } from "./translate.ts";
 import { gatherBody, modelOf, receiveBody } from "./receive-body.ts";
+import { type CallUsage, whileCounted } from "./watch/call-usage.ts";
 
 /** The parts of a call that both routes pass on. */
 interface CallInput {
@@ -33,6 +34,7 @@ export const modelProxy = definePlugin({
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
+    usage: optional(ports.usage),
   },
   contract: modelProxyContract,
   security: {
@@ -42,14 +44,16 @@ export const modelProxy = definePlugin({
     ],
   },
   guards: (given) => ({ "safe-token": safeTokenGuard(createSafeTokens(given)) }),
-  async setup({ models, secrets, clock, ids, telemetry }, { spoolDir, instances, ...tokens }, scope) {
+  async setup({ models, secrets, clock, ids, telemetry, usage }, { spoolDir, instances, ...tokens }, scope) {
     const own = await openOwnCredentials(tokens, secrets, scope);
     const trails = createTrail(ids.uuid(), instances);
     const directory = createProviderDirectory(models, telemetry.log);
     const converter = createRequestConverter(clock);
     scope.onClose(() => converter.close());
 
-    const call = async (protocol: Protocol, { exchange, head, who, signal, trace }: CallInput): Promise<void> => {
+    const call = (protocol: Protocol, input: CallInput) =>
+      whileCounted(usage, input.who, (counted) => answer(protocol, input, counted));
+    const answer = async (protocol: Protocol, { exchange, head, who, signal, trace }: CallInput, counted: CallUsage) => {
       const startedAt = clock.now();
       const provider = directory.bound(who.providerId);
       const isConverted = provider.protocol !== protocol;
@@ -57,20 +61,21 @@ export const modelProxy = definePlugin({
       const trail = trails.extended(provider, head.header(TRAIL_HEADER));
       const admit = (model: string) => {
         trace.note({ model });
+        counted.chosen(model);
         return directory.assertServes(provider, model, signal);
       };
       const answering = (streamed: boolean) => trace.note({ streamed, firstByteMs: clock.now() - startedAt });
       const traceparent = telemetry.traceparent();
       if (!isConverted) {
         const received = await receiveBody(exchange, { clock, spoolDir, admit });
-        await relay({ protocol, provider, exchange, head, received, own, trail, traceparent, signal, trace, answering });
+        await relay({ protocol, provider, exchange, head, received, own, trail, traceparent, signal, trace, counted, answering });
         return;
       }
       const { bytes, facts } = await gatherBody(exchange, clock);
       const model = modelOf(facts);
       await admit(model);
       await translate(
-        { protocol, provider, exchange, bytes, model, own, trail, traceparent, signal, trace, answering },
+        { protocol, provider, exchange, bytes, model, own, trail, traceparent, signal, trace, counted, answering },
         { clock, ids, converter },
       );
     };

@@ -7,6 +7,7 @@ import type { OwnCredentials } from "./own-credentials.ts";
 import type { Protocol } from "./protocol.ts";
 import type { ReceivedBody } from "./receive-body.ts";
 import { callFailure, relayError } from "./upstream-error.ts";
+import type { CallUsage } from "./watch/call-usage.ts";
 import { type AnswerObserver, observeAnswer } from "./watch/observe-answer.ts";
 
 export interface RelayCall {
@@ -22,6 +23,8 @@ export interface RelayCall {
   readonly traceparent: string | undefined;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
+  /** Counts the call. */
+  readonly counted: CallUsage;
   /** Called when the upstream begins to answer. */
   readonly answering: (streamed: boolean) => void;
 }
@@ -34,6 +37,7 @@ export async function relay(call: RelayCall): Promise<void> {
   const { protocol, provider, exchange, received, answering } = call;
   const answer = await send(call);
   answering(received.facts.stream === true);
+  call.counted.answered(answer.status);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
   const headers = answerHeaders(answer.headers, provider);
   const watched = observeAnswer(call, answer);
@@ -69,6 +73,7 @@ async function send({
   trail,
   traceparent,
   signal,
+  counted,
 }: RelayCall): Promise<ports.ModelAnswer> {
   const call: ports.ModelCall = {
     headers: Object.assign(requestHeaders(exchange.headers, own), trail, traceparent === undefined ? undefined : { traceparent }),
@@ -76,6 +81,7 @@ async function send({
     body: received.body,
     ...(received.length !== undefined && { length: received.length }),
   };
+  counted.sending();
   try {
     return await provider.send(call, received.rest ? abortedBy(received.rest, signal) : signal);
   } catch (error) {

@@ -22,6 +22,7 @@ import { redactErrors } from "./redact-errors.ts";
 import type { RequestConverter } from "./request-converter.ts";
 import { streamTranslation } from "./stream-translation.ts";
 import { callFailure, relayError } from "./upstream-error.ts";
+import type { CallUsage } from "./watch/call-usage.ts";
 import type { EndCode } from "./watch/end-code.ts";
 import { tokenCounts } from "./watch/token-counts.ts";
 
@@ -38,6 +39,8 @@ export interface TranslateCall {
   readonly traceparent: string | undefined;
   readonly signal: AbortSignal;
   readonly trace: RequestTrace;
+  /** Counts the call. */
+  readonly counted: CallUsage;
   /** Called when the upstream begins to answer. */
   readonly answering: (streamed: boolean) => void;
 }
@@ -52,8 +55,9 @@ const TOO_DEEP: ModelError = { kind: "upstream", message: "The provider's answer
 
 /** Caller and provider use different protocols: the request and the answer are converted. Streams are converted while they arrive. */
 export async function translate(call: TranslateCall, services: TranslateServices): Promise<void> {
-  const { protocol, provider, exchange, model, own, trail, traceparent, signal, trace } = call;
+  const { protocol, provider, exchange, model, own, trail, traceparent, signal, trace, counted } = call;
   const request = await services.converter.convert(protocol, call.bytes, provider.dialect ?? ports.PUBLISHED_CHAT_DIALECT);
+  counted.sending();
   const answer = await provider
     .send(
       {
@@ -69,6 +73,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
     )
     .catch(callFailure);
   call.answering(request.isStream);
+  counted.answered(answer.status);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
 
   const headers = {
@@ -81,7 +86,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
     created: Math.floor(services.clock.now() / 1000),
     isLegacy: request.isLegacy,
   };
-  const note = (events: readonly ModelEvent[]) => noteUsage(trace, events);
+  const note = (events: readonly ModelEvent[]) => noteUsage(call, events);
   const failed = (error: EndCode) => trace.note({ error });
   if (request.isStream) {
     const writer =
@@ -204,8 +209,10 @@ function isPlainJson(answer: ports.ModelAnswer): boolean {
   return (encoding === undefined || encoding === "identity") && !isEventStream(answer) && answer.whole!.length <= ANSWER_BYTES;
 }
 
-function noteUsage(trace: RequestTrace, events: readonly ModelEvent[]): void {
+function noteUsage({ trace, counted }: TranslateCall, events: readonly ModelEvent[]): void {
   for (const event of events) {
-    if ((event.type === "usage" || event.type === "start") && event.usage) trace.note(tokenCounts(event.usage));
+    if ((event.type !== "usage" && event.type !== "start") || !event.usage) continue;
+    trace.note(tokenCounts(event.usage));
+    counted.used(event.usage);
   }
 }

@@ -7,6 +7,7 @@ import { instanceAudit } from "./audit.ts";
 import { instance } from "./instance.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { mcpServerSecrets, type RotatingSettings, rotationOf } from "./rotating-settings.ts";
+import { instanceUsage } from "./usage.ts";
 import { VERSION } from "./version.ts";
 
 /**
@@ -23,6 +24,7 @@ export function serviceAdapters(
     telemetry(settings, prometheus),
     ...store,
     instanceAudit(settings),
+    instanceUsage(settings),
     ...providers.map((provider) => provider.adapter),
     ...mcpToolSources(settings, rotationOf(options)),
   ];

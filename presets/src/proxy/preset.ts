@@ -7,6 +7,7 @@ import type { PlatformOptions } from "../platform/platform-options.ts";
 import { proxyService } from "../platform/proxy-service.ts";
 import { telemetry } from "../platform/service-adapters.ts";
 import { probesService } from "../platform/service-pages.ts";
+import { instanceUsage } from "../platform/usage.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";
@@ -25,6 +26,7 @@ export const proxy = definePreset((options: PlatformOptions) => {
       telemetry(settings, prometheus),
       ...sqliteStore({ dir: settings.dataDir, ports: [ports.records, ports.secrets] }),
       instanceAudit(settings),
+      instanceUsage(settings),
       ...providers.map((provider) => provider.adapter),
       ...(prometheus ? [identity] : []),
     ],

@@ -11,6 +11,7 @@ import { providersSchema } from "./provider.ts";
 import { rotationSchema } from "./rotation.ts";
 import { milliseconds } from "./scalar.ts";
 import { telemetrySchema } from "./telemetry.ts";
+import { pricesSchema, usageSchema } from "./usage.ts";
 import { workflowSchema } from "./workflow.ts";
 
 /**
@@ -130,6 +131,8 @@ export const platformSchema = v.strictObject({
   rotation: rotationSchema,
   telemetry: telemetrySchema,
   audit: auditSchema,
+  usage: usageSchema,
+  prices: pricesSchema,
   https: httpsSchema,
   proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
   workflow: workflowSchema,

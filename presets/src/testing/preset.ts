@@ -18,6 +18,7 @@ import { aesGcmSealing } from "@portico/adapters/sealing/aes-gcm";
 import { memorySecrets } from "@portico/adapters/secrets/memory";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { recordUsage } from "@portico/adapters/usage/records";
 import { definePreset, type ports, Secret } from "@portico/core";
 
 /** Options of `testing`. */
@@ -47,6 +48,7 @@ export const testing = definePreset(({ clock, telemetry, tokens, agents, loopbac
     memorySecrets(),
     memoryRecords(),
     recordAudit({}),
+    recordUsage({}),
     tokenIdentity({ tokens: tokens ?? [{ token: new Secret("owner-token"), userId: "owner", role: "owner" }] }),
     demo({}),
     memoryLog(undefined),

@@ -1,5 +1,6 @@
 import { ReadableStream } from "node:stream/web";
 import type { ports } from "@portico/core";
+import { type CountedCalls, toUsageEnd } from "./counted-calls.ts";
 import type { LanguageModel, StreamPart } from "./language-model.ts";
 
 /** Where the calls of a model are recorded. */
@@ -7,6 +8,8 @@ export interface ModelMeter {
   /** The purpose of the calls. */
   readonly source: "agent" | "workflow" | "plugin";
   readonly telemetry: Pick<ports.Telemetry, "modelCall"> & Partial<Pick<ports.Telemetry, "traceparent">>;
+  /** Counts the calls of a subject. Absent: they are not counted. */
+  readonly counted?: CountedCalls | undefined;
 }
 
 type Finish = Extract<StreamPart, { type: "finish" }>;
@@ -14,13 +17,16 @@ type Usage = Finish["usage"];
 
 /** The same model, which records each of its calls once: when its answer has ended, failed, or was abandoned. */
 export function measuredModel(model: LanguageModel, provider: ports.ModelProvider, meter: ModelMeter): LanguageModel {
-  const begin = () => {
+  const begin = async (signal: AbortSignal | undefined) => {
+    // Before the call is sent, so that a kill cannot hide it.
+    const call = await meter.counted?.begin({ provider: provider.id, model: model.modelId }, signal);
     // Durations use a monotonic clock: a clock that is set back would give negative ones.
     const beganAt = performance.now();
     let isTold = false;
     return (usage: Usage | undefined, error?: string) => {
       if (isTold) return;
       isTold = true;
+      call?.end(toUsageEnd(usage, error));
       meter.telemetry.modelCall({
         source: meter.source,
         provider: provider.id,
@@ -39,7 +45,7 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
     async doGenerate(options) {
-      const tell = begin();
+      const tell = await begin(options.abortSignal);
       try {
         const result = await model.doGenerate(options);
         tell(result.usage);
@@ -50,7 +56,7 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
       }
     },
     async doStream(options) {
-      const tell = begin();
+      const tell = await begin(options.abortSignal);
       try {
         const result = await model.doStream(options);
         return { ...result, stream: watched(result.stream as ReadableStream<StreamPart>, tell, options.abortSignal) as never };

@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import type { CountedCalls } from "../../agent-engines/loop/counted-calls.ts";
 import type { LanguageModel, Prompt } from "../../agent-engines/loop/language-model.ts";
 import { openLanguageModel } from "../../agent-engines/loop/open-language-model.ts";
 import { toModelError } from "../../agent-engines/loop/model-error.ts";
@@ -6,6 +7,8 @@ import type { JsonSchema, OutputCheck } from "../../json-schema/output-check.ts"
 
 export interface ModelWork {
   readonly telemetry: ports.Telemetry;
+  /** Counts the calls. Undefined: they are not counted. */
+  readonly counted: CountedCalls | undefined;
   readonly provider: ports.ModelProvider;
   readonly model: string;
   readonly prompt: Prompt;
@@ -58,12 +61,12 @@ export async function askForOutput(
 }
 
 async function generate(
-  { telemetry, provider, model, prompt, maxOutputTokens, temperature }: ModelWork,
+  { telemetry, counted, provider, model, prompt, maxOutputTokens, temperature }: ModelWork,
   schema: JsonSchema | undefined,
   signal: AbortSignal,
 ): Promise<Generated> {
   try {
-    const asked = await openLanguageModel(provider, model, { source: "workflow", telemetry });
+    const asked = await openLanguageModel(provider, model, { source: "workflow", telemetry, counted });
     return await asked.doGenerate({
       prompt,
       abortSignal: signal,

@@ -1,6 +1,7 @@
 import type { ports, RequestTrace } from "@portico/core";
 import type { Protocol } from "../protocol.ts";
 import { watchAnswer } from "./answer-watch.ts";
+import type { CallUsage } from "./call-usage.ts";
 import { codeOfBreak, type EndCode } from "./end-code.ts";
 import type { AnswerEnding } from "./read-ending.ts";
 import { tokenCounts } from "./token-counts.ts";
@@ -17,15 +18,20 @@ export interface AnswerObserver {
   closed(): void;
 }
 
+interface ObservedCall {
+  readonly protocol: Protocol;
+  readonly trace: RequestTrace;
+  readonly signal: AbortSignal;
+  readonly counted: CallUsage;
+}
+
 /** Observes the usage and the end of a forwarded answer, for the log line and the metrics. */
-export function observeAnswer(
-  { protocol, trace, signal }: { readonly protocol: Protocol; readonly trace: RequestTrace; readonly signal: AbortSignal },
-  answer: ports.ModelAnswer,
-): AnswerObserver {
+export function observeAnswer({ protocol, trace, signal, counted }: ObservedCall, answer: ports.ModelAnswer): AnswerObserver {
   const watch = watchAnswer(protocol, answer.headers);
   const note = (code: (state: AnswerEnding["state"] | undefined) => EndCode | undefined) => {
     const ending = watch?.ending();
     const error = code(ending?.state);
+    counted.used(ending?.usage);
     trace.note({ ...tokenCounts(ending?.usage), ...(error && { error }) });
   };
   // The signal aborts before the request is measured; the answer closes only afterwards. A caller may leave as soon as it has read the end.

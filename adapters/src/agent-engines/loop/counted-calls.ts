@@ -1,0 +1,31 @@
+import type { ports } from "@portico/core";
+import type { StreamPart } from "./language-model.ts";
+
+type Usage = Extract<StreamPart, { type: "finish" }>["usage"];
+
+/** Counts model calls of one subject. */
+export interface CountedCalls {
+  /** Resolves when the call is noted durably. */
+  begin(called: Pick<ports.UsageSubject, "provider" | "model">, signal: AbortSignal | undefined): Promise<ports.UsageCall>;
+}
+
+/** Counts calls in the port `usage`. Undefined without that port. */
+export function countedCalls(
+  usage: ports.Usage | undefined,
+  subject: Omit<ports.UsageSubject, "provider" | "model">,
+): CountedCalls | undefined {
+  if (!usage) return undefined;
+  const never = new AbortController().signal;
+  return { begin: (called, signal = never) => usage.begin({ ...subject, ...called }, signal) };
+}
+
+/** What a call used. `error` is the code of a failure: a number is the status with which the provider refused it. */
+export function toUsageEnd(usage: Usage | undefined, error: string | undefined): ports.UsageEnd {
+  if (!usage) return { isRefused: error !== undefined && /^\d{3}$/.test(error) };
+  return {
+    inputTokens: usage.inputTokens.total,
+    outputTokens: usage.outputTokens.total,
+    cachedInputTokens: usage.inputTokens.cacheRead,
+    cacheWriteTokens: usage.inputTokens.cacheWrite,
+  };
+}

@@ -1,0 +1,290 @@
+import { defineAdapter, ports, retryWhileStoreAway, type Scope } from "@portico/core";
+import { daysOf } from "./records/day.ts";
+import { createPriceOf, type PriceTable } from "./records/prices.ts";
+import { addSums, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
+import { Bucket, keyOf, type Tally } from "./records/tally.ts";
+
+export type { ModelPrice, PriceTable } from "./records/prices.ts";
+
+/** Options of `recordUsage`. */
+export interface RecordUsageOptions {
+  /** IANA time zone of days and daily limits. Default: `UTC`. */
+  readonly timeZone?: string | undefined;
+  /** Default: no prices, and so no costs. */
+  readonly prices?: PriceTable | undefined;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const FLUSH_MS = 1000;
+/** How old the counts of other processes may be that limits see, in addition to the second in which they write them. */
+const OTHERS_MS = 4000;
+const KEEP_MINUTES_MS = 25 * HOUR_MS;
+const KEEP_HOURS_MS = 400 * 24 * HOUR_MS;
+/** Subjects per bucket in one process. */
+const MOST_SUBJECTS = 1000;
+/** Subjects of the current day in the memory of one process. */
+const MOST_SUBJECTS_OF_DAY = 10_000;
+const WRITES_AT_ONCE = 500;
+const SWEPT_AT_ONCE = 500;
+const LONGEST = 256;
+
+interface Row extends Tally {
+  readonly id: string;
+  readonly kind: StoredUsage["kind"];
+  readonly at: number;
+}
+
+/**
+ * Usage in any adapter of the port `records`. Each process writes records of its own with its whole counts, so that processes need
+ * no locks, and a write whose end is unknown is repeated without harm.
+ */
+export const recordUsage = defineAdapter({
+  name: "usage/records",
+  port: ports.usage,
+  needs: { records: ports.records, clock: ports.clock, ids: ports.ids, telemetry: ports.telemetry },
+  open: (given, options: RecordUsageOptions, scope): ports.Usage => new RecordedUsage(given, options, scope),
+});
+
+interface Given {
+  readonly records: ports.Records;
+  readonly clock: ports.Clock;
+  readonly ids: ports.Ids;
+  readonly telemetry: ports.Telemetry;
+}
+
+class RecordedUsage implements ports.Usage {
+  readonly #given: Given;
+  readonly #stored: ports.Collection<StoredUsage>;
+  readonly #life: string;
+  readonly #days: ReturnType<typeof daysOf>;
+  readonly #priceOf: ReturnType<typeof createPriceOf>;
+  readonly #currency: string | undefined;
+  readonly #changed = new Set<Row>();
+  #rows = 0;
+  #minute: Bucket<Row>;
+  #hour: Bucket<Row>;
+  #day: Bucket<Tally>;
+  #timer: ports.Timer | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
+  #hasFailed = false;
+  #isClosed = false;
+  #others: { readonly since: number; readonly readAt: number; readonly tallies: Promise<ports.UsageDay["groups"]> } | undefined;
+
+  constructor(given: Given, { timeZone = "UTC", prices }: RecordUsageOptions, scope: Scope) {
+    this.#given = given;
+    this.#stored = given.records.collection<StoredUsage>({ name: "usage", indexes: { byTime: ["kind", "at"] } });
+    this.#life = given.ids.id("");
+    this.#days = daysOf(timeZone);
+    this.#priceOf = createPriceOf(prices);
+    this.#currency = prices?.currency;
+    const now = given.clock.now();
+    this.#minute = this.#bucket("minute", now - (now % MINUTE_MS));
+    this.#hour = this.#bucket("hour", now - (now % HOUR_MS));
+    this.#day = new Bucket(this.#days.startOf(now), MOST_SUBJECTS_OF_DAY, (tally) => tally);
+    scope.onClose(async () => {
+      this.#isClosed = true;
+      this.#timer?.cancel();
+      await this.#write().catch((error: unknown) => this.#tell(error));
+    });
+    this.#sweepHourly(scope);
+  }
+
+  async begin(subject: ports.UsageSubject, signal: AbortSignal): Promise<ports.UsageCall> {
+    const call = this.note(subject);
+    await retryWhileStoreAway({ clock: this.#given.clock, signal }, () => this.#write());
+    return call;
+  }
+
+  note(named: ports.UsageSubject): ports.UsageCall {
+    const subject = shortened(named);
+    this.#turn();
+    const rows = [this.#minute.of(subject), this.#hour.of(subject)];
+    const counts = [...rows, this.#day.of(subject)].map((tally) => tally.counts);
+    for (const count of counts) {
+      count.calls++;
+      count.unknown++;
+    }
+    this.#mark(rows);
+    let hasEnded = false;
+    return {
+      end: ({ inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, isRefused = false }) => {
+        if (hasEnded) return;
+        hasEnded = true;
+        const isKnown = isRefused || (inputTokens !== undefined && outputTokens !== undefined);
+        for (const count of counts) {
+          if (isRefused) count.refused++;
+          if (isKnown) count.unknown--;
+          count.inputTokens += whole(inputTokens);
+          count.outputTokens += whole(outputTokens);
+          count.cachedInputTokens += whole(cachedInputTokens);
+          count.cacheWriteTokens += whole(cacheWriteTokens);
+        }
+        this.#mark(rows);
+      },
+    };
+  }
+
+  async read(query: ports.UsageQuery): Promise<ports.UsageReport> {
+    await this.#write();
+    const groups = await readUsage(this.#stored, query, { days: this.#days, priceOf: this.#priceOf });
+    return { groups, currency: this.#currency };
+  }
+
+  async today(): Promise<ports.UsageDay> {
+    this.#turn();
+    const { at: since } = this.#day;
+    const now = this.#given.clock.now();
+    if (this.#others?.since !== since || now - this.#others.readAt >= OTHERS_MS) {
+      const tallies = this.#readOthers(since);
+      this.#others = { since, readAt: now, tallies };
+      // The next call reads again.
+      tallies.catch(() => (this.#others = undefined));
+    }
+    const others = await this.#others.tallies;
+    const own = [...this.#day.values()].map(({ subject, counts }) => ({
+      subject,
+      sums: { ...counts, ...this.#priceOf(subject, since, counts) },
+    }));
+    return { since, until: this.#days.endOf(since), groups: [...others, ...own] };
+  }
+
+  /** Counts of the day by processes that are not this one, also by those that have ended. */
+  async #readOthers(since: number): Promise<ports.UsageDay["groups"]> {
+    const groups = new Map<string, { subject: ports.UsageSubject; sums: ReturnType<typeof noSums> }>();
+    // A day need not begin with an hour of UTC.
+    const firstHour = Math.ceil(since / HOUR_MS) * HOUR_MS;
+    const parts = [
+      storedBetween(this.#stored, "minute", since, firstHour),
+      storedBetween(this.#stored, "hour", firstHour, Infinity),
+    ];
+    for (const part of parts) {
+      for await (const { life, subject, counts, at } of part) {
+        if (life === this.#life) continue;
+        const key = keyOf(subject);
+        const group = groups.get(key) ?? { subject, sums: noSums() };
+        groups.set(key, group);
+        addSums(group.sums, { ...counts, ...this.#priceOf(subject, at, counts) });
+      }
+    }
+    return [...groups.values()];
+  }
+
+  /** Begins the buckets of the present time. */
+  #turn(): void {
+    const now = this.#given.clock.now();
+    const minute = now - (now % MINUTE_MS);
+    if (this.#minute.at === minute) return;
+    this.#minute = this.#bucket("minute", minute);
+    const hour = now - (now % HOUR_MS);
+    if (this.#hour.at !== hour) this.#hour = this.#bucket("hour", hour);
+    const day = this.#days.startOf(now);
+    if (this.#day.at !== day) this.#day = new Bucket(day, MOST_SUBJECTS_OF_DAY, (tally) => tally);
+  }
+
+  #bucket(kind: Row["kind"], at: number): Bucket<Row> {
+    return new Bucket(at, MOST_SUBJECTS, (tally) => ({
+      ...tally,
+      kind,
+      at,
+      id: `${kind}-${at}-${this.#life}-${++this.#rows}`,
+    }));
+  }
+
+  #mark(rows: readonly Row[]): void {
+    for (const row of rows) this.#changed.add(row);
+    if (this.#isClosed) return;
+    this.#timer ??= this.#given.clock.after(FLUSH_MS, () => {
+      this.#timer = undefined;
+      this.#write().catch((error: unknown) => {
+        this.#tell(error);
+        this.#mark([]);
+      });
+    });
+  }
+
+  /** Resolves when all present counts are durable. Calls of one moment share a commit; a commit that has begun may lack the present. */
+  #write(): Promise<void> {
+    this.#next ??= this.#writing
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        this.#writing = this.#writeChanged();
+        return this.#writing;
+      });
+    return this.#next;
+  }
+
+  async #writeChanged(): Promise<void> {
+    while (this.#changed.size > 0) {
+      const rows = [...this.#changed].slice(0, WRITES_AT_ONCE);
+      for (const row of rows) this.#changed.delete(row);
+      const writes = rows.map(({ id, kind, at, subject, counts }) =>
+        this.#stored.write.put(id, { kind, at, life: this.#life, subject, counts: { ...counts } }),
+      );
+      try {
+        await this.#given.records.batch(writes);
+        this.#hasFailed = false;
+      } catch (error) {
+        for (const row of rows) this.#changed.add(row);
+        throw error;
+      }
+    }
+  }
+
+  #tell(error: unknown): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    this.#given.telemetry.log.warn("The usage of model calls could not be stored", {}, error);
+  }
+
+  #sweepHourly(scope: Scope): void {
+    const { clock, telemetry } = this.#given;
+    const closing = new AbortController();
+    let sweeping: Promise<void> = Promise.resolve();
+    const sweep = async () => {
+      try {
+        for (const [kind, keepMs] of [["minute", KEEP_MINUTES_MS] as const, ["hour", KEEP_HOURS_MS] as const])
+          while (!closing.signal.aborted && (await this.#removeBefore(kind, clock.now() - keepMs)));
+      } catch (error) {
+        if (!closing.signal.aborted) telemetry.log.warn("Old counts of usage could not be removed", {}, error);
+      }
+    };
+    const next = (ms: number): ports.Timer =>
+      clock.after(ms, () => {
+        sweeping = sweep();
+        timer = next(HOUR_MS);
+      });
+    let timer = next(MINUTE_MS);
+    scope.onClose(async () => {
+      closing.abort();
+      timer.cancel();
+      await sweeping;
+    });
+  }
+
+  /** Returns whether there may be more. Several processes may do this at the same time. */
+  async #removeBefore(kind: StoredUsage["kind"], before: number): Promise<boolean> {
+    const { items } = await this.#stored.query({
+      where: { kind },
+      order: { by: "at", direction: "ascending" },
+      limit: SWEPT_AT_ONCE,
+    });
+    const old = items.filter(({ value }) => value.at < before);
+    await this.#given.records.batch(old.map(({ id }) => this.#stored.write.remove(id)));
+    return old.length === SWEPT_AT_ONCE;
+  }
+}
+
+function whole(tokens: number | undefined): number {
+  return tokens !== undefined && Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;
+}
+
+/** Names come from callers, too. */
+function shortened(subject: ports.UsageSubject): ports.UsageSubject {
+  const named = Object.entries(subject).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return Object.fromEntries(
+    named.map(([name, value]) => [name, value.slice(0, LONGEST).toWellFormed().replaceAll("\0", "\uFFFD")]),
+  ) as unknown as ports.UsageSubject;
+}

@@ -1,0 +1,47 @@
+import type { ports } from "@portico/core";
+import type { Counts } from "./tally.ts";
+
+/** The prices of models. */
+export interface PriceTable {
+  /** The currency of all prices, such as `USD`. It is only shown. */
+  readonly currency: string;
+  readonly models: readonly ModelPrice[];
+}
+
+/** The price of a model from a day on. Prices are for a million tokens. */
+export interface ModelPrice {
+  /** Provider configuration id. Default: every provider. */
+  readonly provider?: string | undefined;
+  readonly model: string;
+  /** The first day of the price, in UTC: `2026-11-01`. */
+  readonly from: string;
+  readonly input: number;
+  readonly output: number;
+  /** Input that was read from a cache. Default: `input`. */
+  readonly cachedInput?: number | undefined;
+  /** Input that was written to a cache. Default: `input`. */
+  readonly cacheWrite?: number | undefined;
+}
+
+const MILLION = 1_000_000;
+
+/** Finds the price of a call by its subject and its time. */
+export function createPriceOf(table: PriceTable | undefined) {
+  const newestFirst = [...(table?.models ?? [])].sort((one, other) => (one.from < other.from ? 1 : -1));
+  const find = ({ provider, model }: ports.UsageSubject, at: number): ModelPrice | undefined => {
+    const isValid = (price: ModelPrice) => price.model === model && Date.parse(price.from) <= at;
+    return (
+      newestFirst.find((price) => price.provider === provider && isValid(price)) ??
+      newestFirst.find((price) => price.provider === undefined && isValid(price))
+    );
+  };
+  /** The cost of counts, and how many of their calls have no price. */
+  return (subject: ports.UsageSubject, at: number, counts: Counts): { readonly cost: number; readonly unpriced: number } => {
+    const { inputTokens, cachedInputTokens: read, cacheWriteTokens: written, outputTokens } = counts;
+    const price = table && find(subject, at);
+    if (!price) return { cost: 0, unpriced: inputTokens + outputTokens > 0 ? counts.calls : 0 };
+    const { input, output, cachedInput = input, cacheWrite = input } = price;
+    const fresh = Math.max(0, inputTokens - read - written);
+    return { cost: (fresh * input + read * cachedInput + written * cacheWrite + outputTokens * output) / MILLION, unpriced: 0 };
+  };
+}

@@ -1,0 +1,125 @@
+import { definePort, type Port } from "../port.ts";
+
+/**
+ * Counts of model calls, by who made them and what they called. They are kept by minute for 25 hours, and by hour for 400 days. A
+ * call belongs to the minute in which it began. Counts have ids and names, and never a prompt, an answer or a credential.
+ */
+export interface Usage {
+  /**
+   * Note a call that is about to be sent. It counts as `unknown` until its usage is reported, also after a kill. Durable when this
+   * resolves: calls of one moment share a commit. Waits while the store is away. Rejects with the signal's reason.
+   */
+  begin(subject: UsageSubject, signal: AbortSignal): Promise<UsageCall>;
+  /** The same without a wait: durable within a second, so that a kill may lose that second. */
+  note(subject: UsageSubject): UsageCall;
+  /** Sums of calls. Processes see each other's calls after a second. Throws UsageTooWide, and RangeError for a query without time. */
+  read(query: UsageQuery): Promise<UsageReport>;
+  /**
+   * The calls of the current day, for limits. Counts of this process are exact; those of other processes are at most some seconds
+   * late.
+   */
+  today(): Promise<UsageDay>;
+}
+
+/** A call that was noted. */
+export interface UsageCall {
+  /** Report how the call ended. Durable within a second; a kill before that leaves the call `unknown`. Later reports are ignored. */
+  end(end: UsageEnd): void;
+}
+
+/** Who called what. */
+export interface UsageSubject {
+  readonly source: "agent" | "workflow" | "proxy";
+  /** Provider configuration id. */
+  readonly provider: string;
+  readonly model: string;
+  readonly userId?: string | undefined;
+  readonly agentId?: string | undefined;
+  readonly workflowId?: string | undefined;
+  /** The id of the safe token, which is no credential. */
+  readonly tokenId?: string | undefined;
+}
+
+/** How a call ended. Without both counts of tokens, it stays `unknown`, unless it was refused. */
+export interface UsageEnd {
+  /** Includes the tokens that were read from or written to a cache. */
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+  /** The part of `inputTokens` that was read from a cache. */
+  readonly cachedInputTokens?: number | undefined;
+  /** The part of `inputTokens` that was written to a cache. */
+  readonly cacheWriteTokens?: number | undefined;
+  /** The provider answered with an error status, and so reports no usage. */
+  readonly isRefused?: boolean | undefined;
+}
+
+/** Sums of calls. */
+export interface UsageSums {
+  readonly calls: number;
+  /** Calls that the provider refused with an error status. */
+  readonly refused: number;
+  /** Calls whose usage is not known: cut, still running, or not reported. */
+  readonly unknown: number;
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  /** Money in the currency of the price table. Zero without prices. */
+  readonly cost: number;
+  /** Calls with tokens for which the table has no price. They are not part of `cost`. */
+  readonly unpriced: number;
+}
+
+/** A field of `UsageSubject`. */
+export type UsageField = keyof UsageSubject;
+
+/** Which calls to sum, and how. */
+export interface UsageQuery {
+  /** Milliseconds since 1970: calls that began in the buckets from this time on. */
+  readonly since: number;
+  /** Calls that began in buckets before this time. */
+  readonly until: number;
+  /** The length of a group. Days are those of the adapter's time zone. Default: one group for the whole time. */
+  readonly step?: "minute" | "hour" | "day" | undefined;
+  /** Groups have these fields. Default: none. */
+  readonly by?: readonly UsageField[] | undefined;
+  /** Only calls with these values. */
+  readonly where?: Partial<UsageSubject> | undefined;
+}
+
+/** The sums of one group. */
+export interface UsageGroup {
+  /** Milliseconds since 1970 at which the step begins; `since` without a step. */
+  readonly at: number;
+  /** The fields of `by`. A field that a call does not have is absent. */
+  readonly subject: Partial<UsageSubject>;
+  readonly sums: UsageSums;
+}
+
+/** The answer to a query. */
+export interface UsageReport {
+  /** The oldest first. */
+  readonly groups: readonly UsageGroup[];
+  /** The currency of `cost`. Undefined without prices. */
+  readonly currency: string | undefined;
+}
+
+/** The current day. */
+export interface UsageDay {
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** When the next day begins, and daily limits with it. */
+  readonly until: number;
+  readonly groups: readonly { readonly subject: UsageSubject; readonly sums: UsageSums }[];
+}
+
+/** Most groups of one report. */
+export const USAGE_GROUPS = 10_000;
+
+/** Thrown by `read` for a query with more than `USAGE_GROUPS` groups. */
+export class UsageTooWide extends Error {
+  override readonly name = "UsageTooWide";
+}
+
+/** The port of usage. Areas need it with `optional`: without it, they count nothing. */
+export const usage: Port<Usage> = definePort<Usage>("usage");

@@ -1,0 +1,56 @@
+import { fromEnv } from "@portico/core";
+import * as v from "valibot";
+import { text } from "./scalar.ts";
+
+const price = () => v.pipe(v.number(), v.minValue(0), v.finite());
+
+/** How the usage of models is counted. */
+export const usageSchema = v.optional(
+  v.strictObject({
+    timeZone: v.optional(
+      fromEnv(
+        "PORTICO_USAGE_TIME_ZONE",
+        v.pipe(
+          text(),
+          v.check(isTimeZone, "an IANA time zone, such as Europe/Berlin"),
+          v.description("The time zone in which the days of usage and of daily limits begin."),
+        ),
+      ),
+      "UTC",
+    ),
+  }),
+  {},
+);
+
+/** What models cost. */
+export const pricesSchema = v.optional(
+  v.strictObject({
+    currency: v.pipe(text(), v.description("The currency of all prices, such as `USD`. It is only shown.")),
+    models: v.pipe(
+      v.array(
+        v.strictObject({
+          provider: v.optional(v.pipe(text(), v.description("The id of a provider. Default: every provider."))),
+          model: v.pipe(text(), v.description("The name of the model.")),
+          from: v.pipe(text(), v.isoDate(), v.description("The first day of the price, in UTC: `2026-11-01`.")),
+          input: v.pipe(price(), v.description("Price of a million input tokens.")),
+          output: v.pipe(price(), v.description("Price of a million output tokens.")),
+          cachedInput: v.optional(
+            v.pipe(price(), v.description("Price of a million input tokens from the provider's cache. Default: `input`.")),
+          ),
+          cacheWrite: v.optional(
+            v.pipe(price(), v.description("Price of a million input tokens written to the provider's cache. Default: `input`.")),
+          ),
+        }),
+      ),
+      v.description("Prices by model and first day. Models without a price have no costs."),
+    ),
+  }),
+);
+
+function isTimeZone(name: string): boolean {
+  try {
+    return Intl.DateTimeFormat("en-US", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,199 @@
+import type { Adapter, ports } from "@portico/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openAdapter } from "./open-adapter.ts";
+
+/** The adapter under test. Every call of `adapter` is another process on the same store. */
+export interface UsageSubjectUnderTest {
+  /** A new adapter with the time zone UTC, and with the price of 2 for input and 10 for output of the model `priced`. */
+  readonly adapter: () => Adapter<typeof ports.usage>;
+  /** Adapters that fill what the adapter needs. Opened once for all processes where they keep the counts. */
+  readonly others: () => readonly Adapter[];
+  /** Lets this much time pass for the adapters. */
+  readonly pass: (ms: number) => Promise<void>;
+  /** The time that the adapters see. The first is a midnight in UTC. */
+  readonly now: () => number;
+  readonly close?: () => Promise<void>;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const alive = new AbortController().signal;
+const agent = (more: Partial<ports.UsageSubject> = {}): ports.UsageSubject => ({
+  ...{ source: "agent", provider: "main", model: "m", userId: "ada", agentId: "helper" },
+  ...more,
+});
+const used = (inputTokens: number, outputTokens: number): ports.UsageEnd => ({ inputTokens, outputTokens });
+
+/** The law of the port `usage`, as vitest tests. `make` is called once per test. */
+export function usageConformance(name: string, make: () => UsageSubjectUnderTest | Promise<UsageSubjectUnderTest>): void {
+  describe(`usage port: ${name}`, () => {
+    let subject: UsageSubjectUnderTest;
+    let closing: (() => Promise<void>)[];
+    const open = async () => {
+      const opened = await openAdapter(subject.adapter(), subject.others());
+      let isClosed = false;
+      const close = async () => {
+        if (!isClosed) await opened.close();
+        isClosed = true;
+      };
+      closing.push(close);
+      return { usage: opened.port, close };
+    };
+    beforeEach(async () => {
+      closing = [];
+      subject = await make();
+    });
+    afterEach(async () => {
+      for (const close of closing.toReversed()) await close();
+      await subject.close?.();
+    });
+    const read = async (usage: ports.Usage, query: Partial<ports.UsageQuery> = {}) =>
+      (await usage.read({ since: 0, until: subject.now() + DAY_MS, ...query })).groups;
+
+    it("counts a call as unknown from before it is sent until its usage is reported", async () => {
+      const { usage } = await open();
+      const other = await open();
+      const call = await usage.begin(agent(), alive);
+      expect((await read(other.usage))[0]?.sums).toMatchObject({ calls: 1, unknown: 1, inputTokens: 0 });
+      call.end({ inputTokens: 30, cachedInputTokens: 20, cacheWriteTokens: 4, outputTokens: 5 });
+      expect((await read(usage))[0]?.sums).toMatchObject({
+        ...{ calls: 1, unknown: 0, refused: 0 },
+        ...{ inputTokens: 30, cachedInputTokens: 20, cacheWriteTokens: 4, outputTokens: 5 },
+      });
+    });
+
+    it("keeps a call unknown that reports no usage or half of it, and counts refused calls apart", async () => {
+      const { usage } = await open();
+      (await usage.begin(agent(), alive)).end({});
+      (await usage.begin(agent(), alive)).end({ inputTokens: 7 });
+      (await usage.begin(agent(), alive)).end({ isRefused: true });
+      expect((await read(usage))[0]?.sums).toMatchObject({ calls: 3, unknown: 2, refused: 1, inputTokens: 7, outputTokens: 0 });
+    });
+
+    it("counts the end of a call once, and counts that are no whole numbers from 0 up as nothing", async () => {
+      const { usage } = await open();
+      const call = await usage.begin(agent(), alive);
+      call.end(used(3, 4));
+      call.end(used(30, 40));
+      (await usage.begin(agent(), alive)).end({ inputTokens: Number.NaN, outputTokens: -1 });
+      expect((await read(usage))[0]?.sums).toMatchObject({ calls: 2, inputTokens: 3, outputTokens: 4 });
+    });
+
+    it("stores noted calls within a second, and what is left when it closes", async () => {
+      const { usage, close } = await open();
+      const other = await open();
+      usage.note(agent()).end(used(1, 2));
+      await subject.pass(1000);
+      await expect.poll(async () => (await read(other.usage))[0]?.sums.calls).toBe(1);
+      usage.note(agent()).end(used(1, 2));
+      await close();
+      expect((await read(other.usage))[0]?.sums).toMatchObject({ calls: 2, inputTokens: 2, outputTokens: 4 });
+    });
+
+    it("adds what several processes count at once", async () => {
+      const all = await Promise.all([open(), open(), open()]);
+      await Promise.all(
+        Array.from({ length: 60 }, async (_, at) => {
+          const call = await all[at % 3]!.usage.begin(agent({ model: `m${at % 2}` }), alive);
+          call.end(used(10, 1));
+        }),
+      );
+      for (const { close } of all) await close();
+      const { usage } = await open();
+      const groups = await read(usage, { by: ["model"] });
+      expect(groups.map(({ sums }) => [sums.calls, sums.unknown, sums.inputTokens, sums.outputTokens])).toEqual([
+        [30, 0, 300, 30],
+        [30, 0, 300, 30],
+      ]);
+    });
+
+    it("sums by time, by fields, and of chosen calls", async () => {
+      const { usage } = await open();
+      const start = subject.now();
+      for (const [at, userId] of ["ada", "bob", "ada"].entries()) {
+        usage.note(agent({ userId })).end(used(10 ** at, 0));
+        await subject.pass(at === 0 ? MINUTE_MS : HOUR_MS);
+      }
+      usage.note({ source: "proxy", provider: "main", model: "m", tokenId: "tok_1" }).end(used(5, 0));
+      const table = async (query: Partial<ports.UsageQuery>) =>
+        (await read(usage, query)).map(({ at, subject: of, sums }) => [at - start, of, sums.inputTokens]);
+      expect(await table({ step: "hour" })).toEqual([
+        [0, {}, 11],
+        [HOUR_MS, {}, 100],
+        [2 * HOUR_MS, {}, 5],
+      ]);
+      expect(await table({ step: "minute", where: { userId: "bob" } })).toEqual([[MINUTE_MS, {}, 10]]);
+      expect(await table({ step: "day", by: ["userId"] })).toEqual([
+        [0, { userId: "ada" }, 101],
+        [0, { userId: "bob" }, 10],
+        [0, {}, 5],
+      ]);
+      expect(await table({ step: "hour", where: { source: "proxy", tokenId: "tok_1" }, by: ["tokenId"] })).toEqual([
+        [2 * HOUR_MS, { tokenId: "tok_1" }, 5],
+      ]);
+      expect(await table({ step: "hour", since: start + HOUR_MS, until: start + 2 * HOUR_MS })).toEqual([[HOUR_MS, {}, 100]]);
+    });
+
+    it("counts a call in the minute in which it began", async () => {
+      const { usage } = await open();
+      const start = subject.now();
+      const call = await usage.begin(agent(), alive);
+      await subject.pass(3 * MINUTE_MS);
+      call.end(used(1, 1));
+      expect((await read(usage, { step: "minute" })).map(({ at, sums }) => [at, sums.outputTokens])).toEqual([[start, 1]]);
+    });
+
+    it("knows costs only of models with a price, and says how many calls have none", async () => {
+      const { usage } = await open();
+      usage.note(agent({ model: "priced" })).end({ inputTokens: 1_000_000, outputTokens: 500_000 });
+      usage.note(agent({ model: "free?" })).end(used(1, 1));
+      usage.note(agent({ model: "free?" })).end({ isRefused: true });
+      const [priced, other] = await read(usage, { by: ["model"] });
+      expect([priced?.sums.cost, priced?.sums.unpriced]).toEqual([7, 0]);
+      expect([other?.sums.cost, other?.sums.unpriced]).toEqual([0, 2]);
+    });
+
+    it("keeps minutes for 25 hours, and hours for 400 days", async () => {
+      const { usage } = await open();
+      usage.note(agent()).end(used(1, 1));
+      await subject.pass(24 * HOUR_MS);
+      expect(await read(usage, { step: "minute" })).toHaveLength(1);
+      await subject.pass(3 * HOUR_MS);
+      await expect.poll(() => read(usage, { step: "minute" })).toEqual([]);
+      expect(await read(usage, { step: "hour" })).toHaveLength(1);
+    });
+
+    it("has the calls of the current day, of every process, and begins again with the next day", async () => {
+      const { usage } = await open();
+      const other = await open();
+      const start = subject.now();
+      other.usage.note(agent()).end(used(10, 0));
+      await other.close();
+      usage.note(agent()).end(used(1, 0));
+      const sum = async () => {
+        const { since, until, groups } = await usage.today();
+        return [since - start, until - start, groups.reduce((all, { sums }) => all + sums.inputTokens, 0)];
+      };
+      expect(await sum()).toEqual([0, DAY_MS, 11]);
+      usage.note(agent()).end(used(1, 0));
+      expect(await sum()).toEqual([0, DAY_MS, 12]);
+      await subject.pass(DAY_MS);
+      expect(await sum()).toEqual([DAY_MS, 2 * DAY_MS, 0]);
+    });
+
+    it("bounds the subjects of a time, because callers name models", async () => {
+      const { usage } = await open();
+      for (let at = 0; at < 3000; at++) usage.note(agent({ model: `invented-${at}` })).end(used(1, 0));
+      const groups = await read(usage, { by: ["model"] });
+      expect(groups.length).toBeLessThan(1500);
+      expect(groups.reduce((all, { sums }) => all + sums.inputTokens, 0)).toBe(3000);
+    });
+
+    it("takes any text as a name", async () => {
+      const { usage } = await open();
+      for (const model of ["", "\0", "\ud800", "x".repeat(10_000)]) (await usage.begin(agent({ model }), alive)).end(used(1, 0));
+      expect((await read(usage, { by: ["model"] })).every(({ subject: { model } }) => model!.length < 1000)).toBe(true);
+    });
+  });
+}
