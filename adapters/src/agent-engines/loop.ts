@@ -14,6 +14,7 @@ import { isTooLong } from "./loop/model-refused.ts";
 import { callModel } from "./loop/model-step.ts";
 import { openLanguageModel } from "./loop/open-language-model.ts";
 import { toFunctionTool, toPrompt } from "./loop/prompt.ts";
+import { turnMeter } from "./loop/turn-meter.ts";
 import { splitForSummary, SUMMARY_TOKENS, summaryMessage, summaryPrompt, toSummary } from "./loop/summary.ts";
 
 /** Options of `loopAgentEngine`. */
@@ -167,7 +168,7 @@ class Loop {
     const { provider, clock, telemetry, counted } = this.#given;
     const { step, signal } = this.#context;
     const ask = async (stepSignal: AbortSignal) => {
-      const model = await openLanguageModel(provider, this.#turn.model, { source: "agent", telemetry, counted });
+      const model = await openLanguageModel(provider, this.#turn.model, turnMeter({ telemetry, counted }, this.#context));
       const prompt = summaryPrompt(old, this.#fit.limit);
       return callModel(
         { provider, clock, model, prompt, tools: [], settings: { maxOutputTokens: SUMMARY_TOKENS } },
@@ -198,7 +199,7 @@ class Loop {
     return {
       provider,
       clock,
-      model: await openLanguageModel(provider, model, { source: "agent", telemetry, counted }),
+      model: await openLanguageModel(provider, model, turnMeter({ telemetry, counted }, this.#context)),
       ...(isMarked ? markForCache(plain, before()) : plain),
       settings: callSettings(agent, provider, options.maxOutputTokens),
     };

@@ -19,6 +19,9 @@ export interface FoundPage<T> {
 
 /** Subjects that one page looks at, besides those that it shows. */
 const EXAMINED = 400;
+/** Each round reads this many times as much as the one before, up to a limit: most searches need one, and few need many. */
+const GROWTH = 4;
+const LARGEST_PIECE = 200;
 
 /**
  * The newest subjects that are in all sources and match. The work of one call is bounded, whatever the sources contain: a page may end early,

@@ -1,5 +1,6 @@
 import { defineManyPort, type ManyPort } from "../port.ts";
 import type { AgentDefinition } from "./agents.ts";
+import type { MeasuredModelCall } from "./telemetry.ts";
 import type { ToolCaller, ToolDefinition, ToolResult } from "./tools.ts";
 
 /** A runtime that executes one turn of an agent: the built-in `loop`, or a third party's agent. */
@@ -57,6 +58,8 @@ export interface TurnContext {
    * a promise, the buffer is full: wait until the promise resolves.
    */
   say(saying: Saying): void | Promise<void>;
+  /** Report one ended model call, for the trace of the turn, with the facts of `Telemetry.modelCall`. Never throws. */
+  modelCalled?(call: Omit<MeasuredModelCall, "source">): void;
 }
 
 /** One output of a turn in progress. */

@@ -101,6 +101,16 @@ export type WorkBegin =
       readonly turn: string;
       /** Stored with the turn when it was accepted. */
       readonly traceparent: string | undefined;
+      /** Milliseconds since the turn arrived: its trace begins then. Default 0. */
+      readonly beganMsAgo?: number;
+    }
+  | {
+      /** A part of a turn, beside its model calls and tools: `admission`, `queue`, `start`, `delivery`. It has a span, and no metric. */
+      readonly kind: "phase";
+      readonly phase: string;
+      /** Milliseconds since its beginning, and how long it lasted: told when it has ended. */
+      readonly beganMsAgo: number;
+      readonly lastedMs: number;
     }
   | {
       readonly kind: "tool";
@@ -169,6 +179,8 @@ export interface MeasuredModelCall {
   readonly model: string;
   /** Milliseconds from the call to the end of its answer. */
   readonly durationMs: number;
+  /** Milliseconds from the call to the first part of a streamed answer. */
+  readonly firstTokenMs?: number | undefined;
   /** Absent if the provider reported no number. Absent does not mean zero. */
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;

@@ -102,6 +102,7 @@ export const agentRuntime = defineAdapter({
     const isAlive = registerProcess({ ...shared, serverInstanceId }, scope);
     const requests = await openClientRequests({ ...given, settings, serverInstanceId, isAlive });
     const runs = createRuns(records);
+    await runs.indexing.prepare(clock.now());
     const conversations = createConversations(records);
     const hints = new Hints(shared, clock);
     const busy = new BusyAgents({ ...shared, clock, process: serverInstanceId }, scope);

@@ -63,6 +63,7 @@ export const backgroundTurns = defineAdapter({
           ...turnIds(key === undefined ? newIdSuffix(ids, clock.now()) : keyedIdSuffix(key)),
           ...{ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, tell },
           traceparent: telemetry.traceparent(),
+          acceptedAt: clock.now(),
         };
         await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
         return { runId: turn.runId };

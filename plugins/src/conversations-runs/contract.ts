@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
+import { storedTrace } from "./turns/trace-entry.ts";
 import { followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
 
 const text = v.string();
@@ -241,6 +242,33 @@ export const conversationsRunsContract = defineContract(
         invalid_run_id: agentErrors.invalid_run_id,
         user_unresolved: agentErrors.user_unresolved,
       },
+    },
+    trace: {
+      method: "GET",
+      path: "/api/runs/:id/trace",
+      summary: "Read how the newest turns of a run spent their time",
+      params: byId,
+      query: v.object({ offset: parameter, limit: parameter }),
+      success: reply.json(
+        v.object({
+          run_id: text,
+          turns: v.array(
+            v.object({
+              receipt_id: text,
+              started_at: text,
+              completed_at: text,
+              outcome: v.picklist(["success", "partial", "failed"]),
+              /** Absent for turns of earlier versions, and for turns whose process died. */
+              trace: v.optional(storedTrace),
+            }),
+          ),
+          total: v.number(),
+          offset: v.number(),
+          limit: v.number(),
+          has_more: v.boolean(),
+        }),
+      ),
+      errors: { unauthorized, invalid_pagination, run_not_found },
     },
     start: {
       method: "POST",

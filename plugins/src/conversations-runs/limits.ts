@@ -36,6 +36,15 @@ export const RUN_ERROR_WORDS = 16;
 /** Characters of the error that a run keeps. The receipt has the whole. */
 export const RUN_ERROR_CHARACTERS = 300;
 
+/** Entries of the trace that a receipt keeps: how many at most, how many of the first; characters of a name. */
+export const TRACE_ENTRIES = 200;
+export const TRACE_FIRST_ENTRIES = 150;
+export const TRACE_NAME_CHARACTERS = 100;
+
+/** Traces of a page where no limit is asked for, and at most. */
+export const TRACES_LIMIT = 5;
+export const TRACES_LIMIT_MAXIMUM = 20;
+
 /** Of one search for runs: runs of a page where no limit is asked for, and words. */
 export const SEARCH_LIMIT = 20;
 export const SEARCH_WORDS = 8;

@@ -12,6 +12,7 @@ import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { readReceipts } from "./routes/receipts.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
 import { changeRun, listRuns, readRun, runtimeState } from "./routes/runs.ts";
+import { readTrace } from "./routes/run-trace.ts";
 import { searchRuns } from "./routes/search-runs.ts";
 
 /** Agents, conversations, durable turns, runs and receipts, and the realtime channel of queries (specification 4.6). */
@@ -48,6 +49,7 @@ export const conversationsRuns = definePlugin({
     changeRun: changeRun(services),
     runtimeState: runtimeState(services),
     receipts: readReceipts(services),
+    trace: readTrace(services),
     start: startQuery(services),
     followUp: followUp(services),
     lookup: lookUpQuery(services),

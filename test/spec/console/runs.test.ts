@@ -147,6 +147,41 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     expect(await page.evaluate(() => location.hash)).toBe(`#/runs/${boss.run_id}`);
   });
 
+  it("shows how a turn spent its time, on a phone too", async () => {
+    const { page } = opened;
+    const [boss] = await runsOf("agent_id=boss");
+    await show(boss.run_id);
+    const parts = () => page.getByRole("list", { name: "Parts of the turn" }).getByRole("listitem");
+    const names = [
+      "Accepted",
+      "Waited in the queue",
+      "Began",
+      "Model echo-large",
+      "Tool DelegateToAgent",
+      "Model echo-large",
+      "Delivered",
+    ];
+    await expect
+      .poll(async () => (await parts().allTextContents()).map((text) => names.find((name) => text.startsWith(name))))
+      .toEqual(names);
+    expect(await parts().nth(3).textContent()).toMatch(/\d+ ms, after .* · first token after \d+ ms · \d+ tokens in · \d+ out/);
+    const widths = await parts()
+      .locator(".bar")
+      .evaluateAll((bars) => bars.map((bar) => bar.getBoundingClientRect().width));
+    expect(widths.every((width) => width > 0)).toBe(true);
+    // Both parts of a model call, and nothing beside the page.
+    const size = page.viewportSize()!;
+    await page.setViewportSize({ width: 375, height: 800 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+    await page.setViewportSize(size);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+
+    await client.submit({ agentId: "boss", sessionId: boss.session_id, prompt: "Thanks" }).ended;
+    await expect.poll(() => page.getByLabel("Turn", { exact: true }).locator("option").count()).toBe(2);
+    const newest = (await opened.call("GET", `/api/runs/${boss.run_id}/trace`)).turns.at(-1);
+    expect(await page.getByLabel("Turn", { exact: true }).inputValue()).toBe(newest.receipt_id);
+  });
+
   it("shows why a turn failed", async () => {
     const [broken] = await runsOf("agent_id=broken");
     await show(broken.run_id);

@@ -163,6 +163,21 @@ describe("a service with an endpoint of OTLP", () => {
     expect(tools.map(({ parentSpanId }) => parentSpanId)).toEqual(tools.map(() => turn!.spanId));
   });
 
+  it("exports the parts of a turn beside its model calls, in the trace that its timeline names", async () => {
+    await using client = connectAgent({ baseURL: service.url("agent"), token: OWNER });
+    const { runId = "" } = (await client.submit({ agentId: "helper", prompt: "Another turn" }).started)!;
+    const newest = async () => (await client.calls.trace({ params: { id: runId } })).turns.at(-1)?.trace;
+    await expect.poll(newest).toBeDefined();
+    const { trace_id } = (await newest())!;
+    const inTrace = () => receiver.spans.filter(({ traceId }) => traceId === trace_id);
+    await expect.poll(() => inTrace().map(({ name }) => name)).toContain("delivery");
+    const [turn] = inTrace().filter(({ name }) => name === "invoke_agent helper");
+    const parts = inTrace().filter(({ parentSpanId }) => parentSpanId === turn!.spanId);
+    expect(parts.map(({ name }) => name).toSorted()).toEqual(["admission", "chat echo-large", "delivery", "queue", "start"]);
+    const [call] = parts.filter(({ name }) => name === "chat echo-large");
+    expect(Number(call!.attributes["gen_ai.response.time_to_first_chunk"])).toBeGreaterThanOrEqual(0);
+  });
+
   it("exports metrics and log lines, and log lines name their trace", async () => {
     await expect
       .poll(() => [...receiver.metrics.keys()])

@@ -23,7 +23,8 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
     // Durations use a monotonic clock: a clock that is set back would give negative ones.
     const beganAt = performance.now();
     let isTold = false;
-    return (usage: Usage | undefined, error?: string) => {
+    let firstTokenMs: number | undefined;
+    const tell = (usage: Usage | undefined, error?: string) => {
       if (isTold) return;
       isTold = true;
       call?.end(toUsageEnd(usage, error));
@@ -33,11 +34,17 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
         providerType: provider.type,
         model: model.modelId,
         durationMs: performance.now() - beganAt,
+        firstTokenMs,
         inputTokens: usage?.inputTokens.total,
         outputTokens: usage?.outputTokens.total,
         error,
       });
     };
+    /** Called for each part of a streamed answer. */
+    const heard = (part: StreamPart) => {
+      if (firstTokenMs === undefined && part.type.endsWith("-delta")) firstTokenMs = performance.now() - beganAt;
+    };
+    return { tell, heard };
   };
   return {
     specificationVersion: model.specificationVersion,
@@ -45,7 +52,7 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
     async doGenerate(options) {
-      const tell = await begin(options.abortSignal);
+      const { tell } = await begin(options.abortSignal);
       try {
         const result = await model.doGenerate(options);
         tell(result.usage);
@@ -56,10 +63,11 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
       }
     },
     async doStream(options) {
-      const tell = await begin(options.abortSignal);
+      const { tell, heard } = await begin(options.abortSignal);
       try {
         const result = await model.doStream(options);
-        return { ...result, stream: watched(result.stream as ReadableStream<StreamPart>, tell, options.abortSignal) as never };
+        const stream = watched(result.stream as ReadableStream<StreamPart>, { tell, heard }, options.abortSignal);
+        return { ...result, stream: stream as never };
       } catch (error) {
         tell(undefined, codeOf(error, options.abortSignal));
         throw error;
@@ -70,7 +78,7 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
 
 function watched(
   parts: ReadableStream<StreamPart>,
-  tell: (usage: Usage | undefined, error?: string) => void,
+  { tell, heard }: { tell(usage: Usage | undefined, error?: string): void; heard(part: StreamPart): void },
   signal: AbortSignal | undefined,
 ): ReadableStream<StreamPart> {
   const reader = parts.getReader();
@@ -85,6 +93,7 @@ function watched(
             controller.close();
             return;
           }
+          heard(value);
           if (value.type === "finish") finished = value;
           if (value.type === "error") tell(finished?.usage, signal?.aborted ? "aborted" : "upstream_error");
           controller.enqueue(value);

@@ -26,13 +26,14 @@ export function callOfRequest(ended: EndedRequest): EndedCall | undefined {
 /** A model call without a request, which ended now. */
 export function callOfItsOwn({ source, durationMs, error, ...facts }: ports.MeasuredModelCall): EndedCall {
   const endedAt = performance.now();
-  const { provider, providerType, model, inputTokens, outputTokens } = facts;
+  const { provider, providerType, model, firstTokenMs, inputTokens, outputTokens } = facts;
   return {
     source,
     facts: {
       provider: shortened(provider)!,
       providerType: shortened(providerType)!,
       model: shortened(model)!,
+      ...(firstTokenMs !== undefined && { streamed: true, firstByteMs: firstTokenMs }),
       ...(inputTokens !== undefined && { inputTokens }),
       ...(outputTokens !== undefined && { outputTokens }),
     },

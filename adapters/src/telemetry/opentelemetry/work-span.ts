@@ -11,7 +11,7 @@ export interface WorkSpans {
   traceparent(): string | undefined;
 }
 
-/** Spans of turns, tools, runs and nodes. Names follow the generative-AI conventions where they have one. */
+/** Spans of turns and their parts, tools, runs and nodes. Names follow the generative-AI conventions where they have one. */
 export function createWorkSpans({ tracer, contexts }: Instruments): WorkSpans {
   return {
     traceparent: () => traceparentOf(trace.getSpanContext(contexts.active())),
@@ -19,7 +19,9 @@ export function createWorkSpans({ tracer, contexts }: Instruments): WorkSpans {
       const beganAt = performance.now();
       const { name, attributes } = described(work);
       const parent = parentOf(work, contexts.active());
-      const span = tracer.startSpan(name, { attributes }, parent);
+      const beganMsAgo = "beganMsAgo" in work ? Math.max(0, work.beganMsAgo ?? 0) : 0;
+      const startTime = Date.now() - beganMsAgo;
+      const span = tracer.startSpan(name, { attributes, ...(beganMsAgo > 0 && { startTime }) }, parent);
       const within = trace.setSpan(parent, span);
       let isOver = false;
       return {
@@ -29,6 +31,7 @@ export function createWorkSpans({ tracer, contexts }: Instruments): WorkSpans {
           isOver = true;
           const code = shortened(error);
           if (code !== undefined) span.setAttribute("error.type", code).setStatus({ code: SpanStatusCode.ERROR });
+          if (work.kind === "phase") return span.end(startTime + Math.max(0, work.lastedMs));
           span.end();
           ended({ kind: work.kind, error: code, beganAt, endedAt: performance.now() });
         },
@@ -59,6 +62,8 @@ function described(work: ports.WorkBegin): { readonly name: string; readonly att
           "portico.turn.id": work.turn,
         },
       };
+    case "phase":
+      return { name: shortened(work.phase)!, attributes: { "portico.phase": shortened(work.phase) } };
     case "tool":
       return {
         name: `execute_tool ${shortened(work.tool)}`,

@@ -6,6 +6,7 @@ import { Transcript } from "../turns/transcript.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import type { TurnDesk } from "../turns/turn-desk.ts";
+import { TurnTrace } from "../turns/turn-trace.ts";
 import { TurnVoice } from "../turns/turn-voice.ts";
 import { type createBackgroundRecords, interrupted } from "./background-records.ts";
 import type { AcceptedTurn } from "./background-turn.ts";
@@ -33,6 +34,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
     // No client receives its output. The output is stored in case the process dies.
     const transcript = new Transcript(turn.turnId, { log, clock, held, told: () => {} });
     const voice = new TurnVoice(turn, transcript);
+    const trace = new TurnTrace(turn, given);
     const { signal: stopping, stop, leave } = desk.enter(turn, () => records.stopOf(turn));
     const timer = clock.after(timeoutMs, () => stop("background_timeout"));
     try {
@@ -42,7 +44,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
       const end =
         stop === undefined
           ? await playTurn(given, {
-              ...{ context, turn, toolIds: turn.toolIds, voice, stopping },
+              ...{ context, turn, toolIds: turn.toolIds, voice, stopping, trace },
               said: async () => ({ history: [], input: [{ type: "text", text: turn.prompt }] }),
               deliver: (message) => deliveries.add(turn, message),
             })
@@ -53,10 +55,15 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
       const isLast = !turn.tell && !transcript.isWritten;
       await keepEnd(given, turn, end, {
         signal: context.signal,
-        write: (ended) =>
-          isLast ? endWork(engine, context, (condition) => records.end(turn, ended, condition)) : records.end(turn, ended, held),
+        write: (kept) => {
+          const ended = { ...kept, trace: trace.toStored() };
+          return isLast
+            ? endWork(engine, context, (condition) => records.end(turn, ended, condition))
+            : records.end(turn, ended, held);
+        },
         letGo: () => transcript.forgetHeld(),
       });
+      trace.delivered();
       if (isLast) return;
       await retryWhileStoreAway({ clock, signal: context.signal }, () => tell(turn));
       // No other code removes it. If the process stops meanwhile, the next start closes the turn and removes it.

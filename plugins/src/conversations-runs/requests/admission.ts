@@ -63,6 +63,7 @@ export function createAdmission(given: {
     // registry is read first.
     // Otherwise the write itself finds out.
     let isAsked = "sessionId" in target || target.conversationId !== undefined;
+    const arrivedAt = clock.now();
     return writeAgain(async () => {
       const known = isAsked ? await requests.find(key) : undefined;
       isAsked = true;
@@ -80,7 +81,12 @@ export function createAdmission(given: {
         throw error;
       }
       const place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix, turnId);
-      const turn = { ...toTurn(submission, place, turnId), traceparent: telemetry.traceparent() };
+      const turn = {
+        ...toTurn(submission, place, turnId),
+        traceparent: telemetry.traceparent(),
+        arrivedAt,
+        acceptedAt: clock.now(),
+      };
       const request = toRequest(submission, turn, now);
       await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
         key: turn.sessionId,

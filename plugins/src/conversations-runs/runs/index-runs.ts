@@ -77,13 +77,15 @@ export function createRunIndexing({
   };
 
   return {
+    /** A store without runs has nothing to index, and says so from its first start on. */
+    async prepare(now: number): Promise<void> {
+      if ((await kept.get(PROGRESS)) || (await runs.query({ limit: 1 })).items.length > 0) return;
+      const beganAt = new Date(now).toISOString();
+      await kept.put(PROGRESS, { round: 1, beganAt, endedAt: beganAt, isDone: true });
+    },
     /** Whether searches find every run. */
     async isComplete(): Promise<boolean> {
-      if (isComplete) return true;
-      const progress = (await kept.get(PROGRESS))?.value;
-      if (progress) isComplete = progress.endedAt !== undefined;
-      // A store that has no run yet needs none.
-      else isComplete = (await runs.query({ limit: 1 })).items.length === 0;
+      isComplete ||= (await kept.get(PROGRESS))?.value.endedAt !== undefined;
       return isComplete;
     },
     /** Indexes the runs that are not indexed yet. Called repeatedly, in any process. */

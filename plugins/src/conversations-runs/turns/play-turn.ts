@@ -8,6 +8,7 @@ import type { ShownRoom, TurnRoom } from "./shown-room.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { TurnFailed, type TurnStopped } from "./turn-failed.ts";
 import { gatherTools } from "./turn-tools.ts";
+import type { TurnTrace } from "./turn-trace.ts";
 import type { TurnVoice } from "./turn-voice.ts";
 import type { UserMessage } from "./user-message.ts";
 
@@ -42,6 +43,8 @@ export interface Playing {
   readonly voice: TurnVoice;
   /** Brings a message to people. */
   readonly deliver: (message: UserMessage) => void | Promise<void>;
+  /** From its arrival on. */
+  readonly trace: TurnTrace;
   /** Aborts with TurnStopped when a user stops the turn. */
   readonly stopping: AbortSignal;
 }
@@ -52,19 +55,22 @@ export interface Playing {
  */
 export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
   const { agentId: agent, runId: run, turnId, traceparent } = playing.turn;
-  const trace = given.telemetry.work({ kind: "turn", agent, run, turn: turnId, traceparent });
+  const beganMsAgo = playing.trace.ageMs;
+  const trace = given.telemetry.work({ kind: "turn", agent, run, turn: turnId, traceparent, beganMsAgo });
+  playing.trace.open(trace);
   try {
     const end = await trace.run(() => play(given, playing));
     trace.end({ error: end.status === "completed" ? undefined : (end.failure?.code ?? end.status) });
     return end;
   } finally {
     trace.end();
+    playing.trace.ended();
   }
 }
 
 async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
   const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate } = given;
-  const { context, turn, toolIds, said, voice, deliver, stopping } = playing;
+  const { context, turn, toolIds, said, voice, deliver, stopping, trace } = playing;
   const signal = AbortSignal.any([context.signal, stopping]);
   const room = shownRoom.open();
   const written = () => retryWhileStoreAway({ clock, signal }, () => voice.written());
@@ -106,8 +112,9 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
         callTool: async (call, toolSignal) => {
           // An engine that ignores the signal still works after the end of its turn. Its calls have no effect then.
           signal.throwIfAborted();
-          return offered.call(call, caller, toolSignal);
+          return trace.tool(call.toolId, () => offered.call(call, caller, toolSignal));
         },
+        modelCalled: (call) => trace.modelCalled(call),
         say: (saying) => voice.say(saying),
       },
     );

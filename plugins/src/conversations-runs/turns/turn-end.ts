@@ -5,6 +5,7 @@ import { type Run, withEvent } from "../runs/runs.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
 import { boundedCalls, boundedText } from "./bounds.ts";
 import type { Produced } from "./produced.ts";
+import type { StoredTrace } from "./trace-entry.ts";
 import type { PlayedTurn } from "./turn.ts";
 
 /** How a turn ended, and what it leaves behind. */
@@ -18,6 +19,8 @@ export interface TurnEnd {
   readonly summary?: StoredSummary | undefined;
   /** Why it was interrupted or failed, or why it completed other than by its agent's own decision (open points 13). */
   readonly reason?: string | undefined;
+  /** How it spent its time. Absent if its process died. */
+  readonly trace?: StoredTrace | undefined;
   /** What the user is told of a failure. */
   readonly failure?: { readonly code: string; readonly message: string } | undefined;
 }
@@ -36,7 +39,7 @@ export function toReceipt(
   end: TurnEnd,
   run: Run,
   { id, at }: { readonly id: string; readonly at: string },
-): Receipt {
+): Receipt & { readonly trace?: StoredTrace } {
   const started = run.turn_started_at ?? at;
   return {
     receipt_id: id,
@@ -62,6 +65,7 @@ export function toReceipt(
     duration_ms: Math.max(Date.parse(at) - Date.parse(started), 0),
     ...(end.status !== "failed" && end.reason !== undefined && { interruption_reason: end.reason }),
     ...(end.failure && { failure: end.failure }),
+    ...(end.trace && { trace: end.trace }),
   };
 }
 

@@ -13,6 +13,7 @@ import { identifiersOf, type Turn, type TurnEvent, transcriptStream } from "./tu
 import type { TurnDesk } from "./turn-desk.ts";
 import { nothing, statusAfter, type TurnEnd } from "./turn-end.ts";
 import type { TurnRecords } from "./turn-records.ts";
+import { TurnTrace } from "./turn-trace.ts";
 import { TurnVoice } from "./turn-voice.ts";
 
 export interface TurnWorkGiven extends PlayGiven {
@@ -39,6 +40,7 @@ export function createTurnWork(given: TurnWorkGiven) {
     const voice = new TurnVoice(turn, transcript);
     // Another process has the turn: what this one still says is not its.
     context.signal.addEventListener("abort", () => context.signal.reason instanceof ports.EngineFenced && transcript.stop());
+    const trace = new TurnTrace(turn, given);
     const { signal: stopping, leave } = desk.enter(turn, () => records.stopOf(turn));
     try {
       const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () =>
@@ -49,7 +51,7 @@ export function createTurnWork(given: TurnWorkGiven) {
       const end =
         stop === undefined
           ? await playTurn(given, {
-              ...{ context, turn, voice, stopping },
+              ...{ context, turn, voice, stopping, trace },
               said: (signal, room) => everythingSaid(given, turn, signal, room),
               deliver: (message) => voice.deliver(message),
             })
@@ -59,11 +61,12 @@ export function createTurnWork(given: TurnWorkGiven) {
         write: (ended) =>
           endWork(engine, context, (condition) =>
             transcript.end([endEvent(turn, ended, voice.seq)], (entry) =>
-              records.end(turn, ended, entry, watched.number, condition),
+              records.end(turn, { ...ended, trace: trace.toStored() }, entry, watched.number, condition),
             ),
           ),
         letGo: () => transcript.forgetHeld(),
       });
+      trace.delivered();
       audiences.announce(listener, statusEvent(turn, statusAfter(turn, end)));
       return end;
     } finally {

@@ -20,6 +20,9 @@ export interface PlayedTurn {
   readonly workflowDepth?: number | undefined;
   /** The trace of what asked for it (W3C `traceparent`). */
   readonly traceparent?: string | undefined;
+  /** When it arrived, and when it was accepted. Milliseconds since 1970. Earlier versions stored neither. */
+  readonly arrivedAt?: number | undefined;
+  readonly acceptedAt?: number | undefined;
 }
 
 /** A file that came with a query, as it was then. */

@@ -1,0 +1,37 @@
+import * as v from "valibot";
+
+const text = v.string();
+const milliseconds = v.number();
+
+/** One part of a turn. Times are milliseconds, the first since the turn arrived. */
+export const traceEntry = v.object({
+  /** `wait`: for a person. */
+  kind: v.picklist(["admission", "queue", "start", "model", "tool", "wait", "delivery"]),
+  /** The model, or the ID of the tool. */
+  name: v.optional(text),
+  start_ms: milliseconds,
+  duration_ms: milliseconds,
+  /** Of a model call: until the first part of its answer. */
+  first_token_ms: v.optional(milliseconds),
+  provider: v.optional(text),
+  input_tokens: v.optional(v.number()),
+  output_tokens: v.optional(v.number()),
+  /** A code, if it failed. */
+  error: v.optional(text),
+});
+
+/** The trace of a turn in short form, as its receipt keeps it. */
+export const storedTrace = v.object({
+  /** When the turn arrived (ISO 8601). */
+  began_at: text,
+  /** In OpenTelemetry, if traces are exported. */
+  trace_id: v.optional(text),
+  entries: v.array(traceEntry),
+  /** How many entries were left out. */
+  left_out: v.optional(v.number()),
+});
+
+/** One part of a turn. */
+export type TraceEntry = v.InferOutput<typeof traceEntry>;
+/** The trace of a turn in short form. */
+export type StoredTrace = v.InferOutput<typeof storedTrace>;
