@@ -49,8 +49,8 @@ export async function findPage<T>({
 }): Promise<FoundPage<T>> {
   const items: T[] = [];
   let place = after;
-  for (let examined = 0; examined < limit + EXAMINED;) {
-    const pieces = await Promise.all(sources.map((source) => source(place, limit)));
+  for (let examined = 0, size = limit; examined < limit + EXAMINED; size = Math.min(size * GROWTH, LARGEST_PIECE)) {
+    const pieces = await Promise.all(sources.map((source) => source(place, size)));
     const rarest = pieces.reduce((one, other) => (isRarer(other, one) ? other : one));
     const candidates = rarest.places.filter(({ at }) => notBefore === undefined || at >= notBefore);
     const loaded = await Promise.all(
