@@ -141,16 +141,14 @@ describe("GET /api/runs/:id/trace", () => {
   });
 
   it("background turns have one as well", async () => {
-    const { runId } = await service.app
-      .port(ports.backgroundTurns)
-      .start({
-        agentId: "helper",
-        userId: "owner",
-        prompt: "Look it up",
-        toolIds: ["Look", "Miss"],
-        maxTurns: 3,
-        origin: { origin: "test", displayName: "Test" },
-      });
+    const { runId } = await service.app.port(ports.backgroundTurns).start({
+      agentId: "helper",
+      userId: "owner",
+      prompt: "Look it up",
+      toolIds: ["Look", "Miss"],
+      maxTurns: 3,
+      origin: { origin: "test", displayName: "Test" },
+    });
     await expect.poll(async () => (await traceOf(runId)).body.turns?.length).toBe(1);
     expect((await entriesOf(runId)).map(({ kind }) => kind)).toEqual([
       "admission",
