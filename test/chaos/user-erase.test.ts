@@ -10,6 +10,7 @@ import { openCommand, type PorticoProcess, runPortico, startPortico, temporaryFo
 const KILLS = process.env.PORTICO_LONG ? 40 : 4;
 const TURNS = 30;
 const WORDS = "Secret words of ada";
+const OWNERS_WORDS = "Secret words of the owner";
 const TOKENS = { owner: "owner-token-0123456789", ada: "ada-token-0123456789" };
 const config = {
   agent: {
@@ -78,11 +79,12 @@ it(
       }
       const { code, stderr } = await runPortico(erase, { cwd: folder.path });
       expect([code, stderr]).toEqual([0, ""]);
-      expect(filesWith(service.dataDir, WORDS)).toEqual([]);
+      expect(filesWith(service.dataDir, OWNERS_WORDS)).toEqual([]);
       await service.stop();
       service = await start();
       await using client = connectAgent({ baseURL: service.url("agent"), token: TOKENS.owner });
-      expect((await client.calls.runs({ query: {} })).runs).toEqual([]);
+      const { runs } = await client.calls.runs({ query: {} });
+      expect(runs.filter(({ user_id }) => user_id === "owner")).toEqual([]);
       expect((await runPortico(erase, { cwd: folder.path })).stdout).toBe("Erased: nothing.\n");
     } finally {
       silent.closeAllConnections();
@@ -105,7 +107,7 @@ async function queueEvents({ url }: PorticoProcess): Promise<void> {
     const answer = await fetch(`${url("agent")}/api/webhook/helper`, {
       method: "POST",
       headers: { ...json, authorization: `Bearer ${secret}` },
-      body: JSON.stringify({ event: "pushed", payload: { words: WORDS } }),
+      body: JSON.stringify({ event: "pushed", payload: { words: OWNERS_WORDS } }),
     });
     expect(answer.status).toBe(200);
   }
@@ -117,7 +119,10 @@ async function fill({ url }: PorticoProcess): Promise<void> {
   form.append("file", new Blob([WORDS]), `${WORDS}.txt`);
   const headers = { "x-agent-service-token": TOKENS.ada };
   for (let at = 0; at < TURNS; at++) {
-    expect((await fetch(`${url("agent")}/api/attachments`, { method: "POST", headers, body: form })).status).toBe(201);
+    const { status } = await fetch(`${url("agent")}/api/attachments`, { method: "POST", headers, body: form });
+    // Several kills may have come before anything was erased.
+    if (status === 429) break;
+    expect(status).toBe(201);
   }
   const ends = Array.from({ length: TURNS }, () => client.submit({ agentId: "helper", prompt: WORDS }).ended);
   for (const { status } of await Promise.all(ends)) expect(status).toBe("completed");
