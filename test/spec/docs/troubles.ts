@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { io } from "socket.io-client";
 import { faults } from "../../../core/src/error.ts";
 import { startFakeUpstream } from "../../harness/fake-upstream.ts";
@@ -60,6 +61,17 @@ export const troubles: Readonly<Record<string, () => Promise<string | undefined>
     await using redis = await ownRedis({ settings: ["--maxmemory-policy", "allkeys-lru"] });
     return (await runCommand(["doctor"], { env: { ...CLUSTER, PORTICO_REDIS_URL: redis.url } })).stdout;
   },
+
+  "A changed secret has no effect": () =>
+    withService(
+      { config: { workflow: { token: { file: "token" } } }, files: { token: "workflow-token-1" }, hasOwnProcess: true },
+      async (service) => {
+        const isSaid = () => service.stderr().includes("could not be read again");
+        rmSync(join(service.cwd, "token"));
+        for (let left = 300; !isSaid() && left > 0; left--) await sleep(100);
+        return service.stderr();
+      },
+    ),
 
   "A command finds no running service": async () => (await runCommand(["workflow", "runs", "greet"])).stderr,
 
@@ -206,13 +218,18 @@ function write(folder: string, files: Readonly<Record<string, string>>): void {
 interface Setting {
   readonly config?: object;
   readonly files?: Readonly<Record<string, string>>;
+  /** For its log. */
+  readonly hasOwnProcess?: boolean;
 }
 
-async function withService<T>({ config = {}, files = {} }: Setting, use: (service: Service) => Promise<T>): Promise<T> {
+async function withService<T>(
+  { config = {}, files = {}, hasOwnProcess = false }: Setting,
+  use: (service: Service) => Promise<T>,
+): Promise<T> {
   const folder = temporaryFolder();
   try {
     write(folder.path, files);
-    await using service = await startPortico({ cwd: folder.path, config });
+    await using service = await startPortico({ cwd: folder.path, config, hasOwnProcess });
     return await use(service);
   } finally {
     folder.remove();
