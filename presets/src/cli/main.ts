@@ -18,6 +18,7 @@ const portico = defineCommand({
     backup: async () => (await import("./commands/backup.ts")).backupCommand,
     restore: async () => (await import("./commands/restore.ts")).restoreCommand,
     audit: async () => (await import("./commands/audit.ts")).auditCommand,
+    usage: async () => (await import("./commands/usage.ts")).usageCommand,
     config: async () => (await import("./commands/config.ts")).configCommand,
     doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
     new: async () => (await import("./commands/new.ts")).newCommand,

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseDuration, ports } from "@portico/core";
+import { ports } from "@portico/core";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readSettings } from "./read-settings.ts";
+import { readSince } from "./read-since.ts";
 import type { SettingsFlags } from "./settings-flags.ts";
 import { printable, printableJson } from "./terminal/printable.ts";
 import { hasStore, withStores } from "./store-app.ts";
@@ -86,15 +87,6 @@ async function* newEntries(
     seen = new Map([...seen].filter(([, at]) => Date.parse(at) >= from));
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
   }
-}
-
-function readSince(written: string): number {
-  const duration = parseDuration(written);
-  if (duration !== undefined) return Date.now() - duration;
-  const time = /^\d{4}-\d\d-\d\d(T|$)/.test(written) ? Date.parse(written) : Number.NaN;
-  if (Number.isNaN(time))
-    throw new CommandFailed("Option --since must be a duration, such as 12h or 30d, or a time in ISO 8601", EXIT.usage);
-  return time;
 }
 
 /** One line for a person: when, what, with which outcome, who, from where. */

@@ -13,6 +13,7 @@ import {
 import { instanceAudit } from "../platform/audit.ts";
 import { clusterProblems } from "../platform/cluster-problems.ts";
 import { namesCluster } from "../platform/names-cluster.ts";
+import { instanceUsage } from "../platform/usage.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { dataDirectory } from "./data-directory.ts";
 import { checkDirectoryFormat, NEWER_STORE_HELP } from "./directory-format.ts";
@@ -24,7 +25,7 @@ export function hasStore(settings: PlatformSettings): boolean {
 }
 
 /**
- * Opens stores of the instance for a command, in the data directory or on the servers of a cluster, and with `records` its audit. Works with and without a running
+ * Opens stores of the instance for a command, in the data directory or on the servers of a cluster, and with `records` its audit. `usage` is in its records. Works with and without a running
  * service: both see each other's writes immediately. Throws CommandFailed: 69 if a store is unavailable, 78 for settings or a store that
  * cannot be used.
  */
@@ -33,10 +34,17 @@ export async function withStores<T>(
   { needed }: { readonly needed: readonly Port<any>[] },
   use: (app: App) => Promise<T>,
 ): Promise<T> {
-  const store = await storeOf(settings, needed);
+  const store = await storeOf(
+    settings,
+    needed.filter((port) => port !== ports.usage),
+  );
   // Commands remove no old entries: services do.
   const audit = instanceAudit({ audit: { ...settings.audit, keep: "forever" } });
-  const adapters = needed.includes(ports.records) ? [...store, audit] : store;
+  const adapters = [
+    ...store,
+    ...(needed.includes(ports.records) ? [audit] : []),
+    ...(needed.includes(ports.usage) ? [instanceUsage(settings)] : []),
+  ];
   let app: App | undefined;
   try {
     app = await createApp({ name: "command", adapters });

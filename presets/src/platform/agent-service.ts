@@ -8,6 +8,7 @@ import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { listeners as listenersPage } from "@portico/plugins/listeners";
 import { signIn } from "@portico/plugins/sign-in";
+import { usagePage } from "@portico/plugins/usage";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { keepingMs } from "../settings/keeping.ts";
 import { agentsOf } from "./agents-of.ts";
@@ -53,6 +54,7 @@ export function agentService(
       safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: () => credentialsOf(providers) }),
       listenersPage({ urls }),
       auditPage({}),
+      usagePage({}),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
         : []),

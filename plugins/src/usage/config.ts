@@ -1,0 +1,4 @@
+import * as v from "valibot";
+
+/** The page of usage has no options. */
+export const usageConfig = v.strictObject({});

@@ -1,0 +1,79 @@
+import { defineContract, reply } from "@portico/core/contract";
+import * as v from "valibot";
+import { usageErrors } from "./errors.ts";
+
+const FIELDS = ["source", "provider", "model", "userId", "agentId", "workflowId", "tokenId"] as const;
+
+/** ISO 8601 with a zone: others would mean the time of the machine. */
+const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
+const name = v.optional(v.pipe(v.string(), v.maxLength(256)));
+const source = v.picklist(["agent", "workflow", "proxy"]);
+const count = v.number();
+
+const fields = v.pipe(
+  v.string(),
+  v.maxLength(128),
+  v.transform((list) => list.split(",")),
+  v.array(v.picklist(FIELDS)),
+);
+
+const group = v.object({
+  /** ISO 8601. */
+  at: v.string(),
+  source: v.optional(source),
+  provider: v.optional(v.string()),
+  model: v.optional(v.string()),
+  userId: v.optional(v.string()),
+  agentId: v.optional(v.string()),
+  workflowId: v.optional(v.string()),
+  tokenId: v.optional(v.string()),
+  calls: count,
+  refused: count,
+  unknown: count,
+  inputTokens: count,
+  cachedInputTokens: count,
+  cacheWriteTokens: count,
+  outputTokens: count,
+  cost: v.optional(count),
+  unpriced: v.optional(count),
+});
+
+/** What models were used for, on the agent service: an extension of the specification. */
+export const usageContract = defineContract(
+  {
+    surface: "agent",
+    auth: "user",
+    envelope: (error) => ({ error: error.message, code: error.code }),
+    faults: { invalid_request: usageErrors.invalid_request },
+  },
+  {
+    usage: {
+      method: "GET",
+      path: "/api/usage",
+      summary: "Read how many calls of models were made, and what they used (an extension)",
+      query: v.strictObject({
+        since: v.optional(time),
+        until: v.optional(time),
+        step: v.optional(v.picklist(["minute", "hour", "day"])),
+        by: v.optional(fields),
+        source: v.optional(source),
+        provider: name,
+        model: name,
+        userId: name,
+        agentId: name,
+        workflowId: name,
+        tokenId: name,
+      }),
+      success: reply.json(
+        v.object({
+          since: v.string(),
+          until: v.string(),
+          /** The currency of `cost`. Absent without prices. */
+          currency: v.optional(v.string()),
+          groups: v.array(group),
+        }),
+      ),
+      errors: usageErrors,
+    },
+  },
+);
