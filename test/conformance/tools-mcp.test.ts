@@ -8,6 +8,7 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { mcpTools, type McpToolsOptions } from "@portico/adapters/tools/mcp";
 import { type Adapter, createLive, defineAdapter, ports, Secret } from "@portico/core";
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici/index.js";
 import { afterEach, describe, expect, it } from "vitest";
 import { serveRequests, startMcpHttpServer } from "../harness/mcp-http-server.ts";
 import { createToolsServer, type HangingCalls } from "../harness/mcp-tools-server.ts";
@@ -189,6 +190,55 @@ describe("a call of an MCP server", () => {
         }, patient)
         .toContain("shop/grown");
     }
+  });
+});
+
+/** A server by hand: its tool sends a request to the client, and returns the client's answer as text. */
+const asking = `
+  const send = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  let called;
+  require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method, params, ...answer } = JSON.parse(line);
+    const { protocolVersion } = params ?? {};
+    if (method === "initialize")
+      send({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "asking", version: "1" } } });
+    else if (method === "tools/list") send({ id, result: { tools: [{ name: "ask", inputSchema: { type: "object" } }] } });
+    else if (method === "tools/call") {
+      called = id;
+      send({ id: "asked", method: params.arguments.method, params: params.arguments.params });
+    } else if (id === "asked") send({ id: called, result: { content: [{ type: "text", text: JSON.stringify(answer) }] } });
+  });`;
+
+describe("a request of an MCP server to its client", () => {
+  const message = { role: "user", content: { type: "text", text: "hello" } };
+  it.each([
+    ["sampling/createMessage", { messages: [message], maxTokens: 10 }],
+    ["elicitation/create", { message: "Your name?", requestedSchema: { type: "object", properties: {} } }],
+    ["roots/list", {}],
+  ])("is refused with the protocol's own answer: %s", async (method, params) => {
+    const { source } = await open({ command: process.execPath, args: ["-e", asking] });
+    const answer = JSON.parse(await said(run(source, "shop/ask", { method, params })));
+    expect(answer).toMatchObject({ error: { code: -32_601 } });
+  });
+});
+
+describe("an MCP server over HTTP that is silent", () => {
+  it("keeps its call, whatever limit the runtime has for silent answers", async () => {
+    const runtimeOwn = getGlobalDispatcher();
+    const impatient = new Agent({ headersTimeout: 1, bodyTimeout: 1 });
+    undo.push(() => impatient.destroy());
+    const silentMs = 3_000;
+    const server = await startRawMcpServer([{ name: "late", inputSchema: { type: "object" } }], (_params, response, id) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write(": here\n\n");
+      const result = { content: [{ type: "text", text: "at last" }] };
+      setTimeout(() => response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`), silentMs);
+    });
+    undo.push(() => server.close());
+    setGlobalDispatcher(impatient);
+    undo.push(() => setGlobalDispatcher(runtimeOwn));
+    const { source } = await open({ url: server.url });
+    expect(await said(run(source, "shop/late"))).toBe("at last");
   });
 });
 

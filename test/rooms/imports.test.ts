@@ -29,7 +29,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   crossws: /^adapters\/src\/realtime\//,
   "engine.io": /^adapters\/src\/realtime\//,
   "socket.io": /^adapters\/src\/realtime\//,
-  undici: /^adapters\/src\/(?:models|blobs\/s3|workflow-nodes\/http)\//,
+  undici: /^adapters\/src\/(?:models|blobs\/s3|workflow-nodes\/http|tools\/mcp)\//,
   jsonata: /^adapters\/src\/workflow-nodes\/transform\//,
   "quickjs-emscripten-core": /^adapters\/src\/workflow-nodes\/sandbox\//,
   "@jitl/quickjs-wasmfile-release-sync": /^adapters\/src\/workflow-nodes\/sandbox\//,

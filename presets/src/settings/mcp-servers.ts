@@ -1,6 +1,6 @@
-import { fromEnv, secret } from "@portico/core";
+import { filePath, fromEnv, secret } from "@portico/core";
 import * as v from "valibot";
-import { headerSecret, name, text } from "./scalar.ts";
+import { headerSecret, milliseconds, name, text } from "./scalar.ts";
 
 const serverSchema = v.pipe(
   v.strictObject({
@@ -8,6 +8,9 @@ const serverSchema = v.pipe(
     args: v.optional(v.pipe(v.array(v.string()), v.description("Arguments of the program. Put secrets into `env`."))),
     env: v.optional(
       v.pipe(v.record(v.pipe(v.string(), v.nonEmpty()), secret()), v.description("Environment variables of the program.")),
+    ),
+    cwd: v.optional(
+      v.pipe(filePath(), v.description("Folder that the program starts in. Default: the service's working directory.")),
     ),
     url: v.optional(
       v.pipe(
@@ -19,6 +22,12 @@ const serverSchema = v.pipe(
     headers: v.optional(
       v.pipe(v.record(v.pipe(v.string(), v.nonEmpty()), headerSecret()), v.description("Headers of every request to `url`.")),
     ),
+    callTimeoutMs: v.optional(
+      v.pipe(
+        milliseconds(1),
+        v.description("How long a tool may be silent. Every progress message restarts this timeout. Default: 60,000."),
+      ),
+    ),
     trusted: v.optional(
       v.pipe(
         v.boolean(),
@@ -29,8 +38,8 @@ const serverSchema = v.pipe(
   }),
   v.check(({ command, url }) => (command === undefined) !== (url === undefined), "either command or url"),
   v.check(
-    ({ url, args, env }) => url === undefined || (args === undefined && env === undefined),
-    "args and env only together with command",
+    ({ url, args, env, cwd }) => url === undefined || (args === undefined && env === undefined && cwd === undefined),
+    "args, env and cwd only together with command",
   ),
   v.check(({ command, headers }) => command === undefined || headers === undefined, "headers only together with url"),
 );

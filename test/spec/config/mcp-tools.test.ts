@@ -31,6 +31,20 @@ describe("mcpServers (open points 1 and 3)", () => {
     expect(sources[2]?.options).toMatchObject({ id: "files", command: "no-such-program", args: ["a"], trusted: false });
   });
 
+  it("set for each server how long a tool may be silent, and the folder of a program", () => {
+    const mcpServers = v.parse(mcpServersSchema, {
+      files: { command: "files", cwd: "/srv/files", callTimeoutMs: 300_000 },
+      shop: { url: "http://127.0.0.1", callTimeoutMs: 1000 },
+    });
+    const options = mcpToolSources({ mcpServers }).map((source) => source.options);
+    expect(options).toMatchObject([{ cwd: "/srv/files", callTimeoutMs: 300_000 }, { callTimeoutMs: 1000 }]);
+    const refused = [
+      { url: "http://127.0.0.1", cwd: "/srv" },
+      { command: "files", callTimeoutMs: 0 },
+    ];
+    for (const wrong of refused) expect(v.safeParse(mcpServersSchema, { wrong }).success).toBe(false);
+  });
+
   it("refuse an invalid value of `trust`", () => {
     expect(v.safeParse(mcpServersSchema, { shop: { url: "http://127.0.0.1", trusted: "yes" } }).success).toBe(false);
   });

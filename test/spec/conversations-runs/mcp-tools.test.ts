@@ -2,6 +2,9 @@ import { join } from "node:path";
 import { mcpTools } from "@portico/adapters/tools/mcp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AgentClient, type AgentService, startAgentService } from "../../harness/agent-app.ts";
+import { answerEvents } from "../../harness/answer-events.ts";
+import { startLoopedAgents } from "../../harness/looped-agents.ts";
+import { events } from "../../harness/upstream-answers.ts";
 
 const everything = mcpTools({
   id: "everything",
@@ -46,4 +49,26 @@ describe("an agent with the tools of a real MCP server (open points 3)", () => {
     const result = heard.find(({ type }) => type === "tool_result");
     expect(result.content.result.content).toContainEqual({ type: "image", mimeType: "image/png", data: expect.any(String) });
   });
+});
+
+it("an agent gets the tools of two servers that have the same name for the model, each under a name of its own", async () => {
+  const program = [join(import.meta.dirname, "../../conformance/processes/mcp-server.ts")];
+  const server = (id: string) => mcpTools({ id, command: process.execPath, args: program });
+  await using looped = await startLoopedAgents(
+    { both: { provider: "messages", model: "echo-large", tools: ["shop.a/greet", "shop_a/greet", "shop_a/break"] } },
+    { adapters: [server("shop.a"), server("shop_a")] },
+  );
+  await looped.ask("both", "go");
+  const names: string[] = (await looped.sent(1)).tools.map(({ name }: any) => name);
+  expect(names).toEqual([
+    expect.stringMatching(/^shop_a_greet_\w{8}$/),
+    expect.stringMatching(/^shop_a_greet_\w{8}$/),
+    "shop_a_break",
+  ]);
+  expect(new Set(names).size).toBe(3);
+  looped.upstream.reset();
+  const call = { id: "call_1", name: names[1]!, input: { name: "Ada" } };
+  looped.upstream.answerNext(events(answerEvents("messages", { calls: [call] })));
+  const { receipt } = await looped.ask("both", "go");
+  expect(receipt.tool_calls).toMatchObject([{ tool_id: "shop_a/greet", is_error: false }]);
 });

@@ -6,17 +6,19 @@ const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
 /**
- * `fetch` with a limit: an answer ends early at a message that exceeds the limit for programs. Otherwise the library would buffer
+ * Requests with a limit: an answer ends early at a message that exceeds the limit for programs. Otherwise the library would buffer
  * the whole message.
  */
-export const boundedFetch: FetchLike = async (url, init) => {
-  const response = await fetch(url, init);
-  if (!response.body) return response;
-  const { status, statusText, headers } = response;
-  // The library reads the whole body of an answer other than 200, for any content type.
-  const isStream = status === 200 && /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
-  return new Response(response.body.pipeThrough(boundMessages(isStream)), { status, statusText, headers });
-};
+export const boundedFetch =
+  (ask: FetchLike): FetchLike =>
+  async (url, init) => {
+    const response = await ask(url, init);
+    if (!response.body) return response;
+    const { status, statusText, headers } = response;
+    // The library reads the whole body of an answer other than 200, for any content type.
+    const isStream = status === 200 && /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+    return new Response(response.body.pipeThrough(boundMessages(isStream)), { status, statusText, headers });
+  };
 
 /** Passes bytes on. In a stream of events, an empty line ends a message. Any other answer is one message. */
 function boundMessages(isStream: boolean): TransformStream<Uint8Array, Uint8Array> {

@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
+import { createPatientFetch, type PatientFetch } from "./patient-fetch.ts";
 import type { McpPlace } from "./server-options.ts";
 
 /** Timeout for telling a server that its session has ended. */
@@ -14,10 +15,13 @@ type Send = StreamableHTTPClientTransport["send"];
 /** A server at a URL, over streamable HTTP. */
 export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #clock: ports.Clock;
+  readonly #requests: PatientFetch;
   #ending: Promise<void> | undefined;
 
   constructor({ url, headers }: Extract<McpPlace, { kind: "address" }>, clock: ports.Clock) {
-    super(url, { requestInit: { headers: { ...headers } }, fetch: boundedFetch });
+    const requests = createPatientFetch();
+    super(url, { requestInit: { headers: { ...headers } }, fetch: boundedFetch(requests.fetch) });
+    this.#requests = requests;
     this.#clock = clock;
   }
 
@@ -57,5 +61,6 @@ export class HttpTransport extends StreamableHTTPClientTransport {
       waiting.abort();
     }
     await super.close();
+    await this.#requests.close();
   }
 }

@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import { modelNames } from "./model-names.ts";
 import { argumentsCheck } from "./tool-arguments.ts";
 import { ToolLanes } from "./tool-lanes.ts";
 
@@ -20,7 +21,7 @@ export interface TurnToolsGiven {
 }
 
 /**
- * Those of the sources' tools that the agent names, each model's name once. All sources are asked at once and only as long as something is
+ * Those of the sources' tools that the agent names, each with a name of its own for the model. All sources are asked at once and only as long as something is
  * missing, so that an unavailable source delays only turns that need it. In other turns it is left out.
  */
 export async function gatherTools(
@@ -43,12 +44,11 @@ export async function gatherTools(
   signal.throwIfAborted();
 
   const chosen = new Map<string, ChosenTool>();
-  const names = new Set<string>();
-  for (const toolId of wanted) {
+  const names = modelNames([...offers.values()].map(({ tool }) => tool));
+  for (const toolId of new Set(wanted)) {
     const offer = offers.get(toolId);
-    if (!offer || names.has(offer.tool.name)) continue;
-    names.add(offer.tool.name);
-    chosen.set(toolId, { source: offer.source, tool: { ...offer.tool, lane: laneOf(offer) } });
+    if (!offer) continue;
+    chosen.set(toolId, { source: offer.source, tool: { ...offer.tool, name: names.get(toolId)!, lane: laneOf(offer) } });
   }
   const lanes = new ToolLanes();
   return {
