@@ -37,7 +37,7 @@ export const executionGrants = definePlugin({
         if (bindingId !== undefined && binding?.workflowId !== workflowId) throw fail.binding_not_found();
         try {
           const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, ttlMs });
-          // Nothing is stored of a grant. It exists once it is answered, after this.
+          // A grant is not stored. It exists when it is returned, after this.
           await audit?.record({ action: "execution-grant.issue", object: grant.grantId, who: auditActor(who, head) });
           return { executionGrantId, workflowId, expiresAt: new Date(grant.expiresAt).toISOString() };
         } catch (error) {

@@ -29,7 +29,7 @@ export const serviceTokens = definePlugin({
       async issue({ who, head, fail }) {
         try {
           const { token, tokenId, expiresAt } = await tokens.issue();
-          // Nothing is stored of a token. It exists once it is answered, after this.
+          // A token is not stored. It exists when it is returned, after this.
           await audit?.record({ action: "service-token.issue", object: tokenId, who: auditActor(who, head) });
           return { token: token.reveal(), expiresAt: new Date(expiresAt).toISOString() };
         } catch (error) {

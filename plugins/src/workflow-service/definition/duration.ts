@@ -2,7 +2,10 @@ import { DURATION, parseDuration } from "@portico/core";
 import * as v from "valibot";
 import { LONGEST_DURATION_MS } from "./definition-limits.ts";
 
-/** Schema of a duration in a definition: a text in, milliseconds out, more than 0 and at most 366 days. `says` describes it to authors. */
+/**
+ * Schema of a duration in a definition: its input is a text, its output milliseconds, more than 0 and at most 366 days. `says` describes it
+ * to authors.
+ */
 export const duration = (says: string) =>
   v.pipe(
     v.string(),

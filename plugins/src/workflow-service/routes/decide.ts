@@ -23,7 +23,7 @@ export function decide(services: WorkflowServices): WorkflowHandlers["decide"] {
       const decidedAt = new Date(clock.now()).toISOString();
       const given = { decision, comment, values: checked.value, decidedAt };
       const taken = await gates.decide(runId, nodeId, given, toSensitivePaths(sensitive), audit && { audit, who: actor });
-      // The run may have been told before, by a call whose answer was lost: it listens once.
+      // The run may have received the decision before, by a call whose answer was lost: it accepts one.
       await engine.signal(runId, gateSignal(nodeId), null);
       if (!isSameDecision(taken, { decision, values: checked.value })) throw fail.gate_decided();
     } catch (error) {
@@ -33,7 +33,7 @@ export function decide(services: WorkflowServices): WorkflowHandlers["decide"] {
   };
 }
 
-/** Of a caller that asks again, and not of another person who filled the form in otherwise. */
+/** Whether it is the same decision again, and not that of another person with other values. */
 function isSameDecision(taken: GateDecision, { decision, values }: Pick<GateDecision, "decision" | "values">): boolean {
   return taken.decision === decision && isDeepStrictEqual(taken.values ?? {}, values ?? {});
 }

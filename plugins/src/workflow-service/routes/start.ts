@@ -71,7 +71,7 @@ async function runOfGrant(
   return { runId: used.runId, workflowId, status: "started" as const, duplicate: true as const };
 }
 
-/** What leads out of the folder of definitions, whatever stands there. */
+/** A path that leads out of the folder of definitions, whether or not it exists. */
 function isOutside(path: string): boolean {
   return /^(?:[/\\]|[A-Za-z]:)/.test(path) || path.split(/[/\\]/).includes("..");
 }

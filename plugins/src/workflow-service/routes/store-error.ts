@@ -10,7 +10,7 @@ export function toStoreError(error: unknown): never {
   throw isAway ? workflowErrors.store_unavailable(undefined, undefined, error) : error;
 }
 
-/** The same values; what reading them throws is told as `toStoreError` says. */
+/** The same values. Errors of reading them are translated by `toStoreError`. */
 export async function* orStoreError<T>(read: AsyncIterable<T>): AsyncGenerator<T, void> {
   try {
     yield* read;

@@ -4,7 +4,7 @@ import type { Grants } from "../grants.ts";
 import type { serviceGuard } from "../guards.ts";
 import type { WorkflowRuntime } from "../workflow-runtime.ts";
 
-/** What the routes of this area stand on. */
+/** The services that the routes of this area use. */
 export interface WorkflowServices {
   readonly runtime: WorkflowRuntime;
   readonly grants: Grants;

@@ -22,7 +22,7 @@ export interface RunInput {
   readonly parameters: unknown;
   /** The secret parts of the parameters. */
   readonly hidden?: Hidden | undefined;
-  /** The trace of what started it (W3C `traceparent`). */
+  /** The trace of the caller that started it (W3C `traceparent`). */
   readonly traceparent?: string | undefined;
 }
 

@@ -12,7 +12,7 @@ export interface ChildEnd {
   readonly message?: string | undefined;
 }
 
-/** The signal by which a run tells its end to the node that started it. */
+/** The signal with which a run reports its end to the node that started it. */
 export function childSignal(nodeId: string, runId: string): string {
   return workName(nodeId, `run ${runId}`);
 }

@@ -3,12 +3,12 @@ import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
 import { workName } from "./work-name.ts";
 
-/** What is shown of it stands in it as it is. */
+/** The shown values are stored in it unchanged. */
 interface StoredDecision extends GateDecision {
   readonly hidden?: Hidden | undefined;
 }
 
-/** What a person, or the time, decided at a gate. */
+/** The decision at a gate, by a person or by its timeout. */
 export interface GateDecision {
   readonly decision: "approve" | "reject";
   readonly values?: Readonly<Record<string, unknown>> | undefined;
@@ -34,7 +34,10 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
 
   return {
     find,
-    /** What is decided from now on: this, or what was before. `sensitive` are the places of the gate's output that are secret. `audited` records who decided, in the commit of the decision. */
+    /**
+     * Returns the decision that counts from now on: this one, or an earlier one. `sensitive` are the secret places of the gate's output.
+     * `audited` records who decided, in the commit of the decision.
+     */
     async decide(
       runId: string,
       nodeId: string,
@@ -69,7 +72,7 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
   };
 }
 
-/** What goes on by the decision itself is not hidden. */
+/** The decision itself, with which the run continues, is not hidden. */
 function ofGiven(sensitive: SensitivePaths): SensitivePaths {
   return sensitive.flatMap((path) => (path.length === 0 ? [["values"], ["comment"]] : [path]));
 }

@@ -1,4 +1,4 @@
-/** What a run's history is made of, in the order in which it happened. Secrets are masked. */
+/** The entries of a run's history, in the order in which they happened. Secrets are masked. */
 export type LedgerEntry = NodeStarted | NodeEnded | GateOpened;
 
 interface OfNode {

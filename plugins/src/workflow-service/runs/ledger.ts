@@ -2,7 +2,7 @@ import type { ports } from "@portico/core";
 import { LEDGER_BYTES, LEDGER_CHUNK_BYTES } from "../limits.ts";
 import { type LedgerChunk, type LedgerEntry, ledgerStream, type NodeStarted } from "./ledger-entry.ts";
 
-/** What is called when a ledger changes. */
+/** The callbacks for changes of a ledger. */
 export interface LedgerListener {
   /** An entry was added that is not written yet. */
   added?(): void;
@@ -11,15 +11,15 @@ export interface LedgerListener {
 }
 
 /**
- * The history of one run while this process works on it: what was written to the log, and behind it what was not yet. Readers go at their own
- * pace through both, and cost nothing. Whatever is lost with the process comes again when the run is resumed, so nothing here waits for the
- * disk but the end.
+ * The history of one run while this process works on it: the entries in the log, and after them the entries that are not written yet.
+ * Readers read both at their own pace, without a cost for others. Entries that are lost with the process are created again when the run is
+ * resumed, so only the end waits for the disk.
  */
 export class Ledger {
   readonly runId: string;
   readonly #log: ports.EventLog;
   readonly #listener: LedgerListener;
-  /** What every write depends on, while an execution may lose the run to another process. */
+  /** The condition of every write, because an execution may lose the run to another process. */
   #held: readonly ports.Write[] = [];
   /** Tells other processes how many nodes have completed. */
   #completed: (() => number) | undefined;
@@ -31,10 +31,10 @@ export class Ledger {
   #tailBytes = 0;
   /** Counts how often entries were dropped that readers may have seen before they were written. */
   #drops = 0;
-  /** What reads or writes its state in the log: one behind the other. */
+  /** Operations on its state in the log, one after another. */
   #turns: Promise<unknown> = Promise.resolve();
   #isEnded = false;
-  /** What an earlier execution wrote, and when of what was started: a resumed run meets all of it again. */
+  /** The entries of an earlier execution, and the start times of its nodes: a resumed run reaches all of them again. */
   #known: Map<string, string | undefined> | undefined;
   #recalling: Promise<void> | undefined;
   /** The nodes that have started and not ended, as far as the log and this process know. */
@@ -97,7 +97,7 @@ export class Ledger {
     return this.#recalling;
   }
 
-  /** Answers when the node was first started, for one that is told so. */
+  /** Adds the start of a node. Returns when it was first started, which may have been in an earlier execution. */
   start(entry: NodeStarted): string {
     this.add(entry);
     return this.#known?.get(keyOf(entry)) ?? entry.at;
@@ -126,7 +126,7 @@ export class Ledger {
     }
   }
 
-  /** Resolves when there is room for more: what is not written yet is bounded. Throws LogUnavailable. */
+  /** Resolves when there is room for more entries: the number of unwritten entries is limited. Throws LogUnavailable. */
   async room(): Promise<void> {
     if (this.#tailBytes >= LEDGER_BYTES) await this.write();
   }
@@ -150,7 +150,7 @@ export class Ledger {
     });
   }
 
-  /** Nothing comes any more: readers that have read everything end. */
+  /** No more entries follow: readers that have read everything end. */
   close(): void {
     this.#isEnded = true;
     this.#wake();
@@ -188,7 +188,7 @@ export class Ledger {
           for (const entry of chunk.entries.slice(Math.max(0, next - chunk.from))) if (!ahead.delete(keyOf(entry))) yield entry;
           next = Math.max(next, chunk.from + chunk.entries.length);
         }
-        // What is damaged cannot be read; what is behind it can.
+        // A damaged entry cannot be read. The entries after it can.
         next = Math.max(next, written);
         sure = next;
         continue;
@@ -284,7 +284,7 @@ export class Ledger {
   }
 }
 
-/** What the log has of a run's ledger; damaged places are left out. Throws LogUnavailable. */
+/** The entries of a run's ledger in the log; damaged entries are left out. Throws LogUnavailable. */
 export async function* readChunks(
   log: ports.EventLog,
   runId: string,
@@ -311,7 +311,7 @@ export async function* readEntries(log: ports.EventLog, runId: string, signal: A
   }
 }
 
-/** An entry as it is kept. What a node was given may be of any size: it is made of what others gave. */
+/** The stored form of an entry. The input of a node may be of any size, because it is made from outputs of others. */
 function fitted(entry: LedgerEntry): { readonly entry: LedgerEntry; readonly bytes: number } {
   const bytes = Buffer.byteLength(JSON.stringify(entry));
   if (bytes <= LEDGER_CHUNK_BYTES || entry.kind !== "end") return { entry, bytes };

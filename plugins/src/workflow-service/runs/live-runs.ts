@@ -10,9 +10,9 @@ export interface LiveRun {
   isExecuting: boolean;
   /** While it executes; nodes of the definition itself. */
   completedNodeCount: number;
-  /** While it executes: what may not be stored as it is. */
+  /** While it executes: the values that may not be stored in clear text. */
   secrecy?: RunSecrecy | undefined;
-  /** Who of this process still needs it. */
+  /** The number of its users in this process. */
   users: number;
   /** Ends the subscription that there is: one at a time (specification 6.1). */
   unsubscribe?: (() => void) | undefined;
@@ -66,7 +66,7 @@ export class LiveRuns {
     return live;
   }
 
-  /** The execution ends. Throws nothing: what cannot be written comes again when the run continues. */
+  /** The execution ends. Never throws: entries that cannot be written are created again when the run continues. */
   async end(live: LiveRun, { isOver }: { readonly isOver: boolean }): Promise<void> {
     if (!isOver) await live.ledger.write().catch(() => {});
     if (!isOver && this.#hints) live.ledger.give();

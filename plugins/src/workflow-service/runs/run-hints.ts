@@ -7,7 +7,7 @@ const WRITE_AFTER_MS = 250;
 /** Hints may be lost. Then a run is read again after this time. */
 const LOOK_AGAIN_MS = 3000;
 
-/** What other processes hear of runs that this one executes. Hints may be lost: all that they tell is in stores. */
+/** Messages to other processes about runs that this process executes. They may be lost, because all of their facts are in stores. */
 export class RunHints {
   readonly #bus: ports.Bus;
   readonly #clock: ports.Clock;
@@ -17,7 +17,7 @@ export class RunHints {
     this.#clock = clock;
   }
 
-  /** Writes a ledger soon after entries were added, and tells others when its log has more. */
+  /** Writes a ledger soon after entries were added, and tells other processes when its log has more entries. */
   listener(runId: string, write: () => Promise<void>): LedgerListener {
     let timer: ports.Timer | undefined;
     return {
@@ -53,7 +53,7 @@ export class RunHints {
       wake();
     };
     const subscription = this.#bus.subscribe(topicOf(runId), { told: hear, missed: hear });
-    // What was written before that was not told.
+    // Entries that were written before were not reported.
     void subscription.active.then(hear);
     signal.addEventListener("abort", hear, { once: true });
     try {

@@ -37,11 +37,11 @@ export interface RunRecord {
     | {
         readonly runId: string;
         readonly nodeId: string;
-        /** What of this run's outputs that node says is a secret. */
+        /** The parts of this run's outputs that the node marks as secret. */
         readonly sensitive?: SensitivePaths | undefined;
       }
     | undefined;
-  /** How deep it stands in a chain of runs that begin each other, also through agents; absent at the top. */
+  /** Its depth in a chain of runs that start each other, also through agents; absent at the top. */
   readonly depth?: number | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface RunError extends NodeError {
   readonly nodeId?: string | undefined;
 }
 
-/** What runs are found by. */
+/** The keys by which runs are found. */
 interface RunKey {
   readonly workflowId: string;
   readonly bindingId?: string | undefined;
@@ -66,7 +66,7 @@ const OLDEST = { by: "startedAt", direction: "ascending" } as const;
 export type RunRecords = ReturnType<typeof createRunRecords>;
 
 /**
- * All runs of the instance. What they are found by stands apart and is written when they begin, so that nothing that happens to them touches an
+ * All runs of the instance. The keys by which they are found are stored separately when they begin, so that later changes of a run touch no
  * index. Functions throw RecordsUnavailable.
  */
 export function createRunRecords(records: ports.Records) {
@@ -103,7 +103,7 @@ export function createRunRecords(records: ports.Records) {
         ...(bindingId === undefined ? [] : [bound.write.put(runId, { workflowId, bindingId, startedAt })]),
       ];
     },
-    /** The writes that end one, in place of what was read. */
+    /** The writes that end a run, instead of the record that was read. */
     end: (read: ports.Stored<RunRecord>, ended: RunRecord): readonly ports.Write[] => [
       runs.write.put(read.id, ended, read.version),
       open.write.remove(read.id),
@@ -116,7 +116,7 @@ export function createRunRecords(records: ports.Records) {
       const [newest] = (await list.query({ where: { workflowId }, order: NEWEST, limit: 1 })).items;
       return newest && (await runs.get(newest.id))?.value;
     },
-    /** What has not ended, in pages. */
+    /** The runs that have not ended, in pages. */
     active: () => pages(open, {}),
     /** Runs that began before `at`, and runs that those started, the oldest first, in pages. */
     async *begunBefore(at: number): AsyncGenerator<readonly RunRecord[], void> {

@@ -3,10 +3,10 @@ import type { Definition } from "../definition/definition.ts";
 
 interface StoredDefinition {
   readonly workflowId: string;
-  /** The document's name, from which the id comes where the text has none. */
+  /** The document's name. It determines the id if the text has no id. */
   readonly document: string;
   readonly text: string;
-  /** Nothing starts with it after that time, unless it is written anew: milliseconds since 1970. */
+  /** No run starts with it after that time, unless it is stored again: milliseconds since 1970. */
   readonly usedUntil: number;
 }
 
@@ -41,7 +41,7 @@ export function createStoredDefinitions(given: {
 }) {
   const { records, clock, current, load } = given;
   const stored = records.collection<StoredDefinition>({ name: "workflow-definitions", indexes: { by_use: ["usedUntil"] } });
-  /** By hash: `usedUntil` of what this process wrote. */
+  /** By hash: the `usedUntil` that this process wrote. */
   const kept = new Map<string, number>();
   /** Those that are not deployed any more, while runs execute with them. */
   const older = new Map<string, { readonly definition: Definition; users: number }>();
@@ -57,8 +57,8 @@ export function createStoredDefinitions(given: {
       kept.set(hash, usedUntil);
     },
     /**
-     * Remove those that no run needs: nothing starts with them, and the oldest run of their workflow that there is began later. `oldest` says
-     * when that one did.
+     * Removes definitions that no run needs: no run starts with them any more, and the oldest existing run of their workflow began later.
+     * `oldest` returns when that run began.
      */
     async sweep(oldest: (workflowId: string) => Promise<number | undefined>, closing: AbortSignal): Promise<void> {
       const unused = clock.now() - MARGIN_MS;

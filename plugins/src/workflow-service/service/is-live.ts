@@ -2,8 +2,8 @@ import { ports, type Scope } from "@portico/core";
 import type { RunRecord } from "../runs/run-records.ts";
 
 /**
- * Whether a run can be followed (specification 6.1, open points 11): the process that accepted it lives, or a living process executes it. In
- * an instance of one process, only the first of the two counts: after a restart, nothing is live of earlier runs.
+ * Whether a run can be followed (specification 6.1, open points 11): the process that accepted it lives, or a living process executes it.
+ * In an instance with one process, only the first condition counts: after a restart, no earlier run is live.
  */
 export function createIsLive(
   {
@@ -22,7 +22,8 @@ export function createIsLive(
     try {
       return (await presence.locate(seatOf(run.instance))) !== undefined;
     } catch (error) {
-      // Not known now. If the process died, the follower hears nothing for a while; a wrong 404 would make it give up a run that continues.
+      // Unknown at present. If the process died, the follower receives no event for a while. A wrong 404 would make it give up a run that
+      // continues.
       if (error instanceof ports.PresenceUnavailable) return true;
       throw error;
     }

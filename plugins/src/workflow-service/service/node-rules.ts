@@ -3,7 +3,7 @@ import { ruleTable } from "./node-table.ts";
 
 /** Which service the rules are for. */
 export interface NodeRulesOptions {
-  /** What is known of the instance that the rules are for. */
+  /** The facts about the instance that the rules depend on. */
   readonly known: KnownParts;
   /** Whether the instance has agents; without any, nodes of type `agent` are refused. */
   readonly hasAgents: boolean;

@@ -4,7 +4,7 @@ import type { NodeKind } from "../runner/running.ts";
 
 /** The kinds of nodes of an instance. */
 export interface NodeTable {
-  /** All, by type: what definitions are checked against. */
+  /** All rules by type: definitions are checked against them. */
   readonly rules: ReadonlyMap<string, ports.NodeRules>;
   /** The kinds that give a run its shape: the runner plays them. */
   readonly kinds: ReadonlyMap<string, NodeKind>;
@@ -23,7 +23,7 @@ export function createNodeTable(
   return { rules: ruleTable(brought, { hasAgents }), kinds: byType(builtInKinds), nodes: byType(nodes) };
 }
 
-/** What definitions are checked against where these rules stand beside those of the built-in kinds. Throws as `createNodeTable` does. */
+/** The table of these rules and those of the built-in kinds, against which definitions are checked. Throws as `createNodeTable` does. */
 export function ruleTable(
   brought: readonly ports.NodeRules[],
   { hasAgents }: { readonly hasAgents: boolean },

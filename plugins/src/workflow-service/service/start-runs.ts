@@ -12,7 +12,7 @@ import { checkSchema } from "../schema-check.ts";
 /** The kind of work that runs are to the engine. */
 export const RUN_KIND = "workflow-run";
 
-/** What is known of a run before there is one. */
+/** The facts about a run before it exists. */
 export interface RunOrder {
   readonly definition: Definition;
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ export interface RunOrder {
     | undefined;
   readonly parent?: RunRecord["parent"];
   readonly depth?: number | undefined;
-  /** Of a run that starts it: what may not be stored as it is, beside the secrets of the configuration. */
+  /** Of a run that starts it: the values that may not be stored in clear text, beside the secrets of the configuration. */
   readonly secrecy?: RunSecrecy | undefined;
   /** Written in the same commit. */
   readonly writes?: readonly ports.Write[] | undefined;
@@ -45,7 +45,7 @@ export function createStartRun(given: {
   readonly instance: string;
   readonly keeper: SecretKeeper;
   readonly telemetry: ports.Telemetry;
-  /** The document that a definition stands in. */
+  /** The document that contains a definition. */
   pathOf(workflowId: string): string | undefined;
 }) {
   const { engine, runs, definitions, clock, ids, instance, keeper, telemetry, pathOf } = given;

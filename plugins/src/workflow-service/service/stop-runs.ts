@@ -26,8 +26,8 @@ export function createCancelRun(given: Settling) {
 }
 
 /**
- * Ends the record of a run of which the engine will never tell: it was cancelled before it began, or the process died between the engine's end
- * and the record's. Answers whether there was anything to do.
+ * Ends the record of a run whose end the engine will never report: it was cancelled before it began, or the process died between the
+ * engine's end and the record's. Returns whether there was a record to end.
  */
 export async function settleRun({ engine, runs, live, clock, hints }: Settling, runId: string): Promise<boolean> {
   const work = await engine.status(runId);
@@ -40,7 +40,7 @@ export async function settleRun({ engine, runs, live, clock, hints }: Settling, 
     ? { code: "cancelled", message: work.error ?? "cancelled" }
     : { code: "lost", message: "The engine no longer knows the run" };
   const end = { status, at: clock.now(), error };
-  // Before its end is written, which is not done again: told twice does no harm.
+  // Before its end is written, because writing the end is not repeated. A repeated report has no effect.
   await tellParent(engine, stored.value, { status, message: error.message });
   await runs.change(runId, (run) => endedRun(run, { ...end, completedNodeCount: run.completedNodeCount }));
   // No other code notifies the followers.
@@ -54,7 +54,7 @@ export async function settleRuns(given: Settling & { readonly instance: string }
   for await (const page of given.runs.active()) {
     for (const { runId, instance } of page) {
       if (closing.aborted) return;
-      // What this process accepts may stand in the records before the engine has it.
+      // A run that this process accepts may be in the records before the engine has it.
       if (instance !== given.instance) await settleRun(given, runId);
     }
   }

@@ -74,7 +74,7 @@ async function removeRuns({ runs, clock, keepMs }: Sweeping, closing: AbortSigna
   }
 }
 
-/** A run that another one started stays as long as that one goes on: it may ask for it again after a crash. */
+/** A run that another run started stays while that run continues, which may read it again after a crash. */
 async function isRemovable(runs: RunRecords, { status, completedAt, parent }: RunRecord, before: number): Promise<boolean> {
   if (!isTerminal(status) || completedAt === undefined || Date.parse(completedAt) >= before) return false;
   return parent === undefined || !(await isOpen(runs, parent.runId));
