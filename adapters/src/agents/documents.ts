@@ -69,7 +69,7 @@ export const documentAgents = defineAdapter({
       if (found !== known) tellUnknown(id, found.agent);
       return found.agent;
     };
-    // What another process saved counts from its answer on: a paused webhook accepts no event in any process.
+    // A document that another process saved counts from its answer on: a paused webhook accepts no event in any process.
     const find = async (id: string, isExact = documents.isShared === true): Promise<ports.Agent | undefined> => {
       const found = ports.AGENT_ID.test(id) ? await readAgent(id, isExact) : undefined;
       return found && { id, ...found, git: directory === undefined ? { hasGit: false } : await git.of(join(directory, id)) };
@@ -98,7 +98,7 @@ interface ReadAgent {
   readonly agent: AgentText;
 }
 
-/** An unchanged document is not parsed again. If it cannot be read now, what is known of it counts. */
+/** An unchanged document is not parsed again. If it cannot be read now, its last known content counts. */
 async function readOne(documents: ports.Documents, id: string, known: ReadAgent | undefined): Promise<ReadAgent | undefined> {
   try {
     const document = await documents.read(`${id}/${FILE}`);

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { ports } from "@portico/core";
 
-/** What `copyDocuments` copies, and what it may overwrite. */
+/** The documents that `copyDocuments` copies, and those that it may overwrite. */
 export interface CopyDocumentsOptions {
   readonly from: Pick<ports.Documents, "list" | "read">;
   readonly to: Pick<ports.Documents, "list" | "read" | "write" | "remove">;
@@ -18,7 +18,7 @@ export interface CopyDocumentsOptions {
   readonly prune?: boolean;
 }
 
-/** What `copyDocuments` did, by names in the order of their UTF-8 bytes. */
+/** The results of `copyDocuments`, by names in the order of their UTF-8 bytes. */
 export interface CopiedDocuments {
   readonly written: readonly string[];
   readonly removed: readonly string[];
@@ -63,7 +63,7 @@ export async function copyDocuments(options: CopyDocumentsOptions): Promise<Copi
 interface Comparison {
   readonly steps: readonly Step[];
   readonly unchanged: readonly string[];
-  /** Of what both have already. */
+  /** Digests of the documents that both sides have already. */
   readonly digests: Map<string, string>;
 }
 

@@ -46,7 +46,7 @@ export class Branch implements ports.WorkContext {
 
   readonly branch: ports.WorkContext["branch"] = (run) => this.#request(() => this.#execution.branch(run));
 
-  /** The branch has returned or thrown. A request of it that goes on does not count for it any more. */
+  /** The branch has returned or thrown. A request of it that is still running no longer counts for it. */
   end(): void {
     if (this.#requests === 0) this.#execution.countBusy(-1);
     this.#over = true;

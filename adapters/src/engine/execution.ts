@@ -51,7 +51,7 @@ interface Asked extends Answerable {
   readonly number: number;
   /** Its stored result, or the mark that it had begun. */
   readonly note: Note | undefined;
-  /** What answers it. Read only if the answers must keep an order. */
+  /** The request that answers it. Read only if the answers must keep an order. */
   signal?: number | undefined;
   until?: number | undefined;
 }
@@ -120,7 +120,7 @@ export class Execution implements BranchedExecution {
     return this.#notes.get(keyOf("input", "", 0))?.value ?? "{}";
   }
 
-  /** What it waited for when it was parked. Undefined if it was not parked. */
+  /** The events that it waited for when it was parked. Undefined if it was not parked. */
   get rest(): Rest | undefined {
     return this.#rest;
   }
@@ -317,7 +317,7 @@ export class Execution implements BranchedExecution {
     if (isIdle && !this.#over) this.#idle?.idle(until);
   }
 
-  /** Note what it waits for, before its waits reject, and end the execution, which frees its memory. */
+  /** Records the events that it waits for, before its waits reject, and ends the execution, which frees its memory. */
   #park(parking: Parking): void {
     if (this.signal.aborted || this.#over) return;
     const waits = [...this.#waits];

@@ -4,7 +4,7 @@ import type { Ending } from "./journal.ts";
 import type { Kind } from "./kind.ts";
 import { describeThrown, fromJsonText, toJsonText } from "./work-text.ts";
 
-/** What an outcome needs besides the work. */
+/** The inputs of an outcome besides the work. */
 export interface OutcomeGiven {
   readonly clock: ports.Clock;
   readonly log: ports.Log;

@@ -49,7 +49,7 @@ export class WakeUps {
     this.#setTimer();
   }
 
-  /** Wake none any more. */
+  /** Cancels all wake-ups. */
   stop(): void {
     this.#heap = [];
     this.#timer?.cancel();

@@ -1,7 +1,7 @@
 import type { Records, Write } from "../ports/records.ts";
 import type { FindPlace, FindSource } from "./find-page.ts";
 
-/** What a subject is found by. */
+/** The tags by which a subject is found. */
 export interface Tagged {
   /** ID of the subject: at most 256 characters. */
   readonly id: string;

@@ -23,7 +23,7 @@ export interface Agent {
   readonly git: GitState;
 }
 
-/** What an agent is. */
+/** The definition of an agent. */
 export interface AgentDefinition {
   readonly name: string;
   readonly description?: string | undefined;

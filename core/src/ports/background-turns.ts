@@ -108,7 +108,7 @@ export interface Delivery extends TurnOrigin {
   readonly text?: string | undefined;
 }
 
-/** What an agent delivered. */
+/** A message that an agent delivered. */
 export interface DeliveredMessage {
   /** A text, or blocks. Absent if the message degraded. */
   readonly message?: string | readonly MessageBlock[] | undefined;

@@ -25,7 +25,7 @@ export interface PublishOptions {
   readonly toOthers?: boolean;
 }
 
-/** What a subscription calls. Both functions must return soon. If one throws, the error is logged. */
+/** The callbacks of a subscription. Both functions must return soon. If one throws, the error is logged. */
 export interface BusListener {
   /** A message as JSON represents it. Other listeners get the same object: it must not be changed. */
   told(message: unknown): void;

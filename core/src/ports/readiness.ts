@@ -19,7 +19,7 @@ export interface Readiness {
 
 /** One thing without which the app cannot do its work. */
 export interface ReadinessCheck {
-  /** What is checked, for people: `PostgreSQL`. */
+  /** The name of the checked dependency, for people: `PostgreSQL`. */
   readonly name: string;
   /**
    * Undefined if all is well; otherwise why not. Callers without a token read the answer: it must not contain an address, a secret

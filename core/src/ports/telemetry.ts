@@ -34,7 +34,7 @@ export interface Gauge {
   read(): GaugeReading | Promise<GaugeReading>;
 }
 
-/** What a gauge reads. */
+/** A value that a gauge reads. */
 export type GaugeReading = number | readonly GaugeValue[] | undefined;
 
 /** One of several numbers of a gauge. */

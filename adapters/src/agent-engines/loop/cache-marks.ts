@@ -3,7 +3,7 @@ import type { FunctionTool, Prompt, PromptMessage } from "./language-model.ts";
 /** A provider of the Messages protocol keeps what comes before a mark, and reads it from its cache in the next call. */
 const MARK = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
-/** What is asked of a model. */
+/** The parts of a request to a model. */
 export interface MarkedQuestion {
   readonly prompt: Prompt;
   readonly tools: readonly FunctionTool[];

@@ -9,7 +9,7 @@ export interface Said {
 
 /** Characters that stay of a shortened result. */
 const SHORTENED_CHARACTERS = 400;
-/** What is changed makes room for the calls that follow, too: each change loses the provider's prompt cache. */
+/** A change also makes room for the following calls, because each change loses the provider's prompt cache. */
 const FILLED = 0.7;
 
 /**

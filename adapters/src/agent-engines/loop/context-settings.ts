@@ -1,6 +1,6 @@
 import type { ports } from "@portico/core";
 
-/** What the engine's options say of the context of model calls. */
+/** The engine's options about the context of model calls. */
 export interface ContextOptions {
   /**
    * Maximum tokens of a model request. If a request would be longer, results of tools are shortened and older turns are summarized.

@@ -42,7 +42,7 @@ function jsonTokens(value: unknown): number {
 
 /**
  * The turns of a conversation. A turn begins with the user's message, and is kept or left out as a whole, so that every tool result has its
- * call. What stands before the first user's message belongs to no turn, and is left out.
+ * call. Messages before the first user's message belong to no turn, and are left out.
  */
 export function splitTurns(history: readonly ports.ConversationMessage[]): readonly (readonly ports.ConversationMessage[])[] {
   const turns: ports.ConversationMessage[][] = [];
@@ -53,7 +53,7 @@ export function splitTurns(history: readonly ports.ConversationMessage[]): reado
   return turns;
 }
 
-/** Whether a message is a summary of what was said before it. */
+/** Whether a message is a summary of earlier messages. */
 export function isSummary({ parts }: ports.ConversationMessage): boolean {
   return parts.some(({ type }) => type === "summary");
 }

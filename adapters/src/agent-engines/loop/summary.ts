@@ -3,7 +3,7 @@ import { CHARACTERS_PER_TOKEN, estimateTokens, splitTurns } from "./context-wind
 import { conversationText } from "./conversation-text.ts";
 import type { Prompt } from "./language-model.ts";
 
-/** Tokens of a summary, and of what a model thinks before it. */
+/** Tokens of a summary, and of the model's reasoning before it. */
 export const SUMMARY_TOKENS = 8000;
 /** Characters of a summary that are kept. */
 const SUMMARY_CHARACTERS = 24_000;
@@ -37,7 +37,7 @@ export function splitForSummary(history: readonly ports.ConversationMessage[], r
   return { old: history.slice(0, at), kept: history.slice(at) };
 }
 
-/** What a model is asked that writes the summary of these messages. `room`: tokens of the messages of a call. */
+/** The request to a model for the summary of these messages. `room`: tokens of the messages of a call. */
 export function summaryPrompt(old: readonly ports.ConversationMessage[], room: number): Prompt {
   const text = conversationText(old, room * CHARACTERS_PER_TOKEN);
   return [

@@ -17,7 +17,7 @@ interface Waiting {
   readonly wire: string;
 }
 
-/** What a publisher is given. */
+/** The options of a publisher. */
 export interface PublisherGiven {
   readonly connection: Redis;
   readonly prefix: string;
@@ -76,7 +76,7 @@ export class Publisher {
     this.#send();
   }
 
-  /** What waited for the lost connection is lost: hints are of no use later. */
+  /** Messages that waited for the lost connection are dropped: hints are of no use later. */
   #stop(): void {
     this.#commands = undefined;
     for (const { topic } of this.#waiting) this.#lose(topic);
@@ -92,7 +92,7 @@ export class Publisher {
   }
 
   #send(): void {
-    // After the current turn of the event loop: what it publishes leaves in one packet.
+    // After the current turn of the event loop, so that its messages leave in one packet.
     this.#sending ??= new Promise<void>((resolve) => setImmediate(resolve))
       .then(() => this.#sendAll())
       .finally(() => void (this.#sending = undefined));

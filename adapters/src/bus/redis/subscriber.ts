@@ -23,7 +23,7 @@ interface Wanted {
   readonly told: ((isActive: boolean) => void)[];
 }
 
-/** What a subscriber is given. */
+/** The options of a subscriber. */
 export interface SubscriberGiven {
   /** Only for this subscriber. */
   readonly connection: Redis;

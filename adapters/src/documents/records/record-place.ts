@@ -3,7 +3,7 @@ import { ports, readPages } from "@portico/core";
 import type { CheckCurrent, DocumentPlace } from "../document-place.ts";
 import { followBus } from "../follow-bus.ts";
 
-/** What is known of a document without its text. Lists read only these records. */
+/** The facts about a document without its text. Lists read only these records. */
 interface Head {
   readonly source: string;
   readonly name: string;

@@ -95,7 +95,7 @@ export function createBullmqDispatcher(redis: RedisServer): Dispatcher {
 function connectForFetching(redis: RedisServer): Redis {
   const settings = { maxRetriesPerRequest: null, commandTimeout: undefined, socketTimeout: undefined };
   const connection = redis.connect({ ...settings, connectionName: "portico-engine" });
-  // Duplicates are the server's connections, too: their errors are heard from the beginning, and they close with it.
+  // Duplicates are connections of the server, too: their errors are handled from the beginning, and they close with it.
   connection.duplicate = (more) => redis.connect({ ...settings, ...more });
   return connection;
 }

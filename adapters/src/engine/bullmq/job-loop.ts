@@ -23,8 +23,8 @@ const STALLED_MS = 5000;
 const RETRY_MS = 200;
 
 /**
- * Fetches jobs of one kind while there is room. Not with BullMQ's own loop: that one does not notice that room was made while it
- * waits, and a job would have to last as long as its work.
+ * Fetches jobs of one kind while there is room. BullMQ's own loop is not used, because it does not notice new room while it waits, and a
+ * job would have to last as long as its work.
  */
 export class JobLoop {
   readonly #given: JobLoopGiven;

@@ -1,7 +1,7 @@
 import type { BulkJobOptions } from "bullmq";
 import type { Offer } from "../cluster/work-row.ts";
 
-/** What a job carries: offers of one kind, which is the queue's. */
+/** The contents of a job: offers of the queue's kind. */
 export interface JobData {
   readonly offers: readonly Omit<Offer, "kind">[];
 }

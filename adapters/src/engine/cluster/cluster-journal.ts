@@ -33,7 +33,7 @@ export interface FoundWork {
   readonly process: string | undefined;
 }
 
-/** What became of an executing work, as others changed it. */
+/** The changes of an executing work by other processes. */
 export interface News {
   readonly work: number;
   /** Undefined if no execution has the work. */
@@ -148,7 +148,9 @@ export async function openClusterJournal(store: PostgresStore) {
       const rows = await read<{ id: string }>(text, [now]);
       return queueEach(rows, ({ id }) => ({ type: "return", id, at: now, interrupts: false }));
     },
-    /** Queue, as interrupted, what a process finds when it starts: unclosed works, and parked ones of kinds that now are closed. */
+    /**
+     * Queues, as interrupted, the works that a process finds when it starts: unclosed works, and parked works of kinds that now are closed.
+     */
     async interrupt(kinds: readonly string[]): Promise<readonly Offer[]> {
       const rows = await read<{ id: string }>(
         `SELECT id FROM ${table("work")} WHERE kind = ANY($1) AND state = 'unclosed' AND ended IS NOT NULL
@@ -197,7 +199,7 @@ export async function openClusterJournal(store: PostgresStore) {
       const rows = await read<{ work: string; id: string; fence: number }>(text, [lease]);
       return rows.map(({ work, id, fence }) => ({ work: Number(work), id, fence }));
     },
-    /** What others changed about executing works. Works that are gone are missing. */
+    /** The changes of executing works by other processes. Removed works are missing. */
     async news(known: readonly Known[]): Promise<readonly News[]> {
       const works = known.map(({ work }) => work);
       const states = await read<{ work: string; fence: number; state: WorkState; reason: string | null }>(

@@ -36,7 +36,7 @@ export class HintLine {
   }
 }
 
-/** Each process hears only hints about its own works. */
+/** Each process receives only hints about its own works. */
 function topicOf(lease: number): string {
   return `engine/${lease}`;
 }

@@ -84,7 +84,7 @@ export class Upkeep {
     if (unknown.length > 0) offer(await journal.loseEach(own, unknown));
   }
 
-  /** What one process does for all. */
+  /** The chores that one process does for all processes. */
   async #sweep(): Promise<void> {
     const { journal, clock, keepEndedMs, offer } = this.#given;
     if (!(await this.#isTurn())) return;

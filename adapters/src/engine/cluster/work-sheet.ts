@@ -25,7 +25,7 @@ export interface SheetData {
 type Undo = (() => void)[];
 type ChangeOf<Type extends WorkChange["type"]> = Extract<WorkChange, { type: Type }>;
 
-/** Applies changes to rows in memory, in order. Nothing else decides what becomes of a work. */
+/** Applies changes to rows in memory, in order. All changes of a work's state are decided here. */
 export class WorkSheet {
   readonly #rows = new Map<string, WorkRow>();
   readonly #before: ReadonlyMap<string, WorkRow>;

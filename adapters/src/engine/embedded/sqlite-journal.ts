@@ -74,7 +74,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     return advance(String(ended.kind), String(ended.key));
   };
 
-  /** What was lined up by batches that ended their works. */
+  /** The works that were queued by batches which ended their works. */
   const nextOf = new Map<number, readonly Place[]>();
   const isHeld = (work: number, expected: ports.Expected | undefined) =>
     expected === fence && isOwner() && sql.isExecuting.get(work) !== undefined;

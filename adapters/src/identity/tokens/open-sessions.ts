@@ -1,6 +1,6 @@
 import type { ports, SignedTokens } from "@portico/core";
 
-/** What a session has of its own. The rest is its owner's. */
+/** The properties of a session. Its other properties are those of its owner. */
 export type SessionFacts = Required<Pick<ports.Caller, "tokenId" | "ended">>;
 
 interface OpenSession {
