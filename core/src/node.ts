@@ -9,5 +9,5 @@ export { callerIdHeader } from "./http/request-id.ts";
  * run on the Node streams themselves.
  */
 export function toNodeHandler(surface: Pick<Surface, "node">): NodeListener {
-  return (request, response) => surface.node(request, response);
+  return surface.node;
 }
