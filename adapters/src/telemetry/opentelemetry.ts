@@ -24,6 +24,8 @@ export interface OpenTelemetryOptions {
   readonly destination?: LogDestination;
   /** Also gets every request: the result of `createPrometheusMetrics()`, whose text the host serves. */
   readonly prometheus?: PrometheusMetrics;
+  /** Adds the prompts and answers of turns, and the arguments and results of tools, to spans. Default: false. */
+  readonly content?: boolean;
   /** Exports traces, metrics and log lines over OTLP. An SDK of the host then gets none of them. Default: no export. */
   readonly otlp?: OtlpOptions | undefined;
 }
@@ -64,7 +66,7 @@ function openWith(instruments: Instruments, options: Others, scope: Scope): port
   const lines = createLogLines(options, instruments);
   scope.onClose(() => lines.close());
   const spans = createRequestSpans(instruments);
-  const works = createWorkSpans(instruments);
+  const works = createWorkSpans(instruments, options.content);
   const measures = createMeasures(instruments.meter);
   const gauges = new Gauges();
   options.prometheus?.collect(gauges);

@@ -148,6 +148,7 @@ export {
   type Telemetry,
   telemetry,
   type WorkBegin,
+  type WorkContent,
   type WorkTrace,
 } from "./telemetry.ts";
 export {

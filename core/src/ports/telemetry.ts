@@ -1,6 +1,9 @@
 import { definePort, type Port } from "../port.ts";
 
-/** Information for the operators of the app. Never a secret, a prompt or a body: callers pass names, numbers and codes. */
+/**
+ * Information for the operators of the app. Never a secret, a prompt or a body: callers pass names, numbers and codes. The only exception is
+ * `WorkTrace.content`.
+ */
 export interface Telemetry {
   readonly log: Log;
   /** Begin to measure one request: its log line, span and metrics are written by `end`. */
@@ -142,8 +145,21 @@ export type WorkBegin =
 export interface WorkTrace {
   /** Calls `work`, and returns or throws what it does. Spans and log lines within belong to this work. */
   run<T>(work: () => T): T;
+  /**
+   * The content of a turn or of a tool's call, before its end. Absent unless the operator's settings ask for content in traces. `read` is
+   * called at once. It may return long texts: they are cut.
+   */
+  content?(read: () => WorkContent): void;
   /** The work ended. Only the first call counts. `error` is a code for why it failed. */
   end(outcome?: { readonly error?: string | undefined }): void;
+}
+
+/** What a piece of work was asked and what it answered. */
+export interface WorkContent {
+  /** The prompt of a turn as text, the arguments of a tool as JSON. */
+  readonly input?: unknown;
+  /** The answer of a turn as text, the result of a tool as JSON. */
+  readonly output?: unknown;
 }
 
 /** Facts about a request that become known later. */

@@ -37,10 +37,10 @@ export function telemetry(
 ): Adapter {
   const { level, format } = log;
   const chosen = format === "auto" ? (process.stderr.isTTY ? "text" : "json") : format;
-  const { serviceName, resourceAttributes, otlp } = exported;
+  const { serviceName, resourceAttributes, content, otlp } = exported;
   const { tracesEndpoint: traces, metricsEndpoint: metrics, logsEndpoint: logs, ...options } = otlp;
   return openTelemetry({
-    ...{ level, format: chosen },
+    ...{ level, format: chosen, content },
     ...(prometheus && { prometheus }),
     otlp: {
       ...options,

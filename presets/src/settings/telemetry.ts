@@ -106,6 +106,18 @@ export const telemetrySchema = v.optional(
         ),
       ),
     ),
+    content: v.optional(
+      fromEnv(
+        "PORTICO_TELEMETRY_CONTENT",
+        v.pipe(
+          v.boolean(),
+          v.description(
+            "Whether traces contain the prompts and answers of turns, and the arguments and results of tools. Everybody who can read the traces can then read them.",
+          ),
+        ),
+      ),
+      false,
+    ),
     otlp: v.optional(otlpSchema, {}),
   }),
   {},

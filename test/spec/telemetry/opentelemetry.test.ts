@@ -153,6 +153,51 @@ describe("spans", () => {
   });
 });
 
+describe("spans of work", () => {
+  const turn = { kind: "turn", agent: "a", run: "run_1", turn: "turn_1", traceparent: undefined } as const;
+  const worked = async (options: Parameters<typeof openTelemetry>[0]) => {
+    const { port, close } = await openAdapter(openTelemetry({ level: "silent", ...options }));
+    const whole = port.work({ ...turn, beganMsAgo: 500 });
+    whole.run(() => {
+      port.work({ kind: "phase", phase: "queue", beganMsAgo: 400, lastedMs: 300 }).end();
+      const tool = port.work({ kind: "tool", tool: "Look", source: "s" });
+      tool.content?.(() => ({ input: { query: "a question" }, output: [{ type: "text", text: "x".repeat(20_000) }] }));
+      tool.end();
+    });
+    whole.content?.(() => ({ input: "Hello", output: "Good day" }));
+    whole.end();
+    whole.content?.(() => ({ input: "too late" }));
+    await close();
+    const named = (name: string) => spans.getFinishedSpans().find((span) => span.name === name)!;
+    return { whole: named("invoke_agent a"), queue: named("queue"), tool: named("execute_tool Look") };
+  };
+  const ms = ([seconds, nanos]: readonly [number, number]) => seconds * 1000 + nanos / 1e6;
+
+  it("begin a turn at its arrival, and have its parts at their times", async () => {
+    const { whole, queue } = await worked({});
+    expect(ms(whole.duration)).toBeGreaterThanOrEqual(499);
+    expect(ms(queue.duration)).toBeCloseTo(300, 0);
+    expect(ms(queue.startTime)).toBeGreaterThanOrEqual(ms(whole.startTime));
+    expect(queue.parentSpanContext?.spanId).toBe(whole.spanContext().spanId);
+    expect(queue.attributes).toEqual({ "portico.phase": "queue" });
+  });
+
+  it("have no content without the setting", async () => {
+    const { whole, tool } = await worked({});
+    expect(JSON.stringify([whole.attributes, tool.attributes])).not.toMatch(/Hello|Good day|question|xxx/);
+  });
+
+  it("have the content of turns and tools with the setting, cut, by the names of the conventions", async () => {
+    const { whole, tool } = await worked({ content: true });
+    expect(whole.attributes).toMatchObject({
+      "gen_ai.input.messages": JSON.stringify([{ role: "user", parts: [{ type: "text", content: "Hello" }] }]),
+      "gen_ai.output.messages": JSON.stringify([{ role: "assistant", parts: [{ type: "text", content: "Good day" }] }]),
+    });
+    expect(tool.attributes["gen_ai.tool.call.arguments"]).toBe('{"query":"a question"}');
+    expect(String(tool.attributes["gen_ai.tool.call.result"])).toHaveLength(16 * 1024 + 1);
+  });
+});
+
 describe("metrics", () => {
   it("counts every request in seconds, by method, declared path and status", async () => {
     await tell({}, { status: 200 });

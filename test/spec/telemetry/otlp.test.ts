@@ -35,6 +35,36 @@ async function startOtherService() {
   return { port, traceparents, [Symbol.asyncDispose]: async () => void server.close() };
 }
 
+describe("a service with an endpoint of OTLP and telemetry.content", () => {
+  it("exports the prompt and answer of a turn, and the arguments of its tools; its timeline has neither", async () => {
+    await using receiver = await startOtlpReceiver();
+    await using upstream = await startFakeUpstream();
+    const folder = temporaryFolder();
+    mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
+    writeFileSync(join(folder.path, "agents/helper/agent.json"), JSON.stringify({ name: "Helper", tools: ["SendUserMessage"] }));
+    await using service = await startPortico({
+      cwd: folder.path,
+      hasOwnProcess: true,
+      env: FAST,
+      config: {
+        telemetry: { content: true, otlp: { endpoint: receiver.endpoint, protocol: "http/json" } },
+        providers: [{ id: "main", protocol: "chat-completions", baseUrl: upstream.baseUrl, models: ["echo-large"] }],
+        agent: { tokens: [{ token: OWNER, userId: "ada", role: "owner" }] },
+      },
+    });
+    await using client = connectAgent({ baseURL: service.url("agent"), token: OWNER });
+    const query = client.submit({ agentId: "helper", prompt: `SendUserMessage: ${PROMPT}` });
+    expect((await query.ended).status).toBe("completed");
+    const named = (name: string) => receiver.spans.find((span) => span.name === name);
+    await expect.poll(() => named("invoke_agent helper"), { timeout: 60_000 }).toBeDefined();
+    expect(named("invoke_agent helper")!.attributes["gen_ai.input.messages"]).toContain(PROMPT);
+    expect(named("invoke_agent helper")!.attributes["gen_ai.output.messages"]).toContain("assistant");
+    const id = (await query.started)!.runId!;
+    expect(JSON.stringify(await client.calls.trace({ params: { id } }))).not.toContain(PROMPT);
+    folder.remove();
+  });
+});
+
 describe("a service with an endpoint of OTLP", () => {
   let receiver: OtlpReceiver;
   let upstream: FakeUpstream;

@@ -2,6 +2,7 @@ import { type Attributes, type Context, ROOT_CONTEXT, SpanStatusCode, trace } fr
 import type { ports } from "@portico/core";
 import type { EndedWork } from "./ended-work.ts";
 import type { Instruments } from "./instruments.ts";
+import { contentAttributes } from "./work-content.ts";
 import { shortened } from "./request-record.ts";
 import { parseTraceparent, traceparentOf } from "./traceparent.ts";
 
@@ -12,7 +13,7 @@ export interface WorkSpans {
 }
 
 /** Spans of turns and their parts, tools, runs and nodes. Names follow the generative-AI conventions where they have one. */
-export function createWorkSpans({ tracer, contexts }: Instruments): WorkSpans {
+export function createWorkSpans({ tracer, contexts }: Instruments, hasContent = false): WorkSpans {
   return {
     traceparent: () => traceparentOf(trace.getSpanContext(contexts.active())),
     begin(work, ended) {
@@ -26,6 +27,11 @@ export function createWorkSpans({ tracer, contexts }: Instruments): WorkSpans {
       let isOver = false;
       return {
         run: (run) => contexts.with(within, run),
+        ...(hasContent && {
+          content(read: () => ports.WorkContent) {
+            if (!isOver && span.isRecording()) span.setAttributes(contentAttributes(work.kind, read()));
+          },
+        }),
         end({ error } = {}) {
           if (isOver) return;
           isOver = true;

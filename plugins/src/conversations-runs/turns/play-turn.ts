@@ -60,6 +60,7 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
   playing.trace.open(trace);
   try {
     const end = await trace.run(() => play(given, playing));
+    trace.content?.(() => ({ input: playing.turn.prompt, output: end.output }));
     trace.end({ error: end.status === "completed" ? undefined : (end.failure?.code ?? end.status) });
     return end;
   } finally {

@@ -79,9 +79,11 @@ async function answerOf(
   const trace = telemetry.work({ kind: "tool", tool: call.toolId, source: source.id });
   try {
     const result = await trace.run(() => source.call(call, signal));
+    trace.content?.(() => ({ input: call.arguments, output: result.content }));
     trace.end({ error: result.isError ? "tool_error" : undefined });
     return result;
   } catch (error) {
+    trace.content?.(() => ({ input: call.arguments }));
     trace.end({ error: signal.aborted ? "aborted" : "tool_failed" });
     signal.throwIfAborted();
     if (error instanceof ports.ToolArgumentsInvalid) return problem(`The arguments do not fit: ${error.message}`);
