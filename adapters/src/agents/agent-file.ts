@@ -57,6 +57,17 @@ const fields = {
       "What of a conversation the model gets.",
     ),
   ),
+  limits: v.optional(
+    described(
+      v.strictObject({
+        tokensPerDay: v.optional(described(v.pipe(v.number(), v.minValue(0)), "Most tokens of its model calls per day.")),
+        moneyPerDay: v.optional(described(v.pipe(v.number(), v.minValue(0)), "Most costs of its model calls per day.")),
+        turnsAtOnce: v.optional(described(count, "Most turns at the same time in one process.")),
+        turnSeconds: v.optional(described(v.pipe(v.number(), v.minValue(1)), "Most seconds of a turn.")),
+      }),
+      "Limits of its turns, which can only lower those of the instance.",
+    ),
+  ),
   tools: v.optional(described(v.array(text), "IDs of the tools that its turns may use.")),
   skills: v.optional(described(v.array(text), "Paths below the agent's folder.")),
   heartbeat: v.optional(

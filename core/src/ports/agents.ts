@@ -49,6 +49,8 @@ export interface AgentDefinition {
   readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
   /** What its model calls contain; each absent field: as the engine's options say. */
   readonly context?: AgentContext | undefined;
+  /** Limits of its turns. The instance's limits count, too. */
+  readonly limits?: AgentLimits | undefined;
   /** Tool ids that its turns may use. */
   readonly tools: readonly string[];
   /** Paths below the agent's folder. */
@@ -63,6 +65,18 @@ export interface AgentDefinition {
 
 /** How much a model thinks. `none` switches thinking off. */
 export type AgentEffort = "none" | "low" | "medium" | "high" | "xhigh" | "max";
+
+/** What the turns of an agent may use. */
+export interface AgentLimits {
+  /** Input and output tokens of its model calls, from midnight to midnight. */
+  readonly tokensPerDay?: number | undefined;
+  /** Costs of its model calls, in the currency of the prices. */
+  readonly moneyPerDay?: number | undefined;
+  /** Turns that execute at the same time in one process. */
+  readonly turnsAtOnce?: number | undefined;
+  /** How long a turn may execute. */
+  readonly turnSeconds?: number | undefined;
+}
 
 /** How an agent's conversations become model calls. */
 export interface AgentContext {

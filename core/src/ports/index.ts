@@ -19,6 +19,7 @@ export {
   type AgentContext,
   type AgentDefinition,
   type AgentEffort,
+  type AgentLimits,
   type Agents,
   AgentsUnavailable,
   agents,

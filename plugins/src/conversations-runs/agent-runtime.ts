@@ -23,6 +23,7 @@ import type { Delegate } from "./turns/built-in-tools.ts";
 import { Delegations } from "./turns/delegation.ts";
 import { createShownRoom, type ShownRoom } from "./turns/shown-room.ts";
 import type { Turn } from "./turns/turn.ts";
+import { createTurnLimits, type TurnLimits } from "./turns/turn-limits.ts";
 import { TurnDesk } from "./turns/turn-desk.ts";
 import { createTurnRecords } from "./turns/turn-records.ts";
 import { createTurnWork } from "./turns/turn-work.ts";
@@ -36,6 +37,7 @@ export interface AgentRuntime {
   readonly busy: BusyAgents;
   readonly desk: TurnDesk;
   readonly admission: Admission;
+  readonly limits: TurnLimits;
   readonly clearing: ReturnType<typeof createClearing>;
   readonly channel: QueryChannel;
   readonly delegate: Delegate;
@@ -92,6 +94,7 @@ export const agentRuntime = defineAdapter({
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
+    usage: optional(ports.usage),
   },
   async open(given, options: AgentRuntimeOptions, scope): Promise<AgentRuntime> {
     const { records, log, engine, agents, clock, ids, telemetry } = given;
@@ -109,7 +112,8 @@ export const agentRuntime = defineAdapter({
     const desk = new TurnDesk({ ...shared, busy, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
     const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, files, serverInstanceId });
-    const admission = createAdmission({ engine, requests, conversations, runs, clock, ids, telemetry });
+    const limits = createTurnLimits({ ...given, isShared: engine.isShared, limits: settings.limits });
+    const admission = createAdmission({ limits, engine, requests, conversations, runs, clock, ids, telemetry });
 
     /** Stop one turn, whether it executes or still waits. */
     const stopTurn = async (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => {
@@ -141,6 +145,7 @@ export const agentRuntime = defineAdapter({
       shownRoom,
       records: turnRecords,
       desk,
+      limits,
       audiences: channel.audiences,
       delegate,
     });
@@ -193,6 +198,7 @@ export const agentRuntime = defineAdapter({
       busy,
       desk,
       admission,
+      limits,
       clearing,
       channel,
       delegate,

@@ -33,11 +33,11 @@ export const backgroundTurns = defineAdapter({
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, tools, clock, ids, telemetry } = given;
-    const { desk, runs, delegate, files, shownRoom } = runtime;
+    const { desk, runs, delegate, files, shownRoom, limits } = runtime;
     const { concurrencyPerAgent, timeoutMs } = v.parse(backgroundTurnsConfig, options);
     const deliveries = createDeliveries(given);
     const records = createBackgroundRecords({ ...given, runs });
-    const work = createBackgroundWork({ ...given, records, deliveries, desk, delegate, files, shownRoom, timeoutMs });
+    const work = createBackgroundWork({ ...given, records, deliveries, desk, delegate, files, shownRoom, limits, timeoutMs });
     engine.define<AcceptedTurn, void>(KIND, work.run, {
       onInterrupted: "close",
       closed: (_id, turn) => work.closed(turn),

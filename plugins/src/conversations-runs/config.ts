@@ -10,7 +10,32 @@ import {
 
 const milliseconds = v.pipe(v.number(), v.integer(), v.minValue(1000));
 
+const positive = v.pipe(v.number(), v.finite(), v.minValue(0));
+const limits = v.strictObject({
+  /** Input and output tokens of model calls, from midnight to midnight. */
+  tokensPerDay: v.optional(positive),
+  /** Costs of model calls, in the currency of the prices. */
+  moneyPerDay: v.optional(positive),
+  /** Turns that execute at the same time in one process. */
+  turnsAtOnce: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  /** How long a turn may execute. */
+  turnSeconds: v.optional(v.pipe(positive, v.minValue(1))),
+});
+const limitsByScope = v.strictObject({
+  /** All turns together. Tokens and money of workflows and of the proxy count, too. */
+  instance: v.optional(limits),
+  /** The turns of each user. */
+  user: v.optional(limits),
+  /** The turns of each agent. `limits` in an `agent.json` can only lower them. */
+  agent: v.optional(limits),
+});
+
+/** Limits of turns, by scope. */
+export type LimitsByScope = v.InferOutput<typeof limitsByScope>;
+
 const runtimeEntries = {
+  /** Limits of turns. Limits of a day need an adapter of the port `usage`. Default: no limits. */
+  limits: v.optional(limitsByScope, {}),
   /** How long a client may replay a request with identical IDs. The turn's output is kept for the same time. Default: 10 minutes. */
   autoReplayRetentionMs: v.optional(milliseconds, AUTO_REPLAY_RETENTION_MS),
   /** How long a request's ID is remembered after its turn ended; default: 24 hours. */

@@ -106,6 +106,7 @@ const submissionErrors = {
   socket_identity_mismatch: agentErrors.socket_identity_mismatch,
   conversation_busy: agentErrors.conversation_busy,
   CLIENT_REQUEST_BODY_MISMATCH: agentErrors.CLIENT_REQUEST_BODY_MISMATCH,
+  limit_reached: agentErrors.limit_reached,
   realtime_unavailable: agentErrors.realtime_unavailable,
   registry_unavailable: agentErrors.registry_unavailable,
 };

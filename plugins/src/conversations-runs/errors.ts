@@ -31,6 +31,7 @@ export const agentErrors = defineErrors({
     details: { busy: true, retryable: true },
   },
   CLIENT_REQUEST_BODY_MISMATCH: { status: 409, details: { retryable: false } },
+  limit_reached: { status: 429, message: "A limit of the user, the agent or the instance is reached" },
   realtime_unavailable: { status: 503, message: "There is no such realtime connection" },
   registry_unavailable: { status: 503, message: "The admission could not be confirmed: look it up before submitting again" },
 });

@@ -15,6 +15,9 @@ export const CLIENT_ID_LENGTH = 256;
 export const MAX_TURNS = 20;
 export const MAX_TURNS_MAXIMUM = 100;
 
+/** How long an admitted turn that does not execute yet counts toward the turns at once. */
+export const ADMITTED_COUNTED_MS = 10_000;
+
 /** Bytes of a query's body. */
 export const QUERY_BYTES = 4 * 1024 * 1024;
 

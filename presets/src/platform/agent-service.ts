@@ -44,7 +44,7 @@ export function agentService(
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [
-      conversationsRuns({ background, version: VERSION, keepRunsMs: keepingMs(keepRuns) }),
+      conversationsRuns({ background, limits: settings.limits, version: VERSION, keepRunsMs: keepingMs(keepRuns) }),
       attachmentsMedia({
         ...settings.agent.media,
         keepAttachmentsMs: keepingMs(keepAttachments),

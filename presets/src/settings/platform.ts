@@ -11,7 +11,7 @@ import { providersSchema } from "./provider.ts";
 import { rotationSchema } from "./rotation.ts";
 import { milliseconds } from "./scalar.ts";
 import { telemetrySchema } from "./telemetry.ts";
-import { pricesSchema, usageSchema } from "./usage.ts";
+import { limitsSchema, pricesSchema, usageSchema } from "./usage.ts";
 import { workflowSchema } from "./workflow.ts";
 
 /**
@@ -133,6 +133,7 @@ export const platformSchema = v.strictObject({
   audit: auditSchema,
   usage: usageSchema,
   prices: pricesSchema,
+  limits: limitsSchema,
   https: httpsSchema,
   proxy: v.optional(v.strictObject({ listen: listenSchema("PROXY"), publicUrl: publicUrlSchema("PROXY") }), {}),
   workflow: workflowSchema,

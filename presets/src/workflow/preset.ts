@@ -23,7 +23,7 @@ export const workflow = definePreset((options: PlatformOptions) => {
   const workflows = workflowService(options, prometheus);
   const { management: _management, ...background } = settings.agent.webhooks;
   const agents = hasAgents(settings);
-  const turns = { background, keepRunsMs: keepingMs(settings.agent.keepRuns) };
+  const turns = { background, limits: settings.limits, keepRunsMs: keepingMs(settings.agent.keepRuns) };
   return {
     name: "workflow",
     adapters: [...serviceAdapters(options, prometheus), ...workflows.adapters, ...(agents ? agentsAlone(settings) : [])],

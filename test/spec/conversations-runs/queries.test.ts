@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { recordUsage } from "@portico/adapters/usage/records";
 import { memoryUserFiles } from "@portico/adapters/user-files/memory";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -411,12 +412,21 @@ describe("what a submission is refused with (7.6)", () => {
     const session = (await owner.event("query:started", second.clientRequestId)).sessionId;
     await owner.ended(second.clientRequestId);
     // It owns the work from now on.
-    await using _later = await startAgentService({ dataDir: own.dataDir });
+    await using later = await startAgentService({
+      dataDir: own.dataDir,
+      adapters: [recordUsage({})],
+      runtime: { limits: { user: { tokensPerDay: 0 } } },
+    });
     // In a cluster, one process of three has the connection, and gets further than to look for it.
     for (let process = 0; process < 3; process++) {
       note("start", await owner.start("x"));
       note("followUp", await owner.followUp(session, "x"));
     }
+
+    const limited = await later.connect("owner");
+    await expect.poll(() => limited.socket.connected).toBe(true);
+    note("start", await limited.start("x"));
+    note("followUp", await limited.followUp(session, "x"));
 
     for (const route of ["start", "followUp"] as const)
       expect([...refused[route]].sort()).toEqual(Object.keys(conversationsRunsContract[route].errors).sort());

@@ -4,6 +4,7 @@ import { agentErrors } from "../errors.ts";
 import { firstRun } from "../runs/first-run.ts";
 import type { Runs } from "../runs/runs.ts";
 import { newIdSuffix } from "../turns/new-id-suffix.ts";
+import type { TurnLimits } from "../turns/turn-limits.ts";
 import type { Delegation, Turn } from "../turns/turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "./client-requests.ts";
 import { advanceRequest } from "./request-state.ts";
@@ -46,8 +47,9 @@ export function createAdmission(given: {
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
   readonly telemetry: ports.Telemetry;
+  readonly limits: TurnLimits;
 }) {
-  const { engine, requests, conversations, runs, clock, ids, telemetry } = given;
+  const { engine, requests, conversations, runs, clock, ids, telemetry, limits } = given;
 
   /**
    * Resolves when the turn is durable, with its request and the conversation that it continues in the same commit. The same submission
@@ -72,15 +74,18 @@ export function createAdmission(given: {
       const ownSuffix = newIdSuffix(ids, now);
       const turnId = `turn_${ownSuffix}`;
       let holds: readonly ports.Write[];
+      let place: Place;
       try {
         holds = await check(turnId);
+        place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix, turnId);
+        // A delegated turn belongs to a turn that was admitted. It is limited while it executes.
+        if (!submission.delegation) await limits.admit({ userId: submission.userId, agentId: place.agentId, turnId });
       } catch (error) {
-        // An admitted submission stays admitted, even if its agent was removed or changed.
+        // An admitted submission stays admitted, even if its agent was removed or changed, or a limit is reached.
         const admitted = await requests.find(key);
         if (admitted) return { request: sameContent(admitted.value, submission), isDuplicate: true };
         throw error;
       }
-      const place = await placeFor(submission, target, new Date(now).toISOString(), ownSuffix, turnId);
       const turn = {
         ...toTurn(submission, place, turnId),
         traceparent: telemetry.traceparent(),
@@ -88,10 +93,13 @@ export function createAdmission(given: {
         acceptedAt: clock.now(),
       };
       const request = toRequest(submission, turn, now);
-      await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, {
-        key: turn.sessionId,
-        records: [requests.write.put(key, request, "absent"), ...place.writes, ...holds],
-      });
+      const records = [requests.write.put(key, request, "absent"), ...place.writes, ...holds];
+      try {
+        await engine.start(workKind(turn.delegation?.chain.length ?? 0), turn.turnId, turn, { key: turn.sessionId, records });
+      } catch (error) {
+        limits.withdraw(turnId);
+        throw error;
+      }
       return { request, isDuplicate: false };
     });
   };

@@ -7,6 +7,7 @@ import { leftBehind, type TurnEnd } from "./turn-end.ts";
 import type { ShownRoom, TurnRoom } from "./shown-room.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { TurnFailed, type TurnStopped } from "./turn-failed.ts";
+import type { TurnLimits } from "./turn-limits.ts";
 import { gatherTools } from "./turn-tools.ts";
 import type { TurnTrace } from "./turn-trace.ts";
 import type { TurnVoice } from "./turn-voice.ts";
@@ -24,6 +25,7 @@ export interface PlayGiven {
   /** For the bytes of files that its model is shown. */
   readonly shownRoom: ShownRoom;
   readonly delegate: Delegate;
+  readonly limits: TurnLimits;
 }
 
 /** The part of its conversation that a turn gets. */
@@ -70,8 +72,10 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
 }
 
 async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
-  const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate } = given;
-  const { context, turn, toolIds, said, voice, deliver, stopping, trace } = playing;
+  const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate, limits } = given;
+  const { context, turn, toolIds, said, voice, deliver, trace } = playing;
+  const limited = limits.enter(turn);
+  const stopping = AbortSignal.any([playing.stopping, limited.signal]);
   const signal = AbortSignal.any([context.signal, stopping]);
   const room = shownRoom.open();
   const written = () => retryWhileStoreAway({ clock, signal }, () => voice.written());
@@ -85,6 +89,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
     if (!agent) throw new TurnFailed("agent_unavailable", "The agent no longer exists");
     if (agent.metadataError) throw new TurnFailed("agent_unavailable", "The agent's agent.json cannot be used");
     const { definition } = agent;
+    limited.begin(definition.limits);
     const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
     if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
     const sources = [builtInTools({ turn, files, room, deliver: delivering, delegate }), ...tools];
@@ -109,7 +114,15 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
       },
       {
         signal,
-        step: (name, work, options) => context.step(name, (stepSignal) => work(AbortSignal.any([stepSignal, stopping])), options),
+        step: (name, work, options) =>
+          context.step(
+            name,
+            async (stepSignal) => {
+              await limited.check();
+              return work(AbortSignal.any([stepSignal, stopping]));
+            },
+            options,
+          ),
         callTool: async (call, toolSignal) => {
           // An engine that ignores the signal still works after the end of its turn. Its calls have no effect then.
           signal.throwIfAborted();
@@ -136,6 +149,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
     telemetry.log.warn("A turn failed", { turn: turn.turnId, agent: turn.agentId, code }, error);
     return { ...left, status: "failed", reason: "error", failure: { code, message } };
   } finally {
+    limited.leave();
     room.close();
   }
 }

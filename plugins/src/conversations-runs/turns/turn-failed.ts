@@ -21,4 +21,10 @@ export class TurnStopped extends Error {
 }
 
 /** Why this area interrupts turns (specification 2.11: each has its own identifier). Code that stops a background turn gives its own reason. */
-export type StopReason = "user_stop" | "conversation_cleared" | "system_suspension" | "background_timeout";
+export type StopReason =
+  | "user_stop"
+  | "conversation_cleared"
+  | "system_suspension"
+  | "background_timeout"
+  | "limit_reached"
+  | "time_limit";
