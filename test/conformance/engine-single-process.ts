@@ -246,6 +246,75 @@ function ownership(make: () => EngineUnderTest | Promise<EngineUnderTest>, owned
       expect((await process.notes.get("note"))?.value.text).toBe("second");
     });
 
+    describe("with work of a `close` kind that begins with its first batch of records", () => {
+      const closed = async (id: string): Promise<void> => void ran.push(`closed ${id}`);
+      const options = { onInterrupted: "close", beginsWithBatch: true, closed } as const;
+      const writeNote = (process: OpenEngine, text: string) => (begun: ports.Write) =>
+        process.batch([process.notes.write.put("note", { text }), begun]);
+
+      it("executes it again if the process died before that batch, if engine and records share a store", async () => {
+        if (!owned.oneCommit) return;
+        await begin(kind(async ({ id, signal }) => (ran.push(id), untilAborted(signal)), options));
+        await start("one");
+        await found(() => ran.length);
+        expect((await first.engine.status("one"))?.state).toBe("waiting");
+        const opened = Promise.withResolvers<OpenEngine>();
+        const process = await next(
+          owned.again(under),
+          kind(async ({ id, attempt, beginWith }) => {
+            await beginWith(writeNote(await opened.promise, "second"));
+            ran.push(`${id} attempt ${attempt}`);
+          }, options),
+        );
+        opened.resolve(process);
+        expect(await process.ended("one")).toMatchObject({ state: "completed", attempt: 1 });
+        expect(ran).toEqual(["one", "one attempt 1"]);
+        expect((await process.notes.get("note"))?.value.text).toBe("second");
+      });
+
+      it("closes it if the process died after that batch", async () => {
+        await begin(
+          kind(async ({ id, beginWith, signal }) => {
+            await beginWith(writeNote(first, "first"));
+            ran.push(id);
+            return untilAborted(signal);
+          }, options),
+        );
+        await start("one");
+        await found(() => ran.length);
+        expect((await first.engine.status("one"))?.state).toBe("executing");
+        const process = await next(owned.again(under), kind(forever, options));
+        expect(ran).toEqual(["one", "closed one"]);
+        expect(await process.engine.status("one")).toMatchObject({ state: "interrupted" });
+      });
+
+      it("ends what never wrote that batch, and the next work of its key begins", async () => {
+        await begin(kind(async ({ id }) => void ran.push(id), options));
+        await start("one");
+        await start("two");
+        expect((await first.ended("one")).state).toBe("completed");
+        expect((await first.ended("two")).state).toBe("completed");
+      });
+
+      it("refuses that batch for work that was cancelled before", async () => {
+        const gate = createGate();
+        let outcome: unknown;
+        await begin(
+          kind(async ({ id, beginWith }) => {
+            ran.push(id);
+            await gate.passed;
+            outcome = await beginWith(writeNote(first, "late")).catch((error: unknown) => error);
+          }, options),
+        );
+        await start("one");
+        await found(() => ran.length);
+        await first.engine.cancel("one", "enough");
+        gate.open();
+        expect(await first.ended("one")).toMatchObject({ state: "cancelled" });
+        if (owned.oneCommit) expect(await found(() => outcome)).toBeInstanceOf(ports.RecordConflict);
+      });
+    });
+
     it.each(["resume", "close"] as const)(
       "does not execute again, and does not close, work of a `%s` kind whose end was written with its records",
       async (onInterrupted) => {

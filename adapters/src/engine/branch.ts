@@ -34,6 +34,8 @@ export class Branch implements ports.WorkContext {
     return this.#execution.held;
   }
 
+  readonly beginWith: ports.WorkContext["beginWith"] = (run) => this.#execution.beginWith(run);
+
   readonly endWith: ports.WorkContext["endWith"] = (run) => this.#execution.endWith(run);
 
   // Own properties, because functions often destructure their context.

@@ -284,11 +284,20 @@ class JournalEngine implements ports.Engine {
     // Never twice in parallel. Whether it came back, or was only loaded twice, shows when it begins.
     if (present) return void (present.again = place);
     await this.#occupy(kind, work, async (running) => {
-      const begun = await this.#insist(() => this.#journal.begin(work));
+      const begun = await this.#insist(async () => this.#nextOf(kind, work));
       if (!begun) return;
       const notes = await this.#insist(async () => this.#journal.notes(work));
       await this.#perform(kind, begun, notes, running, seat);
     });
+  }
+
+  #nextOf(kind: Kind, work: number): OpenWork | undefined | Promise<OpenWork | undefined> {
+    return this.#beginsLate(kind) ? this.#journal.next?.(work) : this.#journal.begin(work);
+  }
+
+  /** Whether work of this kind begins in the journal with its first batch of records, and not before its function is called. */
+  #beginsLate(kind: Kind): boolean {
+    return kind.beginsWithBatch && this.#journal.next !== undefined;
   }
 
   /**
@@ -328,6 +337,7 @@ class JournalEngine implements ports.Engine {
       mayResume: kind.onInterrupted === "resume",
       parking: this.#parkingOf(kind, running),
       held: (isLost) => this.#journal.held(work, isLost),
+      begun: (isLost) => this.#journal.begun(work, isLost),
       ended: (isLost) => this.#journal.ended(work, this.#clock.now(), isLost),
       announce: (note: Note) => this.#insist(() => this.#journal.note(work, note), running.stop.signal),
       insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
@@ -338,6 +348,8 @@ class JournalEngine implements ports.Engine {
     if (execution.hasEnded) return this.#afterEnd(work);
     if (execution.rest) return this.#park(work, execution.rest);
     if (ending) return this.#end(work, ending);
+    // Stopped before it began in the journal: it stays lined up.
+    if (this.#beginsLate(kind) && !execution.hasBegun) return;
     // Stopped before its end. Work of a `resume` kind stays as it is, for the next process.
     if (kind.onInterrupted === "close" && !(this.#stopped instanceof ports.EngineFenced)) await this.#tellClosed(begun);
   }

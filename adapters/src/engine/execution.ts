@@ -23,6 +23,8 @@ export interface ExecutionOptions {
   readonly parking: Parking | undefined;
   /** The condition that this execution has the work. `isLost` says what is known without asking the journal. */
   held(isLost: () => boolean): ports.Write;
+  /** The same condition. If the work has not begun in the journal, the batch also begins it. */
+  begun(isLost: () => boolean): ports.Write;
   /** The same condition. If the journal shares a store with the records, the batch also ends the work as completed. */
   ended(isLost: () => boolean): ports.Write;
   /**
@@ -88,6 +90,7 @@ export class Execution implements BranchedExecution {
   /** Number of branches that do something outside of their requests. */
   #busy = 0;
   #over = false;
+  #hasBegun = false;
   #hasEnded = false;
   #rest: Rest | undefined;
 
@@ -108,6 +111,11 @@ export class Execution implements BranchedExecution {
 
   get held(): ports.Write {
     return this.#options.held(this.#isLost);
+  }
+
+  /** Whether a batch of records was the beginning of the work. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   /** Whether a batch of records was the end of the work. */
@@ -139,6 +147,12 @@ export class Execution implements BranchedExecution {
   }
 
   // Own properties, because functions often destructure their context.
+  readonly beginWith = async <T>(run: (begun: ports.Write) => Promise<T>): Promise<T> => {
+    const result = await run(this.#options.begun(this.#isLost));
+    this.#hasBegun = true;
+    return result;
+  };
+
   readonly endWith = async <T>(run: (ended: ports.Write) => Promise<T>): Promise<T> => {
     const result = await run(this.#options.ended(this.#isLost));
     this.#hasEnded = true;

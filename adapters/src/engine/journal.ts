@@ -22,6 +22,11 @@ export interface Journal {
   accept(work: NewWork, records: readonly ports.Write[]): Promise<Acceptance>;
   /** Undefined if the work is not `lined` any more. */
   begin(work: number): Promise<OpenWork | undefined>;
+  /**
+   * The work that `begin` would begin, without a write: a batch of records with `begun` begins it. Undefined if it is not `lined` any
+   * more. Absent if the journal does not share the store of the records.
+   */
+  readonly next?: ((work: number) => OpenWork | undefined) | undefined;
   note(work: number, note: Note): Promise<void>;
   /**
    * Release executing work until its wait ends. Then it is lined up again, after other returned work and before all work that
@@ -54,6 +59,8 @@ export interface Journal {
    * can only ask `isLost`.
    */
   held(work: number, isLost: () => boolean): ports.Write;
+  /** The same condition, for work that `next` returned, too. The batch begins it. */
+  begun(work: number, isLost: () => boolean): ports.Write;
   /**
    * The same condition. If the journal shares the store of the records, the batch also ends the work as completed at this time, without a
    * result.

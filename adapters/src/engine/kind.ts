@@ -10,6 +10,7 @@ const CONCURRENCY = 64;
 export interface Kind extends KindRule {
   readonly concurrency: number;
   readonly begins: "here" | "anywhere";
+  readonly beginsWithBatch: boolean;
   work(context: ports.WorkContext, input: object): Promise<unknown>;
   closed(id: string, input: object): Promise<void>;
 }
@@ -24,6 +25,7 @@ export function createKind<I extends object>(
     concurrencyPerKey = CONCURRENCY_PER_KEY,
     concurrency = CONCURRENCY,
     begins = "here",
+    beginsWithBatch = false,
   }: ports.WorkOptions<I>,
 ): Kind {
   checkName("A kind of work", kind);
@@ -37,6 +39,7 @@ export function createKind<I extends object>(
     keyLimit: concurrencyPerKey,
     concurrency,
     begins,
+    beginsWithBatch,
     // The input of accepted work is the one that its caller gave. The caller guarantees its type.
     work: (context, input) => work(context, input as I),
     closed: async (id, input) => closed?.(id, input as I),

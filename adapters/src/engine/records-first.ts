@@ -8,7 +8,10 @@ const NOTHING = "engine-conditions";
  * A journal without a shared store: the records are written before the work is accepted, and a conflict prevents the acceptance.
  * A process that dies between the two leaves records of work that it never acknowledged.
  */
-export function writeRecordsFirst(journal: Omit<Journal, "held" | "ended" | "nextAfter">, records: ports.Records): Journal {
+export function writeRecordsFirst(
+  journal: Omit<Journal, "held" | "begun" | "ended" | "nextAfter">,
+  records: ports.Records,
+): Journal {
   const accepting = new Map<string, Promise<unknown>>();
 
   const acceptAfter = async (work: Parameters<Journal["accept"]>[0], writes: readonly ports.Write[]): Promise<Acceptance> => {
@@ -32,6 +35,8 @@ export function writeRecordsFirst(journal: Omit<Journal, "held" | "ended" | "nex
   return {
     ...journal,
     held,
+    begun: held,
+    next: undefined,
     ended: (work, _endedAt, isLost) => held(work, isLost),
     nextAfter: () => undefined,
     async accept(work, writes) {

@@ -83,6 +83,12 @@ export interface WorkOptions<I extends object> {
   readonly onInterrupted: "resume" | "close";
   readonly closed?: (id: string, input: I) => Promise<void>;
   /**
+   * The work begins with a batch of records: its function calls `beginWith` before anything that has an effect or takes time. Work
+   * whose process dies before that has not begun, and is executed. Saves a commit if engine and records share a store; other
+   * engines begin the work before they call its function. Default: false.
+   */
+  readonly beginsWithBatch?: boolean;
+  /**
    * Maximum work executing at once: with one key in all processes (default 1), and of the whole kind in one process (default 64).
    * Within one key, the order is first in, first out, over all processes. Keys take turns, in about the order of acceptance. Work
    * that sleeps or waits for a signal occupies its key, parked or not, but does not count for its kind.
@@ -128,6 +134,11 @@ export interface WorkContext {
    * If engine and records do not share a store, it conflicts only after this process has noticed the loss.
    */
   readonly held: Write;
+  /**
+   * Begin the work with its first batch of records (`beginsWithBatch`). `run` writes one batch that contains `begun`, which is a condition
+   * like `held`. The batch conflicts if the work was cancelled before, or another process has it.
+   */
+  beginWith<T>(run: (begun: Write) => Promise<T>): Promise<T>;
   /**
    * End the work with its last batch of records. `run` writes one batch that contains `ended`, which is a condition like `held`. When `run`
    * resolves, the work has ended as completed and without a result: in the same commit if engine and records share a store,

@@ -168,6 +168,7 @@ export const agentRuntime = defineAdapter({
         },
         {
           onInterrupted: "close",
+          beginsWithBatch: true,
           closed: async (_id, input) => {
             if ("clear" in input) return clearing.finish(input);
             await work.closed(input);

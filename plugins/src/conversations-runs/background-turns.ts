@@ -40,6 +40,7 @@ export const backgroundTurns = defineAdapter({
     const work = createBackgroundWork({ ...given, records, deliveries, desk, delegate, files, shownRoom, limits, timeoutMs });
     engine.define<AcceptedTurn, void>(KIND, work.run, {
       onInterrupted: "close",
+      beginsWithBatch: true,
       closed: (_id, turn) => work.closed(turn),
       concurrencyPerKey: concurrencyPerAgent,
       concurrency: CONCURRENCY,

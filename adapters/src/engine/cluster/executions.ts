@@ -130,6 +130,7 @@ export class Executions {
       mayResume: kind.onInterrupted === "resume",
       parking: this.#parkingOf(running),
       held: () => journal.held(begun),
+      begun: () => journal.held(begun),
       ended: () => (running.end ??= journal.ended(begun, ofKey(running), { state: "completed", endedAt: clock.now() })).write,
       announce: (each) => insist(() => note(each), stop.signal),
       insist: (each) => insist(() => note(each)),

@@ -14,6 +14,8 @@ const RETURNED = -(2 ** 50);
 const RETURNED_END = RETURNED / 2;
 /** The collection of the condition that this process executes a work. It has no records. */
 const HELD = "_engine_held";
+/** The same, and the batch begins the work if it is lined up. */
+const BEGUN = "_engine_begun";
 /** The same, and the batch ends the work. The ID contains the work and the time of its end. */
 const ENDED = "_engine_ended";
 
@@ -79,6 +81,12 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   const isHeld = (work: number, expected: ports.Expected | undefined) =>
     expected === fence && isOwner() && sql.isExecuting.get(work) !== undefined;
   store.addCondition(HELD, (work, expected) => isHeld(Number(work), expected));
+  store.addCondition(BEGUN, (id, expected) => {
+    const work = Number(id);
+    // An earlier attempt may have begun it, and its answer was lost.
+    if (isHeld(work, expected)) return true;
+    return expected === fence && isOwner() && sql.begin.get(work) !== undefined ? "changed" : false;
+  });
   store.addCondition(ENDED, (id, expected) => {
     const [work, endedAt] = id.split(" ").map(Number) as [number, number];
     if (!isHeld(work, expected)) return false;
@@ -143,6 +151,11 @@ export function openSqliteJournal(store: SqliteStore): Journal {
         const begun = sql.begin.get(work) as unknown as RawOpenWork | undefined;
         return begun && toOpenWork(begun);
       }),
+    next: (work) =>
+      read(() => {
+        const lined = sql.lined.get(work) as unknown as RawOpenWork | undefined;
+        return lined && toOpenWork({ ...lined, attempt: lined.attempt + 1 });
+      }),
     note: (work, { kind, name, number, state, value }) =>
       write(() => void sql.note.run(work, kind, name, number, state, value ?? null)),
     signal: (id, name, payload) =>
@@ -186,6 +199,7 @@ export function openSqliteJournal(store: SqliteStore): Journal {
     nextDue: () => read(() => (sql.nextDue.get()?.due ?? undefined) as number | undefined),
     line: (kind, after, limit) => read(() => sql.line.all(kind, after, limit) as unknown as readonly Place[]),
     held: (work) => ({ collection: HELD, id: String(work), value: undefined, expected: fence }),
+    begun: (work) => ({ collection: BEGUN, id: String(work), value: undefined, expected: fence }),
     ended: (work, endedAt) => ({ collection: ENDED, id: `${work} ${endedAt}`, value: undefined, expected: fence }),
     nextAfter(work) {
       const next = nextOf.get(work);

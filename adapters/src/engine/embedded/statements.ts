@@ -27,6 +27,7 @@ export function prepareStatements(database: DatabaseSync) {
       `UPDATE "_engine_work" SET state = 'executing', place = NULL, attempt = attempt + (awaited IS NULL), awaited = NULL
        WHERE work = ? AND state = 'lined' RETURNING ${OPEN_WORK}`,
     ),
+    lined: sql(`SELECT ${OPEN_WORK} FROM "_engine_work" WHERE work = ? AND state = 'lined'`),
     // 'cancelled' takes precedence over any later result of the work, but not over 'unclosed'.
     end: sql(
       `UPDATE "_engine_work" SET place = NULL, ended = ?1, output = iif(reason IS NULL, ?3, NULL), error = coalesce(reason, ?4),

@@ -17,7 +17,7 @@ interface Work {
 }
 
 /** A journal in this process's memory. It ends with the process, has no other owner, and has nothing to take over. */
-export function createMemoryJournal(): Omit<Journal, "held" | "ended" | "nextAfter"> {
+export function createMemoryJournal(): Omit<Journal, "held" | "begun" | "ended" | "nextAfter"> {
   const byNumber = new Map<number, Work>();
   const byId = new Map<string, Work>();
   /** Work of each kind that is lined up, in the order of places. Returned work comes first. */

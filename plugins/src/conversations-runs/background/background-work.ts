@@ -38,7 +38,9 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
     const { signal: stopping, stop, leave } = desk.enter(turn, () => records.stopOf(turn));
     const timer = clock.after(timeoutMs, () => stop("background_timeout"));
     try {
-      const { isOver, stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () => records.begin(turn, held));
+      const { isOver, stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () =>
+        context.beginWith((begun) => records.begin(turn, begun)),
+      );
       // Stopped in line, or begun by its key after the engine had forgotten it: all that is left is to tell.
       if (isOver) return await retryWhileStoreAway({ clock, signal: context.signal }, () => tell(turn));
       const end =

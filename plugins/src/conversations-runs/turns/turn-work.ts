@@ -44,7 +44,7 @@ export function createTurnWork(given: TurnWorkGiven) {
     const { signal: stopping, leave } = desk.enter(turn, () => records.stopOf(turn));
     try {
       const { stop } = await retryWhileStoreAway({ clock, signal: context.signal }, () =>
-        records.begin(turn, watched.number, held),
+        context.beginWith((begun) => records.begin(turn, watched.number, begun)),
       );
       audiences.announce(listener, statusEvent(turn, "running"));
       void transcript.add({ event: "query:started", data: identifiersOf(turn) }, 0);
