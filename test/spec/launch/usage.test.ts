@@ -1,5 +1,8 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { startFakeUpstream } from "../../harness/fake-upstream.ts";
+import { type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 
 const folder = temporaryFolder();
 let service: PorticoProcess;
@@ -42,4 +45,55 @@ it("portico usage prints what a running service counted, as text and as JSON, an
   );
   expect((await service.run("usage", "--by", "prompt")).code).toBe(64);
   expect((await service.run("usage", "--step", "week")).code).toBe(64);
+});
+
+it("after kills, what the upstream counted is what was recorded, but for calls that are unknown", async () => {
+  await using upstream = await startFakeUpstream();
+  const place = temporaryFolder();
+  mkdirSync(join(place.path, "workflows"));
+  const model = { type: "model", with: { prompt: "hello" } };
+  const nodes = Object.fromEntries(
+    Array.from({ length: 6 }, (_, at) => [`ask${at}`, at === 0 ? model : { ...model, needs: [`ask${at - 1}`] }]),
+  );
+  writeFileSync(join(place.path, "workflows/ask.json"), JSON.stringify({ name: "Ask", nodes }));
+  const provider = {
+    id: "main",
+    type: "test",
+    protocol: "messages",
+    baseUrl: upstream.baseUrl,
+    models: ["echo-large"],
+    credential: "key",
+  };
+  const options = {
+    cwd: place.path,
+    hasOwnProcess: true,
+    config: { providers: [provider], workflow: { token: "workflow-token-of-usage" } },
+  };
+  const headers = { "x-workflow-service-token": "workflow-token-of-usage", "content-type": "application/json" };
+  for (let life = 0; life < 3; life++) {
+    await using running = await startPortico(options);
+    await Promise.all(
+      Array.from({ length: 10 }, () =>
+        fetch(`${running.url("workflow")}/api/workflow/webhook?id=ask`, { method: "POST", headers, body: "{}" }),
+      ),
+    );
+    // In the middle of the work, at another place each time.
+    await upstream.request(upstream.requests.length + 5 + 7 * life);
+    running.signal("SIGKILL");
+    await running.exited;
+  }
+  await upstream.quiet();
+  const { stdout } = await runPortico(["usage", "--by", "source", "--json"], { cwd: place.path });
+  const { source, calls, unknown, refused, inputTokens, outputTokens } = JSON.parse(stdout);
+  const asked = upstream.requests.length;
+  expect([source, refused]).toEqual(["workflow", 0]);
+  // A call that was noted and not sent is unknown, too.
+  expect(calls).toBeGreaterThanOrEqual(asked);
+  expect(calls - asked).toBeLessThanOrEqual(unknown);
+  expect(calls - unknown).toBeLessThanOrEqual(asked);
+  // All calls are the same, so the tokens tell how many are known.
+  const known = calls - unknown;
+  expect(known).toBeGreaterThan(0);
+  expect([inputTokens % known, outputTokens % known]).toEqual([0, 0]);
+  place.remove();
 });
