@@ -42,7 +42,7 @@ const livesIn: Readonly<Record<string, RegExp>> = {
   "@opentelemetry/api": /^adapters\/src\/telemetry\//,
   "@marcbachmann/cel-js": /^plugins\/src\/workflow-service\/definition\//,
   re2js: /^plugins\/src\/workflow-service\/definition\//,
-  yaml: /^(?:plugins\/src\/workflow-service\/definition|presets)\//,
+  yaml: /^(?:plugins\/src\/(?:workflow-service\/definition|conversations-runs\/skills)|presets)\//,
   "modern-tar": /^presets\/src\/cli\/backup\//,
   listhen: /^presets\//,
   citty: /^presets\//,

@@ -9,7 +9,16 @@ export interface Agents {
   list(): Promise<readonly Agent[]>;
   /** Undefined if the folder does not exist, or if the ID does not match AGENT_ID. Throws AgentsUnavailable. */
   find(id: string): Promise<Agent | undefined>;
+  /**
+   * The text of a file of a skill. `skill` is a path below the agent's folder, `file` a path below the skill's folder. Undefined for a
+   * missing file, and for a path or a link that leads out of the skill's folder. Throws AgentsUnavailable if the file cannot be read, is not
+   * UTF-8 text, or exceeds SKILL_FILE_BYTES. Absent: these agents have no skills.
+   */
+  skillFile?(id: string, skill: string, file: string): Promise<string | undefined>;
 }
+
+/** Maximum size of a skill's file in bytes. */
+export const SKILL_FILE_BYTES = 1024 * 1024;
 
 /** An agent of the instance. */
 export interface Agent {

@@ -24,6 +24,7 @@ export {
   AgentsUnavailable,
   agents,
   type GitState,
+  SKILL_FILE_BYTES,
 } from "./agents.ts";
 export { type Area, areas } from "./areas.ts";
 export {

@@ -1,16 +1,19 @@
 import type { ports } from "@portico/core";
 
 /** One agent as the list shows it (specification 2.10). */
-export function toAgentSummary({ id, definition, metadataError, unknownKeys, git }: ports.Agent, isBusy: boolean) {
+export function toAgentSummary(
+  { id, definition, metadataError, unknownKeys, git }: ports.Agent,
+  { isBusy, skillsCount }: { readonly isBusy: boolean; readonly skillsCount: number },
+) {
   const { name, description, engine, tools, core, ui, avatar } = definition;
   return {
     id,
     name,
     ...(description !== undefined && { description }),
     engine,
-    // Engines read no skills, and there are no heartbeats yet, whatever `agent.json` contains.
-    skillsCount: 0,
+    skillsCount,
     toolsCount: tools.length,
+    // Nothing beats yet, whatever `agent.json` asks for.
     heartbeatEnabled: false,
     hasGit: git.hasGit,
     ...(git.hasRemote !== undefined && { hasRemote: git.hasRemote }),

@@ -1,7 +1,15 @@
 import { toAgentSummary } from "../agent-summary.ts";
+import { readSkills } from "../skills/agent-skills.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Lists the agents. */
 export function listAgents({ agents, runtime: { busy } }: ConversationServices): ConversationHandlers["agents"] {
-  return async () => ({ agents: (await agents.list()).map((agent) => toAgentSummary(agent, busy.has(agent.id))) });
+  return async () => {
+    const summaries = [];
+    for (const agent of await agents.list()) {
+      const { length: skillsCount } = await readSkills(agents, agent);
+      summaries.push(toAgentSummary(agent, { isBusy: busy.has(agent.id), skillsCount }));
+    }
+    return { agents: summaries };
+  };
 }

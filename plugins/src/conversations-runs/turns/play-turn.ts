@@ -1,6 +1,8 @@
 import { describeCause, ports, retryWhileStoreAway } from "@portico/core";
 import { ABANDONED_AFTER_MS, MAX_TURNS } from "../limits.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
+import { readSkills, withSkills } from "../skills/agent-skills.ts";
+import { READ_SKILL, skillTools } from "../skills/read-skill.ts";
 import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
 import { leftBehind, type TurnEnd } from "./turn-end.ts";
@@ -92,18 +94,26 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
     limited.begin(definition.limits);
     const agentEngine = agentEngines.find(({ id }) => id === definition.engine);
     if (!agentEngine) throw new TurnFailed("engine_unavailable", "The agent's engine is not installed");
-    const sources = [builtInTools({ turn, files, room, deliver: delivering, delegate }), ...tools];
+    const skills = await readSkills(agents, agent, (skill) =>
+      telemetry.log.warn("A skill of an agent cannot be used", { agent: agent.id, skill }),
+    );
+    const sources = [
+      builtInTools({ turn, files, room, deliver: delivering, delegate }),
+      skillTools(agents, agent.id, skills),
+      ...tools,
+    ];
+    const wanted = [...(toolIds ?? definition.tools), ...(skills.length > 0 ? [READ_SKILL] : [])];
     const [{ provider, model }, { history, input, keep }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
-      gatherTools(sources, toolIds ?? definition.tools, { telemetry, written }, signal),
+      gatherTools(sources, wanted, { telemetry, written }, signal),
     ]);
     const { userId, agentId, runId, workflowDepth } = turn;
     const caller = { userId, agentId, runId, providerId: provider, workflowDepth };
     const running = agentEngine.run(
       {
         agentId: turn.agentId,
-        agent: definition,
+        agent: withSkills(definition, skills),
         provider,
         model,
         history,
