@@ -64,6 +64,7 @@ describe("GET /api/runs/search", () => {
     expect(await titles({ q: "ROME weather" })).toEqual(["Weather of Rome"]);
     expect(await titles({ q: "müller, invoice" })).toEqual(["Invoice 2030-07 for Müller"]);
     expect(await titles({ q: "weath" })).toEqual([]);
+    expect((await search({ q: "weath" })).body).toEqual({ runs: [] });
     expect(await titles({ q: "weather invoice" })).toEqual([]);
   });
 
@@ -107,6 +108,20 @@ describe("GET /api/runs/search", () => {
     await service.call("owner", "POST", `/api/conversations/${conversationId}/clear`);
     for (const query of [{ q: "ephemeral" }, { status: "completed" }] as Record<string, string>[])
       expect(await titles(query)).not.toContain("Ephemeral");
+  });
+
+  it("keeps the words of a run no longer than the run shows them", async () => {
+    const tags = service.app
+      .port(ports.records)
+      .collection<{ tag: string }>({ name: "run-tags", indexes: { byTag: ["tag", "at"], byOwner: ["owner", "tag", "at"] } });
+    const kept = async (tag: string) =>
+      (await tags.query({ where: { tag }, order: { by: "at", direction: "descending" } })).items.length;
+    const { runId, conversationId } = await played(owner, "Zebra");
+    expect([await kept("w:zebra"), await kept("s:running")]).toEqual([1, 0]);
+    await service.call("owner", "PATCH", `/api/runs/${runId}`, { title: "Quagga" });
+    expect([await kept("w:zebra"), await kept("w:quagga")]).toEqual([0, 1]);
+    await service.call("owner", "POST", `/api/conversations/${conversationId}/clear`);
+    expect(await kept("w:quagga")).toBe(0);
   });
 
   it("takes all filters at once: agent, user, times, status and words", async () => {
