@@ -109,6 +109,25 @@ describe.each<ports.ModelProtocol>(["messages", "chat-completions"])(
       else expect(sent.response_format).toMatchObject({ type: "json_schema", json_schema: { schema } });
     });
 
+    it.runIf(protocol === "chat-completions")(
+      "ask for strict output where the schema keeps the rules of strict output",
+      async () => {
+        const loose = { ...schema, required: ["city"] };
+        const nested = { ...schema, properties: { city: { type: "object", properties: { name: {} } }, degrees: {} } };
+        for (const outputSchema of [schema, loose, nested]) {
+          says('{"city":{},"degrees":1}', '{"city":"Oslo","degrees":1}');
+          await refusal({ outputSchema });
+        }
+        const bodies = await Promise.all(
+          upstream.requests.map(async (request) => JSON.parse((await request.bytes()).toString())),
+        );
+        const strict = new Map(
+          bodies.map(({ response_format: { json_schema: asked } }) => [JSON.stringify(asked.schema), asked.strict]),
+        );
+        expect([schema, loose, nested].map((each) => strict.get(JSON.stringify(each)))).toEqual([true, false, false]);
+      },
+    );
+
     it("let a model whose answer does not fit correct it once: the conversation keeps the corrected answer alone", async () => {
       const answer = JSON.stringify({ city: "Oslo", degrees: 4 });
       says('{"city":"Oslo","degrees":"warm"}', answer);

@@ -1,8 +1,12 @@
 import { ports } from "@portico/core";
+import { isStrictSchema } from "./is-strict-schema.ts";
 import type { CallOptions } from "./language-model.ts";
 
 /** The name of an answer's schema in Chat Completions, which requires one. */
 const ANSWER = "answer";
+
+/** Where the library looks for options of Chat Completions. */
+const CHAT_OPTIONS = "openaiCompatible";
 
 /** The settings of an agent as options of its model calls. What the provider does not accept is left out. */
 export function callSettings(
@@ -22,6 +26,8 @@ export function callSettings(
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(outputSchema && { responseFormat: { type: "json", schema: outputSchema, name: ANSWER } as const }),
     ...(!isMessages && effort !== undefined && dialect.reasoning === "effort" && { reasoning: effort }),
+    ...(!isMessages &&
+      outputSchema && { providerOptions: { [CHAT_OPTIONS]: { strictJsonSchema: isStrictSchema(outputSchema) } } }),
     ...(isMessages && Object.keys(ofMessages).length > 0 && { providerOptions: { anthropic: ofMessages } }),
   };
 }
