@@ -36,6 +36,12 @@ export const exceptions: readonly Exception[] = [
     twin: "cluster/commands.test.ts",
   },
   {
+    file: "usage/limits.test.ts",
+    title: "a running turn > keeps further queries of its user away while there are as many as allowed at once",
+    reason: "Each process counts the turns that it executes: the next query comes to another process.",
+    isByChance: true,
+  },
+  {
     file: "model-proxy/loops.test.ts",
     title:
       "providers that lead back to their caller (open points 2) > a call of a messages provider that comes back is refused, and never turns for ever",
