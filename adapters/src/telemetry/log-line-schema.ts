@@ -73,6 +73,13 @@ const otherLines = {
   turn: text("Id of a turn."),
   agent: text("Id of an agent. In `Started`: the address of the agent service."),
   code: text("Code of the failure."),
+  keys: text("Names of keys of an `agent.json` that have no effect."),
+  skill: text("Path of a skill in its agent's folder."),
+  schedule: text("A schedule, with its source and agent."),
+  aheadMs: {
+    type: "number",
+    description: "Milliseconds by which the clock of this machine is ahead of the database's; negative if it is behind.",
+  },
   source: text("A source of tools, or where a provider was found."),
   tool: text("Id of a tool."),
   server: text("Id of an MCP server."),
