@@ -16,6 +16,35 @@ const FREE_KEYS = ["ui", "avatar", "webhooks", "$schema"];
 const described = <S extends v.GenericSchema>(schema: S, words: string) => v.pipe(schema, v.description(words));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(1));
 
+/** A turn at planned times. `cron` and `everyMs` exclude each other. */
+const schedule = v.pipe(
+  v.strictObject({
+    name: v.pipe(
+      v.string(),
+      v.regex(/^[A-Za-z0-9_-]{1,64}$/),
+      v.check((name) => name !== "heartbeat", "a name other than heartbeat"),
+    ),
+    cron: v.optional(described(text, "Minute, hour, day of the month, month, day of the week.")),
+    timeZone: v.optional(described(text, "Name in the IANA time zone database. Default: `UTC`.")),
+    everyMs: v.optional(described(v.pipe(count, v.minValue(1000)), "Milliseconds between planned times, instead of `cron`.")),
+    prompt: described(text, "What the agent is told."),
+    enabled: v.optional(v.boolean(), true),
+    tools: v.optional(described(v.array(text), "The tools that its turns may use. Default: those of the agent.")),
+    maxTurns: v.optional(v.pipe(count, v.maxValue(100))),
+    jitterMs: v.optional(
+      described(v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(3_600_000)), "Longest delay of a start."),
+    ),
+    catchUp: v.optional(
+      described(
+        v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(1000)),
+        "Missed times that are started late. Default: 1.",
+      ),
+    ),
+  }),
+  v.check(({ cron, everyMs }) => (cron === undefined) !== (everyMs === undefined), "either cron or everyMs"),
+  v.check(({ timeZone, cron }) => timeZone === undefined || cron !== undefined, "a time zone only with cron"),
+);
+
 /** The fields that are read. Other fields of the file are allowed, because people and other programs store more in it. */
 const fields = {
   name: described(v.pipe(v.string(), v.trim(), v.nonEmpty()), "The agent's name for people."),
@@ -70,6 +99,16 @@ const fields = {
   ),
   tools: v.optional(described(v.array(text), "IDs of the tools that its turns may use.")),
   skills: v.optional(described(v.array(text), "Paths below the agent's folder.")),
+  schedules: v.optional(
+    described(
+      v.pipe(
+        v.array(schedule),
+        v.maxLength(100),
+        v.check((all) => new Set(all.map(({ name }) => name)).size === all.length, "another name for each schedule"),
+      ),
+      "Background turns at planned times.",
+    ),
+  ),
   heartbeat: v.optional(
     described(v.object({ enabled: v.boolean(), everyMs: count, prompt: v.string() }), "Turns that it takes by itself."),
   ),
@@ -108,8 +147,10 @@ export function readAgentText(id: string, json: string): AgentText {
   }
   const { ui, avatar, webhooks } = given as Record<string, unknown>;
   const known = found as { readonly [K in keyof typeof fields]?: v.InferOutput<(typeof fields)[K]> };
+  const { schedules, ...plain } = known;
   const definition: ports.AgentDefinition = {
-    ...known,
+    ...plain,
+    ...(schedules && { schedules: schedules.map(toSchedule) }),
     name: known.name ?? id,
     engine: known.engine ?? "loop",
     tools: known.tools ?? [],
@@ -128,4 +169,9 @@ export function readAgentText(id: string, json: string): AgentText {
     ...(!isWhole && { metadataError: "invalid_shape" }),
     ...(unknownKeys.length > 0 && { unknownKeys }),
   };
+}
+
+function toSchedule({ cron, timeZone, everyMs, tools, ...rest }: v.InferOutput<typeof schedule>): ports.AgentSchedule {
+  const timing = cron !== undefined ? { cron, ...(timeZone !== undefined && { timeZone }) } : { everyMs: everyMs! };
+  return { ...rest, timing, ...(tools && { toolIds: tools }) };
 }

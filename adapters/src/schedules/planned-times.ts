@@ -1,18 +1,6 @@
 import { createHash } from "node:crypto";
+import type { ports } from "@portico/core";
 import { Cron } from "croner";
-
-/** When something is planned: by a cron expression in a time zone, or at a fixed interval. */
-export type Timing =
-  | {
-      /** Five fields: minute, hour, day of the month, month, day of the week. */
-      readonly cron: string;
-      /** Name in the IANA time zone database. Default: `UTC`. */
-      readonly timeZone?: string | undefined;
-    }
-  | {
-      /** Milliseconds between planned times, which are the multiples of it since 1970. At least 1000. */
-      readonly everyMs: number;
-    };
 
 /** Planned times, in milliseconds since 1970. They are a function of the timing alone: all processes agree on them. */
 export interface PlannedTimes {
@@ -27,7 +15,7 @@ export interface PlannedTimes {
  * twice is planned at its first instant. Expressions that repeat within the hour follow elapsed time. Throws RangeError for an
  * expression, a time zone or an interval that is not valid, and for an expression without any planned time.
  */
-export function readTiming(timing: Timing): PlannedTimes {
+export function readTiming(timing: ports.ScheduleTiming): PlannedTimes {
   return "cron" in timing ? cronTimes(timing.cron, timing.timeZone ?? "UTC") : intervalTimes(timing.everyMs);
 }
 

@@ -1,4 +1,5 @@
 import { definePort, type Port } from "../port.ts";
+import type { ScheduleTiming } from "./schedules.ts";
 
 /** The agents of this instance: folders with an `agent.json`, which people edit at any time (open points 3). */
 export interface Agents {
@@ -64,12 +65,28 @@ export interface AgentDefinition {
   readonly tools: readonly string[];
   /** Paths below the agent's folder. */
   readonly skills: readonly string[];
+  /** When it works by itself (extension). */
+  readonly schedules?: readonly AgentSchedule[] | undefined;
   readonly heartbeat?: { readonly enabled: boolean; readonly everyMs: number; readonly prompt: string } | undefined;
   readonly core: boolean;
   readonly ui?: unknown;
   readonly avatar?: unknown;
   /** Unparsed content of the file. The webhook area reads and checks it. */
   readonly webhooks?: unknown;
+}
+
+/** Background turns of an agent at planned times. */
+export interface AgentSchedule {
+  /** Unique in its agent: 1-64 letters, digits, `_`, `-`. `heartbeat` is taken. */
+  readonly name: string;
+  readonly timing: ScheduleTiming;
+  readonly prompt: string;
+  readonly enabled: boolean;
+  /** The tools that its turns may use. Default: those of the agent. */
+  readonly toolIds?: readonly string[] | undefined;
+  readonly maxTurns?: number | undefined;
+  readonly jitterMs?: number | undefined;
+  readonly catchUp?: number | undefined;
 }
 
 /** How much a model thinks. `none` switches thinking off. */

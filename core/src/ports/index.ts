@@ -19,6 +19,7 @@ export {
   type AgentContext,
   type AgentDefinition,
   type AgentEffort,
+  type AgentSchedule,
   type AgentLimits,
   type Agents,
   AgentsUnavailable,
@@ -166,6 +167,14 @@ export {
   ToolsUnavailable,
   tools,
 } from "./tools.ts";
+export {
+  type Schedule,
+  type Schedules,
+  type ScheduleSource,
+  type ScheduleState,
+  type ScheduleTiming,
+  schedules,
+} from "./schedules.ts";
 export {
   USAGE_GROUPS,
   type Usage,

@@ -14,7 +14,7 @@ export function toAgentSummary(
     skillsCount,
     toolsCount: tools.length,
     // Nothing beats yet, whatever `agent.json` asks for.
-    heartbeatEnabled: false,
+    heartbeatEnabled: definition.heartbeat?.enabled ?? false,
     hasGit: git.hasGit,
     ...(git.hasRemote !== undefined && { hasRemote: git.hasRemote }),
     ...(git.syncStatus !== undefined && { syncStatus: git.syncStatus }),

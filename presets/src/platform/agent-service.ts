@@ -1,6 +1,8 @@
+import { recordSchedules } from "@portico/adapters/schedules/records";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Adapter, instanceAccess, isOriginAllowed, type Preset, type Secret } from "@portico/core";
+import { agentSchedules } from "@portico/plugins/agent-schedules";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
 import { auditPage } from "@portico/plugins/audit";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
@@ -41,6 +43,7 @@ export function agentService(
   return {
     adapters: [
       ...(documents ?? agentsOf(settings.agent)),
+      recordSchedules({}),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [
@@ -55,6 +58,7 @@ export function agentService(
       listenersPage({ urls }),
       auditPage({}),
       usagePage({}),
+      agentSchedules({}),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
         : []),

@@ -13,7 +13,7 @@ import type { PlatformSettings } from "../../settings/platform.ts";
 /** Ports whose adapters in the preset work without a server, a folder, a program or a network. */
 const KEPT: readonly Port<any>[] = [
   ...[ports.identity, ports.secrets, ports.signing, ports.sealing, ports.documents],
-  ...[ports.agents, ports.agentEngines, ports.workflowNodes, ports.realtime, ports.audit, ports.usage],
+  ...[ports.agents, ports.agentEngines, ports.workflowNodes, ports.realtime, ports.audit, ports.usage, ports.schedules],
 ];
 
 /**

@@ -1,0 +1,66 @@
+import { definePort, type Port } from "../port.ts";
+
+/**
+ * Starts things at planned times: once per planned time, over restarts and in any number of processes. An area that has schedules defines a
+ * source of them.
+ */
+export interface Schedules {
+  /**
+   * Define a source of schedules, and what a planned time starts. Call it once per source, before `ready` of the engine; TypeError
+   * otherwise.
+   */
+  define(source: ScheduleSource): void;
+  /** The state of a schedule of a source. Throws RangeError for a timing that is not valid. */
+  state(source: string, schedule: Schedule): Promise<ScheduleState>;
+  /** Stop or allow the starts of a schedule. Planned times of a pause are not caught up. Durable when it resolves. */
+  pause(source: string, id: string, isPaused: boolean): Promise<void>;
+}
+
+/** Where schedules come from, and what they start. */
+export interface ScheduleSource {
+  /** Unique in an app; letters, digits, `_`, `-`. */
+  readonly name: string;
+  /** The present schedules. It is called often, so it must be cheap. A schedule that is missing does not start anything. */
+  list(signal: AbortSignal): Promise<readonly Schedule[]>;
+  /**
+   * Start what is planned. It is called at least once per planned time, also by several processes after another, with the same
+   * `plannedAt`: use it as an idempotency key. If it throws, it is called again. What was started before may still go on.
+   */
+  start(id: string, plannedAt: number, signal: AbortSignal): Promise<void>;
+}
+
+/** One schedule. */
+export interface Schedule {
+  /** Unique in its source; 1-200 characters. */
+  readonly id: string;
+  readonly timing: ScheduleTiming;
+  /** Each start is delayed by up to this many milliseconds, evenly spread. Processes agree on it. Default: 0. */
+  readonly jitterMs?: number | undefined;
+  /** How many planned times that were missed, for example while no process ran, are started late: the newest ones. Default: 1. */
+  readonly catchUp?: number | undefined;
+}
+
+/** When a schedule starts something. */
+export type ScheduleTiming =
+  | {
+      /** Five fields: minute, hour, day of the month, month, day of the week. */
+      readonly cron: string;
+      /** Name in the IANA time zone database. Default: `UTC`. */
+      readonly timeZone?: string | undefined;
+    }
+  | {
+      /** Milliseconds between planned times, which are the multiples of it since 1970. At least 1000. */
+      readonly everyMs: number;
+    };
+
+/** The state of a schedule. Times are milliseconds since 1970. */
+export interface ScheduleState {
+  readonly isPaused: boolean;
+  /** The next planned times, without their jitter: at most five. Empty while it is paused. */
+  readonly next: readonly number[];
+  /** The newest planned time that was started. */
+  readonly last?: number | undefined;
+}
+
+/** The port of schedules. */
+export const schedules: Port<Schedules> = definePort<Schedules>("schedules");

@@ -1,0 +1,78 @@
+import type { ports } from "@portico/core";
+
+/** The name of this source of schedules. */
+export const SOURCE = "agents";
+/** The schedule that `heartbeat` of an `agent.json` means. */
+const HEARTBEAT = "heartbeat";
+const ORIGIN = "schedule";
+/** A heartbeat is no more frequent than this. */
+const SHORTEST_MS = 1000;
+/** Model calls of a turn whose schedule gives no number. */
+const MAX_TURNS = 20;
+
+/** One schedule of an agent. */
+export interface OwnSchedule {
+  readonly agentId: string;
+  readonly name: string;
+  readonly schedule: ports.AgentSchedule;
+}
+
+/** All schedules of an agent, also those that are switched off. An agent that cannot be used has none. */
+export function schedulesOf({ id: agentId, definition, metadataError }: ports.Agent): readonly OwnSchedule[] {
+  if (metadataError) return [];
+  const { schedules = [], heartbeat } = definition;
+  const beat = heartbeat && {
+    name: HEARTBEAT,
+    timing: { everyMs: Math.max(heartbeat.everyMs, SHORTEST_MS) },
+    prompt: heartbeat.prompt,
+    enabled: heartbeat.enabled,
+    // What a heartbeat missed is of no use later.
+    catchUp: 0,
+  };
+  return [...(beat ? [beat] : []), ...schedules].map((schedule) => ({ agentId, name: schedule.name, schedule }));
+}
+
+/** The id of a schedule in its source. */
+export const idOf = ({ agentId, name }: Pick<OwnSchedule, "agentId" | "name">): string => `${agentId}/${name}`;
+
+/** A schedule as the port gets it. */
+export function toSchedule(own: OwnSchedule): ports.Schedule {
+  const { timing, jitterMs, catchUp } = own.schedule;
+  return { id: idOf(own), timing, jitterMs, catchUp };
+}
+
+interface StartGiven {
+  readonly turns: ports.BackgroundTurns;
+  readonly identity: ports.Identity;
+}
+
+/** Starts a turn for the instance's owner. The same key starts it once. Undefined if the instance has no owner. */
+export async function startTurn(
+  { turns, identity }: StartGiven,
+  { agentId, name, schedule }: OwnSchedule,
+  key: string | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly runId: string } | undefined> {
+  const userId = await identity.instanceOwner(signal);
+  if (userId === undefined) return undefined;
+  const { prompt, toolIds, maxTurns = MAX_TURNS } = schedule;
+  return turns.start({ agentId, userId, prompt, toolIds, maxTurns, origin: { origin: ORIGIN, displayName: name }, key });
+}
+
+/** The schedules of all agents, and the turns that they start. */
+export function agentSource(given: StartGiven & { readonly agents: ports.Agents }): ports.ScheduleSource {
+  const { agents } = given;
+  return {
+    name: SOURCE,
+    async list() {
+      const all = (await agents.list()).flatMap(schedulesOf);
+      return all.filter(({ schedule }) => schedule.enabled).map(toSchedule);
+    },
+    async start(id, plannedAt, signal) {
+      const agent = await agents.find(id.split("/", 1)[0]!);
+      const own = agent && schedulesOf(agent).find((each) => idOf(each) === id);
+      // It was removed meanwhile.
+      if (own) await startTurn(given, own, `${ORIGIN}:${id}:${plannedAt}`, signal);
+    },
+  };
+}

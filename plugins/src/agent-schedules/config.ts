@@ -1,0 +1,4 @@
+import * as v from "valibot";
+
+/** Agent schedules have no options. */
+export const agentSchedulesConfig = v.strictObject({});

@@ -1,0 +1,70 @@
+import { callerOf, definePlugin, ownerScheme, ports } from "@portico/core";
+import { agentSource, idOf, schedulesOf, SOURCE, startTurn, toSchedule } from "./agent-source.ts";
+import { agentSchedulesConfig } from "./config.ts";
+import { agentSchedulesContract } from "./contract.ts";
+import { scheduleErrors } from "./errors.ts";
+
+/** Starts turns of agents at planned times, and `/api/schedules` on surface `agent`, for the owner. */
+export const agentSchedules = definePlugin({
+  name: "agent-schedules",
+  summary: "Turns of agents at planned times: their next times, a start by hand, and pauses.",
+  config: agentSchedulesConfig,
+  needs: {
+    schedules: ports.schedules,
+    agents: ports.agents,
+    turns: ports.backgroundTurns,
+    identity: ports.identity,
+  },
+  contract: agentSchedulesContract,
+  security: { owner: ownerScheme },
+  guards: ({ identity }) => ({
+    async owner(head, signal) {
+      const caller = await callerOf(head, identity, signal);
+      if (!caller) throw scheduleErrors.unauthorized();
+      if (caller.role !== "owner") throw scheduleErrors.owner_required();
+      return caller;
+    },
+  }),
+  setup(given) {
+    const { schedules, agents } = given;
+    schedules.define(agentSource(given));
+    const find = async ({ agentId, name }: { readonly agentId: string; readonly name: string }) => {
+      const agent = await agents.find(agentId);
+      const own = agent && schedulesOf(agent).find((each) => each.name === name);
+      if (!own) throw scheduleErrors.unknown_schedule();
+      return own;
+    };
+    const pause = async (params: { readonly agentId: string; readonly name: string }, isPaused: boolean) => {
+      await schedules.pause(SOURCE, idOf(await find(params)), isPaused);
+      return { ok: true as const };
+    };
+    return {
+      async list() {
+        const all = (await agents.list()).flatMap(schedulesOf).filter(({ schedule }) => schedule.enabled);
+        const shown = all.map(async (own) => {
+          const { agentId, name, schedule } = own;
+          const known = { agentId, name, ...schedule.timing };
+          try {
+            const { isPaused, next, last } = await schedules.state(SOURCE, toSchedule(own));
+            return { ...known, paused: isPaused, next: next.map(toText), ...(last !== undefined && { last: toText(last) }) };
+          } catch (error) {
+            if (!(error instanceof RangeError)) throw error;
+            return { ...known, paused: false, next: [], fault: error.message };
+          }
+        });
+        return { schedules: await Promise.all(shown) };
+      },
+      async trigger({ params, signal, fail }) {
+        const started = await startTurn(given, await find(params), undefined, signal);
+        if (!started) throw fail.no_owner();
+        return started;
+      },
+      pause: ({ params }) => pause(params, true),
+      resume: ({ params }) => pause(params, false),
+    };
+  },
+});
+
+function toText(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Adapter, createApp, ports } from "@portico/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { found } from "./engine-subject.ts";
+
+/** The adapter under test with all that it needs, on stores that stay, and the time of its clock. */
+export interface SchedulesUnderTest {
+  /** One process. Its schedules are looked at as time passes. */
+  process(): readonly Adapter[];
+  /** Pass time in all processes. */
+  pass(ms: number): Promise<void>;
+  now(): number;
+  /** Ends what all processes share. */
+  close(): Promise<void>;
+}
+
+const MINUTE_MS = 60_000;
+
+/** The law of schedules, as vitest tests. `make` is called once per test. */
+export function schedulesConformance(name: string, make: () => Promise<SchedulesUnderTest>): void {
+  describe(`schedules port: ${name}`, () => {
+    let under: SchedulesUnderTest;
+    let started: string[];
+    let list: ports.Schedule[];
+    let fails: boolean;
+    let looks: number;
+    const apps: Awaited<ReturnType<typeof createApp>>[] = [];
+    beforeEach(async () => {
+      under = await make();
+      started = [];
+      list = [{ id: "each-minute", timing: { everyMs: MINUTE_MS } }];
+      fails = false;
+      looks = 0;
+    });
+    afterEach(async () => {
+      for (const app of apps.splice(0)) await app.close();
+      await under.close();
+    });
+
+    const open = async (): Promise<ports.Schedules> => {
+      const app = await createApp({
+        name: "schedules-conformance",
+        adapters: [...under.process()],
+        plugins: [],
+      });
+      apps.push(app);
+      const port = app.port(ports.schedules);
+      port.define({
+        name: "test",
+        async list() {
+          looks++;
+          return list;
+        },
+        async start(id, plannedAt) {
+          if (fails) throw new Error("not now");
+          started.push(`${id} ${plannedAt}`);
+        },
+      });
+      return port;
+    };
+    const pass = async (ms: number) => {
+      await under.pass(ms);
+      // The last look may still write. Two more looks begin only when it has ended.
+      for (const before = looks; apps.length > 0 && looks < before + 2;) {
+        await under.pass(1000);
+        await sleep(2);
+      }
+    };
+    const planned = (id: string, ...times: number[]) => times.map((time) => `${id} ${time}`);
+    const nextMinute = () => (Math.floor(under.now() / MINUTE_MS) + 1) * MINUTE_MS;
+
+    it("starts each planned time once, and none from before the schedule was seen", async () => {
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      await pass(3 * MINUTE_MS);
+      await found(() => started.length >= 3);
+      expect(started).toEqual(planned("each-minute", first, first + MINUTE_MS, first + 2 * MINUTE_MS));
+    });
+
+    it("starts nothing twice in the next process, and catches up the newest of what was missed", async () => {
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      await pass(MINUTE_MS);
+      await found(() => started.length === 1);
+      await apps.pop()!.close();
+      await pass(10 * MINUTE_MS);
+      await open();
+      await pass(2000);
+      await found(() => started.length >= 2);
+      const newest = nextMinute() - MINUTE_MS;
+      expect(started[0]).toBe(`each-minute ${first}`);
+      // The last minute is missed or still timely, depending on its second.
+      expect(started.slice(1).at(-1)).toBe(`each-minute ${newest}`);
+      expect(started.length).toBeLessThanOrEqual(3);
+      expect(new Set(started).size).toBe(started.length);
+    });
+
+    it("catches up nothing, or more, as the schedule says", async () => {
+      list = [
+        { id: "none", timing: { everyMs: MINUTE_MS }, catchUp: 0 },
+        { id: "three", timing: { everyMs: MINUTE_MS }, catchUp: 3 },
+      ];
+      await open();
+      await pass(2000);
+      await apps.pop()!.close();
+      await pass(10 * MINUTE_MS + 30_000);
+      started = [];
+      await open();
+      await pass(2000);
+      await found(() => started.filter((each) => each.startsWith("three")).length >= 3);
+      expect(started.filter((each) => each.startsWith("none")).length).toBeLessThanOrEqual(1);
+      expect(started.filter((each) => each.startsWith("three")).length).toBeLessThanOrEqual(4);
+    });
+
+    it("tries a start again that failed, with the same planned time", async () => {
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      fails = true;
+      await pass(MINUTE_MS);
+      fails = false;
+      await pass(5000);
+      await found(() => started.length);
+      expect(started).toEqual(planned("each-minute", first));
+    });
+
+    it("takes changes of the list at once: what is removed ends, what is changed begins anew, what is broken harms no other", async () => {
+      await open();
+      await pass(2000);
+      list = [
+        { id: "broken", timing: { cron: "never" } },
+        { id: "other", timing: { cron: "*/2 * * * *" } },
+      ];
+      await pass(2000);
+      await pass(4 * MINUTE_MS);
+      await found(() => started.length >= 2);
+      expect(started.every((each) => each.startsWith("other"))).toBe(true);
+      expect(started.length).toBe(2);
+    });
+
+    it("starts nothing while a schedule is paused, and does not catch that up", async () => {
+      const port = await open();
+      await pass(2000);
+      await port.pause("test", "each-minute", true);
+      expect(await port.state("test", list[0]!)).toMatchObject({ isPaused: true, next: [] });
+      await pass(5 * MINUTE_MS);
+      await port.pause("test", "each-minute", false);
+      expect(started).toEqual([]);
+      const first = nextMinute();
+      const { isPaused, next } = await port.state("test", list[0]!);
+      expect([isPaused, next[0], next.length]).toEqual([false, first, 5]);
+      await pass(MINUTE_MS);
+      await found(() => started.length);
+      expect(started).toEqual(planned("each-minute", first));
+      expect((await port.state("test", list[0]!)).last).toBe(first);
+    });
+
+    it("refuses a timing that is not valid, and a second source of one name", async () => {
+      const port = await open();
+      await expect(port.state("test", { id: "x", timing: { cron: "61 * * * *" } })).rejects.toThrow(RangeError);
+      expect(() => port.define({ name: "test", list: async () => [], start: async () => {} })).toThrow(TypeError);
+    });
+  });
+}

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
+import { recordSchedules } from "@portico/adapters/schedules/records";
+import { agentSchedules } from "@portico/plugins/agent-schedules";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type AgentService, startAgentService } from "../../harness/agent-app.ts";
+import { temporaryFolder } from "../../harness/portico-process.ts";
+
+const MINUTE_MS = 60_000;
+let folder: ReturnType<typeof temporaryFolder>;
+let clock: ManualClock;
+let service: AgentService;
+let agents: CountedAgents;
+
+/** Agents that count how often all of them were listed: schedules list them each second. */
+class CountedAgents extends Map<string, object> {
+  looks = 0;
+  override keys() {
+    this.looks++;
+    return super.keys();
+  }
+}
+
+beforeEach(() => {
+  folder = temporaryFolder();
+  clock = createManualClock();
+  agents = new CountedAgents([
+    ["helper", { name: "Helper", engine: "scripted", schedules: [{ name: "news", everyMs: MINUTE_MS, prompt: "What is new?" }] }],
+  ]);
+});
+afterEach(async () => {
+  await service.close();
+  folder.remove();
+});
+
+const start = async () => {
+  service = await startAgentService({
+    clock,
+    agents,
+    dataDir: folder.path,
+    adapters: [recordSchedules({})],
+    plugins: [agentSchedules({})],
+  });
+  await pass(2000);
+};
+const pass = async (ms: number) => {
+  for (let left = ms; left > 0; left -= 1000) await clock.advance(Math.min(left, 1000));
+  // The last look may still write. Two more looks begin only when it has ended.
+  for (const { looks } = agents; agents.looks < looks + 2;) {
+    await clock.advance(1000);
+    await sleep(2);
+  }
+};
+const runs = async (): Promise<any[]> => (await service.call("owner", "GET", "/api/runs")).body.runs;
+const list = async () => (await service.call("owner", "GET", "/api/schedules")).body.schedules;
+const nextMinute = () => new Date((Math.floor(clock.now() / MINUTE_MS) + 1) * MINUTE_MS).toISOString();
+
+describe("schedules of an agent", () => {
+  it("start a background turn at each planned time, for the instance's owner, and the run says which schedule it is of", async () => {
+    await start();
+    await pass(2 * MINUTE_MS);
+    await expect.poll(async () => (await runs()).filter(({ status }) => status === "completed").length).toBe(2);
+    expect(service.engine.played).toEqual(["What is new?", "What is new?"]);
+    const [run] = await runs();
+    expect(run).toMatchObject({ background: true, inbound: { origin: "schedule", displayName: "news" } });
+    expect((await service.call("member", "GET", "/api/runs")).body.runs).toEqual([]);
+  });
+
+  it("start each planned time once, also over a restart", async () => {
+    await start();
+    await pass(MINUTE_MS);
+    await expect.poll(async () => (await runs()).length).toBe(1);
+    await service.close();
+    await start();
+    await pass(2000);
+    expect((await runs()).length).toBe(1);
+    await pass(MINUTE_MS);
+    await expect.poll(async () => (await runs()).length).toBe(2);
+  });
+
+  it("are listed with their next times and the last one that was started", async () => {
+    agents.set("nightly", {
+      name: "Nightly",
+      engine: "scripted",
+      schedules: [
+        { name: "report", cron: "30 6 * * 1-5", timeZone: "Europe/Berlin", prompt: "Report" },
+        { name: "off", everyMs: MINUTE_MS, prompt: "Never", enabled: false },
+        { name: "broken", cron: "99 * * * *", prompt: "Never" },
+      ],
+    });
+    await start();
+    const next = nextMinute();
+    const [news, report, broken, ...others] = await list();
+    expect(others).toEqual([]);
+    expect(news).toMatchObject({ agentId: "helper", name: "news", everyMs: MINUTE_MS, paused: false });
+    expect([news.next[0], news.next.length, "last" in news]).toEqual([next, 5, false]);
+    expect(report).toMatchObject({ agentId: "nightly", cron: "30 6 * * 1-5", timeZone: "Europe/Berlin" });
+    expect(broken).toMatchObject({ name: "broken", next: [], fault: expect.stringContaining("not valid") });
+    await pass(MINUTE_MS);
+    await expect.poll(async () => (await list())[0].last).toBe(next);
+  });
+
+  it("start nothing while they are paused, and go on when they are resumed", async () => {
+    await start();
+    const path = "/api/schedules/helper/news";
+    expect((await service.call("owner", "POST", `${path}/pause`)).body).toEqual({ ok: true });
+    expect((await list())[0]).toMatchObject({ paused: true, next: [] });
+    await pass(3 * MINUTE_MS);
+    expect(await runs()).toEqual([]);
+    await service.call("owner", "POST", `${path}/resume`);
+    await pass(MINUTE_MS);
+    await expect.poll(async () => (await runs()).length).toBe(1);
+  });
+
+  it("are started by hand, as often as the owner asks", async () => {
+    await start();
+    const path = "/api/schedules/helper/news/trigger";
+    const answers = [await service.call("owner", "POST", path), await service.call("owner", "POST", path)];
+    expect(answers.map(({ status }) => status)).toEqual([202, 202]);
+    await expect
+      .poll(async () => (await runs()).map(({ run_id: id }) => id).toSorted())
+      .toEqual(answers.map(({ body }) => body.runId).toSorted());
+  });
+
+  it("change and end with the agent.json, without a restart", async () => {
+    await start();
+    agents.set("helper", {
+      name: "Helper",
+      engine: "scripted",
+      schedules: [{ name: "news", everyMs: 2 * MINUTE_MS, prompt: "Changed" }],
+    });
+    await pass(4 * MINUTE_MS);
+    await expect.poll(async () => (await runs()).length).toBe(2);
+    expect(new Set(service.engine.played)).toEqual(new Set(["Changed"]));
+    agents.set("helper", { name: "Helper", engine: "scripted" });
+    await pass(4 * MINUTE_MS);
+    expect((await runs()).length).toBe(2);
+    expect(await list()).toEqual([]);
+  });
+
+  it("are the owner's alone: 401, 403, and 404 for one that does not exist", async () => {
+    await start();
+    const calls = [
+      ["GET", "/api/schedules"],
+      ["POST", "/api/schedules/helper/news/trigger"],
+      ["POST", "/api/schedules/helper/news/pause"],
+      ["POST", "/api/schedules/helper/news/resume"],
+    ] as const;
+    for (const [method, path] of calls) {
+      expect((await service.call(undefined, method, path)).status).toBe(401);
+      expect((await service.call("member", method, path)).body.code).toBe("owner_required");
+    }
+    for (const [method, path] of calls.slice(1))
+      expect((await service.call("owner", method, path.replace("news", "none"))).body.code).toBe("unknown_schedule");
+  });
+});
+
+describe("the heartbeat of an agent", () => {
+  it("starts a turn at its interval, is listed as a schedule, and is told in the list of agents", async () => {
+    agents.clear();
+    agents.set("beating", {
+      name: "B",
+      engine: "scripted",
+      heartbeat: { enabled: true, everyMs: MINUTE_MS, prompt: "Look around" },
+    });
+    agents.set("resting", { name: "R", engine: "scripted", heartbeat: { enabled: false, everyMs: MINUTE_MS, prompt: "Never" } });
+    await start();
+    expect((await list()).map(({ agentId, name }: any) => [agentId, name])).toEqual([["beating", "heartbeat"]]);
+    const { body } = await service.call("owner", "GET", "/api/agents");
+    expect(body.agents.map(({ id, heartbeatEnabled }: any) => [id, heartbeatEnabled])).toEqual([
+      ["beating", true],
+      ["resting", false],
+    ]);
+    await pass(2 * MINUTE_MS);
+    await expect.poll(() => service.engine.played).toEqual(["Look around", "Look around"]);
+  });
+});
