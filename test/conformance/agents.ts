@@ -30,6 +30,12 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
     /** Changes that another program makes are seen soon. */
     const soon = (holds: () => unknown) => vi.waitFor(holds, { timeout: 30_000, interval: 20 });
 
+    it("lists the same agents without their git states, for callers that list often", async () => {
+      await write("plain", { name: "Plain" });
+      const [agent] = await agents.list({ withGit: false });
+      expect(agent).toEqual({ ...(await agents.find("plain")), git: { hasGit: false } });
+    });
+
     it("names the keys of a file that have no meaning, and reads the rest", async () => {
       await write("typo", {
         name: "Typo",

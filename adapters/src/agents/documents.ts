@@ -71,21 +71,27 @@ export const documentAgents = defineAdapter({
       return found.agent;
     };
     // A document that another process saved counts from its answer on: a paused webhook accepts no event in any process.
-    const find = async (id: string, isExact = documents.isShared === true): Promise<ports.Agent | undefined> => {
+    const find = async (
+      id: string,
+      { isExact = documents.isShared === true, withGit = true } = {},
+    ): Promise<ports.Agent | undefined> => {
       const found = ports.AGENT_ID.test(id) ? await readAgent(id, isExact) : undefined;
-      return found && { id, ...found, git: directory === undefined ? { hasGit: false } : await git.of(join(directory, id)) };
+      const hasState = withGit && directory !== undefined;
+      return found && { id, ...found, git: hasState ? await git.of(join(directory, id)) : { hasGit: false } };
     };
 
     return {
       find: (id) => find(id),
       skillFile: (...place) => readSkillFile({ documents, directory }, place),
-      async list() {
+      async list({ withGit } = {}) {
         const folders = directory === undefined ? [] : await foldersOf(directory);
         const named = (await namesOf(documents)).flatMap((name) => (name.includes("/") ? name.split("/", 1) : []));
         const ids = [...new Set([...folders, ...named])].filter((id) => ports.AGENT_ID.test(id)).toSorted();
         const agents: ports.Agent[] = [];
         for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
-          const found = await Promise.all(ids.slice(from, from + READ_AT_ONCE).map((id) => find(id, false)));
+          const found = await Promise.all(
+            ids.slice(from, from + READ_AT_ONCE).map((id) => find(id, { isExact: false, withGit })),
+          );
           agents.push(...found.filter((agent) => agent !== undefined));
         }
         return agents;

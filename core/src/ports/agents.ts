@@ -7,7 +7,7 @@ export interface Agents {
    * All agents by ID, in the byte order of the IDs. Agents with a missing or broken `agent.json` are included. Throws
    * AgentsUnavailable.
    */
-  list(): Promise<readonly Agent[]>;
+  list(options?: ListAgents): Promise<readonly Agent[]>;
   /** Undefined if the folder does not exist, or if the ID does not match AGENT_ID. Throws AgentsUnavailable. */
   find(id: string): Promise<Agent | undefined>;
   /**
@@ -20,6 +20,12 @@ export interface Agents {
 
 /** Maximum size of a skill's file in bytes. */
 export const SKILL_FILE_BYTES = 1024 * 1024;
+
+/** What a list of agents contains. */
+export interface ListAgents {
+  /** False: git states are not looked up, and say `hasGit: false`. For callers that list often. Default: true. */
+  readonly withGit?: boolean | undefined;
+}
 
 /** An agent of the instance. */
 export interface Agent {

@@ -25,6 +25,7 @@ export {
   AgentsUnavailable,
   agents,
   type GitState,
+  type ListAgents,
   SKILL_FILE_BYTES,
 } from "./agents.ts";
 export { type Area, areas } from "./areas.ts";

@@ -5,6 +5,8 @@ export const SOURCE = "agents";
 /** The schedule that `heartbeat` of an `agent.json` means. */
 const HEARTBEAT = "heartbeat";
 const ORIGIN = "schedule";
+/** How long a list of schedules is used: agents may be kept in a store that is slow to list. */
+const LISTED_MS = 5000;
 /** A heartbeat is no more frequent than this. */
 const SHORTEST_MS = 1000;
 /** Model calls of a turn whose schedule gives no number. */
@@ -59,14 +61,21 @@ export async function startTurn(
   return turns.start({ agentId, userId, prompt, toolIds, maxTurns, origin: { origin: ORIGIN, displayName: name }, key });
 }
 
-/** The schedules of all agents, and the turns that they start. */
-export function agentSource(given: StartGiven & { readonly agents: ports.Agents }): ports.ScheduleSource {
-  const { agents } = given;
+/** The schedules of all agents, and the turns that they start. A change of an agent counts after at most five seconds. */
+export function agentSource(
+  given: StartGiven & { readonly agents: ports.Agents; readonly clock: ports.Clock },
+): ports.ScheduleSource {
+  const { agents, clock } = given;
+  let listed: { readonly at: number; readonly schedules: readonly ports.Schedule[] } | undefined;
   return {
     name: SOURCE,
     async list() {
-      const all = (await agents.list()).flatMap(schedulesOf);
-      return all.filter(({ schedule }) => schedule.enabled).map(toSchedule);
+      const at = clock.now();
+      // A clock may step back.
+      if (listed && Math.abs(at - listed.at) < LISTED_MS) return listed.schedules;
+      const all = (await agents.list({ withGit: false })).flatMap(schedulesOf);
+      listed = { at, schedules: all.filter(({ schedule }) => schedule.enabled).map(toSchedule) };
+      return listed.schedules;
     },
     async start(id, plannedAt, signal) {
       const agent = await agents.find(id.split("/", 1)[0]!);

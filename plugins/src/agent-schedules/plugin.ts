@@ -14,6 +14,7 @@ export const agentSchedules = definePlugin({
     agents: ports.agents,
     turns: ports.backgroundTurns,
     identity: ports.identity,
+    clock: ports.clock,
   },
   contract: agentSchedulesContract,
   security: { owner: ownerScheme },
