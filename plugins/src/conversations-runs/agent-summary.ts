@@ -3,7 +3,11 @@ import type { ports } from "@portico/core";
 /** One agent as the list shows it (specification 2.10). */
 export function toAgentSummary(
   { id, definition, metadataError, unknownKeys, git }: ports.Agent,
-  { isBusy, skillsCount }: { readonly isBusy: boolean; readonly skillsCount: number },
+  {
+    isBusy,
+    skillsCount,
+    hasSchedules,
+  }: { readonly isBusy: boolean; readonly skillsCount: number; readonly hasSchedules: boolean },
 ) {
   const { name, description, engine, tools, core, ui, avatar } = definition;
   return {
@@ -13,8 +17,8 @@ export function toAgentSummary(
     engine,
     skillsCount,
     toolsCount: tools.length,
-    // Nothing beats yet, whatever `agent.json` asks for.
-    heartbeatEnabled: definition.heartbeat?.enabled ?? false,
+    // What nothing acts on is not claimed.
+    heartbeatEnabled: hasSchedules && (definition.heartbeat?.enabled ?? false),
     hasGit: git.hasGit,
     ...(git.hasRemote !== undefined && { hasRemote: git.hasRemote }),
     ...(git.syncStatus !== undefined && { syncStatus: git.syncStatus }),

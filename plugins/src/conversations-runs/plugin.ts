@@ -30,6 +30,7 @@ export const conversationsRuns = definePlugin({
     agents: ports.agents,
     clock: ports.clock,
     areas: ports.areas,
+    schedules: optional(ports.schedules),
   },
   contract: conversationsRunsContract,
   security: { instance: instanceScheme },

@@ -12,6 +12,8 @@ export interface ConversationServices {
   readonly audit?: ports.Audit | undefined;
   readonly agents: ports.Agents;
   readonly clock: ports.Clock;
+  /** Present where agents work by themselves. */
+  readonly schedules?: ports.Schedules | undefined;
   readonly areas: readonly ports.Area[];
 }
 
