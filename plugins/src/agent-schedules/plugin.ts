@@ -1,4 +1,4 @@
-import { callerOf, definePlugin, ownerScheme, ports } from "@portico/core";
+import { auditActor, auditWriter, callerOf, definePlugin, optional, ownerScheme, ports } from "@portico/core";
 import { agentSource, idOf, schedulesOf, SOURCE, startTurn, toSchedule } from "./agent-source.ts";
 import { agentSchedulesConfig } from "./config.ts";
 import { agentSchedulesContract } from "./contract.ts";
@@ -15,6 +15,8 @@ export const agentSchedules = definePlugin({
     turns: ports.backgroundTurns,
     identity: ports.identity,
     clock: ports.clock,
+    records: ports.records,
+    audit: optional(ports.audit),
   },
   contract: agentSchedulesContract,
   security: { owner: ownerScheme },
@@ -29,14 +31,21 @@ export const agentSchedules = definePlugin({
   setup(given) {
     const { schedules, agents } = given;
     schedules.define(agentSource(given));
+    const audit = auditWriter(given.audit, given.records);
     const find = async ({ agentId, name }: { readonly agentId: string; readonly name: string }) => {
       const agent = await agents.find(agentId);
       const own = agent && schedulesOf(agent).find((each) => each.name === name);
       if (!own) throw scheduleErrors.unknown_schedule();
       return own;
     };
-    const pause = async (params: { readonly agentId: string; readonly name: string }, isPaused: boolean) => {
-      await schedules.pause(SOURCE, idOf(await find(params)), isPaused);
+    const pause = async (
+      params: { readonly agentId: string; readonly name: string },
+      isPaused: boolean,
+      who: ports.AuditActor,
+    ) => {
+      const id = idOf(await find(params));
+      const fact = { action: isPaused ? "schedule.pause" : "schedule.resume", object: id, who };
+      await audit.attempt(fact, () => schedules.pause(SOURCE, id, isPaused));
       return { ok: true as const };
     };
     return {
@@ -60,8 +69,8 @@ export const agentSchedules = definePlugin({
         if (!started) throw fail.no_owner();
         return started;
       },
-      pause: ({ params }) => pause(params, true),
-      resume: ({ params }) => pause(params, false),
+      pause: ({ params, who, head }) => pause(params, true, auditActor(who, head)),
+      resume: ({ params, who, head }) => pause(params, false, auditActor(who, head)),
     };
   },
 });

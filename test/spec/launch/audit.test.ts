@@ -16,7 +16,10 @@ let secrets: string[];
 beforeAll(async () => {
   mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
   mkdirSync(join(folder.path, "workflows"));
-  writeFileSync(join(folder.path, "agents/helper/agent.json"), JSON.stringify({ name: "Helper" }));
+  writeFileSync(
+    join(folder.path, "agents/helper/agent.json"),
+    JSON.stringify({ name: "Helper", heartbeat: { enabled: false, everyMs: 60_000, prompt: "Look around" } }),
+  );
   const review = { type: "human_gate", with: { title: "Publish?", form: { type: "object" } } };
   writeFileSync(join(folder.path, "workflows/notice.json"), JSON.stringify({ name: "Notice", nodes: { review } }));
   secrets = Object.values(TOKENS);
@@ -135,6 +138,14 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     { action: "webhook-event.delete", object: "helper/pushed" },
     await call("agent", "DELETE", `${webhooks}/events/pushed`),
   ],
+  "agent-schedules.pause": async () => [
+    { action: "schedule.pause", object: "helper/heartbeat" },
+    await call("agent", "POST", "/api/schedules/helper/heartbeat/pause"),
+  ],
+  "agent-schedules.resume": async () => [
+    { action: "schedule.resume", object: "helper/heartbeat" },
+    await call("agent", "POST", "/api/schedules/helper/heartbeat/resume"),
+  ],
   "conversations-runs.stopTurns": async () => [
     { action: "user.stop-turns", object: "bob" },
     await call("agent", "POST", "/api/users/bob/stop-turns"),
@@ -175,6 +186,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "attachments-media.uploadMedia": "a user's own file",
   "attachments-media.mediaLinks": "links to a user's own files, for five minutes",
   "agent-webhook.trigger": "an event: its run is its record",
+  "agent-schedules.trigger": "starts a run, which is its record",
   "workflow-service.createDefinition": "always refused: definitions are deployed as files",
   "workflow-service.replaceDefinition": "always refused: definitions are deployed as files",
   "workflow-service.trigger": "starts a run, which is its record",
