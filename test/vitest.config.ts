@@ -7,10 +7,11 @@ import { inMemory } from "./harness/memory-folder.ts";
 /** Files that change what all files of a process share, or that are about it. */
 const ALONE = ["spec/{grammar,playground}/embedding.test.ts"];
 
-/** Files that load, kill or connect whole servers. */
+/** Files that load, kill or connect whole servers, and those that work with the console in a browser. */
 const SERVERS = [
+  "spec/console/**/*.test.ts",
   "{chaos,cluster}/**/*.test.ts",
-  "conformance/*{postgres,redis,bullmq}*.test.ts",
+  "conformance/*{postgres,redis,bullmq,s3}*.test.ts",
   "conformance/{move-store,documents-shared-folder}.test.ts",
   "spec/deploy/{systemd,kubernetes,proxies,proxy-of-cluster}.test.ts",
   "spec/docs/troubleshooting.test.ts",

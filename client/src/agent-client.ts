@@ -2,6 +2,7 @@ import { CallFailed, type CallResult, type Client, createClient } from "@portico
 import { attachmentsMediaContract } from "@portico/plugins/attachments-media/contract";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
 import { io } from "socket.io-client";
+import { type Approval, type ApprovalDecision, type DecidedApproval, eachApproval, type ToolConsent } from "./approvals.ts";
 import { findRuns, type Run, type RunSearch } from "./find-runs.ts";
 import { OpenQuery, type Query, type QueryMessage, type QueryStarted } from "./query.ts";
 import { randomId } from "./random-id.ts";
@@ -110,6 +111,28 @@ export interface AgentClient extends AsyncDisposable {
    * and with the signal's reason.
    */
   findRuns(search: RunSearch): AsyncIterable<Run>;
+  /**
+   * The calls of tools that wait for a person's decision, the oldest first. An owner sees all of them, a member those of its own runs. The
+   * iteration reads further pages while it goes on. Rejects with CallFailed, and with the signal's reason.
+   */
+  waitingApprovals(options?: Pick<UploadOptions, "signal">): AsyncIterable<Approval>;
+  /**
+   * Approve or reject a call. It is decided once.
+   * @throws CallFailed: `approval_decided` if it is decided already, has expired, or its turn was stopped; `arguments_invalid` if the
+   * arguments do not fit the tool's schema; `approval_not_found`. TypeError for an invalid ID. The signal's reason.
+   */
+  decideApproval(
+    call: Pick<Approval, "runId" | "callId">,
+    decision: ApprovalDecision,
+    options?: Pick<UploadOptions, "signal">,
+  ): Promise<DecidedApproval>;
+  /** The standing consents: for an owner all, for a member its own. Rejects with CallFailed, and with the signal's reason. */
+  toolConsents(options?: Pick<UploadOptions, "signal">): Promise<readonly ToolConsent[]>;
+  /**
+   * Revoke a standing consent: later calls of the tool ask again. Rejects with CallFailed, such as `consent_not_found`, and with the
+   * signal's reason.
+   */
+  revokeToolConsent(id: string, options?: Pick<UploadOptions, "signal">): Promise<void>;
   /** Resolves when the realtime connection is established. Rejects if the service refuses the token. */
   connected(): Promise<void>;
   /**
@@ -123,6 +146,7 @@ export interface AgentClient extends AsyncDisposable {
   close(): void;
 }
 
+const APPROVALS_PAGE = "50";
 const SILENCE_MS = 10_000;
 const UNKNOWN_MS = 60_000;
 /** How long a submission may be sent again, before a lookup has given the service's own value. */
@@ -239,6 +263,31 @@ class Connection implements AgentClient {
 
   findRuns(search: RunSearch): AsyncIterable<Run> {
     return findRuns(this.calls, search);
+  }
+
+  waitingApprovals(options: Pick<UploadOptions, "signal"> = {}): AsyncIterable<Approval> {
+    return eachApproval((after) =>
+      this.#untilAborted(options, (signal) =>
+        this.calls.approvals({ query: { limit: APPROVALS_PAGE, ...(after !== undefined && { after }) }, signal }),
+      ),
+    );
+  }
+
+  decideApproval(
+    { runId, callId }: Pick<Approval, "runId" | "callId">,
+    decision: ApprovalDecision,
+    options: Pick<UploadOptions, "signal"> = {},
+  ): Promise<DecidedApproval> {
+    const params = { id: runId, callId };
+    return this.#untilAborted(options, (signal) => this.calls.decideApproval({ params, body: decision, signal }));
+  }
+
+  async toolConsents(options: Pick<UploadOptions, "signal"> = {}): Promise<readonly ToolConsent[]> {
+    return (await this.#untilAborted(options, (signal) => this.calls.consents({ signal }))).consents;
+  }
+
+  revokeToolConsent(id: string, options: Pick<UploadOptions, "signal"> = {}): Promise<void> {
+    return this.#untilAborted(options, (signal) => this.calls.revokeConsent({ params: { id }, signal }));
   }
 
   close(): void {

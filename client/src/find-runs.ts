@@ -12,6 +12,8 @@ export interface RunSearch {
   readonly agentId?: string | undefined;
   /** Only the owner finds other users' runs. */
   readonly userId?: string | undefined;
+  /** Runs of background turns (`true`), or all others. */
+  readonly background?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -23,7 +25,7 @@ const PAGE = "50";
 /** Reads page after page, also pages that are empty and have a next one. */
 export async function* findRuns(
   calls: Pick<Client<typeof conversationsRunsContract>, "searchRuns">,
-  { words, status, from, before, agentId, userId, signal }: RunSearch,
+  { words, status, from, before, agentId, userId, background, signal }: RunSearch,
 ): AsyncGenerator<Run, void> {
   const query = {
     limit: PAGE,
@@ -33,6 +35,7 @@ export async function* findRuns(
     ...(before !== undefined && { started_before: before.toISOString() }),
     ...(agentId !== undefined && { agent_id: agentId }),
     ...(userId !== undefined && { user_id: userId }),
+    ...(background !== undefined && { background: String(background) }),
   };
   let after: string | undefined;
   do {

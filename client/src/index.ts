@@ -8,6 +8,15 @@ export {
   type MediaMetadata,
   type SubmitOptions,
 } from "./agent-client.ts";
+export type {
+  Approval,
+  ApprovalAsked,
+  ApprovalChange,
+  ApprovalDecision,
+  ApprovalEnded,
+  DecidedApproval,
+  ToolConsent,
+} from "./approvals.ts";
 export type { Run, RunSearch } from "./find-runs.ts";
 export type { Query, QueryEnd, QueryMessage, QueryStarted } from "./query.ts";
 export { requestDigest } from "./request-digest.ts";

@@ -1,8 +1,13 @@
 import type { turnMessage, turnTerminal } from "@portico/plugins/conversations-runs/client";
 import type { InferOutput } from "valibot";
+import type { ApprovalChange } from "./approvals.ts";
 
-/** One message of a turn; `seq` grows by one. */
-export type QueryMessage = InferOutput<typeof turnMessage>;
+type TurnMessage = InferOutput<typeof turnMessage>;
+
+/** One message of a turn; `seq` grows by one. A message of type `approval` tells that a call of a tool waits for a person, or is decided. */
+export type QueryMessage =
+  | (TurnMessage & { readonly type: Exclude<TurnMessage["type"], "approval"> })
+  | (TurnMessage & { readonly type: "approval"; readonly content: ApprovalChange });
 
 /** The identifiers of a turn that began to execute. */
 export interface QueryStarted {

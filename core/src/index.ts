@@ -49,6 +49,7 @@ export {
   type Guard,
   type Handler,
   type Handlers,
+  type ReconnectTime,
   type RequestHead,
   type RouteContract,
   type RouteInput,

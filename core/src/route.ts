@@ -148,8 +148,17 @@ export interface RouteInput<C extends RouteContract, W = unknown> {
 
 /** One event of a stream: its name, with data for its schema. */
 export type EventOf<E extends Events> = {
-  [K in keyof E & string]: { readonly event: K; readonly data: InferInput<E[K]> };
+  [K in keyof E & string]: {
+    readonly event: K;
+    readonly data: InferInput<E[K]>;
+    /** A reader that connects again sends the last id in the header `Last-Event-ID`. It may not contain line breaks. */
+    readonly id?: string | undefined;
+  };
 }[keyof E & string];
+/** Tells readers of a stream how long they wait before they connect again, in milliseconds. It is not an event. */
+export interface ReconnectTime {
+  readonly retryMs: number;
+}
 /** Makes the events of a stream: one function per name. */
 export type Say<E extends Events> = {
   readonly [K in keyof E & string]: (data: InferInput<E[K]>) => { readonly event: K; readonly data: InferInput<E[K]> };
@@ -157,7 +166,7 @@ export type Say<E extends Events> = {
 
 /** The return type of a handler, by its route's `success`. */
 export type RouteResult<C extends RouteContract> = C["success"] extends { kind: "events"; events: infer E extends Events }
-  ? AsyncIterable<EventOf<E>> | Promise<AsyncIterable<EventOf<E>>>
+  ? AsyncIterable<EventOf<E> | ReconnectTime> | Promise<AsyncIterable<EventOf<E> | ReconnectTime>>
   : C["success"] extends { kind: "json"; schema: infer S extends Schema }
     ? InferInput<S> | JsonPieces | Promise<InferInput<S> | JsonPieces>
     : C["success"] extends { kind: "bytes" }

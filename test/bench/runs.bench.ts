@@ -2,7 +2,7 @@
  * Measures reading and finding runs and receipts: `npm run bench:runs`, about ten minutes, most of them for filling the stores. One agent
  * service in this process has 1,000,000 runs, and 100,000 receipts in one run. The report has the p50 of the HTTP answer for the newest 50
  * runs, with every set of filters, and for searches. It has the same with 30,000 runs, so that growth is visible. `npm run bench:runs -- search`
- * measures only searches.
+ * measures only searches. With `postgres`, the service is a process of a cluster, on the PostgreSQL and Redis that tests use.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -12,8 +12,11 @@ import { ports } from "@portico/core";
 import { createRuns, type Run } from "../../plugins/src/conversations-runs/runs/runs.ts";
 import { Pool } from "undici";
 import { type AgentService, startAgentService, TOKENS } from "../harness/agent-app.ts";
+import type { PostgresDatabase } from "../harness/postgres.ts";
+import { clusterServers, createAgentCluster } from "../harness/agent-cluster.ts";
 
-const SIZES = [30_000, 1_000_000];
+/** PostgreSQL is filled with about 1,000 runs per second. */
+const SIZES = process.argv.includes("postgres") ? [30_000, 200_000] : [30_000, 1_000_000];
 const RECEIPTS = [12_000, 100_000];
 const CALLS = 300;
 /** Number of runs in one commit. */
@@ -43,14 +46,21 @@ const searches = [
   ["status=completed&q=usual+title", "status completed, two words of all: none, the most work of one call"],
 ] as const;
 const isSearch = process.argv.includes("search");
+const servers = process.argv.includes("postgres") ? await clusterServers() : undefined;
+if (process.argv.includes("postgres") && !servers) throw new Error("No PostgreSQL or no Redis server answers");
 
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 const rows = new Map<string, number[]>();
 const note = (name: string, p50: number) => rows.set(name, [...(rows.get(name) ?? []), p50]);
 for (const [at, size] of SIZES.entries()) {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-runs-"));
-  const service = await startAgentService({ dataDir, telemetry: openTelemetry({ level: "silent", format: "json" }) });
+  const telemetry = openTelemetry({ level: "silent", format: "json" });
+  const bytesBefore = servers ? await sizeOf(servers.database) : 0;
+  const cluster = servers && createAgentCluster(servers);
+  const service = await (cluster ? cluster.start({ telemetry }) : startAgentService({ dataDir, telemetry }));
   await fillRuns(service, size);
+  // As in a store that has been there for a while: PostgreSQL does this by itself, in its own time.
+  await servers?.database.query("VACUUM ANALYZE");
   for (const [query, name] of searches)
     note(`search: ${name}`, await time(service, "owner", `/api/runs/search?${query}`, undefined));
   for (const query of ["q=usual", "status=failed&q=usual"])
@@ -71,13 +81,20 @@ for (const [at, size] of SIZES.entries()) {
       ] as const)) {
     note(name, await time(service, "owner", `/api/runs/run_many/receipt${query}`, "receipts"));
   }
-  await service.close();
-  console.log(`${size} runs: ${Math.round(statSync(join(dataDir, "records.sqlite")).size / size)} bytes of records per run`);
+  const bytes = servers ? (await sizeOf(servers.database)) - bytesBefore : statSync(join(dataDir, "records.sqlite")).size;
+  await (cluster ? cluster[Symbol.asyncDispose]() : service.close());
+  console.log(`${size} runs: ${Math.round(bytes / size)} bytes of records per run`);
   rmSync(dataDir, { recursive: true });
 }
+await servers?.database.drop();
 console.log(`\nHTTP answer, p50 ms | ${SIZES.map((size, at) => `${size} runs, ${RECEIPTS[at]} receipts`).join(" | ")} | growth`);
 for (const [name, times] of rows) {
   console.log(`${name} | ${times.map((time) => time.toFixed(2)).join(" | ")} | ${(times[1]! / times[0]!).toFixed(2)}`);
+}
+
+async function sizeOf(database: PostgresDatabase): Promise<number> {
+  const [row] = await database.query("SELECT pg_database_size(current_database())::float8 AS bytes");
+  return row!["bytes"] as number;
 }
 
 async function fillRuns(service: AgentService, count: number): Promise<void> {

@@ -103,7 +103,7 @@ describe.skipIf(!first)("the command line in a cluster", () => {
     write("mine/agents/helper/notes.txt", {});
     const names = ["agents/helper/agent.json", "workflows/support/greet.json"];
     const pushed = await place.run("documents", "push", "mine", "--json");
-    expect(JSON.parse(pushed.stdout)).toEqual({ written: names, removed: [], unchanged: [] });
+    expect(JSON.parse(pushed.stdout)).toEqual({ written: names, removed: [], unchanged: [], leftOut: [] });
     expect(JSON.parse((await place.run("documents", "push", "mine", "--json")).stdout)).toMatchObject({ unchanged: names });
     expect((await place.run("documents", "list")).stdout).toBe(`${names.join("\n")}\n`);
     const findings = JSON.parse((await place.run("doctor", "--json")).stdout) as { about: string; message: string }[];
@@ -127,7 +127,39 @@ describe.skipIf(!first)("the command line in a cluster", () => {
     expect((await place.run("documents", "push", "mine", "--force")).code).toBe(0);
     write("empty/agents/other/agent.json", { name: "Other" });
     const pruned = await place.run("documents", "push", "empty", "--prune", "--force", "--json");
-    expect(JSON.parse(pruned.stdout)).toEqual({ written: ["agents/other/agent.json"], removed: names, unchanged: [] });
+    expect(JSON.parse(pruned.stdout)).toMatchObject({ written: ["agents/other/agent.json"], removed: names, unchanged: [] });
+  });
+
+  it("documents push and pull copy the skills of agents, remove none but those, and name the files that are no text", async () => {
+    await migrated();
+    const skill = "helper/skills/read-bills";
+    write("mine/agents/helper/agent.json", { name: "Helper", skills: ["skills/read-bills"] });
+    const text = "---\nname: read-bills\ndescription: Reads bills.\n---\nRead them.\n";
+    mkdirSync(join(place.folder, `mine/agents/${skill}`), { recursive: true });
+    writeFileSync(join(place.folder, `mine/agents/${skill}/SKILL.md`), text);
+    write(`mine/agents/${skill}/references/more.md`, { more: "text" });
+    write("mine/agents/helper/skills/unlisted/SKILL.md", {});
+    write("mine/agents/helper/work/own/notes.md", {});
+    writeFileSync(join(place.folder, `mine/agents/${skill}/logo.png`), new Uint8Array([0xff, 0xfe, 0xfd]));
+    const names = ["agent.json", "skills/read-bills/SKILL.md", "skills/read-bills/references/more.md"].map(
+      (name) => `agents/helper/${name}`,
+    );
+    const pushed = await place.run("documents", "push", "mine", "--json");
+    const leftOut = [`agents/${skill}/logo.png`];
+    expect(JSON.parse(pushed.stdout)).toEqual({ written: names, removed: [], unchanged: [], leftOut });
+    expect(pushed.stderr).toContain(`${leftOut[0]} is not copied`);
+    await using service = await startPortico({ cwd: place.folder, args: ["cluster"], env: place.env });
+    const headers = { "x-agent-service-token": CLUSTER_OWNER };
+    const { agents } = await (await fetch(`${service.url("agent")}/api/agents`, { headers })).json();
+    expect(agents).toMatchObject([{ id: "helper", skillsCount: 1 }]);
+
+    expect((await place.run("documents", "pull", "theirs")).code).toBe(0);
+    expect(readFileSync(join(place.folder, `theirs/agents/${skill}/SKILL.md`), "utf8")).toBe(text);
+    write("theirs/agents/helper/work/own/notes.md", {});
+    write(`theirs/agents/${skill}/references/own.md`, {});
+    const pruned = await place.run("documents", "pull", "theirs", "--prune", "--force", "--json");
+    expect(JSON.parse(pruned.stdout)).toMatchObject({ written: [], removed: [`agents/${skill}/references/own.md`] });
+    expect(readFileSync(join(place.folder, "theirs/agents/helper/work/own/notes.md"), "utf8")).toBe("{}");
   });
 
   it("documents of folders, and of no cluster, are refused with exit code 78", async () => {

@@ -34,12 +34,14 @@ agentEngineConformance("loop, with the offline provider", () => ({
   others: [demo({}), systemClock(), memoryTelemetry({})],
   turn: { provider: "demo", model: "demo" },
   prompt: "Say something longer about the weather, the sea and the mountains in between",
+  calling: (names) => `use ${names.join(" and ")}`,
 }));
 for (const protocol of protocols) {
   agentEngineConformance(`loop, with a provider of ${protocol}`, () => ({
     adapter: loopAgentEngine({}),
     others: [provider(protocol), systemClock(), memoryTelemetry({})],
     turn: { provider: "main", model: "echo-large" },
+    calling: (names) => names.map((name) => `${name} {"of":"${name}"}`).join(" "),
   }));
 }
 
@@ -339,7 +341,7 @@ describe("the loop and thinking", () => {
     expect(JSON.stringify(await sent(3))).not.toContain("let me see");
   });
 
-  it("sends no reasoning_content where the provider's dialect takes none, and no stream_options where it takes none", async () => {
+  it("sends reasoning_content and stream_options only to providers whose dialect accepts them", async () => {
     upstream.answerNext(events(answerEvents("chat-completions", thinks)));
     await play(provider("chat-completions", { reasoningContent: false, streamOptions: false }));
     const body = (await (await upstream.request(2)).bytes()).toString();

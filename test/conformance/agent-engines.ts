@@ -10,6 +10,8 @@ export interface AgentEngineUnderTest {
   readonly turn?: Partial<ports.AgentTurn>;
   /** What to say to it so that it answers at length; default: the word `hello`, often. */
   readonly prompt?: string;
+  /** For an engine that can pause: what to say to it so that it calls these tools, all at once, and then answers. */
+  readonly calling?: (names: readonly string[]) => string;
 }
 
 /** A turn's context as a test has it: what was said, and steps that are remembered over runs. */
@@ -27,7 +29,12 @@ export function rememberedContext(
   {
     callTool = noTool,
     say = () => {},
-  }: { callTool?: ports.TurnContext["callTool"]; say?: (saying: ports.Saying) => void | Promise<void> } = {},
+    needsApproval,
+  }: {
+    callTool?: ports.TurnContext["callTool"];
+    say?: (saying: ports.Saying) => void | Promise<void>;
+    needsApproval?: (call: ports.PausedCall) => Promise<boolean>;
+  } = {},
 ): RememberedContext {
   const said: ports.Saying[] = [];
   const ran: string[] = [];
@@ -36,6 +43,7 @@ export function rememberedContext(
   const context: ports.TurnContext = {
     signal,
     callTool,
+    ...(needsApproval && { needsApproval }),
     say(saying) {
       said.push(saying);
       return say(saying);
@@ -146,6 +154,112 @@ export function agentEngineConformance(name: string, make: () => AgentEngineUnde
         }),
       );
       for (const { outcome, said } of outcomes) expect(textOf(said).trim()).toBe(outcome.output.trim());
+    });
+
+    it("can pause where its test says how it calls tools, and only there", () =>
+      expect(engine.canPause ?? false).toBe(made.calling !== undefined));
+
+    describe("a call that needs a person's approval", () => {
+      const toolOf = (name: string, lane?: string): ports.TurnTool => ({
+        ...{ id: `own/${name}`, name, description: `The tool ${name}`, riskLevel: "low", idempotent: lane === undefined, lane },
+        ...{ inputSchema: { type: "object", properties: { of: { type: "string" } } }, requiresConfirmation: name === "write" },
+      });
+      /** The tools that a context ran, and what it answers for them. */
+      const calledBy = (answers: Readonly<Record<string, ports.ToolResult>> = {}) => {
+        const called: { readonly callId?: string | undefined; readonly toolId: string; readonly arguments: unknown }[] = [];
+        const callTool: ports.TurnContext["callTool"] = async (call) => {
+          called.push(call);
+          return answers[call.toolId] ?? { content: [{ type: "text", text: `${call.toolId} is done` }], isError: false };
+        };
+        return { called, callTool };
+      };
+      const asks = async ({ toolId }: ports.PausedCall) => toolId === "own/write";
+      const turnOf = (names: readonly string[], lane?: string): ports.AgentTurn => ({
+        ...turn,
+        input: [{ type: "text", text: made.calling!(names) }],
+        tools: names.map((name) => toolOf(name, lane)),
+      });
+      /** Plays a turn until it pauses. */
+      const pause = async (played: ports.AgentTurn) => {
+        const tools = calledBy();
+        const remembered = rememberedContext(new Map(), { ...tools, needsApproval: asks });
+        const paused = await engine.run(played, remembered.context).catch((error: unknown) => error as ports.TurnPaused);
+        if (!("progress" in paused)) throw new Error("The engine did not pause", { cause: paused });
+        return { ...tools, ...remembered, paused, progress: JSON.parse(JSON.stringify(paused.progress)) as object };
+      };
+      const idsOf = (said: readonly ports.Saying[], type: ports.Saying["type"]) =>
+        said.flatMap((each) => (each.type === type && "toolId" in each ? [each.toolId] : []));
+
+      it("makes the turn pause: the call is said and not run, and calls that do not wait run", async ({ skip }) => {
+        if (!made.calling) return skip();
+        const { paused, said, called } = await pause(turnOf(["write", "look"]));
+        expect(paused.name).toBe("TurnPaused");
+        expect(paused.calls).toEqual([{ callId: expect.any(String), toolId: "own/write", arguments: expect.any(Object) }]);
+        expect(called.map(({ toolId }) => toolId)).toEqual(["own/look"]);
+        expect(idsOf(said, "tool_call").toSorted()).toEqual(["own/look", "own/write"]);
+        expect(idsOf(said, "tool_result")).toEqual(["own/look"]);
+      });
+
+      it("is made when the turn goes on, from progress that JSON kept, and nothing of before is repeated", async ({ skip }) => {
+        if (!made.calling) return skip();
+        const played = turnOf(["write", "look"]);
+        const { progress, paused } = await pause(played);
+        const tools = calledBy();
+        const { context, said } = rememberedContext(new Map(), { ...tools, needsApproval: async () => false });
+        const outcome = await engine.run({ ...played, progress }, context);
+        expect(tools.called).toEqual(paused.calls);
+        expect([idsOf(said, "tool_call"), idsOf(said, "tool_result")]).toEqual([[], ["own/write"]]);
+        expect(outcome.end).toBe("completed");
+        expect(outcome.toolCalls.map(({ toolId, isError }) => [toolId, isError])).toEqual([
+          ["own/write", false],
+          ["own/look", false],
+        ]);
+        // What the model is told in the next turn, with the results from before the pause.
+        const parts = outcome.messages.flatMap((message) => message.parts);
+        expect(parts.flatMap((part) => (part.type === "tool_result" ? [part.toolId] : [])).toSorted()).toEqual([
+          "own/look",
+          "own/write",
+        ]);
+        expect(outcome.messages.map(({ role }) => role)).toEqual(["assistant", "tool", "assistant"]);
+        if (outcome.usage) expect(outcome.usage.modelCalls).toBe(2);
+      });
+
+      it("that was rejected, or got other arguments, has the result that the context gives", async ({ skip }) => {
+        if (!made.calling) return skip();
+        const played = turnOf(["write", "look"]);
+        const { progress } = await pause(played);
+        const rejected: ports.ToolResult = { content: [{ type: "text", text: "A person rejected it" }], isError: true };
+        const tools = calledBy({ "own/write": rejected });
+        const { context, said } = rememberedContext(new Map(), { ...tools, needsApproval: async () => false });
+        const outcome = await engine.run({ ...played, progress }, context);
+        expect(outcome.toolCalls.map(({ toolId, isError }) => [toolId, isError])).toContainEqual(["own/write", true]);
+        expect(said).toContainEqual(expect.objectContaining({ type: "tool_result", toolId: "own/write", result: rejected }));
+      });
+
+      it("holds back the later calls of its lane, which run after it", async ({ skip }) => {
+        if (!made.calling) return skip();
+        const played = turnOf(["write", "look"], "lane");
+        const { progress, called } = await pause(played);
+        expect(called).toEqual([]);
+        const tools = calledBy();
+        await engine.run({ ...played, progress }, rememberedContext(new Map(), tools).context);
+        expect(tools.called.map(({ toolId }) => toolId)).toEqual(["own/write", "own/look"]);
+      });
+
+      it("does not make a turn pause that is stopped", async ({ skip }) => {
+        if (!made.calling) return skip();
+        const { context, stop } = rememberedContext(new Map(), {
+          needsApproval: async () => (stop.abort(new Error("enough")), true),
+        });
+        await expect(engine.run(turnOf(["write"]), context)).rejects.toThrow("enough");
+      });
+
+      it("runs at once where the context knows of no approvals", async ({ skip }) => {
+        if (!made.calling) return skip();
+        const tools = calledBy();
+        await engine.run(turnOf(["write"]), rememberedContext(new Map(), tools).context);
+        expect(tools.called.map(({ toolId }) => toolId)).toEqual(["own/write"]);
+      });
     });
   });
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { documentAgents } from "@portico/adapters/agents/documents";
 import { memoryAgents } from "@portico/adapters/agents/memory";
-import { memoryBus } from "@portico/adapters/bus/memory";
+import { createBusHub, memoryBus } from "@portico/adapters/bus/memory";
 import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { memoryDocuments } from "@portico/adapters/documents/memory";
@@ -43,7 +43,35 @@ agentsConformance("documents in a folder", () => {
   mkdirSync(directory);
   const edit = editIn(directory);
   const others = [unstorageDocuments({ id: "agents", dir: directory, depth: 2, pollMs: 50 }), systemClock()];
-  return { adapter: documentAgents({ directory }), others, edit, spoil: (id) => edit(id, new Uint8Array([0xff, 0xfe, 0xfd])) };
+  const writeFile = (id: string, path: string, text: string) => {
+    mkdirSync(dirname(join(directory, id, path)), { recursive: true });
+    writeFileSync(join(directory, id, path), text);
+  };
+  const spoil = (id: string) => edit(id, new Uint8Array([0xff, 0xfe, 0xfd]));
+  return { adapter: documentAgents({ directory }), others, edit, spoil, writeFile };
+});
+
+agentsConformance("documents in records, which another process writes", async () => {
+  const path = join(newFolder(), "records.sqlite");
+  mkdirSync(dirname(path));
+  const hub = createBusHub();
+  const stores = () => [sqliteRecords({ path }), memoryBus({ hub }), memoryTelemetry({}), systemClock()];
+  const other = await openAdapter(recordDocuments({ id: "agents" }), stores());
+  const write = async (name: string, text: string) =>
+    void (await other.port.write(name, text, (await other.port.read(name))?.version ?? "absent"));
+  return {
+    adapter: documentAgents({}),
+    others: [recordDocuments({ id: "agents" }), ...stores()],
+    close: () => other.close(),
+    async edit(id, text) {
+      if (typeof text === "string") return write(`${id}/agent.json`, text);
+      // A folder is there if it has documents.
+      if (text === null) return write(`${id}/notes.md`, "nothing");
+      for (const name of await other.port.list())
+        if (name.startsWith(`${id}/`)) await other.port.remove(name, (await other.port.read(name))!.version);
+    },
+    writeFile: (id, file, text) => write(`${id}/${file}`, text),
+  };
 });
 
 describe("agents/documents", () => {

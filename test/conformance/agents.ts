@@ -1,4 +1,4 @@
-import type { Adapter, ports } from "@portico/core";
+import { type Adapter, ports } from "@portico/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type OpenAdapter, openAdapter } from "./open-adapter.ts";
 
@@ -11,6 +11,10 @@ export interface AgentsUnderTest {
   edit(id: string, text: string | null | undefined): unknown;
   /** Make an agent's file one that is no text; left out where that cannot be. */
   spoil?(id: string): unknown;
+  /** Write another file of an agent's folder; left out if the adapter has no skills. */
+  writeFile?(id: string, path: string, text: string): unknown;
+  /** Called after the test. */
+  close?(): Promise<void>;
 }
 
 /** The law of the agents port, as vitest tests. `make` is called once per test. */
@@ -24,7 +28,10 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
       opened = await openAdapter(made.adapter, made.others);
       agents = opened.port;
     });
-    afterEach(() => opened.close());
+    afterEach(async () => {
+      await opened.close();
+      await made.close?.();
+    });
 
     const write = (id: string, value: object) => made.edit(id, JSON.stringify(value));
     /** Changes that another program makes are seen soon. */
@@ -133,6 +140,53 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
       await made.edit("a", undefined);
       await soon(async () => expect(await agents.find("a")).toBeUndefined());
       await soon(async () => expect((await agents.list()).map(({ id }) => id)).toEqual(["b"]));
+    });
+
+    describe("files of skills", () => {
+      const file = (skill: string, path: string, id = "clerk") => agents.skillFile!(id, skill, path);
+      beforeEach(async (test) => {
+        if (!made.writeFile) return test.skip("these agents have no skills");
+        await write("clerk", { name: "Clerk", skills: ["skills/read-bills"] });
+        await made.writeFile("clerk", "skills/read-bills/SKILL.md", "Read them.");
+        await made.writeFile("clerk", "skills/read-bills/references/ä.md", "Ünlü");
+        await made.writeFile("clerk", "skills/other/SKILL.md", "Not these.");
+        await made.writeFile("clerk", "notes.md", "Own notes.");
+      });
+
+      it("are read by the paths of the skill and the file, as they are now", async () => {
+        expect(await file("skills/read-bills", "SKILL.md")).toBe("Read them.");
+        expect(await file("skills/read-bills", "references/ä.md")).toBe("Ünlü");
+        await made.writeFile!("clerk", "skills/read-bills/SKILL.md", "Read them twice.");
+        await soon(async () => expect(await file("skills/read-bills", "SKILL.md")).toBe("Read them twice."));
+      });
+
+      it.each([
+        ["skills/read-bills", "missing.md"],
+        ["skills/read-bills", "../other/SKILL.md"],
+        ["skills/read-bills", "../../notes.md"],
+        ["skills/read-bills", "references"],
+        ["skills/read-bills", ""],
+        ["skills/read-bills", "/etc/hostname"],
+        ["../clerk/skills/read-bills", "SKILL.md"],
+        ["", "notes.md"],
+        [".", "notes.md"],
+      ])("are not found elsewhere: %j, %j", async (skill, path) => {
+        expect(await file(skill, path)).toBeUndefined();
+      });
+
+      it("of an agent that does not exist, or cannot, are not found", async () => {
+        expect([await file("skills/read-bills", "SKILL.md", "other"), await file("skills/read-bills", "SKILL.md", "..")]).toEqual(
+          [undefined, undefined],
+        );
+      });
+
+      it("of up to 1 MiB are read whole; larger ones throw AgentsUnavailable", async () => {
+        const text = "x".repeat(ports.SKILL_FILE_BYTES);
+        await made.writeFile!("clerk", "skills/read-bills/large.md", text);
+        await made.writeFile!("clerk", "skills/read-bills/larger.md", `${text}x`);
+        expect((await file("skills/read-bills", "large.md"))?.length).toBe(text.length);
+        await expect(file("skills/read-bills", "larger.md")).rejects.toMatchObject({ name: "AgentsUnavailable" });
+      });
     });
 
     it("has many agents", async () => {

@@ -134,7 +134,7 @@ export function auditConformance(name: string, make: () => AuditSubject | Promis
       expect([...first.items, ...second.items].map(({ object }) => object)).toEqual(["3", "2", "1", "0"]);
     });
 
-    it("refuses a cursor that is none, and a page of no size", async () => {
+    it("refuses an invalid cursor, and an invalid page size", async () => {
       await audit.record(fact("a"));
       for (const after of ["", "x", "W10", Buffer.from('["2030-01-01","x"]').toString("base64url")])
         await expect(audit.read({ after })).rejects.toBeInstanceOf(ports.AuditCursorInvalid);

@@ -174,6 +174,14 @@ export function backgroundTurnsConformance(
       expect((await page()).items.map(({ delivery }) => delivery.message)).toEqual(["afterwards"]);
     });
 
+    it("finds a turn by its key, and says whether it has ended", async () => {
+      expect(await turns.find("none")).toBeUndefined();
+      const { runId } = await start("wait", "helper", { key: "k" });
+      expect(await turns.find("k")).toEqual({ runId, isOpen: true });
+      await turns.stop(runId, "not_needed");
+      await vi.waitFor(async () => expect(await turns.find("k")).toEqual({ runId, isOpen: false }), 30_000);
+    });
+
     it("stops no turn that has ended or never existed", async () => {
       const { runId } = await startToTell("x", "work");
       await told("work");

@@ -207,7 +207,7 @@ export function documentsConformance(
         expect(names).toEqual([]);
       });
 
-      it("tells all watchers, and none that stopped", async () => {
+      it("notifies all watchers except stopped ones", async () => {
         const first = await watched();
         const second = await watched();
         await first.stop();

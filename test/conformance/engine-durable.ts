@@ -91,6 +91,27 @@ export function engineDurability(
       expect(ran).toEqual(["a", "b", "c again"]);
     });
 
+    it("knows what earlier executions stored, also what this execution does not request", async () => {
+      await begin(async (context) => {
+        await context.step("a", async () => ({ of: "a" }), { repeatable: true });
+        expect(context.earlier()).toEqual([]);
+        await context.step("b", (signal) => (ran.push("b"), untilAborted(signal)));
+      });
+      await start("one");
+      await found(() => ran.length);
+      expect(await first.engine.signal("one", "word", "said")).toBe(true);
+      const process = await next(async (context) => context.branch(async (branch) => branch.earlier()));
+      const { output } = await process.ended("one");
+      expect(output).toHaveLength(3);
+      expect(output).toEqual(
+        expect.arrayContaining([
+          { kind: "step", name: "a", value: { of: "a" } },
+          { kind: "begun", name: "b" },
+          { kind: "signal", name: "word", value: "said" },
+        ]),
+      );
+    });
+
     it("throws again what a finished step threw", async () => {
       await begin(async (context) => {
         await context.step("a", async () => Promise.reject(new RangeError("too far"))).catch(() => ran.push("threw"));

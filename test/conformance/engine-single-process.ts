@@ -296,6 +296,48 @@ function ownership(make: () => EngineUnderTest | Promise<EngineUnderTest>, owned
         expect((await first.ended("two")).state).toBe("completed");
       });
 
+      it("accepts that batch again, because the answer to an earlier one may have been lost", async () => {
+        await begin(
+          kind(async ({ beginWith }) => {
+            await beginWith(writeNote(first, "once"));
+            await beginWith(writeNote(first, "twice"));
+          }, options),
+        );
+        await start("one");
+        expect(await first.ended("one")).toMatchObject({ state: "completed" });
+        expect((await first.notes.get("note"))?.value.text).toBe("twice");
+      });
+
+      it("refuses that batch of a process that has lost its work, if engine and records share a store", async () => {
+        if (!owned.oneCommit) return;
+        const [gate, otherGate] = [createGate(), createGate()];
+        let outcome: unknown;
+        await begin(
+          kind(async ({ id, beginWith }) => {
+            ran.push(id);
+            await gate.passed;
+            outcome = await beginWith(writeNote(first, "late")).catch((error: unknown) => error);
+          }, options),
+        );
+        await start("one");
+        await found(() => ran.length);
+        const process = await next(
+          owned.again(under),
+          kind(async ({ beginWith }) => {
+            ran.push("again");
+            await otherGate.passed;
+            await beginWith(async (begun) => process.batch([process.notes.write.put("own", { text: "second" }), begun]));
+          }, options),
+        );
+        await found(() => ran.length === 2);
+        gate.open();
+        await found(() => outcome);
+        expect(await process.notes.get("note")).toBeUndefined();
+        otherGate.open();
+        expect(await process.ended("one")).toMatchObject({ state: "completed" });
+        expect((await process.notes.get("own"))?.value.text).toBe("second");
+      });
+
       it("refuses that batch for work that was cancelled before", async () => {
         const gate = createGate();
         let outcome: unknown;

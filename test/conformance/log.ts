@@ -77,7 +77,7 @@ export function logConformance(
         expect(await log.appendAll([])).toEqual([]);
       });
 
-      it("appends none of several entries when one of them cannot be stored", async () => {
+      it("appends no entry of a batch if one of them cannot be stored", async () => {
         const entries = [
           { stream: "a", entry: { text: "fine" } },
           { stream: "a", entry: [] },

@@ -108,7 +108,7 @@ describe("models/chat-http", () => {
     expect(Object.keys(headers).sort()).toEqual([...TRANSPORT, "authorization", "x-caller", "x-vendor-token"].sort());
   });
 
-  it("asks without a key where it has none", async () => {
+  it("sends requests without a key if it has no key", async () => {
     const { send, upstream } = await subjects.open({ setting: { credential: undefined as unknown as Secret } });
     await send();
     expect((await upstream.request()).headers).not.toHaveProperty("authorization");

@@ -273,7 +273,7 @@ describe("records/sqlite: when writing fails", () => {
     expect((await notes.get("two"))?.value).toEqual(large);
   });
 
-  it("makes one commit of what one turn of the event loop writes, and none of what changes nothing", async () => {
+  it("commits the writes of one turn of the event loop together, and makes no commit without a change", async () => {
     const ends: string[] = [];
     const counted = countEnds(openDatabase(path), ends);
     const own = createSqliteBackend(counted);

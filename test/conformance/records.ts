@@ -78,10 +78,25 @@ export function recordsConformance(
         expect(await tasks.get("one")).toEqual(stored);
       });
 
-      it("answers undefined for an id that was never written, or can be none", async () => {
+      it("answers undefined for an id that was never written, or is invalid", async () => {
         expect(await tasks.get("none")).toBeUndefined();
         await tasks.put("\ufffd", { owner: "a" });
         for (const id of ["", "x".repeat(513), "a\0", "\ud800"]) expect(await tasks.get(id)).toBeUndefined();
+      });
+
+      it("reads many at once: those that are missing, the same one twice, and what was written just before", async () => {
+        const all = Array.from({ length: 1200 }, (_, at) => `record-${at}`);
+        await Promise.all(all.filter((_, at) => at % 3 > 0).map((id) => tasks.put(id, { owner: id })));
+        const reads = [...all, "record-1", "\ud800"].map((id) => tasks.get(id));
+        const own = tasks.put("own", { owner: "own" }).then(() => tasks.get("own"));
+        const found = await Promise.all(reads);
+        expect(found.map((row) => row?.value.owner)).toEqual([
+          ...all.map((id, at) => (at % 3 > 0 ? id : undefined)),
+          "record-1",
+          undefined,
+        ]);
+        expect(found[1]?.value).not.toBe(found[1200]?.value);
+        expect((await own)?.value.owner).toBe("own");
       });
 
       it.each(["", "x".repeat(513), "a\0", "\ud800"])("refuses the id %j", async (id) => {
@@ -128,7 +143,7 @@ export function recordsConformance(
         },
       );
 
-      it("takes a record that nests 1000 deep, and none that nests deeper", async () => {
+      it("accepts a record that is nested 1000 deep, and refuses deeper records", async () => {
         const deep = (levels: number): Task =>
           ({ owner: '[{"', deep: JSON.parse("[".repeat(levels - 1) + "]".repeat(levels - 1)) }) as Task;
         await tasks.put("one", deep(1000));
@@ -228,7 +243,7 @@ export function recordsConformance(
         expect(await tasks.get("one")).toEqual(results[4]);
       });
 
-      it("fails none for another's conflict", async () => {
+      it("fails no write because of the conflict of another write", async () => {
         await tasks.put("taken", { owner: "a" });
         const outcomes = await Promise.allSettled([
           tasks.put("x", { owner: "a" }),

@@ -10,7 +10,9 @@ import { schedulesConformance } from "./schedules.ts";
 
 schedulesConformance("records, in SQLite", async () => {
   const folder = temporaryFolder();
-  const clock = createManualClock();
+  const manual = createManualClock();
+  let aheadMs = 0;
+  const clock = { ...manual, now: () => manual.now() + aheadMs };
   return {
     process: () => [
       sqliteRecords({ path: join(folder.path, "records.sqlite") }),
@@ -25,6 +27,7 @@ schedulesConformance("records, in SQLite", async () => {
       for (let left = ms; left > 0; left -= 1000) await clock.advance(Math.min(left, 1000));
     },
     now: () => clock.now(),
+    setClock: (ms) => void (aheadMs += ms),
     close: async () => folder.remove(),
   };
 });

@@ -10,6 +10,8 @@ export interface SchedulesUnderTest {
   /** Pass time in all processes. */
   pass(ms: number): Promise<void>;
   now(): number;
+  /** Set the clock of all processes ahead, or back, without passing time. */
+  setClock(ms: number): void;
   /** Ends what all processes share. */
   close(): Promise<void>;
 }
@@ -23,14 +25,21 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
     let started: string[];
     let list: ports.Schedule[];
     let fails: boolean;
+    let isListable: boolean;
     let looks: number;
+    /** What goes on, as its start was noted. */
+    let going: Set<string>;
+    let stopped: string[];
     const apps: Awaited<ReturnType<typeof createApp>>[] = [];
     beforeEach(async () => {
       under = await make();
       started = [];
       list = [{ id: "each-minute", timing: { everyMs: MINUTE_MS } }];
       fails = false;
+      isListable = true;
       looks = 0;
+      going = new Set();
+      stopped = [];
     });
     afterEach(async () => {
       for (const app of apps.splice(0)) await app.close();
@@ -49,11 +58,17 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
         name: "test",
         async list() {
           looks++;
+          if (!isListable) throw new Error("cannot be listed");
           return list;
         },
         async start(id, plannedAt) {
           if (fails) throw new Error("not now");
           started.push(`${id} ${plannedAt}`);
+          going.add(`${id} ${plannedAt}`);
+        },
+        isOpen: async (id, plannedAt) => going.has(`${id} ${plannedAt}`),
+        async stop(id, plannedAt) {
+          if (going.delete(`${id} ${plannedAt}`)) stopped.push(`${id} ${plannedAt}`);
         },
       });
       return port;
@@ -69,7 +84,7 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
     const planned = (id: string, ...times: number[]) => times.map((time) => `${id} ${time}`);
     const nextMinute = () => (Math.floor(under.now() / MINUTE_MS) + 1) * MINUTE_MS;
 
-    it("starts each planned time once, and none from before the schedule was seen", async () => {
+    it("starts each planned time once, and starts no time before the schedule was first seen", async () => {
       await open();
       await pass(2000);
       const first = nextMinute();
@@ -155,6 +170,136 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
       await found(() => started.length);
       expect(started).toEqual(planned("each-minute", first));
       expect((await port.state("test", list[0]!)).last).toBe(first);
+    });
+
+    it.each(["in one process", "across a restart"])(
+      "begins a schedule anew that is listed again, and keeps its pause: %s",
+      async (how) => {
+        const kept = list;
+        const paused = { id: "paused", timing: { everyMs: MINUTE_MS } };
+        list = [...kept, paused];
+        const port = await open();
+        await pass(2000);
+        await port.pause("test", "paused", true);
+        await pass(MINUTE_MS);
+        await found(() => started.length === 1);
+        list = [];
+        await pass(10 * MINUTE_MS);
+        if (how === "across a restart") {
+          await apps.pop()!.close();
+          await open();
+          await pass(2000);
+        }
+        started = [];
+        list = [...kept, paused];
+        await pass(2000);
+        const first = nextMinute();
+        await pass(MINUTE_MS);
+        await found(() => started.length);
+        // Nothing is caught up.
+        expect(started).toEqual(planned("each-minute", first));
+        expect(await apps.at(-1)!.port(ports.schedules).state("test", paused)).toMatchObject({ isPaused: true });
+      },
+    );
+
+    it("keeps the progress of a source that cannot be listed", async () => {
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      isListable = false;
+      await pass(MINUTE_MS);
+      expect(started).toEqual([]);
+      isListable = true;
+      await pass(2000);
+      await found(() => started.length);
+      expect(started).toEqual(planned("each-minute", first));
+    });
+
+    it("starts the source also while an earlier start goes on, unless the schedule says otherwise", async () => {
+      await open();
+      await pass(2000);
+      await pass(3 * MINUTE_MS);
+      await found(() => started.length >= 3);
+      expect([going.size, stopped]).toEqual([3, []]);
+    });
+
+    it("leaves planned times out while the start before them goes on, with the overlap skip", async () => {
+      list = [{ id: "careful", timing: { everyMs: MINUTE_MS }, overlap: "skip" }];
+      const port = await open();
+      await pass(2000);
+      const first = nextMinute();
+      await pass(3 * MINUTE_MS);
+      expect(started).toEqual(planned("careful", first));
+      going.clear();
+      const second = nextMinute();
+      await pass(MINUTE_MS);
+      await found(() => started.length >= 2);
+      expect(started).toEqual(planned("careful", first, second));
+      expect((await port.state("test", list[0]!)).last).toBe(second);
+    });
+
+    it("stops the start before, and then starts the source, with the overlap cancel; of missed times only the newest", async () => {
+      list = [{ id: "newest", timing: { everyMs: MINUTE_MS }, overlap: "cancel", catchUp: 5 }];
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      await pass(2 * MINUTE_MS);
+      await found(() => started.length >= 2);
+      expect([started, stopped]).toEqual([planned("newest", first, first + MINUTE_MS), planned("newest", first)]);
+      await apps.pop()!.close();
+      await pass(5 * MINUTE_MS);
+      await open();
+      await pass(2000);
+      await found(() => started.length >= 3);
+      expect(started.at(-1)).toBe(`newest ${nextMinute() - MINUTE_MS}`);
+      expect(stopped).toEqual(planned("newest", first, first + MINUTE_MS));
+      expect(going.size).toBe(1);
+    });
+
+    it("makes a start that another process decided and did not make, and does not decide it again", async () => {
+      list = [{ id: "careful", timing: { everyMs: MINUTE_MS }, overlap: "skip" }];
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      await pass(MINUTE_MS);
+      await found(() => started.length === 1);
+      going.clear();
+      fails = true;
+      await pass(MINUTE_MS);
+      await apps.pop()!.close();
+      fails = false;
+      // Decided anew, this would prevent the start.
+      going.add(`careful ${first}`);
+      await open();
+      await pass(2000);
+      await found(() => started.length >= 2);
+      expect(started).toEqual(planned("careful", first, first + MINUTE_MS));
+    });
+
+    it("starts planned times again as soon as a clock is right that was ahead, and none twice that was started then", async () => {
+      await open();
+      await pass(2000);
+      const hours = 600 * MINUTE_MS;
+      under.setClock(hours);
+      await pass(2 * MINUTE_MS);
+      await found(() => started.length >= 2);
+      const early = [...started];
+      under.setClock(-hours);
+      const first = nextMinute();
+      await pass(2 * MINUTE_MS);
+      await found(() => started.length > early.length);
+      expect(started.slice(early.length)).toContain(`each-minute ${first}`);
+      under.setClock(hours - 4 * MINUTE_MS);
+      await pass(8 * MINUTE_MS);
+      await found(() => started.includes(`each-minute ${nextMinute() - MINUTE_MS}`));
+      expect(new Set(started).size).toBe(started.length);
+    });
+
+    it("refuses an overlap that the source does not support", async () => {
+      const port = await open();
+      port.define({ name: "plain", list: async () => [], start: async () => {} });
+      const schedule: ports.Schedule = { id: "x", timing: { everyMs: MINUTE_MS }, overlap: "skip" };
+      await expect(port.state("plain", schedule)).rejects.toThrow(RangeError);
     });
 
     it("refuses a timing that is not valid, and a second source of one name", async () => {

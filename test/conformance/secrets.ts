@@ -157,7 +157,7 @@ export function secretsConformance(
         expect(reveal((await secrets.keep("other", () => secrets.create(""))).value)).toBe("other");
       });
 
-      it("keeps a value where there was none", async () => {
+      it("stores a value if there was no earlier value", async () => {
         await secrets.replace("agent", new Secret("new"));
         expect(reveal((await secrets.keep("agent", () => secrets.create(""))).value)).toBe("new");
       });

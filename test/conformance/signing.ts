@@ -127,7 +127,7 @@ export function signingConformance(
       expect(await signing.verify("link", message, made)).toBe(true);
     });
 
-    it("signs no message that UTF-8 cannot hold, and knows none", async () => {
+    it("neither signs nor accepts a message that UTF-8 cannot encode", async () => {
       await expect(signing.sign("link", "a\ud800")).rejects.toThrow(TypeError);
       const signature = await signing.sign("link", "a\ufffd");
       expect(await signing.verify("link", "a\ud800", signature)).toBe(false);

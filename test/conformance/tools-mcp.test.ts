@@ -361,7 +361,7 @@ describe("the connection to an MCP server", () => {
       .toBe(2);
   });
 
-  it("sends its headers with every request, and logs none of them", async () => {
+  it("sends its headers with every request, and does not log them", async () => {
     const server = await startMcpHttpServer();
     undo.push(() => server.close());
     const { source, telemetry } = await open({ url: server.url, headers: { authorization: new Secret("Bearer hidden-word") } });

@@ -108,7 +108,7 @@ export function toolsConformance(
         expect(await failure({ ...made.works, toolId })).toBeInstanceOf(ports.ToolNotFound);
       });
 
-      it("throws ToolArgumentsInvalid for arguments that break the schema, and repeats none of them", async () => {
+      it("throws ToolArgumentsInvalid for arguments that break the schema, without their values in the message", async () => {
         expect(made.broken.length).toBeGreaterThan(0);
         for (const broken of made.broken) {
           const error = await failure({ ...made.works, arguments: broken });

@@ -144,7 +144,7 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       expect((await read(usage, { step: "minute" })).map(({ at, sums }) => [at, sums.outputTokens])).toEqual([[start, 1]]);
     });
 
-    it("knows costs only of models with a price, and says how many calls have none", async () => {
+    it("calculates costs only for models with a price, and counts the calls without a price", async () => {
       const { usage } = await open();
       usage.note(agent({ model: "priced" })).end({ inputTokens: 1_000_000, outputTokens: 500_000 });
       usage.note(agent({ model: "free?" })).end(used(1, 1));

@@ -13,7 +13,12 @@ export type OpenedProcess = OpenEngine & ClusterProcess;
 export interface BullmqProcesses {
   readonly all: readonly OpenedProcess[];
   /** One more process, with a kind that is resumed, and one that is closed, which adds `closed ID` to `told`. */
-  open(work: Work, options?: BullmqEngineOptions, kind?: Partial<ports.WorkOptions<object>>): Promise<OpenedProcess>;
+  open(
+    work: Work,
+    options?: BullmqEngineOptions,
+    kind?: Partial<ports.WorkOptions<object>>,
+    define?: (engine: ports.Engine) => void,
+  ): Promise<OpenedProcess>;
   close(): Promise<void>;
 }
 
@@ -23,13 +28,14 @@ export function createBullmqProcesses(place: ClusterPlace, told: string[]): Bull
   const all: OpenedProcess[] = [];
   return {
     all,
-    async open(work, options = {}, kind = {}) {
+    async open(work, options = {}, kind = {}, define = () => {}) {
       const at = all.length;
       const under = await cluster.open(place, { realTime: true, ...options });
       const opened = await openEngine(under, (engine) => {
         engine.define("resumed", (context) => work(context, at), { onInterrupted: "resume", ...kind });
         const closed = async (id: string): Promise<void> => void told.push(`closed ${id}`);
         engine.define("closed", (context) => work(context, at), { onInterrupted: "close", closed, ...kind });
+        define(engine);
       });
       const process = { ...under, ...opened };
       all.push(process);

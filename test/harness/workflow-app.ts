@@ -67,7 +67,7 @@ export interface WorkflowService extends AsyncDisposable {
   /** The detail, once it fulfils something. */
   until(workflowId: string, runId: string, isSo: (detail: any) => boolean): Promise<any>;
   /** Subscribe to a run's events. Throws the status if the answer is not a stream. */
-  events(runId: string): Promise<EventSubscription>;
+  events(runId: string, lastEventId?: string): Promise<EventSubscription>;
   grant(order: GrantOrder): Promise<string>;
   /** Write a definition as editors do it, so that no reader sees half a file. */
   deploy(name: string, definition: string | object): void;
@@ -80,6 +80,10 @@ export interface CallOptions {
 }
 
 export interface EventSubscription {
+  /** The ids of the events that were read so far; "" for an event without an id. */
+  readonly ids: readonly string[];
+  /** The times in milliseconds that the stream has named so far for connecting again. */
+  readonly retries: readonly number[];
   /** The next event; undefined at the end of the stream. */
   next(): Promise<{ readonly event: string; readonly data: any } | undefined>;
   /** All to the end. */
@@ -189,7 +193,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
-    events: (runId) => subscribe(`${url}/api/workflow/events?runId=${runId}`),
+    events: (runId, lastEventId) => subscribe(`${url}/api/workflow/events?runId=${runId}`, lastEventId),
     grant: async (order) => (await grants.issue(order)).executionGrantId,
     close() {
       return (closing ??= (async () => {
@@ -209,18 +213,26 @@ function startBesideAgents(options: AgentServiceOptions, own: readonly Adapter[]
   return startAgentService({ ...options, adapters, plugins: [plugin, ...(options.plugins ?? [])] });
 }
 
-async function subscribe(url: string): Promise<EventSubscription> {
+async function subscribe(url: string, lastEventId: string | undefined): Promise<EventSubscription> {
   const leaving = new AbortController();
-  const answer = await fetch(url, { headers: { "x-workflow-service-token": SERVICE_TOKEN }, signal: leaving.signal });
+  const headers = {
+    "x-workflow-service-token": SERVICE_TOKEN,
+    ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+  };
+  const answer = await fetch(url, { headers, signal: leaving.signal });
   if (answer.status !== 200) throw new Error(`Events were answered with ${answer.status}: ${await answer.text()}`);
-  const stream = answer.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
-  const reader = stream.getReader();
+  const retries: number[] = [];
+  const parser = new EventSourceParserStream({ onRetry: (ms) => retries.push(ms) });
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
+  const ids: string[] = [];
   const next = async () => {
     const { done, value } = await reader.read();
-    return done ? undefined : { event: value.event ?? "message", data: JSON.parse(value.data) as unknown };
+    if (done) return undefined;
+    ids.push(value.id ?? "");
+    return { event: value.event ?? "message", data: JSON.parse(value.data) as unknown };
   };
   return {
-    next,
+    ...{ next, ids, retries },
     async rest() {
       const all: { event: string; data: any }[] = [];
       for (let event = await next(); event; event = await next()) all.push(event);

@@ -19,6 +19,11 @@ try {
     files: {
       "agents/helper/agent.json": { name: "Helper" },
       "agents/broken/agent.json": { name: "Broken", provider: "nobody", model: "none" },
+      "agents/triage/agent.json": {
+        name: "Triage",
+        tools: ["DelegateToAgent"],
+        toolPolicy: { tools: { DelegateToAgent: "ask" } },
+      },
       "agents/support/agent.json": { name: "Support" },
       ...Object.fromEntries(
         ["deliver.yaml", "digest.yaml", "summarize.yaml", "triage.yaml"].map((name) => [`workflows/${name}`, workflow(name)]),
@@ -101,6 +106,11 @@ try {
   await page.screenshot({ path: resolve(images, "console-runs.png") });
   await show(`#/runs/${runId}`, "The tool answered");
   await page.screenshot({ path: resolve(images, "console-run.png") });
+  const waiting = client.submit({ agentId: "triage", prompt: "Ask with DelegateToAgent why the export is empty" });
+  await show("#/approvals", "Expires");
+  await page.screenshot({ path: resolve(images, "console-approvals.png") });
+  waiting.abort();
+  await waiting.ended;
   await takeAgents(browser, (name) => resolve(images, `${name}.png`));
 } finally {
   await browser.close();

@@ -1,8 +1,9 @@
 import { defineAdapter, optional, ports } from "@portico/core";
+import { OutputChecks } from "../json-schema/output-check.ts";
 import { AnswerCheck } from "./loop/answer-check.ts";
 import { markForCache } from "./loop/cache-marks.ts";
 import { callSettings } from "./loop/call-settings.ts";
-import { type AskedCall, callTools } from "./loop/call-tools.ts";
+import { callTools, noneCalled } from "./loop/call-tools.ts";
 import { ContextFit, type Said } from "./loop/context-fit.ts";
 import { type ContextOptions, type ContextSettings, contextSettings } from "./loop/context-settings.ts";
 import { estimateTextTokens, estimateTokens } from "./loop/context-window.ts";
@@ -13,6 +14,7 @@ import type { ModelAnswer } from "./loop/model-answer.ts";
 import { isTooLong } from "./loop/model-refused.ts";
 import { callModel } from "./loop/model-step.ts";
 import { openLanguageModel } from "./loop/open-language-model.ts";
+import { type Progress, readProgress } from "./loop/progress.ts";
 import { toFunctionTool, toPrompt } from "./loop/prompt.ts";
 import { turnMeter } from "./loop/turn-meter.ts";
 import { splitForSummary, SUMMARY_TOKENS, summaryMessage, summaryPrompt, toSummary } from "./loop/summary.ts";
@@ -27,22 +29,27 @@ export interface LoopOptions extends ContextOptions {
 
 /**
  * The built-in agent engine. It calls the model, runs the tools that the model calls, and calls the model again, until the model
- * stops by itself or `maxTurns` is reached. Every model call and every tool call is a separate step.
+ * stops by itself or `maxTurns` is reached. Every model call and every tool call is a separate step. If a call needs a person's
+ * approval, it pauses: after the wait, no model call and no tool call of before is repeated.
  */
 export const loopAgentEngine = defineAdapter({
   name: "agent-engines/loop",
   port: ports.agentEngines,
   needs: { models: ports.models, clock: ports.clock, telemetry: ports.telemetry, usage: optional(ports.usage) },
-  open: ({ models, clock, telemetry, usage }, options: LoopOptions): ports.AgentEngine => ({
-    id: "loop",
-    async run(turn, context) {
-      const provider = providerOf(models, turn);
-      const settings = await contextSettings(turn, options, { provider, clock, signal: context.signal });
-      const { userId, agentId } = turn.caller;
-      const counted = countedCalls(usage, { source: "agent", userId, agentId });
-      return new Loop(turn, context, { clock, telemetry, counted, options, settings, provider }).run();
-    },
-  }),
+  open({ models, clock, telemetry, usage }, options: LoopOptions): ports.AgentEngine {
+    const checks = new OutputChecks();
+    return {
+      id: "loop",
+      canPause: true,
+      async run(turn, context) {
+        const provider = providerOf(models, turn);
+        const settings = await contextSettings(turn, options, { provider, clock, signal: context.signal });
+        const { userId, agentId } = turn.caller;
+        const counted = countedCalls(usage, { source: "agent", userId, agentId });
+        return new Loop(turn, context, { clock, telemetry, counted, checks, options, settings, provider }).run();
+      },
+    };
+  },
 });
 
 interface LoopGiven {
@@ -50,6 +57,7 @@ interface LoopGiven {
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
   readonly counted: CountedCalls | undefined;
+  readonly checks: OutputChecks;
   readonly options: LoopOptions;
   readonly settings: ContextSettings;
 }
@@ -83,7 +91,7 @@ class Loop {
     this.#context = context;
     this.#given = given;
     this.#cut = new CutAnswers(turn.agent);
-    this.#check = new AnswerCheck(turn.agent);
+    this.#check = new AnswerCheck(turn.agent, given.checks);
     this.#tools = turn.tools.map(toFunctionTool);
     this.#history = turn.history;
     this.#fit = new ContextFit(
@@ -93,8 +101,14 @@ class Loop {
   }
 
   async run(): Promise<ports.TurnOutcome> {
-    const { maxTurns } = this.#turn;
-    for (let count = 1; ; count++) {
+    const { maxTurns, progress } = this.#turn;
+    const paused = progress && readProgress(progress);
+    if (paused) {
+      this.#restore(paused);
+      const ended = await this.#call(paused, paused.parts);
+      if (ended) return ended;
+    }
+    for (let count = (paused?.count ?? 0) + 1; ; count++) {
       this.#context.signal.throwIfAborted();
       const answer = await this.#ask(count);
       this.#count(answer);
@@ -111,17 +125,58 @@ class Loop {
       // A message without parts would be refused by providers in the next turn.
       if (parts.length + callParts.length > 0) this.#messages.push({ role: "assistant", parts: [...parts, ...callParts] });
       if (calls.length === 0) return this.#outcome(parts, endingOf(answer, parts));
-      const results = await this.#call(calls, count);
-      this.#messages.push({ role: "tool", parts: results });
-      for (const [at, { callId, toolId, name, arguments: args }] of callParts.entries())
-        this.#toolCalls.push({ callId, toolId, name, arguments: args, isError: results[at]!.result.isError });
-      if (count >= maxTurns) return this.#outcome(parts, "max_turns");
+      const ended = await this.#call({ calls, count, called: noneCalled(calls) }, parts);
+      if (ended) return ended;
     }
   }
 
-  #call(calls: readonly AskedCall[], count: number) {
+  /**
+   * Runs the calls of an answer. Returns the end of the turn. Undefined if the model is to be called again. Throws TurnPaused if calls
+   * wait for a person.
+   */
+  async #call(
+    { calls, count, called }: Pick<Progress, "calls" | "count" | "called">,
+    parts: readonly ports.MessagePart[],
+  ): Promise<ports.TurnOutcome | undefined> {
     const { toolResultCharacters: resultCharacters = RESULT_CHARACTERS } = this.#given.options;
-    return callTools({ context: this.#context, tools: this.#turn.tools, resultCharacters }, calls, count);
+    const given = { context: this.#context, tools: this.#turn.tools, resultCharacters };
+    const { results, waiting } = await callTools(given, calls, count, called);
+    if (waiting.length > 0) {
+      const isSaid = called.map((before, at) => before.isSaid || results[at] !== undefined || waiting.includes(calls[at]!));
+      const now = calls.map((_call, at) => ({ result: results[at], isSaid: isSaid[at]! }));
+      throw new ports.TurnPaused(
+        waiting.map(({ callId, toolId, arguments: args }) => ({ callId, toolId, arguments: args })),
+        this.#progress({ calls, count, called: now, parts }),
+      );
+    }
+    this.#messages.push({ role: "tool", parts: results.filter((result) => result !== undefined) });
+    for (const [at, { callId, toolId, name, arguments: args = {} }] of calls.entries())
+      this.#toolCalls.push({ callId, toolId, name, arguments: args, isError: results[at]!.result.isError });
+    return count >= this.#turn.maxTurns ? this.#outcome(parts, "max_turns") : undefined;
+  }
+
+  #progress(open: Pick<Progress, "calls" | "count" | "called" | "parts">): Progress {
+    return {
+      ...open,
+      format: 1,
+      messages: this.#messages,
+      toolCalls: this.#toolCalls,
+      usage: this.#usage,
+      summary: this.#summary,
+      hasTriedSummary: this.#hasTriedSummary,
+      askedBefore: this.#askedBefore,
+    };
+  }
+
+  #restore({ messages, toolCalls, usage, summary, hasTriedSummary, askedBefore }: Progress): void {
+    this.#messages.push(...messages);
+    this.#toolCalls.push(...toolCalls);
+    this.#usage = usage;
+    this.#hasTriedSummary = hasTriedSummary;
+    this.#askedBefore = askedBefore;
+    if (!summary) return;
+    this.#summary = summary;
+    this.#history = [summaryMessage(summary.text), ...this.#history.slice(summary.messages)];
   }
 
   async #ask(count: number): Promise<ModelAnswer> {

@@ -1,5 +1,6 @@
 import type { ports } from "@portico/core";
 import * as v from "valibot";
+import { toolPolicySchema } from "./tool-policy-schema.ts";
 
 /** An agent without its git state. */
 export type AgentText = Pick<ports.Agent, "definition" | "metadataError" | "unknownKeys">;
@@ -38,6 +39,12 @@ const schedule = v.pipe(
       described(
         v.pipe(v.number(), v.safeInteger(), v.minValue(0), v.maxValue(1000)),
         "Missed times that are started late. Default: 1.",
+      ),
+    ),
+    overlap: v.optional(
+      described(
+        v.picklist(["queue", "skip", "cancel"]),
+        "What happens at a planned time while the turn before it goes on: the new turn starts, too; it is left out; or the earlier turn is stopped. Default: `queue`.",
       ),
     ),
   }),
@@ -98,6 +105,7 @@ const fields = {
     ),
   ),
   tools: v.optional(described(v.array(text), "IDs of the tools that its turns may use.")),
+  toolPolicy: v.optional(described(toolPolicySchema, "Which of its tools need a person's approval.")),
   skills: v.optional(described(v.array(text), "Paths below the agent's folder.")),
   schedules: v.optional(
     described(

@@ -25,15 +25,16 @@ async function fromDocuments(documents: Pick<ports.Documents, "read">, name: str
   return text;
 }
 
-/** Links may lead anywhere inside of the skill's folder, which is inside of the agent's folder. */
-async function fromFolder(folder: string, skill: string, file: string): Promise<string | undefined> {
-  const [agent, root, path] = await Promise.all([
-    realPath(folder),
-    realPath(join(folder, skill)),
-    realPath(join(folder, skill, file)),
-  ]);
-  if (agent === undefined || root === undefined || path === undefined) return undefined;
-  if (!isWithin(agent, root) || !isWithin(root, path)) return undefined;
+/** The real path of a skill's folder. Undefined if it does not exist, or is not inside of the agent's folder. */
+export async function skillFolder(agent: string, skill: string): Promise<string | undefined> {
+  const [outer, folder] = await Promise.all([realPath(agent), realPath(join(agent, skill))]);
+  return outer !== undefined && folder !== undefined && isWithin(outer, folder) ? folder : undefined;
+}
+
+/** Links may lead anywhere inside of the skill's folder. */
+async function fromFolder(agent: string, skill: string, file: string): Promise<string | undefined> {
+  const [root, path] = await Promise.all([skillFolder(agent, skill), realPath(join(agent, skill, file))]);
+  if (root === undefined || path === undefined || !isWithin(root, path)) return undefined;
   assertSize((await stat(path)).size);
   return readTextFile(path);
 }

@@ -98,6 +98,10 @@ export const memoryBackgroundTurns = defineAdapter({
         last = last.then(() => over);
         return { runId };
       },
+      async find(key) {
+        const runId = runOfKey.get(key);
+        return runId === undefined ? undefined : { runId, isOpen: open.has(runId) };
+      },
       async stop(runId, reason) {
         const stop = open.get(runId);
         stop?.(reason);

@@ -9,6 +9,8 @@ export interface ManualClock extends ports.Clock {
    * error of a timer; the rest of the time has then not passed. Calls are queued.
    */
   advance(ms: number): Promise<void>;
+  /** Milliseconds until the next timer is due. Undefined without timers. */
+  untilNext(): number | undefined;
 }
 
 /** Options of a manual clock. */
@@ -73,6 +75,10 @@ export function createManualClock(options: { readonly startAt?: string } = {}): 
     now: () => now,
     after,
     sleep: createSleep(after),
+    untilNext() {
+      const next = nextDue(entries, Number.POSITIVE_INFINITY);
+      return next && Math.max(0, next.due - now);
+    },
     advance(ms) {
       const duration = checkDuration(ms);
       const moved = advancing.then(() => move(duration));

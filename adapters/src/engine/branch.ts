@@ -48,6 +48,8 @@ export class Branch implements ports.WorkContext {
 
   readonly branch: ports.WorkContext["branch"] = (run) => this.#request(() => this.#execution.branch(run));
 
+  readonly earlier: ports.WorkContext["earlier"] = () => this.#execution.earlier();
+
   /** The branch has returned or thrown. A request of it that is still running no longer counts for it. */
   end(): void {
     if (this.#requests === 0) this.#execution.countBusy(-1);

@@ -171,6 +171,13 @@ export class Execution implements BranchedExecution {
   readonly waitFor = <T>(name: string, options: { readonly timeoutMs?: number } = {}): Promise<T | undefined> =>
     handled(this.#ask("wait", name, (asked) => this.#waitFor(asked, options.timeoutMs))) as Promise<T | undefined>;
 
+  readonly earlier = (): readonly ports.EarlierResult[] =>
+    this.#options.notes.flatMap(({ kind, name, state, value }): ports.EarlierResult[] => {
+      if (kind === "step" && state === "begun") return [{ kind: "begun", name, value: undefined }];
+      if (kind === "signal" || (kind === "step" && state === "done")) return [{ kind, name, value: fromJsonText(value) }];
+      return [];
+    });
+
   readonly branch = <T>(run: (context: ports.WorkContext) => Promise<T>): Promise<T> => handled(this.#branch(run));
 
   countBusy(change: 1 | -1): void {

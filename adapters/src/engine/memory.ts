@@ -5,7 +5,7 @@ import { writeRecordsFirst } from "./records-first.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Only this process can access its own memory, so the lease never matters. */
-const LEASE_MS = 15_000;
+const LEASE_MS = 24 * 60 * 60 * 1000;
 const PARK_AFTER_MS = 1000;
 
 /** Options of `memoryEngine`. */

@@ -1,6 +1,7 @@
-import { defineAdapter, isStoreAway, ports } from "@portico/core";
+import { defineAdapter, isStoreAway, ports, readPages } from "@portico/core";
 import { dueTimes, type Planning } from "./due-times.ts";
-import { readTiming } from "./planned-times.ts";
+import { jitterOf, readTiming } from "./planned-times.ts";
+import { isDecided, type Stretch, withDecided } from "./stretches.ts";
 
 /** Options of `recordSchedules`. */
 export interface RecordSchedulesOptions {
@@ -16,6 +17,11 @@ const SHOWN_TIMES = 5;
 /** Missed planned times of one schedule that are started at most. */
 const MOST_MISSED = 1000;
 const CHORE = "schedules";
+const READ_AT_ONCE = 1000;
+/** The timing in the record of a paused schedule that its source does not list. */
+const NO_TIMING = "";
+/** The next time of a schedule whose record must be read. */
+const NOW = Number.NEGATIVE_INFINITY;
 
 /** What is known of a schedule. */
 interface Progress {
@@ -23,9 +29,23 @@ interface Progress {
   readonly through: number;
   /** The newest planned time that was started. */
   readonly last?: number | undefined;
-  /** Its timing, as JSON. Another one begins anew, and catches nothing up. */
+  /** Its timing, as JSON, or NO_TIMING. Another one begins anew, and catches nothing up. */
   readonly timing: string;
   readonly isPaused?: true | undefined;
+  /** Planned times that were decided, so that none is started twice after a clock that was ahead is corrected. */
+  readonly stretches?: readonly Stretch[] | undefined;
+  /** The planned time that is being started, if it may not overlap with another one: no process decides it differently. */
+  readonly starting?: number | undefined;
+}
+
+/** What this process knows of a schedule, so that it reads only what is due. */
+interface Known {
+  readonly timing: string;
+  readonly through: number;
+  /** When it is due next, in milliseconds since 1970. */
+  readonly next: number;
+  /** The fault that was logged. */
+  readonly fault?: string | undefined;
 }
 
 /**
@@ -40,9 +60,10 @@ export const recordSchedules = defineAdapter({
     const { everyMs = EVERY_MS, graceMs = GRACE_MS } = options;
     const stored = records.collection<Progress>({ name: "schedules" });
     const sources = new Map<string, ports.ScheduleSource>();
-    /** By key: when a schedule with this timing is due next, as this process knows it. */
-    const known = new Map<string, { readonly timing: string; readonly next: number }>();
-    const broken = new Map<string, string>();
+    /** By key. Undefined until this process has read what is stored. */
+    let known: Map<string, Known> | undefined;
+    /** Names of sources that cannot be listed. */
+    const unlisted = new Set<string>();
     const keyOf = (source: string, id: string) => `${source}/${id}`;
     const planningOf = (key: string, schedule: ports.Schedule): Planning => ({
       schedule: key,
@@ -52,46 +73,140 @@ export const recordSchedules = defineAdapter({
       catchUp: Math.min(schedule.catchUp ?? 1, MOST_MISSED),
     });
 
-    const look = async (source: ports.ScheduleSource, schedule: ports.Schedule, signal: AbortSignal): Promise<void> => {
+    const readKnown = async (): Promise<Map<string, Known>> => {
+      const all = new Map<string, Known>();
+      for await (const rows of readPages(stored, { limit: READ_AT_ONCE }))
+        for (const { id, value } of rows) all.set(id, { timing: value.timing, through: value.through, next: NOW });
+      return all;
+    };
+
+    /** What is known of a schedule now. The clock may have been ahead when all planned times up to `through` were decided. */
+    const progressAt = (found: Progress | undefined, timing: string, now: number): Progress => {
+      if (found?.timing !== timing) return { last: found?.last, isPaused: found?.isPaused, through: now, timing };
+      return found.through > now + graceMs ? { ...found, through: now } : found;
+    };
+
+    /** The start of this planned time was decided, and the process may have died before or after it. */
+    const isStillMeant = ({ schedule, jitterMs, catchUp }: Planning, planned: number, now: number) =>
+      catchUp > 0 || now <= planned + jitterOf(schedule, planned, jitterMs) + graceMs;
+
+    /** Starts what is due, and returns what is known then. */
+    const look = async (source: ports.ScheduleSource, schedule: ports.Schedule, signal: AbortSignal): Promise<Known> => {
       const key = keyOf(source.name, schedule.id);
-      const timing = JSON.stringify(schedule.timing);
+      const timing = timingOf(schedule);
       const now = clock.now();
-      const before = known.get(key);
-      if (before?.timing === timing && now < before.next) return;
       const planning = planningOf(key, schedule);
-      const row = await stored.get(key);
-      const progress = row?.value.timing === timing ? row.value : { ...row?.value, through: now, timing };
-      const { due, through } = progress.isPaused ? { due: [], through: now } : dueTimes(planning, progress.through, now);
-      let { last } = progress;
-      for (const plannedAt of due) {
+      const overlap = overlapOf(source, schedule);
+      let row = await stored.get(key);
+      const before = row?.value;
+      let progress = progressAt(before, timing, now);
+      const put = async (next: Progress) => {
+        row = await stored.put(key, next, row?.version ?? "absent");
+        progress = next;
+      };
+      const start = async (plannedAt: number) => {
         signal.throwIfAborted();
         await source.start(schedule.id, plannedAt, signal);
-        last = plannedAt;
+      };
+      const { starting } = progress;
+      if (starting !== undefined && !progress.isPaused && isStillMeant(planning, starting, now)) await start(starting);
+      const found = progress.isPaused ? { due: [], through: now } : dueTimes(planning, progress.through, now);
+      const { stretches = [] } = progress;
+      const due = found.due.filter((planned) => !isDecided(stretches, planned));
+      const decidedUpTo = (time: number) =>
+        withDecided(
+          stretches,
+          due.filter((planned) => planned <= time),
+          planning.times,
+        );
+      for (const plannedAt of overlap === "cancel" ? due.slice(-1) : due) {
+        if (overlap !== "queue") {
+          if (!(await mayStart(source, schedule, progress.last, signal))) continue;
+          const decided = { through: plannedAt, stretches: decidedUpTo(plannedAt) };
+          await put({ ...progress, ...decided, last: plannedAt, starting: plannedAt });
+        }
+        await start(plannedAt);
+        progress = { ...progress, last: plannedAt };
       }
-      const isChanged = row?.value.timing !== timing || due.length > 0;
-      if (isChanged)
-        await stored.put(key, { ...progress, through, ...(last !== undefined && { last }) }, row?.version ?? "absent");
-      const next = planning.times.after(through, 1)[0] ?? Number.POSITIVE_INFINITY;
-      known.set(key, { timing, next });
+      if (before?.timing !== timing || found.due.length > 0 || starting !== undefined || before.through > found.through)
+        await put({ ...progress, starting: undefined, through: found.through, stretches: decidedUpTo(found.through) });
+      const { through } = found;
+      return { timing, through, next: planning.times.after(through, 1)[0] ?? Number.POSITIVE_INFINITY };
+    };
+
+    /** Whether a planned time starts something, although the start before it may go on, which `cancel` stops. */
+    const mayStart = async (
+      source: ports.ScheduleSource,
+      { id, overlap }: ports.Schedule,
+      last: number | undefined,
+      signal: AbortSignal,
+    ): Promise<boolean> => {
+      signal.throwIfAborted();
+      if (last === undefined) return true;
+      if (overlap === "cancel") await source.stop!(id, last, signal);
+      else if (await source.isOpen!(id, last, signal)) {
+        telemetry.log.info("A planned time starts nothing, because the start before it goes on", {
+          schedule: keyOf(source.name, id),
+        });
+        return false;
+      }
+      return true;
+    };
+
+    /** A schedule that is not listed begins anew if it comes back. Its pause stays. */
+    const forget = async (key: string): Promise<void> => {
+      const row = await stored.get(key);
+      if (row?.value.isPaused) await stored.put(key, { ...row.value, timing: NO_TIMING }, row.version);
+      else if (row) await stored.remove(key, row.version);
+    };
+
+    /** Undefined if it failed. */
+    const listOf = async (source: ports.ScheduleSource, signal: AbortSignal) => {
+      try {
+        const list = await source.list(signal);
+        unlisted.delete(source.name);
+        return list;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!unlisted.has(source.name)) telemetry.log.warn("Schedules cannot be listed", { source: source.name }, error);
+        unlisted.add(source.name);
+        return undefined;
+      }
+    };
+
+    const lookAt = async (all: Map<string, Known>, source: ports.ScheduleSource, signal: AbortSignal): Promise<void> => {
+      const list = await listOf(source, signal);
+      if (!list) return;
+      const listed = new Map(list.map((schedule) => [keyOf(source.name, schedule.id), schedule]));
+      for (const [key, schedule] of listed) {
+        const before = all.get(key);
+        const now = clock.now();
+        const isAhead = before !== undefined && before.through > now + graceMs;
+        if (before?.timing === timingOf(schedule) && now < before.next && !isAhead) continue;
+        try {
+          all.set(key, await look(source, schedule, signal));
+        } catch (error) {
+          signal.throwIfAborted();
+          if (isPassing(error)) continue;
+          const fault = error instanceof Error ? error.message : "unknown";
+          if (before?.fault !== fault) telemetry.log.warn("A schedule cannot be started", { schedule: key }, error);
+          all.set(key, { timing: timingOf(schedule), through: NOW, next: NOW, fault });
+        }
+      }
+      for (const [key, { timing }] of all) {
+        if (listed.has(key) || !key.startsWith(keyOf(source.name, ""))) continue;
+        try {
+          if (timing !== NO_TIMING) await forget(key);
+          all.delete(key);
+        } catch (error) {
+          if (!isPassing(error)) throw error;
+        }
+      }
     };
 
     const lookAtAll = async (signal: AbortSignal): Promise<void> => {
-      for (const source of sources.values()) {
-        for (const schedule of await source.list(signal)) {
-          const key = keyOf(source.name, schedule.id);
-          try {
-            await look(source, schedule, signal);
-            broken.delete(key);
-          } catch (error) {
-            signal.throwIfAborted();
-            // Another process or a pause wrote meanwhile: the next look reads again.
-            if (error instanceof ports.RecordConflict || isStoreAway(error)) continue;
-            const reason = error instanceof Error ? error.message : "unknown";
-            if (broken.get(key) !== reason) telemetry.log.warn("A schedule cannot be started", { schedule: key }, error);
-            broken.set(key, reason);
-          }
-        }
-      }
+      known ??= await readKnown();
+      for (const source of sources.values()) await lookAt(known, source, signal);
     };
 
     engine.chore(CHORE, { everyMs, firstMs: everyMs }, lookAtAll);
@@ -103,6 +218,8 @@ export const recordSchedules = defineAdapter({
       },
       async state(source, schedule) {
         const times = readTiming(schedule.timing);
+        const from = sources.get(source);
+        if (from) overlapOf(from, schedule);
         const found = (await stored.get(keyOf(source, schedule.id)))?.value;
         const isPaused = found?.isPaused ?? false;
         const next = isPaused ? [] : times.after(clock.now(), SHOWN_TIMES);
@@ -112,12 +229,12 @@ export const recordSchedules = defineAdapter({
         const key = keyOf(source, id);
         for (;;) {
           const row = await stored.get(key);
-          const { isPaused: _before, ...rest } = row?.value ?? { through: 0, timing: "" };
+          const { isPaused: _before, starting: _starting, ...rest } = row?.value ?? { through: 0, timing: NO_TIMING };
           // What was planned during the pause stays left out.
           const value = { ...rest, through: Math.max(rest.through, clock.now()), ...(isPaused && { isPaused: true as const }) };
           try {
             await stored.put(key, value, row?.version ?? "absent");
-            known.delete(key);
+            if (known?.has(key)) known.set(key, { timing: value.timing, through: NOW, next: NOW });
             return;
           } catch (error) {
             if (!(error instanceof ports.RecordConflict)) throw error;
@@ -127,3 +244,14 @@ export const recordSchedules = defineAdapter({
     };
   },
 });
+
+const timingOf = ({ timing }: ports.Schedule): string => JSON.stringify(timing);
+
+/** Throws RangeError if the source does not support it. */
+function overlapOf(source: ports.ScheduleSource, { overlap = "queue" }: ports.Schedule): ports.ScheduleOverlap {
+  if (overlap !== "queue" && !(source.isOpen && source.stop)) throw new RangeError("The source only supports the overlap queue");
+  return overlap;
+}
+
+/** Another process or a pause wrote meanwhile, or the store is away: the next look reads again. */
+const isPassing = (error: unknown): boolean => error instanceof ports.RecordConflict || isStoreAway(error);

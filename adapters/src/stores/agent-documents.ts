@@ -1,5 +1,6 @@
 import type { Adapter } from "@portico/core";
 import { loopAgentEngine, type LoopOptions } from "../agent-engines/loop.ts";
+import { agentCopies } from "../agents/agent-copies.ts";
 import { type AgentText, readAgentText } from "../agents/agent-file.ts";
 import { documentAgents } from "../agents/documents.ts";
 import { unstorageDocuments } from "../documents/unstorage.ts";
@@ -7,6 +8,8 @@ import { agentFolder } from "./agent-folder.ts";
 import { type DocumentReading, type DocumentsAt, openReading } from "./documents-at.ts";
 
 const ID = "agents";
+/** Maximum segments of an agent's document that is listed and watched: deeper files are read when they are asked for. */
+export const AGENT_DEPTH = 2;
 
 /**
  * `agentFolder` for a folder, and the same for agents whose documents `ID/agent.json` are in another store. These have no git state. `loop` is for
@@ -19,8 +22,20 @@ export function agentDocuments(at: DocumentsAt, loop: LoopOptions = {}): readonl
 
 /** The same documents, for reading without an app. Throws DocumentsUnavailable. */
 export function readAgentDocuments(at: DocumentsAt): Promise<DocumentReading> {
-  return openReading(ID, at, 2);
+  return openReading(ID, at, AGENT_DEPTH);
 }
+
+/**
+ * The documents that belong in a copy of the agents, for reading without an app: each `agent.json`, and the files of the skills that it lists.
+ * `leftOut` is told the files that are no text or over 1 MiB. Throws DocumentsUnavailable.
+ */
+export async function readAgentCopies(at: DocumentsAt, leftOut?: (name: string) => void): Promise<DocumentReading> {
+  const documents = await readAgentDocuments(at);
+  return { ...agentCopies({ documents, directory: "dir" in at ? at.dir : undefined, leftOut }), close: () => documents.close() };
+}
+
+/** The same for the agents of an app. `directory` is their folder, if they are files. */
+export { agentCopies, type AgentCopiesGiven } from "../agents/agent-copies.ts";
 
 /** An agent as its `agent.json` describes it. */
 export interface AgentTextOf extends AgentText {

@@ -2,12 +2,14 @@ import { defineWorkflowNode, ports } from "@portico/core";
 import * as v from "valibot";
 import { type CodeJob, placeIn, scriptFaults } from "./code/script.ts";
 import { readOutcome } from "./sandbox/read-outcome.ts";
-import { createSandboxThread } from "./sandbox/sandbox-thread.ts";
+import { createSandboxThreads } from "./sandbox/sandbox-threads.ts";
 
 /** Options of `codeNode`. */
 export interface CodeNodeOptions {
   /** Limit of processor time for one script. Default: 1,000. */
   readonly cpuMs?: number;
+  /** Maximum number of threads, apart from eight for slow scripts. Default: one for each processor. */
+  readonly threads?: number | undefined;
 }
 
 const SOURCE_CHARACTERS = 256 * 1024;
@@ -31,7 +33,7 @@ const MEMORY_BYTES = 32 * 1024 * 1024;
 const WORKER = new URL(import.meta.resolve("#code-worker"));
 
 /**
- * Nodes that run a script in QuickJS, which offers only the language itself. Scripts run one after another in a separate thread,
+ * Nodes that run a script in QuickJS, which offers only the language itself. Scripts run in threads beside the event loop, each
  * for at most a second and in 32 MB.
  */
 export const codeNode = defineWorkflowNode({
@@ -45,15 +47,15 @@ export const codeNode = defineWorkflowNode({
     repeatable: true,
     check: ({ source }) => (typeof source === "string" && source.length <= SOURCE_CHARACTERS ? scriptFaults(source) : []),
   }),
-  open({ clock }, { cpuMs = CPU_MS }: CodeNodeOptions, scope) {
+  open({ clock }, { cpuMs = CPU_MS, threads }: CodeNodeOptions, scope) {
     const limits = { cpuMs, memoryBytes: MEMORY_BYTES };
-    const thread = createSandboxThread<CodeJob>("portico-code", WORKER, limits, clock);
-    scope.onClose(() => thread.close());
+    const running = createSandboxThreads<CodeJob>({ name: "portico-code", module: WORKER, limits, threads }, clock);
+    scope.onClose(() => running.close());
     return {
       async run({ input: { source, input }, signal }: ports.NodeWork<CodeInput>) {
         signal.throwIfAborted();
         const json = input === undefined ? undefined : JSON.stringify(input);
-        const outcome = await thread.run({ source, input: json }, signal);
+        const outcome = await running.run({ source, input: json }, signal);
         return readOutcome(outcome, { code: "code", subject: "The script", limits, place: placeIn });
       },
     };

@@ -71,7 +71,7 @@ function addressOf({ url: text, query = {} }: HttpInput): URL {
 
 function headersOf(
   { headers = {}, body, key }: HttpInput,
-  { runId, nodeId, attempt }: ports.NodeStep,
+  { runId, originalRunId, nodeId, attempt }: ports.NodeStep,
   traceparent: string | undefined,
 ): Record<string, string> {
   const type = typeof body === "string" ? "text/plain;charset=utf-8" : "application/json";
@@ -83,7 +83,9 @@ function headersOf(
     ...(traceparent !== undefined && { traceparent }),
     ...(body !== undefined && { "content-type": type }),
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)])),
-    ...(key !== false && { "idempotency-key": keyOf([runId, nodeId, ...(key === "node" ? [] : [String(attempt)])]) }),
+    ...(key !== false && {
+      "idempotency-key": keyOf([originalRunId ?? runId, nodeId, ...(key === "node" ? [] : [String(attempt)])]),
+    }),
   };
 }
 

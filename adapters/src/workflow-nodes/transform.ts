@@ -1,7 +1,7 @@
 import { defineWorkflowNode, ports } from "@portico/core";
 import * as v from "valibot";
 import { readOutcome } from "./sandbox/read-outcome.ts";
-import { createSandboxThread } from "./sandbox/sandbox-thread.ts";
+import { createSandboxThreads } from "./sandbox/sandbox-threads.ts";
 import { jsonataFaults, placeOf } from "./transform/jsonata-syntax.ts";
 import { JSONATA_CHARACTERS, TRANSFORM_CPU_MS, TRANSFORM_MEMORY_MB, type TransformJob } from "./transform/transform-limits.ts";
 
@@ -24,6 +24,8 @@ const input = v.union([
 export interface TransformNodeOptions {
   /** Limit of processor time for one JSONata expression. Default: 2,000. */
   readonly cpuMs?: number;
+  /** Maximum number of threads, apart from eight for slow expressions. Default: one for each processor. */
+  readonly threads?: number | undefined;
 }
 
 type TransformInput = v.InferOutput<typeof input>;
@@ -32,7 +34,7 @@ const WORKER = new URL(import.meta.resolve("#transform-worker"));
 
 /**
  * Nodes that compute a value: `value` with its expressions evaluated, or the result of a JSONata expression on `input`. JSONata
- * runs in a sandbox in a separate thread, for at most two seconds and in 64 MB. Expressions run one after another.
+ * runs in sandboxes in threads beside the event loop, for at most two seconds and in 64 MB.
  */
 export const transformNode = defineWorkflowNode({
   name: "workflow-nodes/transform",
@@ -45,17 +47,17 @@ export const transformNode = defineWorkflowNode({
     pure: true,
     check: faultsOf,
   }),
-  open({ clock }, { cpuMs = TRANSFORM_CPU_MS }: TransformNodeOptions, scope) {
+  open({ clock }, { cpuMs = TRANSFORM_CPU_MS, threads }: TransformNodeOptions, scope) {
     const limits = { cpuMs, memoryBytes: TRANSFORM_MEMORY_MB * 1024 * 1024 };
-    const thread = createSandboxThread<TransformJob>("portico-transform", WORKER, limits, clock);
-    scope.onClose(() => thread.close());
+    const running = createSandboxThreads<TransformJob>({ name: "portico-transform", module: WORKER, limits, threads }, clock);
+    scope.onClose(() => running.close());
     return {
       async run({ input, signal }: ports.NodeWork<TransformInput>) {
         signal.throwIfAborted();
         if ("value" in input) return input.value;
         const { jsonata } = input;
         const json = input.input === undefined ? undefined : JSON.stringify(input.input);
-        return readOutcome(await thread.run({ jsonata, input: json }, signal), {
+        return readOutcome(await running.run({ jsonata, input: json }, signal), {
           code: "transform",
           subject: "The expression",
           limits,

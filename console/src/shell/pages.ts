@@ -1,7 +1,9 @@
 import Activity from "@lucide/svelte/icons/activity";
 import Bot from "@lucide/svelte/icons/bot";
+import CalendarClock from "@lucide/svelte/icons/calendar-clock";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import LayoutDashboard from "@lucide/svelte/icons/layout-dashboard";
+import ShieldQuestionMark from "@lucide/svelte/icons/shield-question-mark";
 import Webhook from "@lucide/svelte/icons/webhook";
 import Workflow from "@lucide/svelte/icons/workflow";
 import type { Component } from "svelte";
@@ -21,6 +23,8 @@ export const pages: readonly Page[] = [
   { id: "providers", title: "Providers", icon: KeyRound, load: () => import("../pages/Providers.svelte") },
   { id: "agents", title: "Agents", icon: Bot, load: () => import("../pages/Agents.svelte") },
   { id: "webhooks", title: "Webhooks", icon: Webhook, load: () => import("../pages/Webhooks.svelte") },
+  { id: "schedules", title: "Schedules", icon: CalendarClock, load: () => import("../pages/Schedules.svelte") },
   { id: "workflows", title: "Workflows", icon: Workflow, load: () => import("../pages/Workflows.svelte") },
   { id: "runs", title: "Runs", icon: Activity, load: () => import("../pages/Runs.svelte") },
+  { id: "approvals", title: "Approvals", icon: ShieldQuestionMark, load: () => import("../pages/Approvals.svelte") },
 ];

@@ -18,8 +18,9 @@ export async function* readEvents<E extends Events>(
   const reader = text.pipeThrough(new EventSourceParserStream()).getReader();
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
-      const { event = "message", data } = next.value;
-      if (Object.hasOwn(events, event)) yield { event, data: JSON.parse(data) } as EventOf<E>;
+      const { event = "message", data, id } = next.value;
+      const identified = id !== undefined && { id };
+      if (Object.hasOwn(events, event)) yield { event, data: JSON.parse(data), ...identified } as EventOf<E>;
       else if (event === "error") throw failureOf(route, response.status, JSON.parse(data), response.headers);
     }
   } finally {

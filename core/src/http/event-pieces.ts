@@ -1,4 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
+import type { ReconnectTime } from "../route.ts";
 import type { EventStreams } from "./event-streams.ts";
 import type { Pieces } from "./pieces.ts";
 
@@ -33,8 +34,8 @@ interface Around {
   readonly streams: EventStreams;
 }
 
-type Events = AsyncIterable<{ readonly event: string; readonly data: unknown }>;
-type Given = { readonly step: IteratorResult<{ readonly event: string; readonly data: unknown }> } | { readonly error: unknown };
+type Item = { readonly event: string; readonly data: unknown; readonly id?: string | undefined } | ReconnectTime;
+type Given = { readonly step: IteratorResult<Item> } | { readonly error: unknown };
 
 /** The source of an event stream failed. The reader was told by an event, and `render` has logged it. */
 export class EventsBroken extends Error {
@@ -47,7 +48,7 @@ export class EventsBroken extends Error {
  * event `error`, and then the pieces break: it never looks like a normal end.
  */
 export class EventPieces implements Pieces {
-  readonly #iterator: AsyncIterator<{ readonly event: string; readonly data: unknown }>;
+  readonly #iterator: AsyncIterator<Item>;
   readonly #answer: EventAnswer;
   readonly #around: Around;
   #state: "new" | "open" | "broken" | "over" = "new";
@@ -57,7 +58,7 @@ export class EventPieces implements Pieces {
   #given: Given | undefined;
   #wake = () => {};
 
-  constructor(events: Events, answer: EventAnswer, around: Around) {
+  constructor(events: AsyncIterable<Item>, answer: EventAnswer, around: Around) {
     this.#iterator = events[Symbol.asyncIterator]();
     this.#answer = answer;
     this.#around = around;
@@ -94,8 +95,7 @@ export class EventPieces implements Pieces {
         this.#close("over");
         return undefined;
       }
-      const { event, data } = given.step.value;
-      return frame(event, JSON.stringify(data));
+      return frameOf(given.step.value);
     } catch (error) {
       this.#close("broken");
       return frame("error", this.#answer.render(error));
@@ -142,6 +142,15 @@ export class EventPieces implements Pieces {
       };
     });
   }
+}
+
+function frameOf(item: Item): string {
+  if ("retryMs" in item) return `retry: ${item.retryMs}\n\n`;
+  const { event, data, id } = item;
+  const framed = frame(event, JSON.stringify(data));
+  if (id === undefined) return framed;
+  if (/[\0\r\n]/.test(id)) throw new TypeError("The id of an event contains a line break");
+  return `id: ${id}\n${framed}`;
 }
 
 function frame(event: string, json: string): string {

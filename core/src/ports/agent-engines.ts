@@ -13,6 +13,11 @@ export interface AgentEngine {
    * `context.signal` aborts, its reason. Messages said before that stay in the conversation.
    */
   run(turn: AgentTurn, context: TurnContext): Promise<TurnOutcome>;
+  /**
+   * Whether `run` may throw TurnPaused, and takes `AgentTurn.progress`. Default: false. Calls of its turns that need a person's
+   * approval are then refused.
+   */
+  readonly canPause?: boolean | undefined;
 }
 
 /** One turn of an agent, as an engine gets it. */
@@ -26,11 +31,16 @@ export interface AgentTurn {
   readonly history: readonly ConversationMessage[];
   /** The user's message of this turn. */
   readonly input: readonly MessagePart[];
-  /** Only these tools may be used. Tools that need a person's consent were excluded before. */
+  /** Only these tools may be used. */
   readonly tools: readonly TurnTool[];
   /** Maximum number of model calls, 1-100. */
   readonly maxTurns: number;
   readonly caller: ToolCaller;
+  /**
+   * The `progress` of the pause from which this turn goes on. All calls of that pause are decided: `callTool` runs them, or says
+   * why they do not run. Absent at the beginning of a turn.
+   */
+  readonly progress?: object | undefined;
 }
 
 /** A tool that a turn may use. */
@@ -50,9 +60,17 @@ export interface TurnContext {
   /**
    * Run a tool. Arguments are checked against its schema, and a tool that may not run answers with an error result. Never throws
    * for these two cases. All earlier `say` calls are durable when the tool runs: say the call first, so that it is known after a
-   * crash.
+   * crash. A call that was approved needs its `callId`. If a person rejected it, the result says so.
    */
-  callTool(call: { readonly toolId: string; readonly arguments: unknown }, signal: AbortSignal): Promise<ToolResult>;
+  callTool(
+    call: { readonly callId?: string | undefined; readonly toolId: string; readonly arguments: unknown },
+    signal: AbortSignal,
+  ): Promise<ToolResult>;
+  /**
+   * Whether a person must approve this call first. Only for engines with `canPause`: say the call, run all other calls that do
+   * not depend on it, and throw TurnPaused. Never true for a call that was decided.
+   */
+  needsApproval?(call: PausedCall): Promise<boolean>;
   /**
    * Report output of the turn, in order: text and thinking in pieces as they arrive, tool calls and results whole. If it returns
    * a promise, the buffer is full: wait until the promise resolves.
@@ -87,6 +105,31 @@ export interface TurnOutcome {
   readonly usage?: TurnUsage | undefined;
   /** Stands for the oldest earlier turns, in this turn and in those that follow. */
   readonly summary?: TurnSummary | undefined;
+}
+
+/**
+ * Thrown by `run` when the turn waits for the approval of calls. It does not execute meanwhile: it may go on after a restart, and
+ * in another process. `run` is called again, with `progress`, when all calls are decided.
+ */
+export class TurnPaused extends Error {
+  override readonly name = "TurnPaused";
+  /** At least one. Each was said, and `needsApproval` was true for it. */
+  readonly calls: readonly PausedCall[];
+  /** All that the engine needs to go on, as JSON. Its format is the engine's own. */
+  readonly progress: object;
+
+  constructor(calls: readonly PausedCall[], progress: object) {
+    super("The turn waits for a person");
+    this.calls = calls;
+    this.progress = progress;
+  }
+}
+
+/** A call of a tool that waits for a person. */
+export interface PausedCall {
+  readonly callId: string;
+  readonly toolId: string;
+  readonly arguments: unknown;
 }
 
 /** A summary that an engine wrote of the oldest messages of a conversation. */

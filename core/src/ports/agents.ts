@@ -1,5 +1,6 @@
 import { definePort, type Port } from "../port.ts";
-import type { ScheduleTiming } from "./schedules.ts";
+import type { ScheduleOverlap, ScheduleTiming } from "./schedules.ts";
+import type { RiskLevel } from "./tools.ts";
 
 /** The agents of this instance: folders with an `agent.json`, which people edit at any time (open points 3). */
 export interface Agents {
@@ -69,6 +70,8 @@ export interface AgentDefinition {
   readonly limits?: AgentLimits | undefined;
   /** Tool ids that its turns may use. */
   readonly tools: readonly string[];
+  /** Which of its tools need a person's approval. The instance's rules count, too: the stricter one wins. */
+  readonly toolPolicy?: ToolPolicy | undefined;
   /** Paths below the agent's folder. */
   readonly skills: readonly string[];
   /** When it works by itself (extension). */
@@ -93,6 +96,25 @@ export interface AgentSchedule {
   readonly maxTurns?: number | undefined;
   readonly jitterMs?: number | undefined;
   readonly catchUp?: number | undefined;
+  readonly overlap?: ScheduleOverlap | undefined;
+}
+
+/** Whether a tool runs: at once, after a person's approval of each call, or never. */
+export type ToolPermission = "allow" | "ask" | "deny";
+
+/** Permissions of tools. The one of a tool comes before the one of its risk level. */
+export interface ToolRules {
+  /** By tool id. */
+  readonly tools?: Readonly<Record<string, ToolPermission>> | undefined;
+  readonly riskLevels?: Readonly<Partial<Record<RiskLevel, ToolPermission>>> | undefined;
+}
+
+/** An agent's permissions of tools. Tools without one run at once, or, with `requiresConfirmation`, after an approval. */
+export interface ToolPolicy extends ToolRules {
+  /** Permissions in background turns. Only an `ask` here makes a background turn wait; any other `ask` is refused there. */
+  readonly background?: ToolRules | undefined;
+  /** How long a call waits for its decision, as `parseDuration` takes it. */
+  readonly approvalTimeout?: string | undefined;
 }
 
 /** How much a model thinks. `none` switches thinking off. */

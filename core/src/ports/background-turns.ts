@@ -14,10 +14,16 @@ export interface BackgroundTurns {
   /**
    * Accept a turn. It is durable when this resolves, and is then executed once. Accepted turns queue without a limit. The
    * adapter's options limit how many turns of an agent run at once, and agents take turns. A turn that was executing when its
-   * process died is closed as failed, `process_restart`. Returns the ID of the run that begins when the turn leaves the queue.
+   * process died is closed as failed, `process_restart`. If the model's provider is away before the turn said or did anything, the
+   * adapter may play the turn again later, in the same run, except for turns with `tell`. Returns the ID of the run that begins when the turn leaves the queue.
    * Throws EngineFenced and EngineUnavailable, and TypeError for a signal that the engine does not accept.
    */
   start(turn: BackgroundTurn): Promise<{ readonly runId: string }>;
+  /**
+   * The turn that was accepted with this key, by its run. `isOpen`: it has not ended, and is queued, executes, or waits. Undefined for unknown
+   * keys, and for turns whose run was removed. Throws errors of unavailable stores.
+   */
+  find(key: string): Promise<{ readonly runId: string; readonly isOpen: boolean } | undefined>;
   /**
    * Stop a turn that executes or is queued. An executing turn ends as soon as its agent reacts to the signal. A queued turn never
    * begins. In both cases the run is interrupted for this reason, an identifier of the caller's such as `workflow_cancelled`.
@@ -40,8 +46,8 @@ export interface BackgroundTurn {
   readonly prompt: string;
   /** All tools that the turn may use, in place of the agent's own. Default: the agent's tools, as in queries. */
   readonly toolIds?: readonly string[] | undefined;
-  /** Maximum number of model calls, 1-100. */
-  readonly maxTurns: number;
+  /** Maximum number of model calls, 1-100. Default: the agent's own, or 20. */
+  readonly maxTurns?: number | undefined;
   readonly origin: TurnOrigin;
   /**
    * For a turn that a workflow run begins: nesting depth of that run. It is passed to the turn's tools, and to the turns that
@@ -56,6 +62,8 @@ export interface BackgroundTurn {
   readonly key?: string | undefined;
   /** The work that is notified when the turn has ended. */
   readonly tell?: TurnListener | undefined;
+  /** The failed run that this turn runs again. Its own run names it. */
+  readonly againOf?: string | undefined;
 }
 
 /**

@@ -164,11 +164,26 @@ export interface WorkContext {
    */
   waitFor<T>(name: string, options?: { readonly timeoutMs?: number }): Promise<T | undefined>;
   /**
+   * The results of finished steps, the steps that had begun and are not repeatable, and the signals, that were stored before this
+   * execution began, also those that this execution has not requested. Empty at the first execution. For work that ends early, and must still record what earlier executions
+   * had finished.
+   */
+  earlier(): readonly EarlierResult[];
+  /**
    * Run one branch of a function that does several things at once. The work is not parked while a branch does something outside of steps, sleeps
    * and waits, for example reads a store, although all other branches wait. A branch uses only the context that it gets, and its own branches
    * count for it. Code outside of branches does not count: the function waits there for its branches.
    */
   branch<T>(run: (context: WorkContext) => Promise<T>): Promise<T>;
+}
+
+/** A result that was stored before an execution of a work began. */
+export interface EarlierResult {
+  readonly kind: "step" | "begun" | "signal";
+  /** The name of the step, or of the signal. */
+  readonly name: string;
+  /** The result of the step, or the payload of the signal. Undefined for a step that had only begun. */
+  readonly value: unknown;
 }
 
 /** The state of a work. */

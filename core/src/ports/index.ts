@@ -4,10 +4,12 @@ export {
   agentEngines,
   type ConversationMessage,
   type MessagePart,
+  type PausedCall,
   type Saying,
   type TurnContext,
   type TurnEnding,
   type TurnOutcome,
+  TurnPaused,
   type TurnSummary,
   type TurnTool,
   type TurnToolCall,
@@ -27,6 +29,9 @@ export {
   type GitState,
   type ListAgents,
   SKILL_FILE_BYTES,
+  type ToolPermission,
+  type ToolPolicy,
+  type ToolRules,
 } from "./agents.ts";
 export { type Area, areas } from "./areas.ts";
 export {
@@ -79,6 +84,7 @@ export {
 } from "./documents.ts";
 export {
   type ChoreOptions,
+  type EarlierResult,
   type Engine,
   EngineFenced,
   EngineStopped,
@@ -173,6 +179,7 @@ export {
   type Schedules,
   type ScheduleSource,
   type ScheduleState,
+  type ScheduleOverlap,
   type ScheduleTiming,
   schedules,
 } from "./schedules.ts";
@@ -203,4 +210,7 @@ export {
   type NodeWork,
   type WorkflowNode,
   workflowNodes,
+  FAILED_BODY_BYTES,
+  type FailedAnswer,
+  type NodeFailedOptions,
 } from "./workflow-nodes.ts";

@@ -10,7 +10,10 @@ export interface Schedules {
    * otherwise.
    */
   define(source: ScheduleSource): void;
-  /** The state of a schedule of a source. Throws RangeError for a timing that is not valid. */
+  /**
+   * The state of a schedule of a source. Throws RangeError for a timing that is not valid, and for an overlap that the source does
+   * not support.
+   */
   state(source: string, schedule: Schedule): Promise<ScheduleState>;
   /** Stop or allow the starts of a schedule. Planned times of a pause are not caught up. Durable when it resolves. */
   pause(source: string, id: string, isPaused: boolean): Promise<void>;
@@ -27,6 +30,13 @@ export interface ScheduleSource {
    * `plannedAt`: use it as an idempotency key. If it throws, it is called again. What was started before may still go on.
    */
   start(id: string, plannedAt: number, signal: AbortSignal): Promise<void>;
+  /**
+   * Whether what was started at this planned time goes on: it executes, or waits to be executed. Sources without `isOpen` and `stop` only
+   * support the overlap `queue`.
+   */
+  isOpen?(id: string, plannedAt: number, signal: AbortSignal): Promise<boolean>;
+  /** Stop what was started at this planned time. Durable when it resolves. Has no effect if it has ended. */
+  stop?(id: string, plannedAt: number, signal: AbortSignal): Promise<void>;
 }
 
 /** One schedule. */
@@ -38,7 +48,15 @@ export interface Schedule {
   readonly jitterMs?: number | undefined;
   /** How many planned times that were missed, for example while no process ran, are started late: the newest ones. Default: 1. */
   readonly catchUp?: number | undefined;
+  /** What happens at a planned time while the start before it goes on. Default: `queue`. */
+  readonly overlap?: ScheduleOverlap | undefined;
 }
+
+/**
+ * `queue`: the source is started as usual. `skip`: the planned time starts nothing. `cancel`: the earlier start is stopped, and then the source is
+ * started; of several missed planned times only the newest is started.
+ */
+export type ScheduleOverlap = "queue" | "skip" | "cancel";
 
 /** When a schedule starts something. */
 export type ScheduleTiming =

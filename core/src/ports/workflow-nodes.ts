@@ -80,6 +80,11 @@ export interface NodeStep {
   readonly nodeId: string;
   /** 1 for the first. */
   readonly attempt: number;
+  /**
+   * Set in runs that resume another run: the first run of that chain. A node that sends idempotency keys uses it in place of `runId`, so that
+   * a repeated node sends the keys of the first run.
+   */
+  readonly originalRunId?: string | undefined;
   /** The user that the run works for, if known. Grants no permission by itself. */
   readonly userId?: string | undefined;
   /** Nesting depth of the run in a chain of runs that begin each other. A node passes it to the runs that it begins. */
@@ -99,13 +104,37 @@ export class NodeFailed extends Error {
   readonly code: string;
   /** False if a retry cannot help. No retry is made then. */
   readonly retryable: boolean;
+  /** The answer that the node got from a service, which expressions can read as `nodes.ID.error`. Secrets in it are masked. */
+  readonly answer: FailedAnswer | undefined;
+  /** How long a retry should wait at least, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(code: string, message: string, options: ErrorOptions & { readonly retryable?: boolean } = {}) {
+  constructor(code: string, message: string, options: NodeFailedOptions = {}) {
     super(message, options);
     this.code = code;
     this.retryable = options.retryable ?? true;
+    this.answer = options.answer;
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
+
+/** Options of `NodeFailed`. */
+export interface NodeFailedOptions extends ErrorOptions {
+  /** Default: true. */
+  readonly retryable?: boolean | undefined;
+  readonly answer?: FailedAnswer | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** What a service answered to a node that failed. */
+export interface FailedAnswer {
+  readonly status: number;
+  /** JSON, or a text. It is kept up to FAILED_BODY_BYTES as JSON. Undefined without one, and if it is too long. */
+  readonly body?: unknown;
+}
+
+/** Maximum size of a failed answer's body that is kept, as JSON in bytes. */
+export const FAILED_BODY_BYTES = 16 * 1024;
 
 /** The port of kinds of workflow nodes. */
 export const workflowNodes: ManyPort<WorkflowNode> = defineManyPort<WorkflowNode>("workflowNodes");

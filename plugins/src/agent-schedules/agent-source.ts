@@ -5,12 +5,12 @@ export const SOURCE = "agents";
 /** The schedule that `heartbeat` of an `agent.json` means. */
 const HEARTBEAT = "heartbeat";
 const ORIGIN = "schedule";
+/** Why a turn was stopped whose schedule has the overlap `cancel`. */
+const OVERLAP = "schedule_overlap";
 /** How long a list of schedules is used: agents may be kept in a store that is slow to list. */
 const LISTED_MS = 5000;
 /** A heartbeat is no more frequent than this. */
 const SHORTEST_MS = 1000;
-/** Model calls of a turn whose schedule gives no number. */
-const MAX_TURNS = 20;
 
 /** One schedule of an agent. */
 export interface OwnSchedule {
@@ -39,8 +39,8 @@ export const idOf = ({ agentId, name }: Pick<OwnSchedule, "agentId" | "name">): 
 
 /** A schedule as the port gets it. */
 export function toSchedule(own: OwnSchedule): ports.Schedule {
-  const { timing, jitterMs, catchUp } = own.schedule;
-  return { id: idOf(own), timing, jitterMs, catchUp };
+  const { timing, jitterMs, catchUp, overlap } = own.schedule;
+  return { id: idOf(own), timing, jitterMs, catchUp, overlap };
 }
 
 interface StartGiven {
@@ -57,7 +57,7 @@ export async function startTurn(
 ): Promise<{ readonly runId: string } | undefined> {
   const userId = await identity.instanceOwner(signal);
   if (userId === undefined) return undefined;
-  const { prompt, toolIds, maxTurns = MAX_TURNS } = schedule;
+  const { prompt, toolIds, maxTurns } = schedule;
   return turns.start({ agentId, userId, prompt, toolIds, maxTurns, origin: { origin: ORIGIN, displayName: name }, key });
 }
 
@@ -65,7 +65,8 @@ export async function startTurn(
 export function agentSource(
   given: StartGiven & { readonly agents: ports.Agents; readonly clock: ports.Clock },
 ): ports.ScheduleSource {
-  const { agents, clock } = given;
+  const { agents, clock, turns } = given;
+  const keyOf = (id: string, plannedAt: number) => `${ORIGIN}:${id}:${plannedAt}`;
   let listed: { readonly at: number; readonly schedules: readonly ports.Schedule[] } | undefined;
   return {
     name: SOURCE,
@@ -81,7 +82,12 @@ export function agentSource(
       const agent = await agents.find(id.split("/", 1)[0]!);
       const own = agent && schedulesOf(agent).find((each) => idOf(each) === id);
       // It was removed meanwhile.
-      if (own) await startTurn(given, own, `${ORIGIN}:${id}:${plannedAt}`, signal);
+      if (own) await startTurn(given, own, keyOf(id, plannedAt), signal);
+    },
+    isOpen: async (id, plannedAt) => (await turns.find(keyOf(id, plannedAt)))?.isOpen ?? false,
+    async stop(id, plannedAt) {
+      const found = await turns.find(keyOf(id, plannedAt));
+      if (found?.isOpen) await turns.stop(found.runId, OVERLAP);
     },
   };
 }

@@ -50,7 +50,7 @@ export const agentSchedules = definePlugin({
     };
     return {
       async list() {
-        const all = (await agents.list()).flatMap(schedulesOf).filter(({ schedule }) => schedule.enabled);
+        const all = (await agents.list({ withGit: false })).flatMap(schedulesOf).filter(({ schedule }) => schedule.enabled);
         const shown = all.map(async (own) => {
           const { agentId, name, schedule } = own;
           const known = { agentId, name, ...schedule.timing };

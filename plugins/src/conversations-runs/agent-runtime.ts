@@ -1,7 +1,11 @@
 import { deprecate } from "node:util";
-import { defineAdapter, definePort, optional, type Port, ports } from "@portico/core";
+import { auditWriter, defineAdapter, definePort, optional, type Port, ports } from "@portico/core";
 import * as v from "valibot";
-import { type AgentRuntimeOptions, agentRuntimeConfig } from "./config.ts";
+import { type Consents, createConsents } from "./approvals/consents.ts";
+import { createTendWaits, WAITS_TENDED } from "./approvals/tend-waits.ts";
+import { wakeSignal } from "./approvals/turn-wait.ts";
+import { createTurnWaits, type TurnWaits } from "./approvals/turn-waits.ts";
+import { type AgentRuntimeOptions, agentRuntimeConfig, type InstanceToolPolicy } from "./config.ts";
 import { type ClearInput, createClearing } from "./conversations/clearing.ts";
 import { type Conversations, createConversations, workKind } from "./conversations/conversations.ts";
 import { openQueryChannel, type QueryChannel } from "./delivery/query-channel.ts";
@@ -22,7 +26,9 @@ import { BusyAgents } from "./turns/busy-agents.ts";
 import type { Delegate } from "./turns/built-in-tools.ts";
 import { Delegations } from "./turns/delegation.ts";
 import { createShownRoom, type ShownRoom } from "./turns/shown-room.ts";
+import { untilInterruptedClosed } from "./runs/interrupted-runs.ts";
 import type { Turn } from "./turns/turn.ts";
+import { OpenTurns } from "./turns/open-turns.ts";
 import { createTurnLimits, type TurnLimits } from "./turns/turn-limits.ts";
 import { TurnDesk } from "./turns/turn-desk.ts";
 import { createTurnRecords } from "./turns/turn-records.ts";
@@ -47,6 +53,11 @@ export interface AgentRuntime {
   readonly shownRoom: ShownRoom;
   /** Stop one turn, whether it executes or waits. */
   readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
+  /** Turns that wait for a person, and what they ask. */
+  readonly waits: TurnWaits;
+  readonly consents: Consents;
+  /** The instance's rules for tools. */
+  readonly toolPolicy: InstanceToolPolicy;
 }
 
 /** Filled by `agentRuntime`. */
@@ -95,6 +106,7 @@ export const agentRuntime = defineAdapter({
     ids: ports.ids,
     telemetry: ports.telemetry,
     usage: optional(ports.usage),
+    audit: optional(ports.audit),
   },
   async open(given, options: AgentRuntimeOptions, scope): Promise<AgentRuntime> {
     const { records, log, engine, agents, clock, ids, telemetry } = given;
@@ -111,8 +123,12 @@ export const agentRuntime = defineAdapter({
     const busy = new BusyAgents({ ...shared, clock, process: serverInstanceId }, scope);
     const desk = new TurnDesk({ ...shared, busy, log: telemetry.log }, scope);
     const shownRoom = createShownRoom({ bytes: settings.shownBytes, clock });
-    const turnRecords = createTurnRecords({ log, requests, runs, conversations, clock, ids, files, serverInstanceId });
-    const limits = createTurnLimits({ ...given, isShared: engine.isShared, limits: settings.limits });
+    const waits = createTurnWaits({ records, runs });
+    const consents = createConsents(records);
+    waits.onWake("query", async ({ turnId, number }) => void (await engine.signal(turnId, wakeSignal(number), null)));
+    const turnRecords = createTurnRecords({ waits, log, requests, runs, conversations, clock, ids, files, serverInstanceId });
+    const open = new OpenTurns({ ...shared, clock, process: serverInstanceId }, scope);
+    const limits = createTurnLimits({ ...given, open, limits: settings.limits });
     const admission = createAdmission({ limits, engine, requests, conversations, runs, clock, ids, telemetry });
 
     /** Stop one turn, whether it executes or still waits. */
@@ -121,8 +137,16 @@ export const agentRuntime = defineAdapter({
       if (desk.stop({ sessionId, clientRequestId }, "user_stop")) return;
       const state = await turnRecords.stop(userId, clientRequestId, sessionId, "user_stop");
       if (state === "executes") desk.stopAnywhere({ sessionId, clientRequestId }, "user_stop");
+      if (typeof state !== "object") return;
+      const wait = await waits.find(state.turnId);
+      if (wait) await waits.wake(wait);
     };
-    const stopSession = (sessionId: string) => desk.stopAnywhere({ sessionId }, "user_stop");
+    /** Stop the turn of a session that executes, or waits for a person. */
+    const stopSession = async (userId: string, sessionId: string) => {
+      desk.stopAnywhere({ sessionId }, "user_stop");
+      for (const { clientRequestId } of await waits.ofSession(sessionId))
+        if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
+    };
     const channel = openQueryChannel({ ...given, ...shared, requests, runs, serverInstanceId, stopSession, stopTurn }, scope);
     const delegations = new Delegations({
       agents,
@@ -144,13 +168,16 @@ export const agentRuntime = defineAdapter({
       files,
       shownRoom,
       records: turnRecords,
+      waits,
+      toolPolicy: settings.toolPolicy,
+      consents,
       desk,
       limits,
       audiences: channel.audiences,
       delegate,
     });
     const clearing = createClearing({
-      ...{ engine, log, clock, ids, conversations, runs, hints },
+      ...{ engine, log, clock, ids, conversations, runs, hints, waits },
       interrupt: (sessionId) => desk.stopAnywhere({ sessionId }, "conversation_cleared"),
     });
 
@@ -159,26 +186,20 @@ export const agentRuntime = defineAdapter({
         workKind(depth),
         async (context, input) => {
           if ("clear" in input) return clearing.finish(input, context.signal);
-          let end: Awaited<ReturnType<typeof work.run>> | undefined;
           try {
-            end = await work.run(context, input);
-          } finally {
-            delegations.tell(input, end);
+            delegations.tell(input, await work.run(context, input));
+          } catch (error) {
+            // Not the end of the turn: it is executed again when a person has decided, or when the process has started again.
+            const goesOn = error instanceof ports.WorkParked || error instanceof ports.EngineStopped;
+            if (!goesOn) delegations.tell(input, undefined);
+            throw error;
           }
         },
-        {
-          onInterrupted: "close",
-          beginsWithBatch: true,
-          closed: async (_id, input) => {
-            if ("clear" in input) return clearing.finish(input);
-            await work.closed(input);
-            delegations.tell(input, undefined);
-          },
-          concurrency: CONCURRENCY,
-        },
+        { onInterrupted: "resume", beginsWithBatch: true, concurrency: CONCURRENCY },
       );
     }
     engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
+    engine.chore("tend-waiting-turns", WAITS_TENDED, createTendWaits({ waits, clock, audit: auditWriter(given.audit, records) }));
     engine.chore("index-runs", RUNS_INDEXING, (signal) => runs.indexing.run(() => clock.now(), signal));
     engine.chore(
       "sweep-runs",
@@ -186,11 +207,14 @@ export const agentRuntime = defineAdapter({
       createSweepRuns({
         ...{ runs, conversations, agents, engine, clock, ...settings },
         keepRunsMs: settings.keepRunsMs,
-        removed: createRemovedRuns({ records, log, runs, conversations }),
+        removed: createRemovedRuns({ records, log, runs, conversations, waits }),
         deliveries: createDeliveries(given),
       }),
     );
-    scope.onReady(() => engine.ready());
+    scope.onReady(async () => {
+      await engine.ready();
+      await untilInterruptedClosed({ engine, runs, conversations });
+    });
     return {
       serverInstanceId,
       requests,
@@ -206,6 +230,9 @@ export const agentRuntime = defineAdapter({
       files,
       shownRoom,
       stopTurn,
+      waits,
+      consents,
+      toolPolicy: settings.toolPolicy,
     };
   },
 });

@@ -2,9 +2,10 @@ import { defineAdapter, ports } from "@portico/core";
 import * as v from "valibot";
 import { agentRuntimePort } from "./agent-runtime.ts";
 import { createBackgroundRecords } from "./background/background-records.ts";
-import { type AcceptedTurn, keyedIdSuffix, turnIdOf, turnIds } from "./background/background-turn.ts";
+import { type AcceptedTurn, keyedIdSuffix, turnIdOf, turnIds, workIdOf } from "./background/background-turn.ts";
 import { createBackgroundWork } from "./background/background-work.ts";
 import { createDeliveries } from "./background/deliveries.ts";
+import { createPlannedRetries } from "./background/planned-retries.ts";
 import { type BackgroundTurnsOptions, backgroundTurnsConfig } from "./config.ts";
 import { builtInDefinitions } from "./turns/built-in-tools.ts";
 import { newIdSuffix } from "./turns/new-id-suffix.ts";
@@ -33,11 +34,17 @@ export const backgroundTurns = defineAdapter({
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, tools, clock, ids, telemetry } = given;
-    const { desk, runs, delegate, files, shownRoom, limits } = runtime;
-    const { concurrencyPerAgent, timeoutMs } = v.parse(backgroundTurnsConfig, options);
+    const { desk, runs, delegate, files, shownRoom, limits, waits, consents, toolPolicy } = runtime;
+    const { concurrencyPerAgent, timeoutMs, retryDelaysMs: delaysMs } = v.parse(backgroundTurnsConfig, options);
     const deliveries = createDeliveries(given);
-    const records = createBackgroundRecords({ ...given, runs });
-    const work = createBackgroundWork({ ...given, records, deliveries, desk, delegate, files, shownRoom, limits, timeoutMs });
+    const records = createBackgroundRecords({ ...given, runs, waits });
+    const retries = createPlannedRetries({ engine, clock, records, delaysMs, kind: KIND });
+    const parts = { records, retries, deliveries, desk, delegate, files, shownRoom, limits, waits, consents, toolPolicy };
+    const work = createBackgroundWork({ ...given, ...parts, timeoutMs });
+    waits.onWake("background", async ({ turnId, runId, number: part }) => {
+      const { turn, attempt } = (await records.openTurn(runId)) ?? {};
+      if (turn) await engine.start(KIND, workIdOf(turnId, { attempt, part }), { ...turn, attempt, part }, { key: turn.agentId });
+    });
     engine.define<AcceptedTurn, void>(KIND, work.run, {
       onInterrupted: "close",
       beginsWithBatch: true,
@@ -49,33 +56,53 @@ export const backgroundTurns = defineAdapter({
     const leaveLine = async (turn: AcceptedTurn, reason: string): Promise<void> => {
       try {
         await work.tell(turn);
-        await engine.cancel(turn.turnId, reason);
+        await engine.cancel(workIdOf(turn.turnId, { attempt: turn.attempt }), reason);
+        if (turn.attempt !== undefined) await retries.forget(turn.turnId, turn.attempt);
         await records.forgetStopped(turn.runId);
       } catch (error) {
         telemetry.log.warn("The end of a queued turn that was stopped will be reported later", { turn: turn.turnId }, error);
       }
     };
+    /** Whether a turn is queued, executes, waits for a person, or is planned. */
+    const isOpen = async (runId: string, turnId: string, reason: string): Promise<boolean> => {
+      const workId = async () => workIdOf(turnId, (await records.openTurn(runId)) ?? {});
+      for (let last: string | undefined; ;) {
+        const now = await workId();
+        // No code listens to this signal. Only its result tells whether the work is open, and whether it belongs to this process.
+        if ((await engine.signal(now, "stop", reason)) || (await waits.find(turnId)) || (await records.isPlanned(runId)))
+          return true;
+        // It may have gone on, or begun to wait, between the two.
+        if (now === last && now === (await workId())) return false;
+        last = now;
+      }
+    };
     return {
       deliveries: deliveries.page,
       tools: (signal) => listTools(builtInDefinitions, tools, telemetry.log, signal),
-      async start({ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, key, tell }) {
+      async start({ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, key, tell, againOf }) {
         if (tell && !isSignalName(tell.signal)) throw new TypeError("The engine does not accept the signal of a turn's end");
         const turn: AcceptedTurn = {
           ...turnIds(key === undefined ? newIdSuffix(ids, clock.now()) : keyedIdSuffix(key)),
-          ...{ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, tell },
+          ...{ agentId, userId, prompt, toolIds, maxTurns, origin, workflowDepth, tell, againOf },
           traceparent: telemetry.traceparent(),
           acceptedAt: clock.now(),
         };
-        await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
+        // The engine remembers ended work for a day. A turn may wait for longer, and attempts may be planned for longer.
+        const isLater = key !== undefined && (await records.isLater(turn.runId));
+        if (!isLater) await engine.start(KIND, turn.turnId, turn, { key: agentId, records: records.accept(turn) });
         return { runId: turn.runId };
+      },
+      async find(key) {
+        const { runId } = turnIds(keyedIdSuffix(key));
+        const isOpen = await records.isOpen(runId);
+        return isOpen === undefined ? undefined : { runId, isOpen };
       },
       async stop(runId, reason) {
         const turnId = turnIdOf(runId);
         if (turnId === undefined) return false;
         const kind = (await engine.status(turnId))?.kind ?? KIND;
         if (kind !== KIND) return false;
-        // No code listens to this signal. Only its result tells whether the work is open, and whether it belongs to this process.
-        if (!(await engine.signal(turnId, "stop", reason))) {
+        if (!(await isOpen(runId, turnId, reason))) {
           await records.forgetStopped(runId);
           return false;
         }
@@ -86,6 +113,8 @@ export const backgroundTurns = defineAdapter({
         }
         if (!stopped) return false;
         desk.stopAnywhere({ turnId }, reason);
+        const wait = await waits.find(turnId);
+        if (wait) await waits.wake(wait);
         return records.isStopped(runId, reason);
       },
     };

@@ -16,7 +16,7 @@ const identifiers = {
 export const turnMessage = v.object({
   id: text,
   role: v.picklist(["assistant", "tool"]),
-  type: v.picklist(["text", "thinking", "tool_call", "tool_result", "delivery", "summary"]),
+  type: v.picklist(["text", "thinking", "tool_call", "tool_result", "delivery", "summary", "approval"]),
   delta: v.optional(text),
   content: v.optional(v.unknown()),
   seq: v.number(),

@@ -1,9 +1,13 @@
 import * as v from "valibot";
 import {
+  APPROVAL_TIMEOUT_MS,
   AUTO_REPLAY_RETENTION_MS,
   BACKGROUND_CONCURRENCY,
+  BACKGROUND_RETRIES_MS,
   BACKGROUND_TIMEOUT_MS,
+  LONGEST_RETRY_MS,
   LONGEST_TIMEOUT_MS,
+  MOST_RETRIES,
   SHOWN_BYTES,
   TOMBSTONE_RETENTION_MS,
 } from "./limits.ts";
@@ -33,7 +37,28 @@ const limitsByScope = v.strictObject({
 /** Limits of turns, by scope. */
 export type LimitsByScope = v.InferOutput<typeof limitsByScope>;
 
+const permission = v.picklist(["allow", "ask", "deny"]);
+/** Rules for tools: by their IDs, and by risk level for the others. */
+const toolPolicy = v.strictObject({
+  /** How long a call waits for its decision, where the agent says nothing; default: 24 hours. */
+  approvalTimeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), APPROVAL_TIMEOUT_MS),
+  tools: v.optional(v.record(v.string(), permission)),
+  riskLevels: v.optional(
+    v.strictObject({
+      low: v.optional(permission),
+      medium: v.optional(permission),
+      high: v.optional(permission),
+      critical: v.optional(permission),
+    }),
+  ),
+});
+
+/** The instance's rules for tools. */
+export type InstanceToolPolicy = v.InferOutput<typeof toolPolicy>;
+
 const runtimeEntries = {
+  /** Which tools run, wait for a person, or never run. `toolPolicy` in an `agent.json` can only be stricter. Default: no rules. */
+  toolPolicy: v.optional(toolPolicy, {}),
   /** Limits of turns. Limits of a day need an adapter of the port `usage`. Default: no limits. */
   limits: v.optional(limitsByScope, {}),
   /** How long a client may replay a request with identical IDs. The turn's output is kept for the same time. Default: 10 minutes. */
@@ -64,6 +89,13 @@ export const backgroundTurnsConfig = v.strictObject({
   concurrencyPerAgent: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), BACKGROUND_CONCURRENCY),
   /** How long one turn may take; default: 30 minutes. */
   timeoutMs: v.optional(v.pipe(milliseconds, v.maxValue(LONGEST_TIMEOUT_MS)), BACKGROUND_TIMEOUT_MS),
+  /**
+   * Pauses before further attempts of a turn whose model's provider is away, in milliseconds. Without any, such a turn fails at once. Default:
+   * 1, 5, 15 and 30 minutes.
+   */
+  retryDelaysMs: v.optional(v.pipe(v.array(v.pipe(milliseconds, v.maxValue(LONGEST_RETRY_MS))), v.maxLength(MOST_RETRIES)), [
+    ...BACKGROUND_RETRIES_MS,
+  ]),
 });
 
 /** Options of turns, without options of the area's routes. */

@@ -1,5 +1,6 @@
 import { defineContract, reply } from "@portico/core/contract";
 import * as v from "valibot";
+import { approvalRoutes } from "./approvals/contract.ts";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
@@ -55,9 +56,18 @@ export const runMetadata = v.object({
   ),
   background: v.optional(v.boolean()),
   inbound: v.optional(v.object({ origin: text, displayName: text })),
+  /** The calls of tools that wait for a person's decision. */
+  approvals: v.optional(v.array(v.object({ call_id: text, tool_id: text, risk_level: text, asked_at: text, expires_at: text }))),
   title: optionalText,
   messageCount: v.optional(v.number()),
   archived_at: optionalText,
+  /** Attempts of a background turn, if there was more than one: an extension, as the following ones. */
+  attempts: v.optional(v.number()),
+  /** When a background turn begins again whose model's provider was away. */
+  retry_at: optionalText,
+  /** The failed run that this one runs again, and the run that runs this one again. */
+  again_of: optionalText,
+  again_run_id: optionalText,
   cleared: v.optional(v.boolean()),
 });
 
@@ -163,13 +173,14 @@ export const conversationsRunsContract = defineContract(
     searchRuns: {
       method: "GET",
       path: "/api/runs/search",
-      summary: "Find runs by words, status, time, agent and user, newest first",
+      summary: "Find runs by words, status, time, kind, agent and user, newest first",
       query: v.object({
         q: parameter,
         status: parameter,
         started_from: parameter,
         started_before: parameter,
         agent_id: parameter,
+        background: parameter,
         user_id: parameter,
         limit: parameter,
         after: parameter,
@@ -210,6 +221,19 @@ export const conversationsRunsContract = defineContract(
       }),
       success: reply.json(runMetadata),
       errors: { unauthorized, run_not_found, invalid_request },
+    },
+    runAgain: {
+      method: "POST",
+      path: "/api/runs/:id/again",
+      summary: "Run a failed background run again, in a new run; for the owner (an extension)",
+      params: byId,
+      success: reply.json(v.object({ runId: text }), 202),
+      errors: {
+        unauthorized,
+        owner_required: agentErrors.owner_required,
+        run_not_found,
+        run_not_repeatable: agentErrors.run_not_repeatable,
+      },
     },
     runtimeState: {
       method: "GET",
@@ -271,6 +295,7 @@ export const conversationsRunsContract = defineContract(
       ),
       errors: { unauthorized, invalid_pagination, run_not_found },
     },
+    ...approvalRoutes,
     start: {
       method: "POST",
       path: "/api/query/start",

@@ -32,6 +32,11 @@ export const agentErrors = defineErrors({
   },
   CLIENT_REQUEST_BODY_MISMATCH: { status: 409, details: { retryable: false } },
   limit_reached: { status: 429, message: "A limit of the user, the agent or the instance is reached" },
+  run_not_repeatable: { status: 409, message: "Only a background run that failed can be run again" },
   realtime_unavailable: { status: 503, message: "There is no such realtime connection" },
+  arguments_invalid: { status: 400, message: "The arguments do not fit the tool's schema" },
+  approval_not_found: { status: 404, message: "There is no such call, or it never waited for a decision" },
+  approval_decided: { status: 409, message: "The call is decided already, or its turn has ended", details: { retryable: false } },
+  consent_not_found: { status: 404, message: "There is no such consent" },
   registry_unavailable: { status: 503, message: "The admission could not be confirmed: look it up before submitting again" },
 });

@@ -15,6 +15,14 @@ export const CLIENT_ID_LENGTH = 256;
 export const MAX_TURNS = 20;
 export const MAX_TURNS_MAXIMUM = 100;
 
+/** How long a call waits for a person's decision, where the agent says nothing; characters of a tool's description, and of a comment. */
+export const APPROVAL_TIMEOUT_MS = 24 * 60 * 60_000;
+export const APPROVAL_DESCRIPTION_CHARACTERS = 4096;
+export const APPROVAL_COMMENT_CHARACTERS = 4096;
+/** Characters of what an engine keeps of a turn that waits, and of one entry of the log with a part of it. */
+export const PROGRESS_CHARACTERS = 64 * 1024 * 1024;
+export const PROGRESS_PIECE_CHARACTERS = 2 * 1024 * 1024;
+
 /** How long an admitted turn that does not execute yet counts toward the turns at once. */
 export const ADMITTED_COUNTED_MS = 10_000;
 
@@ -89,9 +97,11 @@ export const FOLLOWING_WAIT_MS = 1000;
 /** Hints of other processes may be lost: stores are read again after this time. */
 export const LOOK_AGAIN_MS = 3000;
 
-/** How often a process says which agents work in it, and how long others believe it. */
+/** How often a process says which agents and turns work in it, and how long others believe it. */
 export const BUSY_REPEAT_MS = 5000;
 export const BUSY_BELIEVED_MS = 15_000;
+/** Open turns that one message to other processes has. */
+export const OPEN_TURNS_TOLD = 1000;
 
 /** How long turns of another process are counted after the last message about them: longer than any turn is remembered. */
 export const OTHERS_COUNTED_MS = 10 * 60_000;
@@ -136,6 +146,10 @@ export const REFERENCE_LENGTH = 4096;
 /** Background turns of one agent that execute at once, and how long one may take (specification 8: not shown). */
 export const BACKGROUND_CONCURRENCY = 4;
 export const BACKGROUND_TIMEOUT_MS = 30 * 60_000;
+/** Pauses before further attempts of a background turn whose model's provider is away (specification: not shown). */
+export const BACKGROUND_RETRIES_MS: readonly number[] = [1, 5, 15, 30].map((minutes) => minutes * 60_000);
+export const MOST_RETRIES = 20;
+export const LONGEST_RETRY_MS = 24 * 60 * 60_000;
 /** The longest that a timer waits. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 

@@ -6,11 +6,13 @@ import { conversationsRunsConfig } from "./config.ts";
 import { conversationsRunsContract } from "./contract.ts";
 import { instanceGuard } from "./guards.ts";
 import { listAgents } from "./routes/agents.ts";
+import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
 import { clearConversation, listConversations, listMessages } from "./routes/conversations.ts";
 import { handshake } from "./routes/handshake.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { readReceipts } from "./routes/receipts.ts";
 import { stopTurns } from "./routes/stop-turns.ts";
+import { runAgain } from "./routes/run-again.ts";
 import { changeRun, listRuns, readRun, runtimeState } from "./routes/runs.ts";
 import { readTrace } from "./routes/run-trace.ts";
 import { searchRuns } from "./routes/search-runs.ts";
@@ -48,9 +50,14 @@ export const conversationsRuns = definePlugin({
     searchRuns: searchRuns(services),
     run: readRun(services),
     changeRun: changeRun(services),
+    runAgain: runAgain(services),
     runtimeState: runtimeState(services),
     receipts: readReceipts(services),
     trace: readTrace(services),
+    approvals: listApprovals(services),
+    decideApproval: decideApproval(services),
+    consents: listConsents(services),
+    revokeConsent: revokeConsent(services),
     start: startQuery(services),
     followUp: followUp(services),
     lookup: lookUpQuery(services),

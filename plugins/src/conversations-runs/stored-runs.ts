@@ -1,5 +1,8 @@
 import { ports, readPages } from "@portico/core";
+import { createConsents } from "./approvals/consents.ts";
+import { createTurnWaits } from "./approvals/turn-waits.ts";
 import { createDeliveries } from "./background/deliveries.ts";
+import { openFailedTurns } from "./background/failed-turns.ts";
 import { createOpenTurns } from "./background/open-turns.ts";
 import { createConversations, messageStream } from "./conversations/conversations.ts";
 import { type ClientRequest, clientRequests, isOpenRequest } from "./requests/client-requests.ts";
@@ -18,7 +21,17 @@ export interface StoredRunsGiven {
 
 /** One stored item of a user: for export. */
 export interface StoredItem {
-  readonly kind: "run" | "receipt" | "conversation" | "message" | "submission" | "delivery" | "waiting-event";
+  readonly kind:
+    | "run"
+    | "receipt"
+    | "conversation"
+    | "message"
+    | "submission"
+    | "delivery"
+    | "waiting-event"
+    | "failed-event"
+    | "approval"
+    | "consent";
   readonly value: object;
 }
 
@@ -52,10 +65,13 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
   const { records, log } = given;
   const runs = createRuns(records);
   const conversations = createConversations(records);
-  const removed = createRemovedRuns({ records, log, runs, conversations });
+  const waits = createTurnWaits({ records, runs });
+  const consents = createConsents(records);
+  const removed = createRemovedRuns({ records, log, runs, conversations, waits });
   const deliveries = createDeliveries(given);
   const requests = records.collection<ClientRequest>(clientRequests);
   const open = createOpenTurns(records);
+  const failedTurns = openFailedTurns(records);
 
   async function* runsOf(userId: string): AsyncGenerator<Run, void> {
     for await (const page of runs.before(END)) yield* page.filter(({ user_id }) => user_id === userId);
@@ -89,6 +105,10 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
         yield { kind: "run", value: run };
         for await (const entry of log.read(receiptStream(run.run_id), { signal }))
           if (!entry.damaged) yield { kind: "receipt", value: entry.entry };
+        for await (const page of waits.ofRun(run.run_id)) for (const value of page) yield { kind: "approval", value };
+        const failed = run.status === "failed" ? await failedTurns.get(run.run_id) : undefined;
+        if (failed)
+          yield { kind: "failed-event", value: { runId: run.run_id, agentId: run.agent_id, input: failed.value.prompt } };
       }
       for await (const page of conversations.oldest({ userId })) {
         for (const { id, value } of page) {
@@ -100,6 +120,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
       for await (const { value } of requestsOf(userId)) yield { kind: "submission", value };
       for await (const { agentId, delivery } of deliveriesOf(userId, signal))
         yield { kind: "delivery", value: { agentId, ...delivery } };
+      for await (const page of consents.of(userId)) for (const value of page) yield { kind: "consent", value };
       // Those that execute have a run, but no receipt yet.
       for await (const { runId, agentId, prompt, origin } of open.ofUser(userId))
         yield { kind: "waiting-event", value: { runId, agentId, input: prompt, ...origin } };
@@ -138,6 +159,7 @@ export function createStoredRuns(given: StoredRunsGiven): StoredRuns {
         await log.remove(transcriptStream(value.turnId));
         if (await requests.remove(id, version).catch(orChanged)) erased.submissions++;
       }
+      for await (const page of consents.of(userId)) for (const { id } of page) await consents.remove(id);
       return erased;
     },
   };

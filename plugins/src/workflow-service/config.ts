@@ -24,6 +24,11 @@ const runtimeEntries = {
     v.custom<Live<Readonly<Record<string, Secret>>>>((value) => typeof value === "object" && value !== null),
   ),
   bindings: v.optional(v.array(binding), []),
+  /**
+   * Types of built-in kinds of nodes that adapters of the port `workflowNodes` replace, such as `agent`: for tests of definitions, which need
+   * no agents then. Default: none.
+   */
+  replacedKinds: v.optional(v.array(v.picklist(["agent", "workflow"]))),
   /** How long runs are kept after their end, in milliseconds; absent: for ever. */
   keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),
 };

@@ -84,6 +84,18 @@ const workflowDefinition = v.object({
   ),
 });
 
+/** A version of a definition: its hash, its use by readable runs, and its differences from the version before. */
+const definitionVersion = v.object({
+  version: text,
+  isDeployed: v.boolean(),
+  runCount: v.number(),
+  firstUsedAt: v.optional(text),
+  lastUsedAt: v.optional(text),
+  /** The first differences, by JSONPath. Absent for the oldest version. */
+  changes: v.optional(v.array(v.object({ path: text, change: v.picklist(["added", "removed", "changed"]) }))),
+  changeCount: v.optional(v.number()),
+});
+
 /** Specification 2.4. */
 const runSummary = v.object({
   runId: text,
@@ -102,9 +114,21 @@ const nodeResult = v.object({
   type: text,
   name: v.optional(text),
   status: v.picklist(["completed", "failed", "skipped", "cancelled", "running", "waiting"]),
+  /** Taken over from the run that this run resumes. */
+  reused: v.optional(v.literal(true)),
   inputs: v.optional(json),
   outputs: v.optional(json),
-  error: v.optional(v.object({ code: text, message: text })),
+  error: v.optional(
+    v.object({
+      code: text,
+      message: text,
+      /** What the service answered, of an `http` node. */
+      status: v.optional(v.number()),
+      body: v.optional(json),
+      /** The node inside of a `map` or `loop` that failed. */
+      nodeId: v.optional(text),
+    }),
+  ),
   attempts: v.number(),
   startedAt: v.optional(text),
   completedAt: v.optional(text),
@@ -123,6 +147,13 @@ const runDetail = v.object({
   finalOutputs: v.optional(json),
   error: v.optional(runError),
   humanGate: v.optional(gate),
+  /** Secrets are masked. */
+  parameters: v.optional(json),
+  /** The run can be resumed. */
+  resumable: v.optional(v.literal(true)),
+  /** The run that this run resumes, and the run that resumes this run. */
+  resumes: v.optional(text),
+  resumedBy: v.optional(text),
   ...ownership,
 });
 
@@ -201,6 +232,14 @@ export const workflowServiceContract = defineContract(
       success: reply.json(workflowDefinition),
       errors: { ...reading, workflow_not_found },
     },
+    versions: {
+      method: "GET",
+      path: "/api/workflow/:id/versions",
+      summary: "List the versions of a definition that runs used, and what changed, newest first",
+      params: v.strictObject({ id: text }),
+      success: reply.json(v.object({ versions: v.array(definitionVersion) })),
+      errors: { ...reading, workflow_not_found },
+    },
     trigger: {
       method: "POST",
       path: "/api/workflow/webhook",
@@ -215,7 +254,7 @@ export const workflowServiceContract = defineContract(
     events: {
       method: "GET",
       path: "/api/workflow/events",
-      summary: "Follow a run of this process, from its first event",
+      summary: "Follow a run of this process, from its first event or after the `Last-Event-ID`",
       query: v.object({ runId: parameter }),
       success: reply.events(runEvents),
       errors: { ...reading, run_not_found, run_id_required: workflowErrors.run_id_required },
@@ -292,6 +331,53 @@ export const workflowServiceContract = defineContract(
       params: byRun,
       success: reply.json(accepted),
       errors: { ...granted, run_ended: workflowErrors.run_ended },
+    },
+    resume: {
+      method: "POST",
+      path: "/api/workflow/:id/runs/:runId/resume",
+      summary: "Resume a failed or interrupted run as a new run, with an execution grant of the workflow",
+      params: byRun,
+      body: v.pipe(
+        v.strictObject({
+          idempotencyKey: v.pipe(text, v.nonEmpty(), v.maxLength(IDEMPOTENCY_KEY_LENGTH)),
+          from: v.optional(text),
+          as: v.optional(v.picklist(["again", "done"]), "again"),
+          output: v.optional(json),
+        }),
+        v.check(({ as, output }) => output === undefined || as === "done", "output needs as: done"),
+      ),
+      bodyLimit: CALL_BYTES,
+      success: reply.json(
+        v.object({
+          runId: text,
+          workflowId: text,
+          status: v.literal("started"),
+          resumes: text,
+          duplicate: v.optional(v.literal(true)),
+        }),
+      ),
+      errors: {
+        ...granted,
+        run_not_reserved,
+        run_not_resumable: workflowErrors.run_not_resumable,
+        run_resumed: workflowErrors.run_resumed,
+      },
+    },
+    rerun: {
+      method: "POST",
+      path: "/api/workflow/:id/runs/:runId/rerun",
+      summary: "Start the workflow again with the parameters of a run, with an execution grant, once",
+      params: byRun,
+      body: v.strictObject({
+        idempotencyKey: v.pipe(text, v.nonEmpty(), v.maxLength(IDEMPOTENCY_KEY_LENGTH)),
+        /** Each member replaces the run's parameter of that name. */
+        parameters: v.optional(jsonObject, {}),
+      }),
+      bodyLimit: CALL_BYTES,
+      success: reply.json(
+        v.object({ runId: text, workflowId: text, status: v.literal("started"), duplicate: v.optional(v.literal(true)) }),
+      ),
+      errors: { ...starting, ...granted, run_not_resumable: workflowErrors.run_not_resumable },
     },
     createDefinition: {
       method: "POST",

@@ -2,8 +2,10 @@
 export type { Definition } from "./definition/definition.ts";
 export { definitionJsonSchema } from "./definition/definition-json-schema.ts";
 export { type DeployedDefinitions, readDeployed } from "./definition/deployed-definitions.ts";
+export { functionReference } from "./definition/function-reference.ts";
 export { lintDefinition } from "./definition/lint/lint-definition.ts";
 export { idOfFile, loadDefinition } from "./definition/load-definition.ts";
+export { mermaidGraph } from "./definition/mermaid-graph.ts";
 export { nodeReference } from "./definition/node-reference.ts";
 export { type BrokenDefinition } from "./definition/open-catalogue.ts";
 export { nodeRules, type NodeRulesOptions } from "./service/node-rules.ts";

@@ -18,6 +18,8 @@ export const workflowErrors = defineErrors({
   gate_not_open: { status: 409, message: "The run does not wait at this gate" },
   gate_decided: { status: 409, message: "The gate was decided otherwise" },
   run_ended: { status: 409, message: "The run has ended" },
+  run_not_resumable: { status: 409, message: "The run cannot be resumed" },
+  run_resumed: { status: 409, message: "The run was resumed already: resume the newer run" },
   definition_endpoint_retired: { status: 410, message: "Definitions are deployed by administrators: this endpoint is retired" },
   body_too_large: { status: 413, message: "Request body too large" },
   unsupported_media_type: { status: 415, message: "Unsupported media type" },

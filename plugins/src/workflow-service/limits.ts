@@ -24,3 +24,10 @@ export const ERROR_CHARACTERS = 4096;
 export const GRANT_MS = { least: 1000, usual: 600_000, most: 366 * 24 * 60 * 60_000 } as const;
 /** Lifetime of the short-lived tokens of the workflow service. */
 export const SHORT_LIVED_MS = 600_000;
+/** Readers of events wait this long before they connect again. */
+export const RECONNECT_MS = 3_000;
+/** The same, if another reader took over or the run has ended: a day. */
+export const STAY_AWAY_MS = 24 * 60 * 60_000;
+
+/** Maximum differences between two versions of a definition that are listed. */
+export const VERSION_CHANGES = 200;

@@ -7,8 +7,11 @@ import { cancel } from "./routes/cancel.ts";
 import { decide } from "./routes/decide.ts";
 import { followEvents } from "./routes/events.ts";
 import { listRuns, readRun } from "./routes/history.ts";
+import { rerun } from "./routes/rerun.ts";
+import { resume } from "./routes/resume.ts";
 import { start } from "./routes/start.ts";
 import { trigger } from "./routes/trigger.ts";
+import { listVersions } from "./routes/versions.ts";
 import type { WorkflowServices } from "./routes/workflow-services.ts";
 import { listWorkflows, readDefinition, retiredDefinitions } from "./routes/workflows.ts";
 import { runWorkflowTool } from "./run-workflow-tool.ts";
@@ -47,6 +50,7 @@ export const workflowService = definePlugin({
     return {
       workflows: listWorkflows(services),
       definition: readDefinition(services),
+      versions: listVersions(services),
       trigger: trigger(services),
       events: followEvents(services),
       runs: listRuns(services),
@@ -54,6 +58,8 @@ export const workflowService = definePlugin({
       start: start(services),
       decide: decide(services),
       cancel: cancel(services),
+      resume: resume(services),
+      rerun: rerun(services),
       ...retiredDefinitions,
     };
   },

@@ -21,7 +21,9 @@ export function toRunEvent(runId: string, entry: LedgerEntry): RunEvent | undefi
       const { inputs, outputs, durationMs = 0, error } = entry;
       if (entry.status === "completed")
         return { event: "workflow:node_complete", data: { runId, nodeId, inputs, outputs, durationMs } };
-      return error && { event: "workflow:node_error", data: { runId, nodeId, error } };
+      return (
+        error && { event: "workflow:node_error", data: { runId, nodeId, error: { code: error.code, message: error.message } } }
+      );
     }
   }
 }

@@ -29,6 +29,8 @@ export function runDetail(run: RunRecord, entries: AsyncIterable<LedgerEntry>, f
       const { workflowId, runId, status, startedAt, completedAt, totalDurationMs, error, gates } = run;
       const head = {
         ...{ workflowId, runId, status, startedAt, taskBoardBound: isBound(run), completedAt, totalDurationMs, error },
+        ...(isResumable(run) && { resumable: true }),
+        ...{ resumes: run.resumes?.runId, resumedBy: run.resumedBy?.runId },
         ...(gates?.[0] && { humanGate: gates[0] }),
         ...ownershipOf(run),
       };
@@ -36,7 +38,9 @@ export function runDetail(run: RunRecord, entries: AsyncIterable<LedgerEntry>, f
       let separator = "";
       const open = new Map<string, NodeStarted>();
       const waiting = new Set(gates?.map(({ nodeId }) => nodeId));
+      let parameters: unknown;
       for await (const entry of entries) {
+        if (entry.kind === "parameters") parameters = entry.parameters;
         if (entry.kind === "start") open.set(entry.nodeId, entry);
         if (entry.kind !== "end") continue;
         open.delete(entry.nodeId);
@@ -52,17 +56,23 @@ export function runDetail(run: RunRecord, entries: AsyncIterable<LedgerEntry>, f
         separator = ",";
       }
       const outputs = await finalOutputs();
-      yield `${piece}}${outputs === undefined ? "" : `,"finalOutputs":${JSON.stringify(outputs)}`}}`;
+      const last = JSON.stringify({ parameters, finalOutputs: outputs }).slice(1, -1);
+      yield `${piece}}${last === "" ? "" : ","}${last}}`;
     })(),
   );
 }
 
-function endedResult({ kind: _kind, nodeId: _nodeId, ...result }: NodeEnded): object {
+function endedResult({ kind: _kind, nodeId: _nodeId, kept: _kept, ...result }: NodeEnded): object {
   return result;
 }
 
 function resultText(nodeId: string, result: object): string {
   return `${JSON.stringify(nodeId)}:${JSON.stringify(result)}`;
+}
+
+/** Whether another run may resume this run. A run that a `workflow` node started is resumed with the run of that node. */
+export function isResumable({ status, isComplete, parent, resumedBy }: RunRecord): boolean {
+  return (status === "failed" || status === "interrupted") && isComplete === true && !parent && !resumedBy;
 }
 
 /** Whether a run belongs to a board or a task. */

@@ -1,8 +1,10 @@
 import { defineAdapter, definePort, optional, type Port, ports, type Secret } from "@portico/core";
 import * as v from "valibot";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
+import { evaluateInThread } from "./definition/expression-thread.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
 import { readDefinitions } from "./definition/read-definitions.ts";
+import { type ReadWritten, readWritten } from "./definition/read-written.ts";
 import { createUsedGrants, type UsedGrants } from "./grants.ts";
 import { RUN_CONCURRENCY } from "./limits.ts";
 import { createRunWork, type RunInput } from "./runner/run-work.ts";
@@ -11,7 +13,7 @@ import { createGates, type Gates } from "./runs/gates.ts";
 import { LiveRuns } from "./runs/live-runs.ts";
 import { RunHints } from "./runs/run-hints.ts";
 import { createRunRecords, type RunRecord, type RunRecords } from "./runs/run-records.ts";
-import { createStoredDefinitions } from "./runs/stored-definitions.ts";
+import { createStoredDefinitions, type StoredDefinitions } from "./runs/stored-definitions.ts";
 import { SecretKeeper } from "./secrecy/secret-keeper.ts";
 import { createIsLive } from "./service/is-live.ts";
 import { createNodeTable } from "./service/node-table.ts";
@@ -29,12 +31,17 @@ export interface WorkflowRuntime {
   /** Whether a living process accepted a run or executes it, so that its events can be followed. Throws EngineUnavailable. */
   isLive(run: RunRecord): Promise<boolean>;
   readonly catalogue: Catalogue;
+  /** The definitions that runs started with. */
+  readonly definitions: StoredDefinitions;
+  /** Reads the text of a definition. */
+  readonly readText: ReadWritten;
   readonly runs: RunRecords;
   readonly live: LiveRuns;
   readonly gates: Gates;
   readonly usedGrants: UsedGrants;
   readonly bindings: readonly Binding[];
   readonly startRun: StartRun;
+  readonly keeper: SecretKeeper;
   /** Durable. False if the run has ended or does not exist. Throws errors of stores. */
   cancelRun(runId: string, reason: string): Promise<boolean>;
   /** Removes data that is no longer needed, as the hourly chore does. Logs failures, and retries them the next time. */
@@ -82,7 +89,7 @@ export const workflowServiceRuntime = defineAdapter({
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
     const secrets = revealed(settings.secrets);
     const instance = ids.uuid();
-    const table = createNodeTable(nodes, { hasAgents: turns !== undefined });
+    const table = createNodeTable(nodes, { hasAgents: turns !== undefined, replaced: settings.replacedKinds });
     const loading = { types: table.rules, secretNames: new Set(Object.keys(secrets)) };
     const load = readDefinitions(loading, { clock, log: telemetry.log }, scope);
     const catalogue = await openCatalogue({ documents, load, log: telemetry.log }, scope);
@@ -126,11 +133,12 @@ export const workflowServiceRuntime = defineAdapter({
     const cancelRun = createCancelRun({ engine, runs, live, clock, hints });
     const world: World = {
       ...{ clock, gates, telemetry, kinds: table.kinds, nodes: table.nodes, turns },
+      evaluateBeside: evaluateInThread(clock, scope),
       owner: async (signal) => identity?.instanceOwner(signal),
-      startChild: createStartChild({ catalogue, startRun }),
+      startChild: createStartChild({ catalogue, startRun, runs, definitions }),
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
     };
-    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, world, keeper }), {
+    engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, world, keeper }), {
       onInterrupted: "resume",
       concurrency: RUN_CONCURRENCY,
     });
@@ -148,12 +156,15 @@ export const workflowServiceRuntime = defineAdapter({
       hints,
       isLive,
       catalogue,
+      definitions,
+      readText: readWritten(clock, scope),
       runs,
       live,
       gates,
       usedGrants,
       bindings: settings.bindings,
       startRun,
+      keeper,
       cancelRun,
       sweep,
     };

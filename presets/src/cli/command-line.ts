@@ -22,7 +22,9 @@ export async function findCommand(root: CommandDef, line: readonly string[]): Pr
   for (;;) {
     const children = await resolved(command.subCommands);
     if (!children) break;
-    const [name, ...rest] = args;
+    const usual = await resolved(command.default);
+    // The default command of a group may be left out, also before its options.
+    const [name, ...rest] = usual !== undefined && (!args[0] || isOption(args[0])) ? [usual, ...args] : args;
     if (name === undefined || isHelp(name)) return found(command, names, [], true);
     if (name.startsWith("-")) throw usage(`Unknown option ${name.split("=")[0]}`, names);
     const child = Object.hasOwn(children, name) ? await resolved(children[name]) : undefined;
@@ -105,6 +107,10 @@ async function unknownCommand(name: string, known: readonly string[], names: rea
 
 function usage(message: string, names: readonly string[]): CommandFailed {
   return new CommandFailed(`${message} (see ${names.join(" ")} --help)`, EXIT.usage);
+}
+
+function isOption(argument: string): boolean {
+  return argument.startsWith("-") && !isHelp(argument);
 }
 
 function isHelp(argument: string): boolean {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { ports } from "@portico/core";
-import { namesCluster } from "../platform/names-cluster.ts";
+import { namesCluster } from "../settings/names-cluster.ts";
 import { replaceOwnToken, type TokenOf } from "../platform/own-token.ts";
 import { dataDirectory } from "./data-directory.ts";
 import { commandActor } from "./command-actor.ts";

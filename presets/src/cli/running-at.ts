@@ -1,4 +1,4 @@
-import { namesCluster } from "../platform/names-cluster.ts";
+import { namesCluster } from "../settings/names-cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { dataDirectory } from "./data-directory.ts";
 import { isDataDirectoryLocked } from "./data-lock.ts";

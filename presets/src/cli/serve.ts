@@ -17,7 +17,7 @@ import {
 import { type DataDirectory, dataDirectory } from "./data-directory.ts";
 import type { TokenOf } from "../platform/own-token.ts";
 import { chooseProviders, isInstance, type ServedProvider } from "../platform/provider-choice.ts";
-import type { RotatingSettings } from "../platform/rotating-settings.ts";
+import type { RotatingSettings } from "../settings/rotating-settings.ts";
 import { WEB_CONSOLE } from "@portico/plugins/console";
 import { createSignInLinks, SIGN_IN } from "@portico/plugins/sign-in";
 import type { PlatformSettings } from "../settings/platform.ts";
@@ -29,6 +29,7 @@ import { removeOwnEndpoints, writeEndpoints } from "./endpoints-file.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";
 import { readGivenCertificate, readHttps } from "./https/certificate.ts";
 import { listenForHangup } from "./hangup.ts";
+import { limitHeapGrowth } from "./heap-growth.ts";
 import { type Listeners, openListeners } from "./listeners.ts";
 import type { ReadSettings } from "./read-settings.ts";
 import { keepSecretsFresh } from "./rotation/keep-secrets-fresh.ts";
@@ -91,6 +92,7 @@ export async function serve<T extends PlatformSettings>(
     const { app, ...service } = await start(preset, (await preset.prepare?.(settings)) ?? settings, rotating, stop, undo);
     undo.push(keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory: service.directory, hangup }));
     await announce(service);
+    undo.push(limitHeapGrowth());
     return await stop.requested;
   } catch (error) {
     if (stop.signal.aborted && error === stop.signal.reason) return await stop.requested;

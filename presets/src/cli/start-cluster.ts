@@ -1,8 +1,8 @@
 import { inspectPostgres, inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
 import { ports } from "@portico/core";
 import { cluster } from "../cluster/preset.ts";
-import { clusterProblems } from "../platform/cluster-problems.ts";
-import { postgresOptions, redisOptions } from "../platform/cluster-store.ts";
+import { clusterProblems } from "../cluster/problems.ts";
+import { postgresOptions, redisOptions } from "../cluster/store.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { refuseUnfinishedMove } from "./cluster/refuse-unfinished-move.ts";
 import { CommandFailed, EXIT } from "./exit-codes.ts";

@@ -10,10 +10,9 @@ import {
   type Port,
   ports,
 } from "@portico/core";
-import { instanceAudit } from "../platform/audit.ts";
-import { clusterProblems } from "../platform/cluster-problems.ts";
-import { namesCluster } from "../platform/names-cluster.ts";
-import { instanceUsage } from "../platform/usage.ts";
+import { instanceAudit, instanceUsage } from "../platform/audit-and-usage.ts";
+import { clusterProblems } from "../cluster/problems.ts";
+import { namesCluster } from "../settings/names-cluster.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { dataDirectory } from "./data-directory.ts";
 import { checkDirectoryFormat, NEWER_STORE_HELP } from "./directory-format.ts";
@@ -71,5 +70,5 @@ async function storeOf(settings: PlatformSettings, needed: readonly Port<any>[])
   const problems = clusterProblems(settings);
   if (problems.length > 0) throw new CommandFailed(problems.join("\n"), EXIT.config);
   // Only here, because other commands need no drivers of servers.
-  return (await import("../platform/cluster-store.ts")).clusterStore(settings, needed);
+  return (await import("../cluster/store.ts")).clusterStore(settings, needed);
 }

@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import { createSafeTokens, type SafeToken, type SafeTokens } from "@portico/plugins/model-proxy/safe-tokens";
 import * as v from "valibot";
-import { namesCluster } from "../platform/names-cluster.ts";
+import { namesCluster } from "../settings/names-cluster.ts";
 import { chooseProviders } from "../platform/provider-choice.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { dataDirectory } from "./data-directory.ts";

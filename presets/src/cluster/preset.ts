@@ -1,10 +1,10 @@
 import { definePreset } from "@portico/core";
-import { clusterAgents, clusterWorkflows } from "../platform/cluster-documents.ts";
-import { clusterProblems } from "../platform/cluster-problems.ts";
-import { clusterStore } from "../platform/cluster-store.ts";
+import { clusterAgents, clusterWorkflows } from "./documents.ts";
+import { clusterProblems } from "./problems.ts";
+import { clusterStore } from "./store.ts";
 import { platform } from "../platform/platform.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
-import { publicAddresses } from "../platform/public-addresses.ts";
+import { publicAddresses } from "./public-addresses.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";

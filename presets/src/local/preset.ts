@@ -1,7 +1,7 @@
 import { definePreset } from "@portico/core";
 import { workflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import { agentsOf } from "../platform/agents-of.ts";
-import { definitionsAt } from "../platform/documents-place.ts";
+import { definitionsAt } from "../settings/documents-place.ts";
 import { instance } from "../platform/instance.ts";
 import { platform } from "../platform/platform.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";

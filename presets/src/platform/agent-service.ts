@@ -1,7 +1,7 @@
 import { recordSchedules } from "@portico/adapters/schedules/records";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
-import { type Adapter, instanceAccess, isOriginAllowed, type Preset, type Secret } from "@portico/core";
+import { type Adapter, instanceAccess, isOriginAllowed, parseDuration, type Preset, type Secret } from "@portico/core";
 import { agentSchedules } from "@portico/plugins/agent-schedules";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
 import { auditPage } from "@portico/plugins/audit";
@@ -13,8 +13,9 @@ import { signIn } from "@portico/plugins/sign-in";
 import { usagePage } from "@portico/plugins/usage";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { keepingMs } from "../settings/keeping.ts";
+import { toolPolicyOf } from "../settings/tool-policy.ts";
 import { agentsOf } from "./agents-of.ts";
-import { pagesOf } from "./allowed-origins.ts";
+import { pagesOf } from "../settings/allowed-origins.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
@@ -38,7 +39,9 @@ export function agentService(
   const { settings, providers } = options;
   const urls = addresses ?? options.listeners ?? (() => ({}));
   const { keepRuns, keepAttachments, keepMedia } = settings.agent;
-  const { management, ...background } = settings.agent.webhooks;
+  const { management, ...webhooks } = settings.agent.webhooks;
+  const retryDelaysMs = settings.agent.backgroundRetries.map((written) => parseDuration(written)!);
+  const background = { ...webhooks, retryDelaysMs };
   const allowedOrigins = pagesOf(settings.agent);
   return {
     adapters: [
@@ -47,7 +50,10 @@ export function agentService(
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [
-      conversationsRuns({ background, limits: settings.limits, version: VERSION, keepRunsMs: keepingMs(keepRuns) }),
+      conversationsRuns({
+        ...{ background, limits: settings.limits, version: VERSION, keepRunsMs: keepingMs(keepRuns) },
+        toolPolicy: toolPolicyOf(settings.agent.toolPolicy),
+      }),
       attachmentsMedia({
         ...settings.agent.media,
         keepAttachmentsMs: keepingMs(keepAttachments),

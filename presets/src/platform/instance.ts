@@ -4,7 +4,7 @@ import { sqliteStore } from "@portico/adapters/stores/sqlite";
 import { type Adapter, type Live, type ports, type Secret, selectLive } from "@portico/core";
 import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
-import { type RotatingSettings, rotationOf } from "./rotating-settings.ts";
+import { type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 
 export interface InstanceTokenOptions {
   /** Tokens from the settings. */

@@ -3,7 +3,7 @@ import type { Listeners } from "@portico/plugins/listeners";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { TokenOf } from "./own-token.ts";
 import type { ServedProvider } from "./provider-choice.ts";
-import type { RotatingSettings } from "./rotating-settings.ts";
+import type { RotatingSettings } from "../settings/rotating-settings.ts";
 
 export type { Listeners, RotatingSettings };
 

@@ -4,7 +4,7 @@ import { executionGrants } from "@portico/plugins/workflow-service/execution-gra
 import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { agentService } from "./agent-service.ts";
-import { pagesOf, withConsoleOrigin } from "./allowed-origins.ts";
+import { pagesOf, withConsoleOrigin } from "../settings/allowed-origins.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import { proxyService } from "./proxy-service.ts";
 import { serviceAdapters } from "./service-adapters.ts";

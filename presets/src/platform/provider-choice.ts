@@ -6,7 +6,7 @@ import { type Adapter, type Live, type ports, Secret } from "@portico/core";
 import { SAFE_TOKEN_PREFIX } from "@portico/plugins/model-proxy/safe-tokens";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { ProviderSettings } from "../settings/provider.ts";
-import { keysOfProvider, providerKeys, type RotatingSettings } from "./rotating-settings.ts";
+import { keysOfProvider, providerKeys, type RotatingSettings } from "../settings/rotating-settings.ts";
 
 /** A provider that an instance serves. */
 export interface ServedProvider {

@@ -3,7 +3,7 @@ import { modelProxy } from "@portico/plugins/model-proxy";
 import { serviceTokens } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { isInstance } from "./provider-choice.ts";
-import { type RotatingSettings, rotationOf } from "./rotating-settings.ts";
+import { type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 
 /** Everything of surface `proxy`, which has exactly three paths (specification 4.1). */
 export function proxyService(options: PlatformOptions): Plugin {

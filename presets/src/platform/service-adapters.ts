@@ -3,11 +3,10 @@ import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { mcpTools } from "@portico/adapters/tools/mcp";
 import type { Adapter, Live } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
-import { instanceAudit } from "./audit.ts";
+import { instanceAudit, instanceUsage } from "./audit-and-usage.ts";
 import { instance } from "./instance.ts";
 import type { PlatformOptions } from "./platform-options.ts";
-import { mcpServerSecrets, type RotatingSettings, rotationOf } from "./rotating-settings.ts";
-import { instanceUsage } from "./usage.ts";
+import { mcpServerSecrets, type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 import { VERSION } from "./version.ts";
 
 /**

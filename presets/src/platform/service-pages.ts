@@ -1,10 +1,11 @@
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Access, type Plugin, scraperAccess } from "@portico/core";
 import { apiDocs } from "@portico/plugins/api-docs";
+import type { DescribedSurface } from "@portico/plugins/api-docs/documents";
 import { metrics } from "@portico/plugins/metrics";
 import { probes } from "@portico/plugins/probes";
-import { describedSurface } from "./described-surface.ts";
 import type { PlatformOptions } from "./platform-options.ts";
+import { VERSION } from "./version.ts";
 
 /** The pages of a service in addition to its areas: metrics, API documents, and probes. */
 export function servicePages(
@@ -29,4 +30,20 @@ export function probesService({ settings, isReady }: PlatformOptions, measured: 
   if (!settings.probes?.listen) return [];
   const surface = "probes";
   return [metrics({ surface, access: scraperAccess, measured }), probes({ surface, isReady })];
+}
+
+const TITLES: Readonly<Record<string, string>> = {
+  proxy: "Portico model proxy",
+  workflow: "Portico workflow service",
+  agent: "Portico agent service",
+  probes: "Portico probes",
+};
+
+/** All presets with realtime channels serve them with Socket.IO. */
+const TRANSPORT =
+  "Socket.IO, version 4 of its client protocol. Connect to this path, with the message `connect` as `auth`. Each other message is an event of the same name, with the payload as first argument. If an event has a second argument, it is the client's position, to be sent on reconnection.";
+
+/** The parts of the documents of a preset's surface that contracts do not contain. */
+export function describedSurface(surface: string): DescribedSurface {
+  return { surface, title: TITLES[surface] ?? `Portico: ${surface}`, version: VERSION, transport: TRANSPORT };
 }

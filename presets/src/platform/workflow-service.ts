@@ -10,11 +10,11 @@ import { workflowService as workflowServiceArea } from "@portico/plugins/workflo
 import { workflowAccess } from "@portico/plugins/workflow-service/guards";
 import { keepingMs } from "../settings/keeping.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
-import { pagesOf } from "./allowed-origins.ts";
-import { definitionsAt } from "./documents-place.ts";
+import { pagesOf } from "../settings/allowed-origins.ts";
+import { definitionsAt } from "../settings/documents-place.ts";
 import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
-import { type RotatingSettings, rotationOf } from "./rotating-settings.ts";
+import { type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 import { servicePages } from "./service-pages.ts";
 
 /**
@@ -47,5 +47,6 @@ export function workflowService(
 
 /** The kinds of nodes that definitions can use, in addition to the kinds of every workflow service. */
 export function workflowNodes({ workflow }: Pick<PlatformSettings, "workflow">): readonly Adapter[] {
-  return [modelNode(), toolNode(), httpNode({ allow: workflow.http.allow }), transformNode({}), codeNode({})];
+  const { http, sandbox } = workflow;
+  return [modelNode(), toolNode(), httpNode({ allow: http.allow }), transformNode(sandbox), codeNode(sandbox)];
 }

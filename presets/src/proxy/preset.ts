@@ -1,13 +1,12 @@
 import { sqliteStore } from "@portico/adapters/stores/sqlite";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { definePreset, ports } from "@portico/core";
-import { instanceAudit } from "../platform/audit.ts";
+import { instanceAudit, instanceUsage } from "../platform/audit-and-usage.ts";
 import { instanceIdentity, instanceTokens } from "../platform/instance.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { proxyService } from "../platform/proxy-service.ts";
 import { telemetry } from "../platform/service-adapters.ts";
 import { probesService } from "../platform/service-pages.ts";
-import { instanceUsage } from "../platform/usage.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
 export { chooseProviders } from "../platform/provider-choice.ts";

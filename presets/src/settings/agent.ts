@@ -1,9 +1,10 @@
-import { filePath, fromEnv } from "@portico/core";
+import { filePath, fromEnv, parseDuration } from "@portico/core";
 import * as v from "valibot";
 import { documentsSchema } from "./documents.ts";
 import { keeping } from "./keeping.ts";
 import { listenSchema, publicUrlSchema } from "./listen.ts";
 import { keySecret, milliseconds, origin, text } from "./scalar.ts";
+import { toolPolicySchema } from "./tool-policy.ts";
 
 const tokenSchema = v.pipe(
   v.strictObject({
@@ -86,6 +87,19 @@ export const agentSchema = v.optional(
       }),
       {},
     ),
+    backgroundRetries: v.optional(
+      fromEnv(
+        "PORTICO_AGENT_BACKGROUND_RETRIES",
+        v.pipe(
+          v.array(v.pipe(v.string(), v.check(isRetryDelay, "a duration from 1s to 24h, such as 5m"))),
+          v.maxLength(20),
+          v.description(
+            "Pauses before further attempts of a background turn whose model's provider was away. An empty list switches them off.",
+          ),
+        ),
+      ),
+      ["1m", "5m", "15m", "30m"],
+    ),
     keepRuns: v.optional(
       fromEnv(
         "PORTICO_AGENT_KEEP_RUNS",
@@ -128,6 +142,7 @@ export const agentSchema = v.optional(
         ),
       ),
     ),
+    toolPolicy: toolPolicySchema,
     webhooks: v.optional(
       v.strictObject({
         management: v.optional(
@@ -198,3 +213,8 @@ export const agentSchema = v.optional(
   }),
   {},
 );
+
+function isRetryDelay(written: string): boolean {
+  const ms = parseDuration(written);
+  return ms !== undefined && ms >= 1000 && ms <= 24 * 60 * 60_000;
+}

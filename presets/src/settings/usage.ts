@@ -54,7 +54,7 @@ const limitsOf = (words: string) =>
         tokensPerDay: v.optional(v.pipe(price(), v.description("Input and output tokens of model calls per day."))),
         moneyPerDay: v.optional(v.pipe(price(), v.description("Costs of model calls per day, in the currency of the prices."))),
         turnsAtOnce: v.optional(
-          v.pipe(v.number(), v.integer(), v.minValue(1), v.description("Turns at the same time, in each process.")),
+          v.pipe(v.number(), v.integer(), v.minValue(1), v.description("Turns at the same time, of all processes.")),
         ),
         turnSeconds: v.optional(v.pipe(v.number(), v.finite(), v.minValue(1), v.description("Seconds that a turn may take."))),
       }),

@@ -65,6 +65,25 @@ export const workflowSchema = v.optional(
       ),
       {},
     ),
+    sandbox: v.optional(
+      v.strictObject({
+        threads: v.optional(
+          fromEnv(
+            "PORTICO_WORKFLOW_SANDBOX_THREADS",
+            v.pipe(
+              v.number(),
+              v.integer(),
+              v.minValue(1),
+              v.maxValue(256),
+              v.description(
+                "Maximum number of threads for the scripts of `code` nodes, and as many for JSONata. Up to eight more execute slow ones. Default: one for each processor.",
+              ),
+            ),
+          ),
+        ),
+      }),
+      {},
+    ),
     http: v.optional(
       v.strictObject({
         allow: v.optional(

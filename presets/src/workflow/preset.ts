@@ -3,12 +3,13 @@ import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus"
 import { type Adapter, definePreset } from "@portico/core";
 import { userFiles } from "@portico/plugins/attachments-media/user-files";
 import { agentTurns } from "@portico/plugins/conversations-runs/agent-turns";
-import { hasAgents } from "../platform/has-agents.ts";
+import { hasAgents } from "./has-agents.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
 import { probesService } from "../platform/service-pages.ts";
 import { serviceAdapters } from "../platform/service-adapters.ts";
 import { workflowService } from "../platform/workflow-service.ts";
 import { keepingMs } from "../settings/keeping.ts";
+import { toolPolicyOf } from "../settings/tool-policy.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 
 export type { PlatformOptions } from "../platform/platform-options.ts";
@@ -23,7 +24,11 @@ export const workflow = definePreset((options: PlatformOptions) => {
   const workflows = workflowService(options, prometheus);
   const { management: _management, ...background } = settings.agent.webhooks;
   const agents = hasAgents(settings);
-  const turns = { background, limits: settings.limits, keepRunsMs: keepingMs(settings.agent.keepRuns) };
+  const { keepRuns, toolPolicy } = settings.agent;
+  const turns = {
+    ...{ background, limits: settings.limits, keepRunsMs: keepingMs(keepRuns) },
+    toolPolicy: toolPolicyOf(toolPolicy),
+  };
   return {
     name: "workflow",
     adapters: [...serviceAdapters(options, prometheus), ...workflows.adapters, ...(agents ? agentsAlone(settings) : [])],

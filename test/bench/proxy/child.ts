@@ -15,8 +15,8 @@ export interface Child {
  * Start a command and wait for the JSON line that says it is ready. Standard error goes to the file descriptor. Throws when it
  * ends before.
  */
-export async function startChild(command: string, args: readonly string[], stderr: number): Promise<Child> {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", stderr] });
+export async function startChild(command: string, args: readonly string[], stderr: number, cwd?: string): Promise<Child> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", stderr], cwd });
   endsWithThis(child);
   const lines = createInterface({ input: child.stdout! });
   const first = new Promise<string>((resolve, reject) => {

@@ -10,12 +10,12 @@ import { startWorkflowService } from "../../harness/workflow-app.ts";
 
 // Runs in its own process, which the test kills: a workflow service with every kind of node. The actions of its tool and its agent are
 // immediately recorded in a file.
-const [dataDir = "", happened = "", effects = ""] = process.argv.slice(2);
+const [dataDir = "", happened = "", effects = "", effectMs = "5"] = process.argv.slice(2);
 const file = openSync(happened, "a");
 const engine = createScriptedEngine();
 engine.otherwise(async (turn, { say }) => {
   writeSync(file, `agent ${promptOf(turn)}\n`);
-  await sleep(Math.random() * 5);
+  await sleep(Math.random() * Number(effectMs));
   await say({ type: "text", delta: `said ${promptOf(turn)}` });
 });
 const mark = functionTools({
@@ -28,7 +28,7 @@ const mark = functionTools({
       requiresConfirmation: false,
       async run(args) {
         writeSync(file, `tool ${(args as { text: string }).text}\n`);
-        await sleep(Math.random() * 5);
+        await sleep(Math.random() * Number(effectMs));
         return "marked";
       },
     },

@@ -182,7 +182,7 @@ export function describeDiscovery(open: OpenSubject, freshMs: number): void {
       expect(await provider.listModels()).toEqual(["a", "c"]);
     });
 
-    it("may be none at all", async () => {
+    it("may find no models", async () => {
       const { provider, upstream } = await start();
       upstream.answerNext(json(200, { data: [] }));
       expect(await provider.listModels()).toEqual([]);

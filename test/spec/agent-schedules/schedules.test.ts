@@ -4,7 +4,9 @@ import { recordSchedules } from "@portico/adapters/schedules/records";
 import { agentSchedules } from "@portico/plugins/agent-schedules";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentService, startAgentService } from "../../harness/agent-app.ts";
+import { createGate } from "../../harness/gate.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
+import { untilStopped } from "../../harness/scripted-agent.ts";
 
 const MINUTE_MS = 60_000;
 let folder: ReturnType<typeof temporaryFolder>;
@@ -33,6 +35,11 @@ afterEach(async () => {
   folder.remove();
 });
 
+const agentWith = (overlap: string) => ({
+  name: "Helper",
+  engine: "scripted",
+  schedules: [{ name: "news", everyMs: MINUTE_MS, prompt: "Look", overlap }],
+});
 const start = async () => {
   service = await startAgentService({
     clock,
@@ -120,6 +127,32 @@ describe("schedules of an agent", () => {
     await expect
       .poll(async () => (await runs()).map(({ run_id: id }) => id).toSorted())
       .toEqual(answers.map(({ body }) => body.runId).toSorted());
+  });
+
+  it("start no turn while the turn before goes on, with the overlap skip", async () => {
+    agents.set("helper", agentWith("skip"));
+    await start();
+    const gate = createGate();
+    service.engine.on("Look", async () => gate.opened);
+    await pass(3 * MINUTE_MS);
+    await expect.poll(async () => (await runs()).length).toBe(1);
+    gate.open();
+    await expect.poll(async () => (await runs())[0].status).toBe("completed");
+    await pass(MINUTE_MS);
+    await expect.poll(async () => (await runs()).length).toBe(2);
+  });
+
+  it("stop the turn before, with the overlap cancel", async () => {
+    agents.set("helper", agentWith("cancel"));
+    await start();
+    service.engine.on("Look", async (_turn, context) => untilStopped(context));
+    await pass(2 * MINUTE_MS);
+    await expect
+      .poll(async () => (await runs()).map(({ status, interruption_reason: reason }) => [status, reason]))
+      .toEqual([
+        ["running", undefined],
+        ["idle", "schedule_overlap"],
+      ]);
   });
 
   it("change and end with the agent.json, without a restart", async () => {

@@ -50,10 +50,14 @@ describe.skipIf(findChromium() === undefined)("providers and safe tokens in the 
     const body = JSON.stringify({ model: "demo", max_tokens: 9, messages: [{ role: "user", content: "hello" }] });
     const headers = { "x-api-key": await service.token("demo"), "content-type": "application/json" };
     expect((await fetch(`${service.url("proxy")}/messages`, { method: "POST", headers, body })).status).toBe(200);
-    await opened.goTo("Overview");
-    await opened.goTo("Providers");
     const row = page.getByRole("table", { name: "Usage" }).getByRole("row").nth(1);
-    expect((await row.locator("th, td").allTextContents()).slice(0, 3)).toEqual(["demo", "demo", "1"]);
+    // A call is counted within a second after its end.
+    const shown = async () => {
+      await opened.goTo("Overview");
+      await opened.goTo("Providers");
+      return (await row.locator("th, td").allTextContents()).slice(0, 3);
+    };
+    await expect.poll(shown).toEqual(["demo", "demo", "1"]);
   });
 
   it("its dialog has no serious finding of axe, and Escape closes it", async () => {

@@ -139,7 +139,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     expect(JSON.parse(shown!)).toEqual({ agentId: "worker", prompt: "Count sheep" });
 
     const conversation = page.getByRole("link", { name: "Open", exact: true });
-    expect(await conversation.getAttribute("href")).toBe(`#/agents/boss?conversation=${boss.conversation_id}`);
+    expect(await conversation.getAttribute("href")).toBe(`#/agents/boss/${boss.conversation_id}`);
     expect(await findingsInEveryLook(page)).toEqual([]);
     await list("Delegated runs").getByRole("link").click();
     await page.getByRole("link", { name: "its run" }).click();

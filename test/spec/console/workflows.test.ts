@@ -46,6 +46,13 @@ nodes:
 outputs: { doubled: "\${{ nodes.each.output }}" }
 `;
 
+/** Fails when its gate is rejected. */
+const vault = `
+parameters: { type: object, properties: { word: { type: string } } }
+nodes:
+  ask: { type: human_gate, name: Go on?, with: { title: "Say \${{ parameters.word }}?" } }
+`;
+
 describe.skipIf(findChromium() === undefined)("workflows in the web console", () => {
   const browser = useChromium();
   let opened: OpenConsole;
@@ -56,6 +63,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
       files: {
         "agents/support/agent.json": { name: "Support" },
         "workflows/review.yaml": review,
+        "workflows/vault.yaml": vault,
         "workflows/broken.yaml": "nodes:\n  a: { type: transfrom }\n  b: 1\n  c: 1\n  d: 1\n",
         "workflows/triage.yaml": example("triage.yaml"),
         "workflows/summarize.yaml": example("summarize.yaml"),
@@ -323,6 +331,28 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     await page.getByRole("link", { name: "Review", exact: true }).click();
     const listed = page.getByRole("table", { name: "Runs" }).getByRole("row").filter({ hasText: runId });
     await listed.getByText("Cancelled").first().waitFor();
+    expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+
+  it("resumes a run that failed, and runs a workflow again with the same parameters", async () => {
+    const { page } = opened;
+    const { runId } = await call("/api/workflow/webhook?id=vault", { word: "sesame" });
+    await open("vault", runId);
+    await button("Reject").click();
+    await status().getByText("Failed").waitFor();
+    await panel("Parameters").getByText("sesame").waitFor();
+    await button("Resume the run").click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Resume the run" }).click();
+    await page.getByRole("link", { name: runId }).waitFor();
+    await button("Approve").click();
+    await status().getByText("Completed").waitFor();
+    expect(await button("Resume the run").count()).toBe(0);
+    await button("Run again").click();
+    await page.getByRole("alertdialog").getByRole("button", { name: "Run again" }).click();
+    await button("Approve").waitFor();
+    await page.getByText("Say sesame?").first().waitFor();
+    const { runs } = await call("/api/workflow/vault/runs");
+    expect(runs.map(({ status: each }: { status: string }) => each)).toEqual(["waiting_human", "completed", "failed"]);
     expect(await findingsInEveryLook(page)).toEqual([]);
   });
 

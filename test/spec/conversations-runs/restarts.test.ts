@@ -1,10 +1,16 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createManualClock } from "@portico/adapters/clock/manual";
-import { ports } from "@portico/core";
+import { embeddedEngine } from "@portico/adapters/engine/embedded";
+import { sqliteLog } from "@portico/adapters/log/sqlite";
+import { sqliteRecords } from "@portico/adapters/records/sqlite";
+import { fileSecrets } from "@portico/adapters/secrets/files";
+import { type Adapter, ports } from "@portico/core";
 import { requestKey } from "../../../plugins/src/conversations-runs/requests/client-requests.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type AgentService, type AgentServiceOptions, startAgentService, startBody } from "../../harness/agent-app.ts";
+import { isClusterRun } from "../../harness/members.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
 import { untilStopped } from "../../harness/scripted-agent.ts";
 
@@ -30,6 +36,22 @@ const look = async (service: AgentService, clientRequestId: string) =>
       requests: [{ clientRequestId }],
     })
   ).body.results[0];
+
+/** A log that is slow to read: closing a turn takes a moment. */
+function slowLog(): Adapter {
+  const adapter = sqliteLog({});
+  const open: typeof adapter.spec.open = async (...given) => {
+    const log = (await adapter.spec.open(...given)) as ports.EventLog;
+    const read = log.read.bind(log);
+    return Object.assign(log, {
+      async *read(...asked: Parameters<typeof read>) {
+        await sleep(100);
+        yield* read(...asked);
+      },
+    });
+  };
+  return { ...adapter, spec: { ...adapter.spec, open } };
+}
 
 describe("after a crash (open points 9)", () => {
   it("what was executing is closed: failed, process_restart, with its partial output kept; what had not begun runs once", async () => {
@@ -78,6 +100,20 @@ describe("after a crash (open points 9)", () => {
         committedServerInstance: "previous",
         executionWitness: "user-message",
       });
+  });
+
+  // In a cluster, other processes close them, without a start.
+  it.skipIf(isClusterRun)("a client that looks right after the restart finds no run that only seems to execute", async () => {
+    const first = await open();
+    first.engine.otherwise(() => new Promise(() => {}));
+    const client = await first.connect("owner");
+    const asked = await Promise.all(Array.from({ length: 3 }, (_, at) => client.start(`executing ${at}`)));
+    for (const { clientRequestId } of asked) await client.event("query:started", clientRequestId);
+    const records = sqliteRecords({ path: join(folder.path, "records.sqlite") });
+    const secrets = fileSecrets({ path: join(folder.path, "credentials.json") });
+    const second = await open({ shared: [records, slowLog(), embeddedEngine({}), secrets] });
+    const { body } = await second.call("owner", "GET", "/api/runs");
+    expect(body.runs.map(({ status }: { status: string }) => status)).toEqual(asked.map(() => "failed"));
   });
 
   it("a run whose turn was closed has failure_reason process_restart", async () => {

@@ -1,5 +1,6 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
+import { createTurnWaits } from "../../../plugins/src/conversations-runs/approvals/turn-waits.ts";
 import { createDeliveries } from "../../../plugins/src/conversations-runs/background/deliveries.ts";
 import { createConversations } from "../../../plugins/src/conversations-runs/conversations/conversations.ts";
 import { createRemovedRuns } from "../../../plugins/src/conversations-runs/runs/removed-runs.ts";
@@ -67,7 +68,7 @@ const sweep = (afterMs = 0) => {
   const [runs, conversations] = [createRuns(given.records), createConversations(given.records)];
   return createSweepRuns({
     ...{ runs, conversations, clock, keepRunsMs: 2 * DAY, tombstoneRetentionMs: DAY },
-    removed: createRemovedRuns({ ...given, runs, conversations }),
+    removed: createRemovedRuns({ ...given, runs, conversations, waits: createTurnWaits({ ...given, runs }) }),
     deliveries: createDeliveries(given),
     agents: app.port(ports.agents),
     engine: app.port(ports.engine),

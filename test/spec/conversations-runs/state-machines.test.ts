@@ -15,7 +15,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
 const requestEvents: readonly RequestEvent[] = ["submit", "commit", "end", "retire", "forget"];
-const runEvents: readonly RunEvent[] = ["turn-began", "turn-completed", "turn-interrupted", "turn-failed", "closed"];
+const runEvents: readonly RunEvent[] = [
+  "turn-began",
+  "turn-completed",
+  "turn-interrupted",
+  "turn-put-off",
+  "turn-failed",
+  "closed",
+];
 const keysOf = <K extends string>(table: Readonly<Record<K, unknown>>) => Object.keys(table) as K[];
 
 /** Whatever happens; what cannot happen is not taken. */
@@ -102,10 +109,10 @@ describe("a run (3.3)", () => {
         const { taken } = walk<RunStatus, RunEvent>("idle", events, advanceRun);
         for (const { from, event, to } of taken) {
           expect(to === "running").toBe(event === "turn-began");
-          if (from === "running") expect(event).toMatch(/^turn-(?:completed|interrupted|failed)$/);
+          if (from === "running") expect(event).toMatch(/^turn-(?:completed|interrupted|put-off|failed)$/);
           if (from === "completed") expect([event, to]).toEqual(["closed", "completed"]);
           // 3.3: an interrupted run can return to idle.
-          if (event === "turn-interrupted") expect(to).toBe("idle");
+          if (event === "turn-interrupted" || event === "turn-put-off") expect(to).toBe("idle");
         }
       }),
       { numRuns: 2000 },

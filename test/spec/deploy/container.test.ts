@@ -8,7 +8,7 @@ import { loadConfig } from "@portico/core";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
-import { clusterProblems } from "../../../presets/src/platform/cluster-problems.ts";
+import { clusterProblems } from "../../../presets/src/cluster/problems.ts";
 import { hasNginx, startNginx } from "../../harness/nginx.ts";
 import { shippedNginx } from "../../harness/shipped-nginx.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";

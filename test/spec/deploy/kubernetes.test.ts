@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { EXIT } from "../../../presets/src/cli/exit-codes.ts";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
-import { clusterProblems } from "../../../presets/src/platform/cluster-problems.ts";
+import { clusterProblems } from "../../../presets/src/cluster/problems.ts";
 import { clusterPlace } from "../../harness/cluster.ts";
 import { hasKustomize, kubectlKustomize, type Manifest, renderKustomization } from "../../harness/kustomization.ts";
 import { httpCall } from "../../harness/http-call.ts";

@@ -71,6 +71,26 @@ export const readers: Readonly<Record<string, Reader>> = {
   "docs/areas/conversations-runs.md": {
     prints: [/^202 \{ ok: true/m, / 1 You$/m, / 9  model\.\)$/m, / completed$/m],
   },
+  "docs/approvals.md": {
+    files: helper,
+    again: {
+      "npx portico approvals list\n": /DelegateToAgent: medium risk/,
+      '"$AGENT/api/approvals"': /"callId":"toolu_demo/,
+      "decide-approvals.ts": /boss calls DelegateToAgent with/,
+    },
+    prints: [
+      /DelegateToAgent: medium risk/,
+      /DelegateToAgent is rejected/,
+      /^completed$/m,
+      /"callId":"toolu_demo/,
+      /"decision":"approve"/,
+      /DelegateToAgent is approved/,
+      /^completed$/m,
+      /boss calls DelegateToAgent with/,
+      /boss may use DelegateToAgent: consent_/,
+      /^CONSENT ID /m,
+    ],
+  },
   "docs/areas/attachments-media.md": {
     files: { "report.pdf": "%PDF-1.7" },
     prints: [/"fileReference":"/],

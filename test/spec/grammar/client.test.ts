@@ -161,7 +161,7 @@ describe("a client", () => {
       ': hello\n\nevent: new\ndata: 1\n\nid: 7\nevent: tick\r\ndata: {\ndata: "n":1}\n\ndata: nameless\n\nevent: done\ndata: null\n\n';
     const client = answering(() => new Response(text, { headers: { "content-type": "text/event-stream" } }));
     expect(await Array.fromAsync(await client.ticks({ params: { count: "1" } }))).toEqual([
-      { event: "tick", data: { n: 1 } },
+      { event: "tick", data: { n: 1 }, id: "7" },
       { event: "done", data: null },
     ]);
   });

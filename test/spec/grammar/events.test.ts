@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { createMemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import { createApp, defineAdapter, defineContract, defineErrors, definePlugin, ports, reply } from "@portico/core";
+import { createClient } from "@portico/core/client";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { type HostKind, hostKinds, openHost } from "../../harness/hosts.ts";
@@ -43,6 +44,24 @@ describe.each(hostKinds)("an event stream on a %s host", (kind) => {
     expect(await response.text()).toBe(
       'event: tick\ndata: {"n":1}\n\nevent: tick\ndata: {"n":2,"text":"a\\nb"}\n\nevent: odd:end\ndata: null\n\n',
     );
+  });
+
+  it("has the ids of its events, and the time after which readers connect again", async () => {
+    await using service = await open(kind);
+    expect(await (await service.call("/ticks/numbered")).text()).toBe(
+      'retry: 3000\n\nid: run:1 é\nevent: tick\ndata: {"n":1}\n\n',
+    );
+    const { ticks } = createClient(contract, { baseURL: "http://ticks.local", fetch: service.app.fetch });
+    const read = [];
+    for await (const event of await ticks({ params: { how: "numbered" } })) read.push(event);
+    expect(read).toEqual([{ event: "tick", data: { n: 1 }, id: "run:1 é" }]);
+  });
+
+  it("sends no event whose id contains a line break", async () => {
+    await using service = await open(kind);
+    const { text, isBroken } = await readToTheEnd(await service.call("/ticks/split"));
+    expect(text).toBe('event: error\ndata: {"error":"internal_error","message":"Internal error"}\n\n');
+    expect(isBroken).toBe(true);
   });
 
   it("has its head before its first event", async () => {
@@ -352,6 +371,13 @@ async function open(kind: HostKind) {
                 yield say.tick({ n: 1 });
                 yield say.tick({ n: 2, text: "a\nb" });
                 yield say["odd:end"](null);
+                return;
+              case "numbered":
+                yield { retryMs: 3000 };
+                yield { ...say.tick({ n: 1 }), id: "run:1 é" };
+                return;
+              case "split":
+                yield { ...say.tick({ n: 1 }), id: "1\ndata: forged" };
                 return;
               case "silent":
                 return await until(signal);

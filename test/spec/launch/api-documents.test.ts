@@ -7,7 +7,7 @@ import { agent } from "portico/agent";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { readSurface } from "../../../presets/src/cli/read-surface.ts";
-import { describedSurface } from "../../../presets/src/platform/described-surface.ts";
+import { describedSurface } from "../../../presets/src/platform/service-pages.ts";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
 import { lintDocument } from "../../harness/lint-document.ts";
 import { runCommand, startPortico, temporaryFolder } from "../../harness/portico-process.ts";

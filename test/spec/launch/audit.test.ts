@@ -6,6 +6,7 @@ import { auditContract } from "@portico/plugins/audit/contract";
 import { local, localSchema } from "portico/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openCommand, type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { waitingCall } from "../../harness/waiting-call.ts";
 
 const PATIENT = { timeout: 30_000, interval: 100 };
 const TOKENS = { owner: "owner-token-of-the-audit", member: "member-token-of-the-audit" };
@@ -18,7 +19,16 @@ beforeAll(async () => {
   mkdirSync(join(folder.path, "workflows"));
   writeFileSync(
     join(folder.path, "agents/helper/agent.json"),
-    JSON.stringify({ name: "Helper", heartbeat: { enabled: false, everyMs: 60_000, prompt: "Look around" } }),
+    JSON.stringify({
+      name: "Helper",
+      tools: ["SendUserMessage"],
+      heartbeat: { enabled: false, everyMs: 60_000, prompt: "Look around" },
+    }),
+  );
+  mkdirSync(join(folder.path, "agents/stuck"));
+  writeFileSync(
+    join(folder.path, "agents/stuck/agent.json"),
+    JSON.stringify({ name: "Stuck", engine: "missing", heartbeat: { enabled: false, everyMs: 60_000, prompt: "Look around" } }),
   );
   const review = { type: "human_gate", with: { title: "Publish?", form: { type: "object" } } };
   writeFileSync(join(folder.path, "workflows/notice.json"), JSON.stringify({ name: "Notice", nodes: { review } }));
@@ -30,6 +40,7 @@ beforeAll(async () => {
       audit: { trustedProxies: ["127.0.0.1"] },
       workflow: { token: "workflow-token-of-the-audit" },
       agent: {
+        toolPolicy: { tools: { SendUserMessage: "ask" } },
         tokens: [
           { token: TOKENS.owner, userId: "ada", role: "owner" },
           { token: TOKENS.member, userId: "bob", role: "member" },
@@ -76,6 +87,21 @@ async function waitingRun(): Promise<{ readonly path: string; readonly runId: st
   const { executionGrantId } = (await call("agent", "POST", "/api/execution-grants", { workflowId: "notice" })).body;
   secrets.push(executionGrantId);
   return { path, runId: started.runId, grant: { "x-execution-grant": executionGrantId } };
+}
+
+/** A run that failed, because its gate was rejected. */
+async function rejectedRun(): ReturnType<typeof waitingRun> {
+  const { grant, ...run } = await waitingRun();
+  await call("workflow", "POST", `${run.path}/gate`, { decision: "reject" }, grant);
+  await expect.poll(async () => (await call("workflow", "GET", run.path)).body.status, PATIENT).toBe("failed");
+  return { grant, ...run };
+}
+
+/** A call of a tool that waits for a decision. */
+async function undecided(): Promise<{ readonly runId: string; readonly path: string }> {
+  const { runId, callId, socket } = await waitingCall(service.url("agent"), TOKENS.owner, "helper", "Use SendUserMessage");
+  socket.disconnect();
+  return { runId, path: `/api/runs/${runId}/approvals/${callId}` };
 }
 
 const event = { promptTemplate: "A secret prompt of the audit: {{payload}}", toolIds: [], maxTurns: 3 };
@@ -150,6 +176,25 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     { action: "user.stop-turns", object: "bob" },
     await call("agent", "POST", "/api/users/bob/stop-turns"),
   ],
+  async "conversations-runs.decideApproval"() {
+    const { runId, path } = await undecided();
+    const answer = await call("agent", "POST", path, { decision: "reject", comment: "a private comment" });
+    return [{ action: "approval.reject", object: expect.stringMatching(`^${runId}/`) }, answer];
+  },
+  async "conversations-runs.revokeConsent"() {
+    const { path } = await undecided();
+    await call("agent", "POST", path, { decision: "approve", standing: true });
+    const { consents } = (await call("agent", "GET", "/api/tool-consents")).body;
+    return [
+      { action: "tool-consent.revoke", object: consents[0].id },
+      await call("agent", "DELETE", `/api/tool-consents/${consents[0].id}`),
+    ];
+  },
+  async "conversations-runs.runAgain"() {
+    const { runId } = (await call("agent", "POST", "/api/schedules/stuck/heartbeat/trigger")).body;
+    await expect.poll(async () => (await call("agent", "GET", `/api/runs/${runId}`)).body.status, PATIENT).toBe("failed");
+    return [{ action: "run.again", object: runId }, await call("agent", "POST", `/api/runs/${runId}/again`)];
+  },
   async "workflow-service.decide"() {
     const { path, runId, grant } = await waitingRun();
     const answer = await call(
@@ -170,6 +215,16 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
       { action: "workflow-run.cancel", object: runId, who: { role: "grant" } },
       await call("workflow", "POST", `${path}/cancel`, undefined, grant),
     ];
+  },
+  async "workflow-service.resume"() {
+    const { path, runId, grant } = await rejectedRun();
+    const answer = await call("workflow", "POST", `${path}/resume`, { idempotencyKey: "k" }, grant);
+    return [{ action: "workflow-run.resume", object: runId, who: { role: "grant" } }, answer];
+  },
+  async "workflow-service.rerun"() {
+    const { path, runId, grant } = await rejectedRun();
+    const answer = await call("workflow", "POST", `${path}/rerun`, { idempotencyKey: "k" }, grant);
+    return [{ action: "workflow-run.rerun", object: runId, who: { role: "grant" } }, answer];
   },
 };
 
@@ -211,7 +266,7 @@ describe("every route that changes something", () => {
   it.each(Object.entries(CHANGES))("%s leaves an entry of who, what and from where", async (_route, change) => {
     const known = new Set((await entries()).map(({ id }) => id));
     const [wanted, answer] = await change();
-    expect([200, 201, 202]).toContain(answer.status);
+    expect([200, 201, 202, 204]).toContain(answer.status);
     const fresh = (await entries()).filter(({ id }) => !known.has(id));
     const who = { role: "owner", userId: "ada", tokenId: expect.stringMatching(/^token_/), address: "203.0.113.9" };
     const { who: actor, ...what } = { who: {}, ...wanted };
@@ -273,7 +328,7 @@ describe("the audit", () => {
   it("contains no secret, prompt, value or label", async () => {
     for (const change of Object.values(CHANGES)) await change();
     const text = JSON.stringify(await entries());
-    for (const secret of [...secrets, event.promptTemplate, "a private value", "a label"].filter(Boolean))
+    for (const secret of [...secrets, event.promptTemplate, "a private value", "a private comment", "a label"].filter(Boolean))
       expect(text).not.toContain(secret);
   });
 

@@ -1,6 +1,17 @@
 import { createHash, hash, randomUUID } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { packTar, unpackTar, type TarHeader } from "modern-tar";
 import { connectAgent } from "@portico/client";
@@ -236,6 +247,41 @@ describe("an archive", () => {
     expect(`${readFileSync(workflow, "utf8")}# changed\n`).toBe(other);
     expect(readdirSync(target)).not.toContain(".restored");
   });
+});
+
+it("skills of agents are in a backup and are restored; other files of an agent's folder, and files that are no text, are not", async () => {
+  const place = temporaryFolder();
+  try {
+    const agent = join(place.path, "agents/helper");
+    for (const [path, text] of Object.entries({
+      "agent.json": JSON.stringify({ name: "Helper", skills: ["skills/read-bills/"] }),
+      "skills/read-bills/SKILL.md": "Read them.",
+      "skills/read-bills/references/a.md": "More.",
+      "skills/unlisted/SKILL.md": "Not these.",
+      "work/own/notes.md": "Own notes.",
+    })) {
+      mkdirSync(dirname(join(agent, path)), { recursive: true });
+      writeFileSync(join(agent, path), text);
+    }
+    writeFileSync(join(agent, "skills/read-bills/logo.png"), new Uint8Array([0xff, 0xfe, 0xfd]));
+    symlinkSync(join(agent, "work"), join(agent, "skills/read-bills/linked"));
+    await (await startPortico({ cwd: place.path })).stop();
+    const run = (...args: string[]) => runCommand(args, { cwd: place.path });
+    const backup = await run("backup", "it.tar", "--json");
+    expect(JSON.parse(backup.stdout).warnings).toEqual([
+      "The file helper/skills/read-bills/logo.png of a skill is not in the archive: it is not text of at most 1 MiB",
+    ]);
+    rmSync(agent, { recursive: true });
+    expect((await run("restore", "it.tar", "--data-dir", "other")).code).toBe(0);
+    const restored = readdirSync(agent, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(restored.map((entry) => join(entry.parentPath, entry.name).slice(agent.length + 1)).sort()).toEqual([
+      "agent.json",
+      "skills/read-bills/SKILL.md",
+      "skills/read-bills/references/a.md",
+    ]);
+  } finally {
+    place.remove();
+  }
 });
 
 describe("files in a backup", () => {

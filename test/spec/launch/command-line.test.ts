@@ -30,6 +30,7 @@ const COMMANDS = [
   ],
   ...["new", "new plugin", "new adapter", "new preset"],
   ...["", " check", " schema", " approve", " reject", " cancel"].map((name) => `workflow${name}`),
+  ...["", " list", " approve", " reject", " consents", " revoke"].map((name) => `approvals${name}`),
 ];
 
 describe("the portico command line", () => {

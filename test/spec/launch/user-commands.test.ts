@@ -8,6 +8,7 @@ import { connectAgent } from "@portico/client";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { png } from "../../harness/files-app.ts";
 import { type PorticoProcess, runCommand, runPortico, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
+import { waitingCall } from "../../harness/waiting-call.ts";
 
 // A test runs several commands, one after another.
 vi.setConfig({ testTimeout: 120_000 });
@@ -183,6 +184,58 @@ describe("portico user erase", () => {
     expect(JSON.parse(stdout)).toMatchObject({ runs: 1, conversations: 1, submissions: 2 });
     expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
     expect(await get("ada", `/api/runs/${runs[0]!.run_id}`)).toBe(404);
+  });
+
+  it("finds calls that wait for a person, decisions and consents: exports them, stops the turn with --cancel, and removes them", async () => {
+    mkdirSync(join(folder.path, "agents", "asker"));
+    const definition = { name: "Asker", tools: ["SendUserMessage"], toolPolicy: { tools: { SendUserMessage: "ask" } } };
+    writeFileSync(join(folder.path, "agents", "asker", "agent.json"), JSON.stringify(definition));
+    await start();
+    const ask = async (holder: Holder) => {
+      const prompt = `Use SendUserMessage for the ${wordsOf(holder)}`;
+      const { runId, callId, socket } = await waitingCall(service.url("agent"), TOKENS[holder], "asker", prompt);
+      const ended = once(socket as never, "query:complete").finally(() => socket.disconnect());
+      return { runId, callId, ended };
+    };
+    const decide = async (holder: Holder, { runId, callId }: { runId: string; callId: string }, body: object) =>
+      fetch(`${service.url("agent")}/api/runs/${runId}/approvals/${callId}`, {
+        method: "POST",
+        headers: { "x-agent-service-token": TOKENS[holder], "content-type": "application/json" },
+        body: JSON.stringify({ decision: "approve", comment: `A comment with the ${wordsOf(holder)}`, ...body }),
+      });
+    const waiting = await ask("ada");
+    waiting.ended.catch(() => {});
+    const decided = await ask("ada");
+    expect((await decide("ada", decided, { standing: true })).status).toBe(200);
+    await decided.ended;
+    const other = await ask("bob");
+    expect((await decide("bob", other, { standing: true })).status).toBe(200);
+    await other.ended;
+
+    const dir = join(folder.path, "exported");
+    const exported = JSON.parse((await run("export", "ada", dir, "--json")).stdout);
+    expect(exported.counts).toMatchObject({ approvals: 2, "tool-consents": 1 });
+    expect(lines(dir, "approvals")).toContainEqual(
+      expect.objectContaining({
+        runId: decided.runId,
+        decided: expect.objectContaining({ decision: "approve", comment: `A comment with the ${wordsOf("ada")}` }),
+      }),
+    );
+    expect(lines(dir, "approvals")).toContainEqual(expect.objectContaining({ runId: waiting.runId, isOpen: true }));
+    expect(lines(dir, "tool-consents")).toMatchObject([{ userId: "ada", agentId: "asker", toolId: "SendUserMessage" }]);
+    expect(filesWith(dir, "bob")).toEqual([]);
+
+    expect((await run("erase", "ada", "--yes")).stderr).toMatch(/^The user has 1 turn or run that waits or executes/);
+    const { code, stderr } = await run("erase", "ada", "--yes", "--cancel");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(filesWith(service.dataDir, wordsOf("ada"))).toEqual([]);
+    const open = async (path: string) => {
+      const answer = await fetch(service.url("agent") + path, { headers: { "x-agent-service-token": TOKENS.owner } });
+      return (await answer.json()) as any;
+    };
+    expect((await open("/api/approvals")).approvals).toEqual([]);
+    expect((await open("/api/tool-consents")).consents).toMatchObject([{ userId: "bob" }]);
+    expect(filesWith(service.dataDir, wordsOf("bob")).length).toBeGreaterThan(0);
   });
 
   it("finds webhook events that wait in the queue, and stops them with --cancel, so that none begins after a restart", async () => {

@@ -252,6 +252,24 @@ describe("portico grant issue", () => {
   });
 });
 
+describe("portico workflow graph", () => {
+  it("prints a definition as a Mermaid flowchart, and the problems of a broken one", async () => {
+    folder.deploy("gated.json", gated);
+    folder.deploy("broken.yaml", broken);
+    const { code, stdout } = await run("workflow", "graph", "workflows/gated.json");
+    expect(code).toBe(0);
+    expect(stdout.trimEnd().split("\n").slice(3)).toEqual([
+      "flowchart TD",
+      '  n0{{"ok<br/>human_gate"}}',
+      '  n1["done<br/>transform"]',
+      "  n0 --> n1",
+    ]);
+    const wrong = await run("workflow", "graph", "workflows/broken.yaml");
+    expect([wrong.code, wrong.stdout]).toEqual([1, ""]);
+    expect(wrong.stderr).toContain("workflows/broken.yaml:3:11: ");
+  });
+});
+
 describe("portico workflow approve, reject and cancel", () => {
   it("decide about runs of the service that runs on the data directory, in one line", async () => {
     folder.deploy("gated.json", gated);

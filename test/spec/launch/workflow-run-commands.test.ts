@@ -103,6 +103,27 @@ describe("portico workflow list, runs and show", () => {
   });
 });
 
+describe("portico workflow versions", () => {
+  it("prints each version of a definition with its runs, and the paths that changed", async () => {
+    await using service = await folder.start("workflow");
+    folder.deploy("echo.json", echo);
+    await expect.poll(async () => (await service.call("GET", "/api/workflows")).body.workflows.length).toBe(1);
+    await service.until("echo", await service.trigger("echo", {}), "completed");
+    folder.deploy("echo.json", { ...echo, name: "Say it twice" });
+    await expect.poll(async () => (await service.call("GET", "/api/workflow/echo/definition")).body.name).toBe("Say it twice");
+    const { code, stdout, stderr } = await run("versions", "echo");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(/^[0-9a-f]{12}  0 runs, deployed$/),
+      "    ~ $.name",
+      expect.stringMatching(/^[0-9a-f]{12}  1 run, \S+Z to \S+Z$/),
+    ]);
+    const { body } = await service.call("GET", "/api/workflow/echo/versions");
+    expect(JSON.parse((await run("versions", "echo", "--json")).stdout)).toEqual(body.versions);
+    expect((await run("versions", "gone")).code).toBe(1);
+  });
+});
+
 describe("portico workflow start", () => {
   it("prints the run's id alone, and takes values as JSON, unless a text is asked for or they would be changed", async () => {
     folder.deploy("echo.json", echo);
@@ -303,5 +324,33 @@ describe("following a run", () => {
     });
     await using _service = await folder.start("workflow");
     expect(await run("follow", "wrun_x")).toMatchObject({ code: 1, stderr: expect.stringContaining("has the run wrun_x") });
+  });
+});
+
+describe("portico workflow resume and rerun", () => {
+  it("print the id of the new run, which goes on, or starts anew with the parameters of the run", async () => {
+    folder.deploy("echo.json", echo);
+    folder.deploy("failing.json", failing);
+    await using service = await folder.start("workflow");
+    const failed = await service.trigger("failing", {});
+    await service.until("failing", failed, "failed");
+    expect((await run("show", failed)).stdout).toContain(`portico workflow resume ${failed}`);
+    expect(await run("resume", failed, "--output", "1")).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining("--as done"),
+    });
+    expect(await run("resume", failed, "--as", "maybe")).toMatchObject({ code: 64, stdout: "" });
+    const resumed = await run("resume", failed, "--from", "bad", "--as", "done", "--output", '{"by":"hand"}');
+    expect(resumed).toEqual({ code: 0, stdout: expect.stringMatching(/^wrun_\w+\n$/), stderr: "" });
+    const detail = await service.until("failing", resumed.stdout.trim(), "completed");
+    expect(detail).toMatchObject({ resumes: failed, nodeResults: { bad: { outputs: { by: "hand" } } } });
+    expect(await run("resume", failed)).toMatchObject({ code: 1, stderr: expect.stringContaining(resumed.stdout.trim()) });
+
+    const first = await service.trigger("echo", { count: 1, ticket: "17" });
+    await service.until("echo", first, "completed");
+    const again = await run("rerun", first, "--param", "count=2");
+    expect(again).toEqual({ code: 0, stdout: expect.stringMatching(/^wrun_\w+\n$/), stderr: "" });
+    const { finalOutputs } = await service.until("echo", again.stdout.trim(), "completed");
+    expect(finalOutputs.said).toEqual({ count: 2, ticket: "17" });
   });
 });

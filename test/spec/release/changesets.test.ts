@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -35,6 +35,16 @@ afterAll(() => rm(copy, { recursive: true, force: true }));
 
 const manifestOf = async (folder: string, room: string) =>
   JSON.parse(await readFile(join(folder, room, "package.json"), "utf8")) as Manifest;
+
+it("every changeset names packages that are published", async () => {
+  const names = await Promise.all(published.map(async (room) => (await manifestOf(root, room)).name));
+  const files = (await readdir(join(root, ".changeset"))).filter((file) => file.endsWith(".md") && file !== "README.md");
+  for (const file of files) {
+    const [, head = ""] = (await readFile(join(root, ".changeset", file), "utf8")).split("---\n");
+    const named = [...head.matchAll(/^"([^"]+)":/gm)].map(([, name]) => name!);
+    expect([file, named.length > 0, named.filter((name) => !names.includes(name))]).toEqual([file, true, []]);
+  }
+});
 
 it("a change of one package gives all of them the next version, and they want exactly that of each other", async () => {
   const [major, minor] = (await manifestOf(root, "client")).version.split(".").map(Number);

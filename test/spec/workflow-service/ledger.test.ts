@@ -23,7 +23,7 @@ it("a run's end is written after any number of events at once: more than one log
   const again = new Ledger(log, "wrun_1");
   await again.recall();
   const nodes: string[] = [];
-  for await (const { nodeId } of again.read({ follow: false })) nodes.push(nodeId);
+  for await (const { entry } of again.read({})) nodes.push(entry.nodeId);
   expect(nodes).toEqual(["n0", "n1", "n2", "n3", "n4"]);
 });
 
@@ -56,7 +56,7 @@ it("an execution that lost its run, and ends late, drops nothing that the next e
   expect(live.find("wrun_1")).toBeUndefined();
 });
 
-it("a reader gets each entry once, if what it read early was lost and is written again in another order", async () => {
+it("a reader of stored entries gets each one once, at its final position, if unstored entries are lost and written again in another order", async () => {
   const { log } = await openStores();
   const ledger = new Ledger(log, "wrun_1");
   await ledger.recall();
@@ -64,11 +64,14 @@ it("a reader gets each entry once, if what it read early was lost and is written
   await ledger.write();
   const read: string[] = [];
   const reading = (async () => {
-    for await (const { nodeId } of ledger.read({ follow: true })) read.push(nodeId);
+    for await (const { position, entry } of ledger.read({ follow: true, isStored: true }))
+      read.push(`${position} ${entry.nodeId}`);
   })();
   ledger.add(ended("b"));
   ledger.add(ended("c"));
-  await expect.poll(() => read).toEqual(["a", "b", "c"]);
+  const now: string[] = [];
+  for await (const { entry } of ledger.read({})) now.push(entry.nodeId);
+  expect(now).toEqual(["a", "b", "c"]);
   // Another process continues the run.
   ledger.give();
   const other = new Ledger(log, "wrun_1");
@@ -76,13 +79,13 @@ it("a reader gets each entry once, if what it read early was lost and is written
   for (const nodeId of ["d", "c"]) other.add(ended(nodeId));
   await other.write();
   await ledger.refresh();
-  await expect.poll(() => read).toEqual(["a", "b", "c", "d"]);
+  await expect.poll(() => read).toEqual(["0 a", "1 d", "2 c"]);
   for (const nodeId of ["e", "b", "f"]) other.add(ended(nodeId));
   await other.end([], undefined);
   await ledger.refresh();
   ledger.close();
   await reading;
-  expect(read).toEqual(["a", "b", "c", "d", "e", "f"]);
+  expect(read).toEqual(["0 a", "1 d", "2 c", "3 e", "4 b", "5 f"]);
 });
 
 it("a run that ends cancels the nodes that an earlier execution started, and that the last one did not reach", async () => {

@@ -73,6 +73,25 @@ const waiting = async (service: WorkflowService) => {
 };
 
 describe("runs that ended long ago (`keepRuns`)", () => {
+  it("stay while a run that resumes them is open, and the definition stays, too", async () => {
+    const strict = { nodes: { ok: gated.nodes.ok } };
+    await using service = await start({ definitions: { "gated.json": strict } });
+    const runId = await waiting(service);
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "gated", ttlMs: 24 * HOUR }) };
+    const post = (path: string, body: object) => service.call("POST", `/api/workflow/gated/runs/${path}`, body, { headers });
+    await post(`${runId}/gate`, { decision: "reject" });
+    expect((await service.ended("gated", runId)).status).toBe("failed");
+    service.deploy("gated.json", quick);
+    const { body } = await post(`${runId}/resume`, { idempotencyKey: "k" });
+    await service.until("gated", body.runId, ({ status }) => status === "waiting_human");
+    await pass(service, 12);
+    expect(new Set(await listed(service, "gated"))).toEqual(new Set([body.runId, runId]));
+    expect((await post(`${body.runId}/gate`, { decision: "approve" })).status).toBe(200);
+    expect(await service.ended("gated", body.runId)).toMatchObject({ status: "completed", nodeResults: { ok: {} } });
+    await pass(service, 1);
+    expect(await listed(service, "gated")).toEqual([body.runId]);
+  });
+
   it("go with all that belongs to them, so long after their end, and not their beginning", async () => {
     await using service = await start();
     const long = await waiting(service);

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import { type OutputCheck, OutputChecks } from "../../json-schema/output-check.ts";
+import type { OutputCheck, OutputChecks } from "../../json-schema/output-check.ts";
 
 /** An agent's final answer does not fit its `outputSchema`, also after a correction. The message names places, and no values. */
 export class OutputInvalid extends Error {
@@ -11,15 +11,13 @@ export class OutputSchemaInvalid extends Error {
   override readonly name = "OutputSchemaInvalid";
 }
 
-const checks = new OutputChecks();
-
 /** Checks the final answer of one turn by the agent's `outputSchema`. A model whose answer does not fit gets one correction. */
 export class AnswerCheck {
   readonly #check: OutputCheck | undefined;
   #correction: readonly ports.ConversationMessage[] = [];
 
   /** Throws OutputSchemaInvalid. */
-  constructor({ outputSchema }: ports.AgentDefinition) {
+  constructor({ outputSchema }: ports.AgentDefinition, checks: OutputChecks) {
     try {
       this.#check = outputSchema && checks.of(outputSchema);
     } catch (cause) {

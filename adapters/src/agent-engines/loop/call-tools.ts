@@ -18,29 +18,74 @@ export interface CallToolsGiven {
   readonly resultCharacters: number;
 }
 
+/** What happened to a call before a pause. */
+export interface CalledBefore {
+  readonly result?: ToolResultPart | undefined;
+  /** The call was reported. */
+  readonly isSaid: boolean;
+}
+
+/** The calls of an answer, of which none was run yet. */
+export const noneCalled = (calls: readonly AskedCall[]): readonly CalledBefore[] => calls.map(() => ({ isSaid: false }));
+
+/** The results of an answer's calls. */
+export interface Called {
+  /** In the order of the calls. Undefined for calls that wait, and for calls behind them in their lane. */
+  readonly results: readonly (ToolResultPart | undefined)[];
+  /** The calls that a person must approve first. Empty: all calls have results. */
+  readonly waiting: readonly AskedCall[];
+}
+
 /**
  * Runs the tools that one answer calls: those of a lane one after another, all others in parallel. A call is reported when it
- * begins. Returns the results in the order of the calls. Each call is a step named `tool-COUNT-PLACE`. Throws the signal's
- * reason.
+ * begins. Each call is a step named `tool-COUNT-PLACE`. Calls that need a person's approval are reported and not run, and neither
+ * are the calls behind them in their lane. Throws the signal's reason.
  */
-export function callTools(given: CallToolsGiven, calls: readonly AskedCall[], count: number): Promise<readonly ToolResultPart[]> {
-  const lanes = new Map<string, Promise<unknown>>();
-  return Promise.all(
-    calls.map((call, at) => {
-      const run = () => callTool(given, call, `tool-${count}-${at + 1}`);
+export async function callTools(
+  given: CallToolsGiven,
+  calls: readonly AskedCall[],
+  count: number,
+  before: readonly CalledBefore[],
+): Promise<Called> {
+  const asks = await Promise.all(calls.map((call, at) => before[at]!.result === undefined && needsApproval(given, call)));
+  const lanes = new Map<string, Promise<unknown> | "waits">();
+  const waiting: AskedCall[] = [];
+  const results = await Promise.all(
+    calls.map(async (call, at): Promise<ToolResultPart | undefined> => {
+      const { result, isSaid } = before[at]!;
+      if (result) return result;
       const lane = given.tools.find(({ id }) => id === call.toolId)?.lane;
-      if (lane === undefined) return run();
-      const called = lanes.get(lane)?.then(run) ?? run();
-      lanes.set(lane, called);
+      const earlier = lane === undefined ? undefined : lanes.get(lane);
+      if (earlier === "waits") return undefined;
+      if (asks[at]) {
+        if (lane !== undefined) lanes.set(lane, "waits");
+        waiting.push(call);
+        if (!isSaid) await sayCall(given, call);
+        return undefined;
+      }
+      const run = () => callTool(given, call, `tool-${count}-${at + 1}`, isSaid);
+      const called = earlier?.then(run) ?? run();
+      if (lane !== undefined) lanes.set(lane, called);
       return called;
     }),
   );
+  given.context.signal.throwIfAborted();
+  return { results, waiting };
 }
 
-async function callTool(given: CallToolsGiven, call: AskedCall, stepName: string): Promise<ToolResultPart> {
+async function needsApproval({ context }: CallToolsGiven, { callId, toolId, arguments: args }: AskedCall): Promise<boolean> {
+  if (args === undefined) return false;
+  return (await context.needsApproval?.({ callId, toolId, arguments: args })) ?? false;
+}
+
+async function sayCall({ context }: CallToolsGiven, { callId, toolId, name, arguments: args = {} }: AskedCall): Promise<void> {
+  await context.say({ type: "tool_call", callId, toolId, name, arguments: args });
+}
+
+async function callTool(given: CallToolsGiven, call: AskedCall, stepName: string, isSaid: boolean): Promise<ToolResultPart> {
   const { callId, toolId, name } = call;
   const { say, signal } = given.context;
-  await say({ type: "tool_call", callId, toolId, name, arguments: call.arguments ?? {} });
+  if (!isSaid) await sayCall(given, call);
   const result = await resultOf(given, call, stepName);
   signal.throwIfAborted();
   await say({ type: "tool_result", callId, toolId, result });
@@ -49,13 +94,13 @@ async function callTool(given: CallToolsGiven, call: AskedCall, stepName: string
 
 async function resultOf(
   { context, resultCharacters }: CallToolsGiven,
-  { toolId, ...call }: AskedCall,
+  { callId, toolId, ...call }: AskedCall,
   stepName: string,
 ): Promise<ports.ToolResult> {
   if (call.arguments === undefined) return problem("The arguments are not JSON");
   try {
     return await context.step(stepName, async (signal) =>
-      cutResult(await context.callTool({ toolId, arguments: call.arguments }, signal), resultCharacters),
+      cutResult(await context.callTool({ callId, toolId, arguments: call.arguments }, signal), resultCharacters),
     );
   } catch (error) {
     context.signal.throwIfAborted();

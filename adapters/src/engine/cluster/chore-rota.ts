@@ -19,6 +19,9 @@ interface ChoreRow {
   readonly due: number;
 }
 
+/** A chore that is due later than its own times say, by more than clocks of processes differ, was released by a process whose clock was ahead. */
+const CLOCKS_MS = 60_000;
+
 /**
  * Shares chores among processes: each runs in the process that takes it first when it is due. A row per chore says when that is, and
  * which process runs it. It is free again when the lease of that process has ended.
@@ -55,7 +58,11 @@ export class ChoreRota {
     const free = [...this.#chores.keys()].filter((name) => !this.#running.has(name));
     const { clock, wakeUps } = this.#given;
     if (this.#isStopped || free.length === 0 || this.#given.lease() === 0) return;
-    const taken = await this.#ask<ChoreRow>(this.#sql.take, [free, clock.now(), this.#given.lease()]);
+    const latest = free.map((name) => {
+      const { everyMs, firstMs } = this.#chores.get(name)!;
+      return clock.now() + Math.max(everyMs, firstMs) + CLOCKS_MS;
+    });
+    const taken = await this.#ask<ChoreRow>(this.#sql.take, [free, clock.now(), this.#given.lease(), latest]);
     for (const { name } of taken) this.#run(this.#chores.get(name)!);
     const rows = await this.#ask<ChoreRow>(this.#sql.next, [free, clock.now()]);
     const next = rows.reduce((first, { due }) => Math.min(first, due), Number.POSITIVE_INFINITY);
@@ -109,7 +116,9 @@ function statements(schema: string) {
         SELECT next FROM unnest($1::text[], $3::double precision[]) AS new (name, next) WHERE new.name = old.name
       ))`,
     take: `
-      UPDATE ${chores} SET owner = $3 WHERE name = ANY($1) AND due <= $2
+      UPDATE ${chores} SET owner = $3 WHERE name = ANY($1) AND (due <= $2 OR due > (
+          SELECT latest FROM unnest($1::text[], $4::double precision[]) AS own (own_name, latest) WHERE own_name = name
+        ))
         AND (owner IS NULL OR owner = $3 OR NOT EXISTS (SELECT FROM ${processes} WHERE lease = owner))
         AND EXISTS (SELECT FROM ${processes} WHERE lease = $3)
       RETURNING name, due`,

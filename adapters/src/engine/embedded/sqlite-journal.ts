@@ -83,9 +83,9 @@ export function openSqliteJournal(store: SqliteStore): Journal {
   store.addCondition(HELD, (work, expected) => isHeld(Number(work), expected));
   store.addCondition(BEGUN, (id, expected) => {
     const work = Number(id);
+    if (expected === fence && isOwner() && sql.begin.get(work) !== undefined) return "changed";
     // An earlier attempt may have begun it, and its answer was lost.
-    if (isHeld(work, expected)) return true;
-    return expected === fence && isOwner() && sql.begin.get(work) !== undefined ? "changed" : false;
+    return isHeld(work, expected);
   });
   store.addCondition(ENDED, (id, expected) => {
     const [work, endedAt] = id.split(" ").map(Number) as [number, number];

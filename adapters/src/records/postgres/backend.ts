@@ -3,6 +3,7 @@ import type { CollectionShape } from "../collection-shape.ts";
 import type { CheckedWrite, RecordsBackend, Row } from "../create-records.ts";
 import type { QueryPlan } from "../query-plan.ts";
 import type { Client, Connections, PoolClient } from "./connections.ts";
+import { gatherReads } from "./gathered-reads.ts";
 import { createGroupWriter, type GroupWriter, type PartChanges } from "./group-writer.ts";
 import { createLocks } from "./locks.ts";
 import { tableName } from "./names.ts";
@@ -94,6 +95,12 @@ export async function openPostgresBackend(
   };
   const rowsOf = async ({ text, values }: PageStatement): Promise<readonly FoundRow[]> =>
     read((client) => prepared<FoundRow>(client, text, values));
+  const readOne = gatherReads((collection, ids) => {
+    const columns = `SELECT id, version, value AS text, false AS long FROM ${tableName(schema, collection)}`;
+    return ids.length === 1
+      ? rowsOf({ text: `${columns} WHERE id = $1`, values: ids })
+      : rowsOf({ text: `${columns} WHERE id = ANY($1)`, values: [ids] });
+  });
 
   return {
     schema,
@@ -123,8 +130,7 @@ export async function openPostgresBackend(
     },
     async get(collection, id) {
       await ready(collection);
-      const text = `SELECT id, version, value AS text, false AS long FROM ${tableName(schema, collection)} WHERE id = $1`;
-      const [row] = await rowsOf({ text, values: [id] });
+      const row = await readOne(collection, id);
       return row && toRow(row);
     },
     async page(collection, plan) {

@@ -1,9 +1,10 @@
 import type { LookupFunction } from "node:net";
+import type { Readable } from "node:stream";
 import type { Agent } from "undici/index.js";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
 import { portOf } from "./http-input.ts";
-import { type HttpAnswer, readAnswer } from "./read-answer.ts";
+import { type HttpAnswer, readAnswer, readFailedBody } from "./read-answer.ts";
 import { readUrl } from "./read-url.ts";
 
 export interface HttpRequest {
@@ -73,9 +74,17 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
           const location =
             REDIRECTS.has(answer.status) && !first.isExpected(answer.status) ? answer.headers["location"] : undefined;
           if (first.isExpected(answer.status)) return await readAnswer(answer, origin, hasBody(request.method, answer.status));
-          answer.body.on("error", () => undefined).destroy();
-          if (typeof location !== "string") throw unexpectedStatus(origin, answer.status);
-          if (followed === MOST_REDIRECTS) throw unexpectedStatus(origin, answer.status, ` after ${MOST_REDIRECTS} redirects`);
+          if (typeof location !== "string") {
+            const body = hasBody(request.method, answer.status) ? await readFailedBody(answer, signal) : undefined;
+            discard(answer);
+            throw unexpectedStatus(origin, {
+              status: answer.status,
+              body,
+              retryAfterMs: retryAfter(answer.headers["retry-after"]),
+            });
+          }
+          discard(answer);
+          if (followed === MOST_REDIRECTS) throw unexpectedStatus(origin, answer, ` after ${MOST_REDIRECTS} redirects`);
           request = redirected(request, answer.status, location);
         } catch (error) {
           signal.throwIfAborted();
@@ -96,6 +105,17 @@ async function openAgent(guard: AddressGuard, { connectMs, headersMs, idleMs }: 
     factory: (origin, options) =>
       new Pool(origin, { ...options, connect: { timeout: connectMs, lookup: guard.lookup(portOf(new URL(origin))) } }),
   });
+}
+
+function discard({ body }: { readonly body: Readable }): void {
+  body.on("error", () => undefined).destroy();
+}
+
+/** The time that a `Retry-After` header asks for, in milliseconds: seconds, or a date. Undefined for any other text. */
+function retryAfter(value: string | string[] | undefined): number | undefined {
+  if (typeof value !== "string") return undefined;
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
 /** Headers may describe a body that is not sent. */

@@ -8,9 +8,16 @@ export function addressRefused(message: string, cause?: unknown): ports.NodeFail
   return new ports.NodeFailed("http_address_refused", message, { retryable: false, cause });
 }
 
-export function unexpectedStatus(origin: string, status: number, detail = ""): ports.NodeFailed {
+export function unexpectedStatus(
+  origin: string,
+  { status, body, retryAfterMs }: ports.FailedAnswer & { readonly retryAfterMs?: number | undefined },
+  detail = "",
+): ports.NodeFailed {
   const retryable = PASSING.has(status) || status >= 500;
-  return new ports.NodeFailed("http_status", `${origin} answered with status ${status}${detail}`, { retryable });
+  const answer = { status, ...(body !== undefined && { body }) };
+  return new ports.NodeFailed("http_status", `${origin} answered with status ${status}${detail}`, {
+    ...{ retryable, answer, retryAfterMs },
+  });
 }
 
 export function tooLarge(origin: string): ports.NodeFailed {

@@ -33,12 +33,8 @@ export async function readAnswer(
     answer.body.on("error", () => undefined).destroy();
     throw tooLarge(origin);
   }
-  const encoding = headers["content-encoding"];
-  const decoder =
-    hasBody && typeof encoding === "string" && Object.hasOwn(DECODERS, encoding)
-      ? DECODERS[encoding as keyof typeof DECODERS]
-      : undefined;
-  const bytes = await collect(answer.body, decoder, origin);
+  const decoder = hasBody ? decoderOf(headers["content-encoding"]) : undefined;
+  const bytes = await collect(answer.body, decoder, () => tooLarge(origin));
   if (decoder) {
     // They describe the compressed bytes.
     delete headers["content-encoding"];
@@ -52,13 +48,49 @@ export async function readAnswer(
   return read;
 }
 
-async function collect(body: Readable, decode: (() => Transform) | undefined, origin: string): Promise<Buffer> {
+const FAILED_BODY_MS = 5000;
+
+/**
+ * The body of an answer with an unexpected status: JSON or a text. Undefined for an answer without a body, for bytes, and for a body that is too long or late, or breaks off:
+ * the failure counts, and not its body. Throws the signal's reason.
+ */
+export async function readFailedBody(
+  { headers, body }: { readonly headers: Readonly<Record<string, string | string[] | undefined>>; readonly body: Readable },
+  signal: AbortSignal,
+): Promise<unknown> {
+  const late = AbortSignal.any([signal, AbortSignal.timeout(FAILED_BODY_MS)]);
+  const stop = () => body.destroy();
+  late.addEventListener("abort", stop, { once: true });
+  try {
+    const tooLong = () => new RangeError("The body is too long to be kept");
+    const bytes = await collect(body, decoderOf(headers["content-encoding"]), tooLong, ports.FAILED_BODY_BYTES);
+    const read = readBody(bytes, String(headers["content-type"] ?? ""));
+    return read.encoding || read.body === null ? undefined : read.body;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  } finally {
+    late.removeEventListener("abort", stop);
+  }
+}
+
+function decoderOf(encoding: unknown): (() => Transform) | undefined {
+  const isKnown = typeof encoding === "string" && Object.hasOwn(DECODERS, encoding);
+  return isKnown ? DECODERS[encoding as keyof typeof DECODERS] : undefined;
+}
+
+async function collect(
+  body: Readable,
+  decode: (() => Transform) | undefined,
+  tooLong: () => Error,
+  mostBytes: number = ports.NODE_OUTPUT_BYTES,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   const take = async (source: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of source) {
       size += chunk.length;
-      if (size > ports.NODE_OUTPUT_BYTES) throw tooLarge(origin);
+      if (size > mostBytes) throw tooLong();
       chunks.push(chunk);
     }
   };

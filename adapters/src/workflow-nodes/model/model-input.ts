@@ -2,7 +2,10 @@ import type { ports } from "@portico/core";
 import * as v from "valibot";
 import type { Prompt } from "../../agent-engines/loop/language-model.ts";
 
-const message = v.strictObject({ role: v.picklist(["system", "user", "assistant"]), content: v.string() });
+const message = v.strictObject({
+  role: v.pipe(v.picklist(["system", "user", "assistant"]), v.description("The author of the message.")),
+  content: v.pipe(v.string(), v.description("The text of the message.")),
+});
 
 export const modelInput = v.strictObject({
   provider: v.optional(v.pipe(v.string(), v.description("Id of a configured provider; optional if there is exactly one."))),

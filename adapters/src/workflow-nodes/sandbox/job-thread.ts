@@ -6,6 +6,11 @@ export class JobOverran extends Error {
   override readonly name = "JobOverran";
 }
 
+/** Thrown if the thread of a job ended by itself. The next job gets a new thread. */
+export class ThreadCrashed extends Error {
+  override readonly name = "ThreadCrashed";
+}
+
 export interface JobThreadOptions<Answer> {
   /** Name of the thread, in process lists and debuggers. */
   readonly name: string;
@@ -13,7 +18,9 @@ export interface JobThreadOptions<Answer> {
   readonly module: URL;
   /** The `workerData` of the module. */
   readonly given: unknown;
-  /** Time limit of one job, from its own beginning. */
+  /** Limit of processor time of one job, in milliseconds. */
+  readonly cpuMs: number;
+  /** Limit of the time from the beginning of a job to its answer, also without processor time. */
   readonly timeoutMs: number;
   /** Whether the thread must not be used again after this answer. */
   spoils(answer: Answer): boolean;
@@ -26,72 +33,75 @@ export const READY = "ready";
 const IDLE_MS = 60_000;
 
 /**
- * A thread that executes one job after another outside of the event loop. It starts with the first job. A job that takes too
- * long, or that is no longer awaited, is ended with its thread, and the next job gets a new thread.
+ * A thread that executes one job at a time outside of the event loop. It starts with the first job. A job that takes too long, or that is no
+ * longer awaited, is ended with its thread, and the next job gets a new thread.
  */
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions<Answer>;
   readonly #clock: ports.Clock;
-  readonly #closing = new AbortController();
   #worker: Worker | undefined;
   #isReady = false;
   #idle: ports.Timer | undefined;
-  /** Settles when the last requested job has ended. */
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
 
   constructor(options: JobThreadOptions<Answer>, clock: ports.Clock) {
     this.#options = options;
     this.#clock = clock;
   }
 
-  /** Throws JobOverran, the signal's reason, or the error that ended its thread. */
-  run(job: Job, signal: AbortSignal): Promise<Answer> {
-    if (signal.aborted) return Promise.reject(signal.reason as Error);
-    if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason as Error);
+  /**
+   * Must not be called before the last job has ended. `began` is called when the job begins in the thread. Throws JobOverran, ThreadCrashed and
+   * the signal's reason.
+   */
+  async run(job: Job, signal: AbortSignal, began: () => void): Promise<Answer> {
+    signal.throwIfAborted();
     this.#idle?.cancel();
-    this.#waiting++;
-    const before = this.#last;
-    const done = turnOf(before, signal)
-      .then(() => this.#do(job, signal))
-      .finally(() => {
-        this.#waiting--;
-        if (this.#waiting === 0) this.#rest();
-      });
-    // A job that left the queue must not let later jobs overtake earlier ones.
-    this.#last = Promise.allSettled([before, done]);
-    return done;
-  }
-
-  /** Also ends the running job. */
-  async close(): Promise<void> {
-    this.#closing.abort(new Error("The thread is closed"));
-    await this.#last;
-    await this.#end();
-  }
-
-  async #do(job: Job, signal: AbortSignal): Promise<Answer> {
-    const stop = AbortSignal.any([signal, this.#closing.signal]);
-    stop.throwIfAborted();
     try {
       const worker = (this.#worker ??= this.#start());
       worker.ref();
-      if (!this.#isReady) await said(worker, stop);
+      if (!this.#isReady) await said(worker, signal);
       this.#isReady = true;
+      const used = stopwatch(worker);
       worker.postMessage(job, []);
-      const answer = (await this.#inTime(said(worker, stop))) as Answer;
-      if (this.#options.spoils(answer)) await this.#end();
+      began();
+      const answer = (await this.#inTime(said(worker, signal), used)) as Answer;
+      if (this.#options.spoils(answer)) await this.close();
       return answer;
     } catch (error) {
-      await this.#end();
+      await this.close();
       throw error;
+    } finally {
+      this.#worker?.unref();
+      if (this.#worker) this.#idle = this.#clock.after(IDLE_MS, () => void this.close());
     }
   }
 
-  #inTime<T>(work: Promise<T>): Promise<T> {
+  /** Ends the thread. A later job starts a new one. */
+  async close(): Promise<void> {
+    this.#idle?.cancel();
+    const ending = this.#worker;
+    this.#worker = undefined;
+    await ending?.terminate();
+  }
+
+  /** On a busy machine a thread waits longer than it runs, so processor time counts. */
+  #inTime<T>(work: Promise<T>, used: () => Promise<number>): Promise<T> {
+    const { cpuMs, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(this.#options.timeoutMs, () => reject(new JobOverran("The job took too long")));
-      work.then(resolve, reject).finally(() => timer.cancel());
+      let hasEnded = false;
+      const fail = (): void => reject(new JobOverran("The job took too long"));
+      const look = async (): Promise<void> => {
+        const usedMs = await used();
+        if (hasEnded) return;
+        if (usedMs >= cpuMs) fail();
+        else late = this.#clock.after(cpuMs - usedMs, () => void look());
+      };
+      let late = this.#clock.after(cpuMs, () => void look());
+      const last = this.#clock.after(timeoutMs, fail);
+      work.then(resolve, reject).finally(() => {
+        hasEnded = true;
+        late.cancel();
+        last.cancel();
+      });
     });
   }
 
@@ -106,27 +116,15 @@ export class JobThread<Job, Answer> {
     // Waiting callers are also told. A thread that dies while idle is replaced.
     return worker.on("error", forget).on("exit", forget);
   }
-
-  #rest(): void {
-    this.#worker?.unref();
-    if (!this.#closing.signal.aborted) this.#idle = this.#clock.after(IDLE_MS, () => void this.#end());
-  }
-
-  async #end(): Promise<void> {
-    this.#idle?.cancel();
-    const ending = this.#worker;
-    this.#worker = undefined;
-    await ending?.terminate();
-  }
 }
 
-/** The next message of a thread. Rejects with the signal's reason, or with the error that ended the thread. */
+/** The next message of a thread. Rejects with the signal's reason, or with ThreadCrashed. */
 function said(worker: Worker, signal: AbortSignal): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => settle(() => reject(signal.reason as Error));
     const onMessage = (message: unknown): void => settle(() => resolve(message));
-    const onError = (error: unknown): void => settle(() => reject(error as Error));
-    const onExit = (): void => settle(() => reject(new Error("The thread ended")));
+    const onError = (cause: unknown): void => settle(() => reject(new ThreadCrashed("The thread failed", { cause })));
+    const onExit = (): void => settle(() => reject(new ThreadCrashed("The thread ended")));
     const settle = (how: () => void): void => {
       signal.removeEventListener("abort", onAbort);
       worker.off("message", onMessage).off("error", onError).off("exit", onExit);
@@ -137,14 +135,16 @@ function said(worker: Worker, signal: AbortSignal): Promise<unknown> {
   });
 }
 
-/** Resolves when `before` has settled. Rejects with the signal's reason. */
-function turnOf(before: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-    void before.finally(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
-  });
+/**
+ * Measures the processor time of a thread from now on, in milliseconds. Platforms that cannot measure it measure a fifth of the elapsed time
+ * instead.
+ */
+function stopwatch(worker: Worker): () => Promise<number> {
+  const from = performance.now();
+  const begin = worker.cpuUsage?.().catch(() => undefined);
+  return async () => {
+    const begun = await begin;
+    const since = begun && (await worker.cpuUsage(begun).catch(() => undefined));
+    return since ? (since.user + since.system) / 1_000 : (performance.now() - from) / 5;
+  };
 }

@@ -1,6 +1,5 @@
 import { ports } from "@portico/core";
-import type { SandboxOutcome } from "./sandbox.ts";
-import type { ThreadLimits } from "./sandbox-thread.ts";
+import { type ThreadLimits, type ThreadOutcome, WAIT_MS } from "./sandbox-threads.ts";
 
 /** A node's messages for a script that gave no result. Codes begin with the node's own prefix. */
 export interface FailureWords {
@@ -12,10 +11,11 @@ export interface FailureWords {
   place(stack: string): string;
 }
 
-/** The JSON result of a sandbox. Throws NodeFailed without a retry, because the script would fail again. */
-export function readOutcome(outcome: SandboxOutcome, words: FailureWords): unknown {
+/** The JSON result of a sandbox. Throws NodeFailed. Only a script that did not execute, or whose thread ended, may be retried. */
+export function readOutcome(outcome: ThreadOutcome, words: FailureWords): unknown {
   const { code, subject, limits, place } = words;
-  const fail = (kind: string, message: string) => new ports.NodeFailed(`${code}_${kind}`, message, { retryable: false });
+  const fail = (kind: string, message: string, retryable = false) =>
+    new ports.NodeFailed(`${code}_${kind}`, message, { retryable });
   switch (outcome.kind) {
     case "text":
       return JSON.parse(outcome.text) as unknown;
@@ -29,6 +29,10 @@ export function readOutcome(outcome: SandboxOutcome, words: FailureWords): unkno
       throw fail("too_large", `${subject} gave more than ${ports.NODE_OUTPUT_BYTES / 1024 / 1024} MiB`);
     case "late":
       throw fail("timeout", `${subject} took more than ${limits.cpuMs / 1_000} s`);
+    case "busy":
+      throw fail("busy", `${subject} waited more than ${WAIT_MS / 60_000} minutes for a thread`, true);
+    case "crashed":
+      throw fail("crashed", `${subject} was executing when its thread ended`, true);
     case "out-of-memory":
       throw fail("memory", `${subject} took more than ${limits.memoryBytes / 1024 / 1024} MB of memory`);
   }

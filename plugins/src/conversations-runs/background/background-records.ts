@@ -1,11 +1,19 @@
 import { ports, writeAgain } from "@portico/core";
+import type { Approval } from "../approvals/approval.ts";
+import type { TurnWait } from "../approvals/turn-wait.ts";
+import { type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
+import { RUN_ERROR_CHARACTERS } from "../limits.ts";
 import { firstRun } from "../runs/first-run.ts";
 import { lastReceipt, receiptStream } from "../runs/receipts.ts";
-import { type Run, type Runs, withEvent } from "../runs/runs.ts";
+import { isPlanned, type Run, type Runs, withEvent } from "../runs/runs.ts";
+import { boundedText } from "../turns/bounds.ts";
 import { notBefore } from "../turns/not-before.ts";
 import { endRun, nothing, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
 import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
-import type { AcceptedTurn } from "./background-turn.ts";
+import { TurnStopped } from "../turns/turn-failed.ts";
+import type { LogLine, Pausing } from "../turns/turn-records.ts";
+import { type AcceptedTurn, attemptOf, type Retry, turnIdOf } from "./background-turn.ts";
+import { failedTurnWrites } from "./failed-turns.ts";
 import { toldEnd } from "./told-end.ts";
 
 /** Data of a turn beside its work, until it has ended and left the queue: by the id of its run. */
@@ -17,6 +25,16 @@ export interface OpenTurn {
   readonly turn?: AcceptedTurn | undefined;
   /** Why it is to stop. */
   readonly stop?: string | undefined;
+  /** The attempt that executes, waits or is planned, if it is not the first. */
+  readonly attempt?: number | undefined;
+  /** The number of its last wait for a person. */
+  readonly part?: number | undefined;
+}
+
+/** What is stored of a turn. */
+interface Found {
+  readonly run: ports.Stored<Run> | undefined;
+  readonly kept: ports.Stored<OpenTurn> | undefined;
 }
 
 /** A turn that was stopped before it began. */
@@ -36,24 +54,42 @@ export function createBackgroundRecords(given: {
   readonly runs: Runs;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
+  readonly waits: TurnWaits;
 }) {
-  const { log, runs, clock, ids } = given;
+  const { log, runs, clock, ids, waits } = given;
   const open = given.records.collection<OpenTurn>(openTurns);
   const now = () => new Date(clock.now()).toISOString();
   const begun = (turn: AcceptedTurn, at: string): Run =>
-    withEvent({ ...firstRun(turn, at), background: true, inbound: turn.origin }, "turn-began", at, { turn_started_at: at });
-  const read = async (runId: string) => {
+    withEvent(
+      {
+        ...firstRun(turn, at),
+        background: true,
+        inbound: turn.origin,
+        ...(turn.againOf !== undefined && { again_of: turn.againOf }),
+      },
+      "turn-began",
+      at,
+      { turn_started_at: at },
+    );
+  /** A run whose planned attempt begins. */
+  const begunAgain = (turn: AcceptedTurn, run: Run, at: string): Run =>
+    withEvent(run, "turn-began", at, { turn_started_at: at, attempts: attemptOf(turn) });
+  const read = async (runId: string): Promise<Found> => {
     const [run, kept] = await Promise.all([runs.find(runId), open.get(runId)]);
     return { run, kept };
   };
   const writeEnd = async (
     turn: AcceptedTurn,
     end: TurnEnd,
-    { run: before, kept }: Awaited<ReturnType<typeof read>>,
+    { run: before, kept }: Found,
     condition: readonly ports.Write[] = [],
   ) => {
-    const at = new Date(notBefore(clock.now(), before?.value.turn_started_at)).toISOString();
-    const run = before?.value ?? begun(turn, at);
+    const endedAt = notBefore(clock.now(), before?.value.turn_started_at);
+    const at = new Date(endedAt).toISOString();
+    const run = !before ? begun(turn, at) : isPlanned(before.value) ? begunAgain(turn, before.value, at) : before.value;
+    // Its process died before it could go on.
+    const wait = kept?.value.part === undefined ? undefined : await waits.find(turn.turnId);
+    const left = wait && (await waits.end(wait, endedAt));
     const ended = endRun(run, turn, end, at);
     const entry = toReceipt(turn, end, run, { id: ids.id("rcp_"), at });
     await log.appendAll([{ stream: receiptStream(turn.runId), entry }], {
@@ -61,13 +97,15 @@ export function createBackgroundRecords(given: {
         ...condition,
         ...(before ? runs.replace(before, ended) : runs.begin(ended)),
         ...(kept ? [open.write.remove(kept.id)] : []),
+        ...(left?.writes ?? []),
+        ...(end.status === "failed" ? failedTurnWrites(given.records, turn) : []),
       ],
     });
   };
 
   /** Nothing is open about a turn that had ended when its key was accepted again. */
-  const close = async (kept: ports.Stored<OpenTurn> | undefined): Promise<void> => {
-    if (kept) await open.remove(kept.id);
+  const close = async (turn: AcceptedTurn, kept: ports.Stored<OpenTurn> | undefined): Promise<void> => {
+    if (kept && attemptOf(kept.value) === attemptOf(turn)) await open.remove(kept.id);
   };
 
   return {
@@ -80,23 +118,130 @@ export function createBackgroundRecords(given: {
         const { run, kept } = await read(turn.runId);
         // The record exists if the store accepted it and its answer was lost.
         if (!run) await runs.writeAll([...condition, ...runs.begin(begun(turn, now()))]);
-        if (!isOver(run)) return { isOver: false, stop: kept?.value.stop };
-        await close(kept);
-        return { isOver: true, stop: undefined };
+        if (isOver(turn, { run, kept })) {
+          await close(turn, kept);
+          return { isOver: true, stop: undefined };
+        }
+        if (run && isPlanned(run.value))
+          await runs.writeAll([...condition, ...runs.replace(run, begunAgain(turn, run.value, now()))]);
+        return { isOver: false, stop: kept?.value.stop };
       }),
+
+    /**
+     * The turn begins to wait for a person: what it asks and keeps is durable, with the last entry of its transcript. Throws TurnStopped if the
+     * turn is to stop.
+     */
+    wait: (turn: AcceptedTurn, pausing: Pausing, transcript: LogLine, held: HeldCondition): Promise<number | undefined> =>
+      writeWhileHeld(held, async (condition) => {
+        const { run, kept } = await read(turn.runId);
+        // The store took an earlier attempt, and its answer was lost.
+        if (kept?.value.part === pausing.number) return undefined;
+        if (kept?.value.stop !== undefined) throw new TurnStopped(kept.value.stop);
+        const { part: _part, attempt, ...accepted } = turn;
+        const [sequence] = await log.appendAll([transcript, ...pausing.entries], {
+          records: [
+            ...condition,
+            open.write.put(turn.runId, { turn: accepted, attempt, part: pausing.number }, kept?.version ?? "absent"),
+            ...(run ? runs.replace(run, withApprovals(run.value, pausing.approvals, now())) : []),
+            ...pausing.writes,
+          ],
+        });
+        return sequence;
+      }),
+
+    /** The turn goes on after a wait. Returns the ended approvals, and why it is to stop. */
+    goOn: (
+      turn: AcceptedTurn,
+      wait: TurnWait,
+      held: HeldCondition,
+    ): Promise<{ readonly approvals: readonly Approval[]; readonly stop: string | undefined }> =>
+      writeWhileHeld(held, async (condition) => {
+        const [{ run, kept }, ended] = await Promise.all([read(turn.runId), waits.end(wait, clock.now())]);
+        await runs.writeAll([
+          ...condition,
+          ...(run ? runs.replace(run, { ...withoutApprovals(run.value), updatedAt: now() }) : []),
+          ...ended.writes,
+        ]);
+        return { approvals: ended.approvals, stop: kept?.value.stop };
+      }),
+
+    /** Whether a turn has begun to wait after this part of it, and goes on in other work or went on. */
+    isPast: async ({ runId, part }: AcceptedTurn): Promise<boolean> => {
+      const last = (await open.get(runId))?.value.part;
+      return last !== undefined && last !== part;
+    },
+
+    /** The record of a turn that is accepted, and has not ended. */
+    openTurn: async (runId: string): Promise<OpenTurn | undefined> => (await open.get(runId))?.value,
 
     /** The turn has ended: stores run and receipt in one commit, also if its start was not stored. Idempotent. */
     end: (turn: AcceptedTurn, end: TurnEnd, held: HeldCondition): Promise<void> =>
       writeWhileHeld(held, async (condition) => {
         const found = await read(turn.runId);
-        if (isOver(found.run)) {
-          await close(found.kept);
+        if (isOver(turn, found)) {
+          await close(turn, found.kept);
           // Either this execution wrote it and did not learn so, or another process closed the turn.
           if (condition.length > 0) await runs.writeAll(condition);
           return;
         }
         await writeEnd(turn, end, found, condition);
       }),
+
+    /** An attempt of the turn has failed, and another one is planned: stores the run, its receipt and the plan in one commit. Idempotent. */
+    putOff: (turn: AcceptedTurn, end: TurnEnd, { attempt, delayMs }: Retry, held: HeldCondition): Promise<void> =>
+      writeWhileHeld(held, async (condition) => {
+        const found = await read(turn.runId);
+        const { run, kept } = found;
+        if (isOver(turn, found)) {
+          if (condition.length > 0) await runs.writeAll(condition);
+          return;
+        }
+        const stop = kept?.value.stop;
+        if (!run || stop !== undefined)
+          return writeEnd(turn, stop === undefined ? end : { ...end, status: "interrupted", reason: stop }, found, condition);
+        const endedAt = notBefore(clock.now(), run.value.turn_started_at);
+        const at = new Date(endedAt).toISOString();
+        const { attempt: _attempt, ...accepted } = turn;
+        const entry = toReceipt(turn, end, run.value, { id: ids.id("rcp_"), at });
+        const waiting = withEvent(run.value, "turn-put-off", at, {
+          attempts: attempt - 1,
+          retry_at: new Date(endedAt + delayMs).toISOString(),
+          ...(end.failure && { failure: { ...end.failure, message: boundedText(end.failure.message, RUN_ERROR_CHARACTERS) } }),
+        });
+        await log.appendAll([{ stream: receiptStream(turn.runId), entry }], {
+          records: [
+            ...condition,
+            ...runs.replace(run, waiting),
+            open.write.put(turn.runId, { turn: accepted, attempt }, kept?.version ?? "absent"),
+          ],
+        });
+      }),
+
+    /** The turn of a planned attempt. `not yet`: the end of the attempt before it is not stored. `over`: it will not begin. */
+    async plannedTurn(runId: string, attempt: number): Promise<AcceptedTurn | "not yet" | "over"> {
+      const { run, kept } = await read(runId);
+      if (!kept?.value.turn || attemptOf(kept.value) > attempt) return "over";
+      if (attemptOf(kept.value) < attempt) return "not yet";
+      return run && isPlanned(run.value) ? { ...kept.value.turn, attempt } : "over";
+    },
+
+    /** Whether another attempt of a turn is planned. */
+    async isPlanned(runId: string): Promise<boolean> {
+      const run = await runs.find(runId);
+      return run !== undefined && isPlanned(run.value);
+    },
+
+    /** Whether a turn has not ended. Undefined for a turn that is unknown. */
+    async isOpen(runId: string): Promise<boolean | undefined> {
+      const { run, kept } = await read(runId);
+      return run || kept ? !hasEnded(run) : undefined;
+    },
+
+    /** Whether a turn waits for a person or for its next attempt, so that the engine may have forgotten its first work. */
+    async isLater(runId: string): Promise<boolean> {
+      const { run, kept } = await read(runId);
+      return kept?.value.part !== undefined || (kept !== undefined && run !== undefined && isPlanned(run.value));
+    },
 
     /**
      * Requests a stop. A turn that has not started ends immediately and is returned: the caller removes it from the queue, and then calls
@@ -107,20 +252,24 @@ export function createBackgroundRecords(given: {
         const { run, kept } = await read(runId);
         const turn = kept?.value.turn;
         // It was stopped before, and has not left the queue.
-        if (isOver(run)) return turn ? { turn, isStoppedNow: false } : false;
-        if (!run && kept && turn) {
-          const stopped = open.write.put(runId, { turn, stop: reason }, kept.version);
-          await writeEnd(turn, interrupted(reason), { run, kept: undefined }, [stopped]);
-          return { turn, isStoppedNow: true };
+        if (hasEnded(run)) return turn && kept ? { turn: attempted(turn, kept), isStoppedNow: false } : false;
+        if ((!run || isPlanned(run.value)) && kept && turn) {
+          const stopped = open.write.put(runId, { ...kept.value, stop: reason }, kept.version);
+          await writeEnd(attempted(turn, kept), interrupted(reason), { run, kept: undefined }, [stopped]);
+          return { turn: attempted(turn, kept), isStoppedNow: true };
         }
-        if (kept?.value.stop === undefined) await open.put(runId, { ...kept?.value, stop: reason }, kept?.version ?? "absent");
+        if (kept?.value.stop === undefined) {
+          const stopped = open.write.put(runId, { ...kept?.value, stop: reason }, kept?.version ?? "absent");
+          const turnId = kept?.value.part === undefined ? undefined : turnIdOf(runId);
+          await runs.writeAll([stopped, ...(turnId === undefined ? [] : await waits.stop(turnId, clock.now()))]);
+        }
         return true;
       }),
 
     /** The turn is not in the engine's queue: it was stopped there, or its acceptance failed. Idempotent. */
     async forgetStopped(runId: string): Promise<void> {
       const { run, kept } = await read(runId);
-      if (kept && (!run || isOver(run))) await open.remove(runId, kept.version).catch(orChanged);
+      if (kept && (!run || hasEnded(run))) await open.remove(runId, kept.version).catch(orChanged);
     },
 
     /** Why a turn is to stop. */
@@ -129,7 +278,7 @@ export function createBackgroundRecords(given: {
     /** Whether a turn that was asked to stop has stopped or will stop. Removes the request of a turn that had ended before it. */
     async isStopped(runId: string, reason: string): Promise<boolean> {
       const run = await runs.find(runId);
-      if (!isOver(run)) return true;
+      if (!hasEnded(run)) return true;
       await open.remove(runId);
       return run?.value.interruption_reason === reason;
     },
@@ -143,13 +292,20 @@ export function createBackgroundRecords(given: {
 }
 
 /** The end of a turn that was stopped before its agent said anything. */
-export const interrupted = (reason: string): TurnEnd => ({ ...nothing, status: "interrupted", reason });
+const interrupted = (reason: string): TurnEnd => ({ ...nothing, status: "interrupted", reason });
 
 /** Its end, or a new turn with the same key, was stored meanwhile. */
 function orChanged(error: unknown): void {
   if (!(error instanceof ports.RecordConflict)) throw error;
 }
 
-function isOver(run: ports.Stored<Run> | undefined): boolean {
-  return run !== undefined && run.value.status !== "running";
+/** Whether this attempt of a turn has ended. */
+function isOver(turn: AcceptedTurn, { run, kept }: Found): boolean {
+  return hasEnded(run) || (kept !== undefined && attemptOf(kept.value) !== attemptOf(turn));
 }
+
+function hasEnded(run: ports.Stored<Run> | undefined): boolean {
+  return run !== undefined && run.value.status !== "running" && !isPlanned(run.value);
+}
+
+const attempted = (turn: AcceptedTurn, { value }: ports.Stored<OpenTurn>): AcceptedTurn => ({ ...turn, attempt: value.attempt });

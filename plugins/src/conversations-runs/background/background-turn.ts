@@ -8,6 +8,12 @@ export interface AcceptedTurn extends PlayedTurn {
   readonly toolIds?: readonly string[] | undefined;
   readonly origin: ports.TurnOrigin;
   readonly tell?: ports.TurnListener | undefined;
+  /** It goes on after its wait of this number. */
+  readonly part?: number | undefined;
+  /** Which attempt it is, if it is not the first. */
+  readonly attempt?: number | undefined;
+  /** The failed run that it runs again. */
+  readonly againOf?: string | undefined;
 }
 
 /** The ids of a turn: they share their suffix, so that each follows from the others. */
@@ -24,4 +30,23 @@ export function turnIdOf(runId: string): string | undefined {
  */
 export function keyedIdSuffix(key: string): string {
   return `key_${createHash("sha256").update(JSON.stringify(key)).digest("base64url")}`;
+}
+
+/** The next attempt of a turn. */
+export interface Retry {
+  readonly attempt: number;
+  readonly delayMs: number;
+}
+
+/** Which attempt of its turn this is, from 1 on. */
+export const attemptOf = ({ attempt }: { readonly attempt?: number | undefined }): number => attempt ?? 1;
+
+/**
+ * The engine's work of an attempt. A turn that waits for a person has none, so that it holds no seat of its agent: another work continues it
+ * after the wait of its number.
+ */
+export function workIdOf(turnId: string, place: Pick<AcceptedTurn, "attempt" | "part">): string {
+  const attempt = attemptOf(place) === 1 ? "" : `!${place.attempt}`;
+  const part = place.part === undefined ? "" : `~${place.part}`;
+  return `${turnId}${attempt}${part}`;
 }

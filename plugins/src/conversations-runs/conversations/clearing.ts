@@ -1,4 +1,5 @@
 import { type ports, retryWhileStoreAway, writeAgain } from "@portico/core";
+import type { TurnWaits } from "../approvals/turn-waits.ts";
 import type { Hints } from "../hints.ts";
 import { type Runs, withEvent } from "../runs/runs.ts";
 import { type Conversations, messageStream, runOfSession, workKind } from "./conversations.ts";
@@ -22,10 +23,11 @@ export function createClearing(given: {
   readonly conversations: Conversations;
   readonly runs: Runs;
   readonly hints: Hints;
+  readonly waits: TurnWaits;
   /** Interrupts the turn that executes, in whichever process. */
   readonly interrupt: (sessionId: string) => void;
 }) {
-  const { engine, log, clock, ids, conversations, runs, hints, interrupt } = given;
+  const { engine, log, clock, ids, conversations, runs, hints, waits, interrupt } = given;
 
   const finish = async ({ conversationId, sessionId }: ClearInput, signal?: AbortSignal): Promise<void> => {
     try {
@@ -72,19 +74,23 @@ export function createClearing(given: {
           const { sessionId } = stored.value;
           // If it is already being cleared, it is cleared again, in case the first attempt failed. No more data can be lost.
           const marked = { ...stored.value, clearing: true as const };
+          // A turn that waits for a person would keep the clearing from its turn.
+          const waiting = sessionId === undefined ? [] : await waits.ofSession(sessionId);
+          const stopped = await Promise.all(waiting.map(({ turnId }) => waits.stop(turnId, clock.now())));
           await engine.start(
             workKind(stored.value.depth ?? 0),
             ids.id("clear_"),
             { clear: true, conversationId, sessionId } satisfies ClearInput,
             {
               key: sessionId ?? conversationId,
-              records: [conversations.write.put(conversationId, marked, stored.version)],
+              records: [conversations.write.put(conversationId, marked, stored.version), ...stopped.flat()],
             },
           );
-          return { sessionId };
+          return { sessionId, waiting };
         });
         if (!started) return false;
         if (started.sessionId !== undefined) interrupt(started.sessionId);
+        for (const wait of started.waiting) await waits.wake(wait);
         const isCleared = async () => ((await conversations.find(conversationId))?.value.clearing ? undefined : true);
         return await cleared.until(isCleared, signal);
       } finally {

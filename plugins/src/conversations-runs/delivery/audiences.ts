@@ -12,7 +12,7 @@ import { Seat, type Wire } from "./seat.ts";
 import { SeatStart } from "./seat-start.ts";
 import { TurnsElsewhere, type TurnsElsewhereGiven } from "./turns-elsewhere.ts";
 
-export interface AudiencesGiven extends Pick<TurnsElsewhereGiven, "clock" | "log" | "bus" | "recent"> {
+export interface AudiencesGiven extends Pick<TurnsElsewhereGiven, "clock" | "log" | "bus" | "recent" | "waiting"> {
   /** Names this process among all that clients may have come from: letters and digits. */
   readonly life: string;
   readonly wire: () => Wire;
@@ -109,16 +109,21 @@ export class Audiences {
     return ++this.#begun;
   }
 
-  /** A turn begins to send events, with or without a connected client. */
+  /**
+   * A turn begins to send events, with or without a connected client, or goes on after a wait. `began` says in which process, and as which of
+   * its turns, the latter began.
+   */
   watch(
     listener: Listener,
     { clientRequestId, turnId }: Pick<NamedTurn, "clientRequestId" | "turnId">,
     transcript: Transcript,
+    began?: Pick<NamedTurn, "life" | "number">,
   ): Watched {
-    const numbered = { clientRequestId, turnId, life: this.#given.life, number: this.count() };
+    const numbered = { clientRequestId, turnId, ...(began ?? { life: this.#given.life, number: this.count() }) };
     const watched: Watched = { ...numbered, transcript, isEnded: false, isOver: false, left: 0 };
     const audience = this.#of(listener);
-    audience.watched = [...audience.watched, watched];
+    if (began) this.#elsewhere.takeBack(audience, watched);
+    else audience.watched = [...audience.watched, watched];
     return watched;
   }
 

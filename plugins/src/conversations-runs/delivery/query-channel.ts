@@ -8,7 +8,7 @@ import type { Turn } from "../turns/turn.ts";
 import { Audiences } from "./audiences.ts";
 import type { Listener } from "./listener.ts";
 import { lifeOf } from "./numbered-turn.ts";
-import { recentTurns } from "./recent-turns.ts";
+import { recentTurns, waitingTurns } from "./recent-turns.ts";
 import { writtenEvents } from "./replay.ts";
 import { SocketLeases } from "./socket-leases.ts";
 
@@ -36,8 +36,8 @@ export interface QueryChannelGiven {
   readonly serverInstanceId: string;
   readonly requests: ClientRequests;
   readonly runs: Runs;
-  /** Stops the executing turn of a session. */
-  readonly stopSession: (sessionId: string) => void;
+  /** Stops the turn of a session that executes, or waits for a person. */
+  readonly stopSession: (userId: string, sessionId: string) => Promise<void>;
   /** Stops one turn, whether it executes or waits. */
   readonly stopTurn: (turn: Pick<Turn, "userId" | "sessionId" | "clientRequestId">) => Promise<void>;
 }
@@ -66,6 +66,7 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
     life: lifeOf(serverInstanceId),
     wire: () => channel,
     written: (listener, clientRequestId) => writtenEvents(given, listener, clientRequestId),
+    waiting: (listener) => waitingTurns(requests, listener),
     recent: engine.isShared ? (listener, since) => recentTurns(requests, listener, since) : undefined,
   });
   scope.onClose(() => audiences.close());
@@ -102,7 +103,7 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
           // Callers cannot abort sessions of other users.
           if (userId === undefined || run?.value.user_id !== userId) return;
           if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
-          else stopSession(sessionId);
+          else await stopSession(userId, sessionId);
         },
       },
     },

@@ -25,3 +25,18 @@ export async function recentTurns(
   }
   return turns.sort((a, b) => (a.endedAt ?? Infinity) - (b.endedAt ?? Infinity));
 }
+
+/** The turns of a listener that wait for a person. No process executes them. */
+export async function waitingTurns(
+  requests: Pick<ClientRequests, "executing">,
+  listener: Listener,
+): Promise<readonly NamedTurn[]> {
+  const audience = audienceOf(listener);
+  if (audience === undefined) return [];
+  const turns: NamedTurn[] = [];
+  for await (const { clientRequestId, turnId, serverInstanceId, number, waits } of requests.executing(audience)) {
+    if (waits === undefined || serverInstanceId === undefined || number === undefined) continue;
+    turns.push({ clientRequestId, turnId, life: lifeOf(serverInstanceId), number });
+  }
+  return turns;
+}

@@ -20,6 +20,8 @@ export interface TurnsElsewhereGiven {
    * of one process.
    */
   readonly recent: undefined | ((listener: Listener, since: number) => Promise<readonly RecentTurn[]>);
+  /** The listener's turns that wait for a person, and which no process executes. */
+  readonly waiting: (listener: Listener) => Promise<readonly NamedTurn[]>;
   /** Send an event to the connections that are not behind on its turn. */
   readonly deliver: (audience: Audience, watched: Watched, event: TurnEvent, position: number, size: number) => void;
   /** Send something to all connections, or to one. */
@@ -44,10 +46,16 @@ export class TurnsElsewhere {
 
   /** Finds the missed events of a new connection, and receives new events from now on. */
   async settle(audience: Audience, seat: Seat): Promise<void> {
-    if (this.#given.recent) {
+    const isThere = () => audience.seats.includes(seat);
+    const { recent: recentOf, waiting: waitingOf, clock } = this.#given;
+    if (!recentOf) {
+      const waiting = await this.#found(() => waitingOf(audience.listener), isThere);
+      if (!waiting) return;
+      for (const turn of waiting) if (!isWatched(audience, turn)) this.#watch(audience, turn, true);
+    } else {
       audience.following ??= this.#follow(audience);
       await audience.following?.isUp;
-      const recent = await this.#recent(audience, () => audience.seats.includes(seat));
+      const recent = await this.#found(() => recentOf(audience.listener, clock.now() - KEPT_MS), isThere);
       if (!recent) return;
       this.#learn(audience, recent, [seat]);
       for (const [life, number] of seat.start!.place.begun) this.#hearUpTo(audience, life, number);
@@ -87,6 +95,20 @@ export class TurnsElsewhere {
     elsewhere!.level = transcript.position;
   }
 
+  /** A turn that waited goes on here. Connections get the events that they miss from its own transcript. */
+  takeBack(audience: Audience, watched: Watched): void {
+    const { clientRequestId, transcript } = watched;
+    const before = audience.watched.find((each) => each.clientRequestId === clientRequestId);
+    const left = audience.leftElsewhere.find((each) => each.clientRequestId === clientRequestId);
+    watched.left = left?.count ?? before?.left ?? 0;
+    audience.leftElsewhere = audience.leftElsewhere.filter((each) => each !== left);
+    audience.watched = [...audience.watched.filter((each) => each !== before), watched];
+    const level = before?.elsewhere?.level ?? 0;
+    if (level >= transcript.position) return;
+    for (const seat of audience.seats)
+      if (seat.behindOn(clientRequestId) === undefined) this.#given.fallBehind(audience, seat, clientRequestId, level);
+  }
+
   #follow(audience: Audience): Audience["following"] {
     const { bus, clock } = this.#given;
     if (audience.topic === undefined) return undefined;
@@ -109,7 +131,9 @@ export class TurnsElsewhere {
 
   /** Messages of other processes may have been lost. */
   async #learnAgain(audience: Audience): Promise<void> {
-    const recent = await this.#recent(audience, () => audience.seats.length > 0);
+    const { recent: recentOf, clock } = this.#given;
+    const ask = async () => (await recentOf?.(audience.listener, clock.now() - KEPT_MS)) ?? [];
+    const recent = await this.#found(ask, () => audience.seats.length > 0);
     if (!recent) return;
     this.#learn(audience, recent, audience.seats);
     this.#look(audience, 0);
@@ -117,15 +141,14 @@ export class TurnsElsewhere {
   }
 
   /** Waits for stores; undefined if the answer is no longer needed. */
-  async #recent({ listener }: Audience, isNeeded: () => boolean): Promise<readonly RecentTurn[] | undefined> {
-    const { clock, recent } = this.#given;
+  async #found<T>(ask: () => Promise<T>, isNeeded: () => boolean): Promise<T | undefined> {
     while (isNeeded()) {
       try {
-        const found = (await recent?.(listener, clock.now() - KEPT_MS)) ?? [];
+        const found = await ask();
         return isNeeded() ? found : undefined;
       } catch (error) {
         if (!isStoreAway(error)) throw error;
-        await clock.sleep(REPLAY_PAUSE_MS);
+        await this.#given.clock.sleep(REPLAY_PAUSE_MS);
       }
     }
     return undefined;
@@ -133,12 +156,12 @@ export class TurnsElsewhere {
 
   /** Turns that stores know: connections that were not sent them are behind. */
   #learn(audience: Audience, recent: readonly RecentTurn[], seats: readonly Seat[]): void {
-    const elsewhere = recent.filter(({ life }) => life !== this.#given.life);
+    // A turn that began here and waited may go on elsewhere.
+    const elsewhere = recent.filter(({ life, endedAt }) => life !== this.#given.life || endedAt === undefined);
     const isNew = ({ life, number }: RecentTurn) => number > (audience.others.get(life)?.begun ?? 0);
     for (const turn of elsewhere) {
       const { clientRequestId, endedAt } = turn;
-      const isWatched = audience.watched.some((each) => each.clientRequestId === clientRequestId);
-      if (isWatched || audience.kept?.find(clientRequestId)) continue;
+      if (isWatched(audience, turn) || audience.kept?.find(clientRequestId)) continue;
       if (endedAt === undefined) {
         this.#watch(audience, turn, true);
         continue;
@@ -237,4 +260,8 @@ export class TurnsElsewhere {
       this.#poll(audience);
     });
   }
+}
+
+function isWatched({ watched }: Audience, { clientRequestId }: NamedTurn): boolean {
+  return watched.some((each) => each.clientRequestId === clientRequestId);
 }

@@ -30,8 +30,10 @@ export interface ClientRequest {
   readonly number?: number | undefined;
   /** The audience of the turn (`audienceOf`), from its beginning until its output is removed. */
   readonly audience?: string | undefined;
-  /** The turn was stopped before it began. */
+  /** Why the turn is to stop: it was stopped before it began, or while it waited for a person. */
   readonly stop?: string | undefined;
+  /** The number of the turn's wait for a person, while it waits. */
+  readonly waits?: number | undefined;
   /** Set when the turn has ended. The sweep searches for these, in the order of their times. */
   readonly isOver?: true | undefined;
   readonly sweepAt?: number | undefined;
@@ -50,6 +52,7 @@ interface Registry {
 
 const SWEEP_PAGE = 200;
 const HEARD_PAGE = 100;
+const EXECUTING_PAGE = 10;
 
 /** The collection of the registry. */
 export const clientRequests: ports.CollectionSpec = {
@@ -135,6 +138,17 @@ export async function openClientRequests(given: {
       for await (const request of pages("descending")) {
         if (request.endedAt === undefined || request.endedAt <= since) break;
         yield request;
+      }
+    },
+    /** Requests of an audience whose turns execute now, or wait for a person. */
+    async *executing(audience: string): AsyncIterable<ClientRequest> {
+      const query = { where: { audience }, order: { by: "endedAt", direction: "ascending" }, limit: EXECUTING_PAGE } as const;
+      // Those that have not ended come first.
+      for await (const items of readPages(requests, query)) {
+        for (const { value } of items) {
+          if (value.endedAt !== undefined) return;
+          yield value;
+        }
       }
     },
     /** Requests of a user whose turns wait or execute. Reads the whole registry. */

@@ -16,6 +16,7 @@ export function searchRuns({ runtime: { runs } }: ConversationServices): Convers
       userId: who.role === "owner" ? userId : who.userId,
       agentId: readFilter("agent_id", query.agent_id),
       status: readStatus(readFilter("status", query.status)),
+      isBackground: readFlag("background", query.background),
       from: readTime("started_from", query.started_from),
       before: readTime("started_before", query.started_before),
       words: readWords(query.q),
@@ -51,6 +52,12 @@ function readWords(value: Parameter): readonly string[] {
 function readStatus(value: string | undefined): RunStatus | undefined {
   if (value === undefined || Object.hasOwn(runTransitions, value)) return value as RunStatus | undefined;
   throw invalid("status", Object.keys(runTransitions).join(", "));
+}
+
+function readFlag(name: string, value: Parameter): boolean | undefined {
+  const text = readFilter(name, value);
+  if (text === undefined || text === "true" || text === "false") return text === undefined ? undefined : text === "true";
+  throw invalid(name, "true or false");
 }
 
 /** ISO 8601 with a zone: a time without one would mean another in each process. */

@@ -1,7 +1,9 @@
 import { type ports, readPages, writeAgain } from "@portico/core";
 import { type Conversation, type Conversations, messageStream } from "../conversations/conversations.ts";
+import type { TurnWaits } from "../approvals/turn-waits.ts";
 import { receiptStream } from "./receipts.ts";
-import type { Run, Runs } from "./runs.ts";
+import { openFailedTurns } from "../background/failed-turns.ts";
+import { isPlanned, type Run, type Runs } from "./runs.ts";
 
 /** A run or a conversation whose record was removed, and whose streams may still exist: by its id. */
 interface RemovedRun {
@@ -20,13 +22,18 @@ export function createRemovedRuns(given: {
   readonly log: ports.EventLog;
   readonly runs: Runs;
   readonly conversations: Conversations;
+  readonly waits: TurnWaits;
 }) {
-  const { records, log, runs, conversations } = given;
+  const { records, log, runs, conversations, waits } = given;
+  const failedTurns = openFailedTurns(records);
   const removed = records.collection<RemovedRun>({ name: "removed-runs" });
 
   const removeStreams = async (id: string, { conversationId }: RemovedRun): Promise<void> => {
     // A background turn that is started again with the same key has the same run.
-    if (!(await runs.find(id))) await log.remove(receiptStream(id));
+    if (!(await runs.find(id))) {
+      await log.remove(receiptStream(id));
+      await waits.removeOfRun(id);
+    }
     if (conversationId !== undefined && !(await conversations.find(conversationId)))
       await log.remove(messageStream(conversationId));
     await removed.remove(id);
@@ -49,7 +56,7 @@ export function createRemovedRuns(given: {
     async remove(runId: string, mayRemove: MayRemove): Promise<Run | undefined> {
       const done = await writeAgain(async () => {
         const run = await runs.find(runId);
-        if (!run || run.value.status === "running") return undefined;
+        if (!run || run.value.status === "running" || isPlanned(run.value)) return undefined;
         const { conversation_id, session_id } = run.value;
         const found = conversation_id === undefined ? undefined : await conversations.find(conversation_id);
         // A cleared run: its conversation continues without it.
@@ -58,6 +65,7 @@ export function createRemovedRuns(given: {
         const note = { conversationId: own?.id } satisfies RemovedRun;
         await runs.writeAll([
           ...runs.remove(run),
+          failedTurns.write.remove(runId),
           ...(own ? [conversations.write.remove(own.id, own.version)] : []),
           removed.write.put(runId, note),
         ]);

@@ -7,6 +7,8 @@ export interface RunSearch {
   readonly userId?: string | undefined;
   readonly agentId?: string | undefined;
   readonly status?: RunStatus | undefined;
+  /** Runs of background turns, or all others. */
+  readonly isBackground?: boolean | undefined;
   /** Begun at this time or later, and before that time (ISO 8601 in UTC, with milliseconds). */
   readonly from?: string | undefined;
   readonly before?: string | undefined;
@@ -21,9 +23,10 @@ export function tagsOfSearch({ status, words }: RunSearch): readonly string[] {
 }
 
 /** Whether a run matches as it is now: a list may be older than the run. */
-export function isSought(run: Run, { userId, agentId, status, from, before, words }: RunSearch): boolean {
+export function isSought(run: Run, { userId, agentId, status, isBackground, from, before, words }: RunSearch): boolean {
   if (run.cleared || (userId !== undefined && run.user_id !== userId)) return false;
   if ((agentId !== undefined && run.agent_id !== agentId) || (status !== undefined && run.status !== status)) return false;
+  if (isBackground !== undefined && (run.background ?? false) !== isBackground) return false;
   if ((from !== undefined && run.started_at < from) || (before !== undefined && run.started_at >= before)) return false;
   if (words.length === 0) return true;
   const found = new Set(wordsOfRun(run));

@@ -4,7 +4,7 @@ import { createRunList, type RunFilters } from "./run-list.ts";
 import type { Run } from "./run.ts";
 import { isSought, type RunSearch, tagsOfSearch } from "./run-search.ts";
 import { advanceRun, type RunEvent } from "./run-state.ts";
-import { openRunTags, taggedRun } from "./run-tags.ts";
+import { openRunTags, taggedChange, taggedRun } from "./run-tags.ts";
 
 export type { Run } from "./run.ts";
 
@@ -18,7 +18,9 @@ export function createRuns(records: ports.Records) {
   const indexing = createRunIndexing({ records, runs, tags });
   /** The writes that follow a change of a run's tags. */
   const tagWrites = (before: Run | undefined, after: Run | undefined) =>
-    tags.changes(before && taggedRun(before), after && taggedRun(after));
+    before && after
+      ? tags.changes(...taggedChange(before, after))
+      : tags.changes(before && taggedRun(before), after && taggedRun(after));
 
   return {
     find: (runId: string): Promise<ports.Stored<Run> | undefined> => runs.get(runId),
@@ -110,7 +112,12 @@ export function withEvent(run: Run, event: RunEvent, at: string, facts: Partial<
     failure: _failure,
     interruption_reason: _why,
     interrupted_at: _at,
+    retry_at: _retry,
     ...rest
   } = run;
-  return { ...(event === "turn-began" ? rest : run), status, updatedAt: at, ...facts };
+  const { approvals: _approvals, ...kept } = event === "turn-began" ? rest : run;
+  return { ...kept, status, updatedAt: at, ...facts };
 }
+
+/** Whether another attempt of the run's background turn is planned. */
+export const isPlanned = ({ retry_at }: Run): boolean => retry_at !== undefined;

@@ -28,7 +28,8 @@ export function readSearchCursor(search: RunSearch, cursor: string): FindPlace |
   return tag === tagOf(search) ? { at, id } : undefined;
 }
 
-function tagOf({ userId, agentId, status, from, before, words }: RunSearch): string {
-  const asked = JSON.stringify([userId, agentId, status, from, before, [...words].sort()]);
+function tagOf({ userId, agentId, status, isBackground, from, before, words }: RunSearch): string {
+  const more = isBackground === undefined ? [] : [isBackground];
+  const asked = JSON.stringify([userId, agentId, status, from, before, [...words].sort(), ...more]);
   return hash("sha256", asked, "base64url").slice(0, 12);
 }

@@ -4,7 +4,7 @@ import { DELEGATION_DEPTH } from "../limits.ts";
 import type { Admission } from "../requests/admission.ts";
 import { requestDigest } from "../requests/request-digest.ts";
 import { type Delegate, DelegationRefused } from "./built-in-tools.ts";
-import type { Turn } from "./turn.ts";
+import { isBackground, type Turn } from "./turn.ts";
 import type { TurnEnd } from "./turn-end.ts";
 
 /** The end of the delegated turn, as the delegating turn gets it. */
@@ -43,6 +43,7 @@ export class Delegations {
       parentClientRequestId: from.clientRequestId,
       mode,
       chain,
+      ...(isBackground(from) && { isBackground: true as const }),
     };
     const ended = mode === "wait" ? hints.listen<DelegatedEnd>(topicOf(clientRequestId)) : undefined;
     try {

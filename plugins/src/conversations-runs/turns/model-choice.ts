@@ -13,12 +13,16 @@ export async function chooseModel(
   if (agent.provider !== undefined && !named)
     throw new TurnFailed("provider_unavailable", "The agent's provider is not configured");
   const candidates = named ? [named] : models;
+  let unlisted: unknown;
   for (const provider of candidates) {
     // The model of the agent's own file is used without asking for a list.
     if (wanted !== undefined && named && asked === undefined) return { provider: provider.id, model: wanted };
     const served = await provider.listModels(signal).catch((cause: unknown) => {
       signal.throwIfAborted();
-      if (candidates.length > 1) return [];
+      if (candidates.length > 1) {
+        unlisted = cause;
+        return [];
+      }
       throw new TurnFailed("provider_unavailable", "The provider does not say which models it serves", { cause });
     });
     const model = wanted === undefined ? served[0] : served.find((each) => each === wanted);
@@ -27,5 +31,6 @@ export async function chooseModel(
   throw new TurnFailed(
     "model_unavailable",
     wanted === undefined ? "No provider serves a model" : "No provider serves this model",
+    { cause: unlisted },
   );
 }

@@ -1,13 +1,20 @@
-import { describeCause, ports, retryWhileStoreAway } from "@portico/core";
+import { describeCause, parseDuration, ports, retryWhileStoreAway } from "@portico/core";
+import type { Approval, AskedTool } from "../approvals/approval.ts";
+import type { Consents } from "../approvals/consents.ts";
+import { toolDigest } from "../approvals/digest.ts";
+import type { KeptTurn } from "../approvals/paused-turn.ts";
+import type { InstanceToolPolicy } from "../config.ts";
+import { ToolGate } from "../approvals/tool-gate.ts";
 import { ABANDONED_AFTER_MS, MAX_TURNS } from "../limits.ts";
 import type { StoredSummary } from "../conversations/conversations.ts";
 import { readSkills, withSkills } from "../skills/agent-skills.ts";
 import { READ_SKILL, skillTools } from "../skills/read-skill.ts";
 import { builtInTools, type Delegate } from "./built-in-tools.ts";
 import { chooseModel } from "./model-choice.ts";
-import { leftBehind, type TurnEnd } from "./turn-end.ts";
+import { leftBehind, type PausedEnd, type TurnEnd } from "./turn-end.ts";
 import type { ShownRoom, TurnRoom } from "./shown-room.ts";
-import type { PlayedTurn } from "./turn.ts";
+import { isBackground, type PlayedTurn } from "./turn.ts";
+import { isProviderAway } from "./provider-away.ts";
 import { TurnFailed, type TurnStopped } from "./turn-failed.ts";
 import type { TurnLimits } from "./turn-limits.ts";
 import { gatherTools } from "./turn-tools.ts";
@@ -28,6 +35,9 @@ export interface PlayGiven {
   readonly shownRoom: ShownRoom;
   readonly delegate: Delegate;
   readonly limits: TurnLimits;
+  /** The instance's rules for tools. */
+  readonly toolPolicy: InstanceToolPolicy;
+  readonly consents: Pick<Consents, "has">;
 }
 
 /** The part of its conversation that a turn gets. */
@@ -38,7 +48,7 @@ export interface SaidToAgent extends Pick<ports.AgentTurn, "history" | "input"> 
 
 /** One turn as it is played. */
 export interface Playing {
-  readonly context: ports.WorkContext;
+  readonly context: Pick<ports.WorkContext, "signal">;
   readonly turn: PlayedTurn;
   /** All tools that it may use; absent: those of the agent. */
   readonly toolIds?: readonly string[] | undefined;
@@ -51,19 +61,25 @@ export interface Playing {
   readonly trace: TurnTrace;
   /** Aborts with TurnStopped when a user stops the turn. */
   readonly stopping: AbortSignal;
+  /** A turn that goes on after a wait: what it kept, and the decisions. */
+  readonly resumed?: { readonly kept: KeptTurn; readonly decided: readonly Approval[] } | undefined;
 }
 
 /**
- * Plays a turn from the agent's definition to the end of its output. An error is the end of the turn. Throws the reason of the work's
- * signal if the turn was taken away from this process.
+ * Plays a turn from the agent's definition to the end of its output, or until it waits for a person. An error is the end of the turn.
+ * Throws the reason of the work's signal if the turn was taken away from this process.
  */
-export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
+export async function playTurn(given: PlayGiven, playing: Playing): Promise<TurnEnd | PausedEnd> {
   const { agentId: agent, runId: run, turnId, traceparent } = playing.turn;
   const beganMsAgo = playing.trace.ageMs;
   const trace = given.telemetry.work({ kind: "turn", agent, run, turn: turnId, traceparent, beganMsAgo });
   playing.trace.open(trace);
   try {
     const end = await trace.run(() => play(given, playing));
+    if (end.status === "waiting") {
+      trace.end();
+      return end;
+    }
     trace.content?.(() => ({ input: playing.turn.prompt, output: end.output }));
     trace.end({ error: end.status === "completed" ? undefined : (end.failure?.code ?? end.status) });
     return end;
@@ -73,15 +89,19 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
   }
 }
 
-async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
-  const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate, limits } = given;
-  const { context, turn, toolIds, said, voice, deliver, trace } = playing;
-  const limited = limits.enter(turn);
+async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | PausedEnd> {
+  const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate, limits, toolPolicy, consents } =
+    given;
+  const { context, turn, toolIds, said, voice, deliver, trace, resumed } = playing;
+  const executedMs = resumed?.kept.executedMs ?? 0;
+  const beganAt = clock.now();
+  const limited = limits.enter(turn, executedMs);
   const stopping = AbortSignal.any([playing.stopping, limited.signal]);
   const signal = AbortSignal.any([context.signal, stopping]);
   const room = shownRoom.open();
   const written = () => retryWhileStoreAway({ clock, signal }, () => voice.written());
-  let hasDelivered = false;
+  let hasCalledTool = resumed !== undefined;
+  let hasDelivered = resumed?.kept.hasDelivered ?? false;
   const delivering = async (message: UserMessage): Promise<void> => {
     await deliver(message);
     hasDelivered = true;
@@ -103,12 +123,19 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
       ...tools,
     ];
     const wanted = [...(toolIds ?? definition.tools), ...(skills.length > 0 ? [READ_SKILL] : [])];
+    const { userId, agentId, runId, workflowDepth } = turn;
+    const gate = new ToolGate({
+      policy: { instance: toolPolicy, agent: definition.toolPolicy, isBackground: isBackground(turn) },
+      canPause: agentEngine.canPause === true,
+      hasConsent: (toolId, digest) =>
+        retryWhileStoreAway({ clock, signal }, () => consents.has({ userId, agentId, toolId }, digest)),
+      decided: resumed?.decided ?? [],
+    });
     const [{ provider, model }, { history, input, keep }, offered] = await Promise.all([
       chooseModel(models, definition, turn.model, signal),
       said(signal, room),
-      gatherTools(sources, wanted, { telemetry, written }, signal),
+      gatherTools(sources, wanted, { telemetry, written, gate }, signal),
     ]);
-    const { userId, agentId, runId, workflowDepth } = turn;
     const caller = { userId, agentId, runId, providerId: provider, workflowDepth };
     const running = agentEngine.run(
       {
@@ -121,28 +148,40 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
         tools: offered.definitions,
         maxTurns: turn.maxTurns ?? definition.maxTurns ?? MAX_TURNS,
         caller,
+        ...(resumed && { progress: resumed.kept.progress }),
       },
       {
         signal,
-        step: (name, work, options) =>
-          context.step(
-            name,
-            async (stepSignal) => {
-              await limited.check();
-              return work(AbortSignal.any([stepSignal, stopping]));
-            },
-            options,
-          ),
+        // Not steps of the work: a turn never goes on in the middle of one, so its work does not store them.
+        step: async (_name, run) => {
+          signal.throwIfAborted();
+          await limited.check();
+          return run(signal);
+        },
+        needsApproval: (call) => offered.mustWait(call),
         callTool: async (call, toolSignal) => {
           // An engine that ignores the signal still works after the end of its turn. Its calls have no effect then.
           signal.throwIfAborted();
+          hasCalledTool = true;
           return trace.tool(call.toolId, () => offered.call(call, caller, toolSignal));
         },
         modelCalled: (call) => trace.modelCalled(call),
         say: (saying) => voice.say(saying),
       },
     );
-    const outcome = await orAbandoned(running, signal, clock);
+    const outcome = await orAbandoned(running, signal, clock).catch((error: unknown): PausedEnd => {
+      if (!isPaused(error) || signal.aborted) throw error;
+      return {
+        status: "waiting",
+        calls: error.calls.map((call) => ({ ...call, tool: askedTool(offered.definitions, call.toolId) })),
+        kept: {
+          ...{ progress: error.progress, hasDelivered, trace: trace.toKeep() },
+          executedMs: executedMs + Math.max(0, clock.now() - beganAt),
+        },
+        timeoutMs: parseDuration(definition.toolPolicy?.approvalTimeout ?? "") ?? toolPolicy.approvalTimeoutMs,
+      };
+    });
+    if ("status" in outcome) return outcome;
     const { output, messages, toolCalls, usage, end } = outcome;
     const summary = outcome.summary && keep?.(outcome.summary);
     // An agent that sent its user a message has given its answer.
@@ -157,11 +196,25 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd> {
     context.signal.throwIfAborted();
     const { code, message } = failureOf(error);
     telemetry.log.warn("A turn failed", { turn: turn.turnId, agent: turn.agentId, code }, error);
-    return { ...left, status: "failed", reason: "error", failure: { code, message } };
+    const isRepeatable = isProviderAway(error) && !hasCalledTool && voice.produced.seq === 0;
+    return { ...left, status: "failed", reason: "error", failure: { code, message }, ...(isRepeatable && { isRepeatable }) };
   } finally {
     limited.leave();
     room.close();
   }
+}
+
+/** By name, because an engine may come with its own copy of the package. */
+function isPaused(error: unknown): error is ports.TurnPaused {
+  return error instanceof Error && error.name === "TurnPaused" && (error as ports.TurnPaused).calls.length > 0;
+}
+
+/** The engine was offered the tools that its calls name. */
+function askedTool(offered: readonly ports.TurnTool[], toolId: string): AskedTool {
+  const tool = offered.find(({ id }) => id === toolId);
+  if (!tool) throw new TypeError("The engine waits for a tool that it was not offered");
+  const { id, name, description, inputSchema, riskLevel } = tool;
+  return { id, name, description, inputSchema, riskLevel, digest: toolDigest(tool) };
 }
 
 /** If an engine ignores its signal, its turn ends without it after a short time, and its further output is ignored. */

@@ -7,6 +7,8 @@ export class Produced {
   readonly #left = new LeftMessages();
   readonly #texts: string[] = [];
   readonly #calls = new Map<string, ports.TurnToolCall>();
+  /** The IDs of calls without a result. */
+  readonly #open = new Set<string>();
   #message: string | undefined;
   #seq = 0;
 
@@ -22,6 +24,11 @@ export class Produced {
 
   get toolCalls(): readonly ports.TurnToolCall[] {
     return [...this.#calls.values()];
+  }
+
+  /** Calls without a result. */
+  get openCalls(): readonly ports.TurnToolCall[] {
+    return this.toolCalls.filter(({ callId }) => this.#open.has(callId));
   }
 
   /** The messages that stay in the conversation. */
@@ -44,11 +51,13 @@ export class Produced {
         const call = message.content as Omit<ports.TurnToolCall, "isError">;
         // Until its result exists, it is unknown whether the call took effect.
         this.#calls.set(call.callId, { ...call, isError: true });
+        this.#open.add(call.callId);
         return;
       }
       case "tool_result": {
         const { callId, result } = message.content as { callId: string; result: ports.ToolResult };
         const call = this.#calls.get(callId);
+        this.#open.delete(callId);
         if (call) this.#calls.set(callId, { ...call, isError: result.isError });
         return;
       }

@@ -3,9 +3,17 @@ import { TRANSCRIPT_FLUSH_MS, TRANSCRIPT_HELD, TRANSCRIPT_PIECE_CHARACTERS } fro
 import { type TurnEvent, transcriptStream } from "./turn.ts";
 import { type HeldCondition, whileHeld } from "./while-held.ts";
 
-/** One entry of a transcript's stream: events that were written down together. */
+/** One entry of a transcript's stream: events that were written down together, or a part of what a waiting turn keeps. */
 interface Piece {
   readonly events: readonly TurnEvent[];
+  readonly kept?: KeptPiece | undefined;
+}
+
+/** A part of the text that a turn keeps while it waits. */
+export interface KeptPiece {
+  /** The turn's wait that it belongs to. */
+  readonly wait: number;
+  readonly text: string;
 }
 
 /** An event that is not written down yet, and about how many characters it takes. */
@@ -15,7 +23,7 @@ interface Held {
 }
 
 /** A written piece: the position of its first event, and its sequence number in the stream. */
-interface Written {
+export interface Written {
   readonly first: number;
   readonly sequence: number;
 }
@@ -27,6 +35,8 @@ export interface TranscriptGiven {
   readonly held: HeldCondition;
   /** Told of each event when it is there, with its position and about how many characters it takes. */
   readonly told: (event: TurnEvent, position: number, size: number) => void;
+  /** What is written of a turn that goes on after a wait, and its number of events. */
+  readonly before?: { readonly written: readonly Written[]; readonly position: number } | undefined;
 }
 
 /**
@@ -49,6 +59,9 @@ export class Transcript {
   constructor(turnId: string, given: TranscriptGiven) {
     this.#stream = transcriptStream(turnId);
     this.#given = given;
+    if (!given.before) return;
+    this.#written.push(...given.before.written);
+    this.#heldFrom = given.before.position;
   }
 
   /** How many events there are. */
@@ -82,8 +95,8 @@ export class Transcript {
   }
 
   /**
-   * Keep the last events of the turn: `commit` gets the entry with which they are durable, to write it with the turn's end, and they are
-   * told when it is done. May be tried again; answers the sequence number of the entry.
+   * Keep the last events of the turn, or those before it waits: `commit` gets the entry with which they are durable, to write it with the
+   * turn's end or wait, and they are told when it is done. May be tried again; answers the sequence number of the entry.
    */
   async end(
     events: readonly TurnEvent[],
@@ -215,4 +228,9 @@ function sizeOf(held: readonly Held[]): number {
 /** The events of one entry of a transcript's stream; none of a damaged one. */
 export function eventsOf(entry: ports.LogEntry): readonly TurnEvent[] {
   return entry.damaged ? [] : ((entry.entry as unknown as Piece).events ?? []);
+}
+
+/** The part of a waiting turn that an entry keeps. */
+export function keptOf(entry: ports.LogEntry): KeptPiece | undefined {
+  return entry.damaged ? undefined : (entry.entry as unknown as Piece).kept;
 }

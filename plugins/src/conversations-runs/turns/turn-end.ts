@@ -1,4 +1,6 @@
 import type { ports } from "@portico/core";
+import type { KeptTurn } from "../approvals/paused-turn.ts";
+import type { AskedCall } from "../approvals/turn-waits.ts";
 import { RECEIPT_TEXT_CHARACTERS, RUN_ERROR_CHARACTERS } from "../limits.ts";
 import type { Receipt } from "../runs/receipts.ts";
 import { type Run, withEvent } from "../runs/runs.ts";
@@ -23,7 +25,23 @@ export interface TurnEnd {
   readonly trace?: StoredTrace | undefined;
   /** What the user is told of a failure. */
   readonly failure?: { readonly code: string; readonly message: string } | undefined;
+  /** The model's provider was away before the turn said or did anything: it can be played again from its beginning. */
+  readonly isRepeatable?: true | undefined;
 }
+
+/** A turn that does not end: it waits for a person. */
+export interface PausedEnd {
+  readonly status: "waiting";
+  readonly calls: readonly AskedCall[];
+  readonly kept: KeptTurn;
+  readonly timeoutMs: number;
+}
+
+/** Why a turn failed that could not be executed, for a reason outside of its agent. */
+export const couldNotExecute = {
+  reason: "error",
+  failure: { code: "internal_error", message: "The turn could not be executed" },
+} as const satisfies Partial<TurnEnd>;
 
 /** What a turn that broke off leaves behind: the next one is told which tools ran, so that it does not repeat their effects. */
 export function leftBehind({ output, toolCalls, messages }: Produced): Omit<TurnEnd, "status"> {

@@ -2,6 +2,7 @@ import { type ports, ServiceError } from "@portico/core";
 import type { LimitsByScope } from "../config.ts";
 import { agentErrors } from "../errors.ts";
 import { ADMITTED_COUNTED_MS } from "../limits.ts";
+import type { OpenTurns } from "./open-turns.ts";
 import type { PlayedTurn } from "./turn.ts";
 import { type StopReason, TurnStopped } from "./turn-failed.ts";
 
@@ -35,18 +36,17 @@ export type TurnLimits = ReturnType<typeof createTurnLimits>;
 
 /**
  * Holds the turns of users and agents to their limits. Days are those of the port `usage`: without it, limits of a day have no effect.
- * `turnsAtOnce` counts the turns of this process. Calls with a safe token are counted and never limited (specification 2.1).
+ * `turnsAtOnce` counts the turns of all processes, as this one knows them. Calls with a safe token are counted and never limited
+ * (specification 2.1).
  */
 export function createTurnLimits(given: {
   readonly usage: ports.Usage | undefined;
   readonly agents: ports.Agents;
   readonly clock: ports.Clock;
-  /** Whether an admitted turn may execute in another process. */
-  readonly isShared: boolean;
+  readonly open: OpenTurns;
   readonly limits: LimitsByScope;
 }) {
-  const { usage, agents, clock, isShared, limits } = given;
-  const open = new Map<string, Who & { readonly until: number }>();
+  const { usage, agents, clock, open, limits } = given;
 
   const scopesOf = (who: Who, agent: Limits | undefined): readonly (readonly [Scope, Partial<ports.UsageSubject>, Limits])[] => {
     const { userId, agentId } = who;
@@ -78,15 +78,15 @@ export function createTurnLimits(given: {
   };
 
   const reachedAtOnce = (who: Who, scopes: ReturnType<typeof scopesOf>): Reached | undefined => {
-    const now = clock.now();
-    for (const [turnId, { until }] of open) if (until <= now) open.delete(turnId);
+    if (!hasTurnsAtOnce(scopes)) return undefined;
+    const turns = open.all();
     for (const [scope, where, { turnsAtOnce }] of scopes) {
       if (turnsAtOnce === undefined) continue;
       const isOf = (each: Who) =>
         each.turnId !== who.turnId &&
         (!("userId" in where) || each.userId === where.userId) &&
         (!("agentId" in where) || each.agentId === where.agentId);
-      if ([...open.values()].filter(isOf).length >= turnsAtOnce) return { limit: "turnsAtOnce", scope };
+      if (turns.filter(isOf).length >= turnsAtOnce) return { limit: "turnsAtOnce", scope };
     }
     return undefined;
   };
@@ -99,26 +99,28 @@ export function createTurnLimits(given: {
       // No wait between this look and the entry, so that two queries cannot take the last place.
       const reached = today ?? reachedAtOnce(who, scopes);
       if (reached) throw refusal(reached, clock.now());
-      if (!isShared && scopes.some(([, , { turnsAtOnce }]) => turnsAtOnce !== undefined))
-        open.set(who.turnId, { ...who, until: clock.now() + ADMITTED_COUNTED_MS });
+      if (!hasTurnsAtOnce(scopes)) return;
+      open.open(who, clock.now() + ADMITTED_COUNTED_MS);
+      open.share(who.turnId);
     },
 
     /** An admitted turn was not stored. */
-    withdraw: (turnId: string): void => void open.delete(turnId),
+    withdraw: (turnId: string): void => open.close(turnId),
 
-    /** A turn begins to execute. Close it with `leave`. */
-    enter({ userId, agentId, turnId }: Who): LimitedTurn {
+    /** A turn begins to execute, or goes on after it has executed for some time. Close it with `leave`. */
+    enter({ userId, agentId, turnId }: Who, executedMs = 0): LimitedTurn {
       const stopping = new AbortController();
       const stop = (reason: StopReason) => stopping.abort(new TurnStopped(reason));
       let scopes: ReturnType<typeof scopesOf> = [];
       let timer: ports.Timer | undefined;
-      open.set(turnId, { userId, agentId, turnId, until: Infinity });
+      open.open({ userId, agentId, turnId });
       return {
         signal: stopping.signal,
         begin(agent) {
           scopes = scopesOf({ userId, agentId, turnId }, agent);
+          if (hasTurnsAtOnce(scopes)) open.share(turnId);
           const seconds = Math.min(...scopes.map(([, , { turnSeconds = Infinity }]) => turnSeconds));
-          if (Number.isFinite(seconds)) timer = clock.after(seconds * 1000, () => stop("time_limit"));
+          if (Number.isFinite(seconds)) timer = clock.after(Math.max(0, seconds * 1000 - executedMs), () => stop("time_limit"));
         },
         async check() {
           if (await reachedToday(scopes)) stop("limit_reached");
@@ -126,12 +128,15 @@ export function createTurnLimits(given: {
         },
         leave() {
           timer?.cancel();
-          open.delete(turnId);
+          open.close(turnId);
         },
       };
     },
   };
 }
+
+const hasTurnsAtOnce = (scopes: readonly (readonly [unknown, unknown, Limits])[]): boolean =>
+  scopes.some(([, , { turnsAtOnce }]) => turnsAtOnce !== undefined);
 
 /** How long a caller waits if the end of a limit depends on other turns. */
 const RETRY_SECONDS = 5;

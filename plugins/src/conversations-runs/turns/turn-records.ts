@@ -1,5 +1,8 @@
 import { type ports, writeAgain } from "@portico/core";
-import { type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
+import type { Approval } from "../approvals/approval.ts";
+import type { TurnWait } from "../approvals/turn-wait.ts";
+import { type TurnWaits, withApprovals, withoutApprovals } from "../approvals/turn-waits.ts";
+import { type Conversation, type Conversations, messageStream, type StoredMessage } from "../conversations/conversations.ts";
 import { audienceOf } from "../delivery/listener.ts";
 import { lifeOf } from "../delivery/numbered-turn.ts";
 import { type ClientRequest, type ClientRequests, requestKey } from "../requests/client-requests.ts";
@@ -10,11 +13,34 @@ import { type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedMessage } from "./bounds.ts";
 import { notBefore } from "./not-before.ts";
 import type { Turn, TurnFile } from "./turn.ts";
+import { TurnStopped } from "./turn-failed.ts";
 import { type HeldCondition, writeWhileHeld } from "./while-held.ts";
 import { storedParts } from "./shown-files.ts";
 import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
 
 export type TurnRecords = ReturnType<typeof createTurnRecords>;
+
+/** The records of a turn, as they were read. */
+export interface StoredTurn {
+  readonly request: ports.Stored<ClientRequest>;
+  readonly run: ports.Stored<Run> | undefined;
+}
+
+/** An entry for a stream of the log. */
+export interface LogLine {
+  readonly stream: string;
+  readonly entry: object;
+}
+
+/** What a turn asks and keeps when it begins to wait. */
+export interface Pausing {
+  /** Counts the waits of the turn. */
+  readonly number: number;
+  readonly approvals: readonly Approval[];
+  /** The writes of the wait and its approvals. */
+  readonly writes: readonly ports.Write[];
+  readonly entries: readonly LogLine[];
+}
 
 /** What turns write: each step of a turn is one commit over the conversation, the request, the run and the receipt. */
 export function createTurnRecords(given: {
@@ -26,10 +52,11 @@ export function createTurnRecords(given: {
   readonly ids: ports.Ids;
   readonly files: ports.UserFiles | undefined;
   readonly serverInstanceId: string;
+  readonly waits: TurnWaits;
 }) {
-  const { log, requests, runs, conversations, clock, ids, files, serverInstanceId } = given;
+  const { log, requests, runs, conversations, clock, ids, files, serverInstanceId, waits } = given;
 
-  const read = async (turn: Turn) => {
+  const read = async (turn: Turn): Promise<StoredTurn> => {
     const key = requestKey(turn.userId, turn.clientRequestId);
     const [request, run] = await Promise.all([requests.find(key), runs.find(turn.runId)]);
     if (!request || request.value.turnId !== turn.turnId) throw new Error("A turn has lost its request");
@@ -73,6 +100,7 @@ export function createTurnRecords(given: {
     ...request,
     state: advanceRequest(request.state, "end") as ClientRequest["state"],
     endedAt: at,
+    waits: undefined,
     isOver: true,
     sweepAt: requests.sweepAt(at),
   });
@@ -88,14 +116,31 @@ export function createTurnRecords(given: {
     return withEvent(run, "turn-began", at, { turn_started_at: at, messageCount: (run.messageCount ?? 0) + 1 });
   };
 
+  /** Why a turn is to stop, as its records say. */
+  const stopIn = (request: ClientRequest | undefined, conversation: Conversation | undefined): string | undefined =>
+    conversation?.clearing ? "conversation_cleared" : request?.stop;
+
   return {
+    /** What is stored of a turn. */
+    read,
+
     /**
      * The turn begins: the user message is durable in the conversation, the request committed and the run running. Answers why it is not to
      * continue if a user stopped it before. `number` is the turn's among those that began in this process.
      */
-    begin: (turn: Turn, number: number, held: HeldCondition): Promise<{ readonly stop: string | undefined }> =>
-      writeWhileHeld(held, async (condition) => {
-        const [{ request, run }, conversation] = await Promise.all([read(turn), conversations.find(turn.conversationId)]);
+    begin: (
+      turn: Turn,
+      number: number,
+      held: HeldCondition,
+      before: StoredTurn,
+    ): Promise<{ readonly stop: string | undefined }> => {
+      let known: StoredTurn | undefined = before;
+      return writeWhileHeld(held, async (condition) => {
+        const [{ request, run }, conversation] = await Promise.all([
+          known ?? read(turn),
+          conversations.find(turn.conversationId),
+        ]);
+        known = undefined;
         const now = notBefore(clock.now(), request.value.reservedAt);
         const at = new Date(now).toISOString();
         await log.appendAll([userMessage(turn, at)], {
@@ -106,7 +151,56 @@ export function createTurnRecords(given: {
             ...conversationWrites(turn, at),
           ],
         });
-        return { stop: conversation?.value.clearing ? "conversation_cleared" : request.value.stop };
+        return { stop: stopIn(request.value, conversation?.value) };
+      });
+    },
+
+    /**
+     * The turn begins to wait for a person: what it asks and keeps is durable, with the last entry of its transcript, which `entries` follow.
+     * Returns the sequence number of that entry, or undefined where that was so before. Throws TurnStopped if the turn is to stop.
+     */
+    wait: (turn: Turn, pausing: Pausing, transcript: LogLine, held: HeldCondition): Promise<number | undefined> =>
+      writeWhileHeld(held, async (condition) => {
+        const [{ request, run }, conversation] = await Promise.all([read(turn), conversations.find(turn.conversationId)]);
+        // The store took an earlier attempt, and its answer was lost.
+        if (request.value.waits === pausing.number) return undefined;
+        const stop = stopIn(request.value, conversation?.value);
+        if (stop !== undefined) throw new TurnStopped(stop);
+        const at = new Date(clock.now()).toISOString();
+        const [sequence] = await log.appendAll([transcript, ...pausing.entries], {
+          records: [
+            ...condition,
+            requests.write.put(request.id, { ...request.value, waits: pausing.number }, request.version),
+            // So that a clearing that begins meanwhile finds the wait, or the wait finds the clearing.
+            ...(conversation ? [conversations.write.put(conversation.id, conversation.value, conversation.version)] : []),
+            ...(run ? runs.replace(run, withApprovals(run.value, pausing.approvals, at)) : []),
+            ...pausing.writes,
+          ],
+        });
+        return sequence;
+      }),
+
+    /** The turn goes on after a wait. Returns the ended approvals, and why it is to stop. */
+    goOn: (
+      turn: Turn,
+      wait: TurnWait,
+      held: HeldCondition,
+    ): Promise<{ readonly approvals: readonly Approval[]; readonly stop: string | undefined }> =>
+      writeWhileHeld(held, async (condition) => {
+        const now = clock.now();
+        const [{ request, run }, conversation, ended] = await Promise.all([
+          read(turn),
+          conversations.find(turn.conversationId),
+          waits.end(wait, now),
+        ]);
+        const { waits: _waits, ...rest } = request.value;
+        await runs.writeAll([
+          ...condition,
+          requests.write.put(request.id, rest, request.version),
+          ...(run ? runs.replace(run, { ...withoutApprovals(run.value), updatedAt: new Date(now).toISOString() }) : []),
+          ...ended.writes,
+        ]);
+        return { approvals: ended.approvals, stop: stopIn(request.value, conversation?.value) };
       }),
 
     /**
@@ -130,6 +224,9 @@ export function createTurnRecords(given: {
         }
         const isBegun = state === "committed";
         const { reservedAt, committedAt } = request.value;
+        // It could not go on after its wait.
+        const wait = request.value.waits === undefined ? undefined : await waits.find(turn.turnId);
+        const left = wait && (await waits.end(wait, clock.now()));
         const now = notBefore(clock.now(), reservedAt, committedAt, isBegun ? before?.value.turn_started_at : undefined);
         const at = new Date(now).toISOString();
         const found = before?.value ?? firstRun(turn, at);
@@ -164,6 +261,7 @@ export function createTurnRecords(given: {
               ...runWrites(before, endRun({ ...run, messageCount: (run.messageCount ?? 0) + messages.length }, turn, end, at)),
               ...(isBegun ? [] : conversationWrites(turn, at)),
               ...releasedFiles(turn),
+              ...(left?.writes ?? []),
             ],
           },
         );
@@ -177,22 +275,36 @@ export function createTurnRecords(given: {
       return { life: lifeOf(request.serverInstanceId), number: request.number };
     },
 
-    /** Say that a turn is to stop. Answers whether it executes; one that waits stops when it begins. */
-    stop: (userId: string, clientRequestId: string, sessionId: string, reason: string): Promise<"waits" | "executes" | "ended"> =>
+    /**
+     * Say that a turn is to stop. Answers whether it executes; one that waits stops when it begins. One that waits for a person is due, and is
+     * returned.
+     */
+    stop: (
+      userId: string,
+      clientRequestId: string,
+      sessionId: string,
+      reason: string,
+    ): Promise<"waits" | "executes" | "ended" | { readonly turnId: string }> =>
       writeAgain(async () => {
         const request = await requests.find(requestKey(userId, clientRequestId));
         if (!request || request.value.sessionId !== sessionId) return "ended";
         const { state } = request.value;
         if (state !== "reserved" && state !== "committed") return "ended";
-        await requests.put(request.id, { ...request.value, stop: reason }, request.version);
-        return state === "reserved" ? "waits" : "executes";
+        const stopped = requests.write.put(request.id, { ...request.value, stop: reason }, request.version);
+        if (request.value.waits === undefined) {
+          await runs.writeAll([stopped]);
+          return state === "reserved" ? "waits" : "executes";
+        }
+        const { turnId } = request.value;
+        await runs.writeAll([stopped, ...(await waits.stop(turnId, clock.now()))]);
+        return { turnId };
       }),
 
     /** Why a turn is to stop that has begun. */
     async stopOf(turn: Turn): Promise<string | undefined> {
       const key = requestKey(turn.userId, turn.clientRequestId);
       const [request, conversation] = await Promise.all([requests.find(key), conversations.find(turn.conversationId)]);
-      return conversation?.value.clearing ? "conversation_cleared" : request?.value.stop;
+      return stopIn(request?.value, conversation?.value);
     },
   };
 }

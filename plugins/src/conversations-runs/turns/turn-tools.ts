@@ -1,4 +1,5 @@
 import { ports } from "@portico/core";
+import type { GatedCall, ToolGate } from "../approvals/tool-gate.ts";
 import { modelNames } from "./model-names.ts";
 import { argumentsCheck } from "./tool-arguments.ts";
 import { ToolLanes } from "./tool-lanes.ts";
@@ -7,17 +8,17 @@ import { ToolLanes } from "./tool-lanes.ts";
 export interface TurnTools {
   readonly definitions: readonly ports.TurnTool[];
   /** Never throws, except for the signal's reason and what `written` throws: whatever goes wrong is a result for the model to read. */
-  call(
-    call: { readonly toolId: string; readonly arguments: unknown },
-    caller: ports.ToolCaller,
-    signal: AbortSignal,
-  ): Promise<ports.ToolResult>;
+  call(call: GatedCall, caller: ports.ToolCaller, signal: AbortSignal): Promise<ports.ToolResult>;
+  /** Whether a person must decide about a call first. Rejects with errors of stores. */
+  mustWait(call: GatedCall): Promise<boolean>;
 }
 
 export interface TurnToolsGiven {
   readonly telemetry: ports.Telemetry;
   /** Resolves when everything that the turn said is written down. A tool runs only after that, so that the record of a call exists before its effect. */
   readonly written: () => Promise<void>;
+  /** Which calls run. */
+  readonly gate: ToolGate;
 }
 
 /**
@@ -27,10 +28,11 @@ export interface TurnToolsGiven {
 export async function gatherTools(
   sources: readonly ports.ToolSource[],
   wanted: readonly string[],
-  { telemetry, written }: TurnToolsGiven,
+  { telemetry, written, gate }: TurnToolsGiven,
   signal: AbortSignal,
 ): Promise<TurnTools> {
-  if (wanted.length === 0) return { definitions: [], call: async () => problem("There is no such tool") };
+  if (wanted.length === 0)
+    return { definitions: [], call: async () => problem("There is no such tool"), mustWait: async () => false };
   const offers = new Map<string, Offer>();
   const enough = new AbortController();
   const asking = sources.map(async (source) => {
@@ -47,24 +49,32 @@ export async function gatherTools(
   const names = modelNames([...offers.values()].map(({ tool }) => tool));
   for (const toolId of new Set(wanted)) {
     const offer = offers.get(toolId);
-    if (!offer) continue;
+    if (!offer || !gate.offers(offer.tool)) continue;
     chosen.set(toolId, { source: offer.source, tool: { ...offer.tool, name: names.get(toolId)!, lane: laneOf(offer) } });
   }
   const lanes = new ToolLanes();
   return {
     definitions: [...chosen.values()].map(({ tool }) => tool),
-    async call({ toolId, arguments: args }, caller, signal) {
+    async mustWait(call) {
+      const found = chosen.get(call.toolId);
+      return found !== undefined && gate.mustWait(found.tool, call);
+    },
+    async call(call, caller, signal) {
+      const { toolId } = call;
       const found = chosen.get(toolId);
       if (!found) return problem("There is no such tool");
       const { source, tool } = found;
-      // Open points 3: a turn cannot ask a person, so tools that need consent do not run.
-      if (tool.requiresConfirmation) return problem("This tool needs a person's confirmation and was not run");
-      const fault = argumentsCheck(tool.inputSchema)(args);
-      if (fault !== undefined) return problem(`The arguments do not fit the tool's schema: ${fault}`);
+      // In its lane from here on, so that no later call overtakes it while stores are asked.
       return lanes.run(tool.lane, signal, async () => {
+        const admitted = await gate.admit(tool, call);
+        if (admitted.isRefused) return problem(admitted.text);
+        const { arguments: args, note } = admitted;
+        const fault = argumentsCheck(tool.inputSchema)(args);
+        if (fault !== undefined) return problem(`The arguments do not fit the tool's schema: ${fault}`);
         await written();
         signal.throwIfAborted();
-        return answerOf(source, { toolId, arguments: args, caller }, telemetry, signal);
+        const result = await answerOf(source, { toolId, arguments: args, caller }, telemetry, signal);
+        return note === undefined ? result : { ...result, content: [{ type: "text", text: note }, ...result.content] };
       });
     },
   };

@@ -3,6 +3,14 @@ import { TRACE_ENTRIES, TRACE_FIRST_ENTRIES, TRACE_NAME_CHARACTERS } from "../li
 import type { PlayedTurn } from "./turn.ts";
 import type { StoredTrace, TraceEntry } from "./trace-entry.ts";
 
+/** The trace of a turn until it waits for a person. */
+export interface TraceBefore {
+  readonly entries: readonly TraceEntry[];
+  readonly leftOut: number;
+  /** Milliseconds from the arrival to the wait. */
+  readonly waitsAt: number;
+}
+
 type Measured = Omit<TraceEntry, "start_ms" | "duration_ms">;
 
 /**
@@ -17,16 +25,30 @@ export class TurnTrace {
   readonly #beganAt = performance.now();
   readonly #entries: TraceEntry[] = [];
   #leftOut = 0;
+  /** Entries whose spans were told before a wait. */
+  #toldBefore = 0;
   #work: ports.WorkTrace | undefined;
   #traceId: string | undefined;
   #endedAt: number | undefined;
 
-  constructor({ arrivedAt, acceptedAt }: PlayedTurn, { clock, telemetry }: { clock: ports.Clock; telemetry: ports.Telemetry }) {
+  /** `before`: of a turn that goes on after a wait. */
+  constructor(
+    { arrivedAt, acceptedAt }: PlayedTurn,
+    { clock, telemetry }: { clock: ports.Clock; telemetry: ports.Telemetry },
+    before?: TraceBefore,
+  ) {
     this.#telemetry = telemetry;
     const now = clock.now();
     const accepted = Math.min(acceptedAt ?? now, now);
     this.#arrivedAt = Math.min(arrivedAt ?? accepted, accepted);
     this.#before = now - this.#arrivedAt;
+    if (before) {
+      this.#entries.push(...before.entries);
+      this.#leftOut = before.leftOut;
+      this.#toldBefore = before.entries.length;
+      this.#add({ kind: "wait", start_ms: before.waitsAt, duration_ms: rounded(Math.max(0, this.#before - before.waitsAt)) });
+      return;
+    }
     // Turns that an earlier version accepted do not say when.
     if (acceptedAt === undefined) return;
     const admission = accepted - this.#arrivedAt;
@@ -46,7 +68,7 @@ export class TurnTrace {
     this.#add(start);
     work.run(() => {
       this.#traceId = /^00-([0-9a-f]{32})-/.exec(this.#telemetry.traceparent() ?? "")?.[1];
-      for (const entry of this.#entries) this.#tell(entry);
+      for (const entry of this.#entries.slice(this.#toldBefore)) this.#tell(entry);
     });
   }
 
@@ -76,6 +98,11 @@ export class TurnTrace {
     } finally {
       this.#add(this.#entry({ kind: "tool", name: toolId, ...(error !== undefined && { error }) }, beganAt, performance.now()));
     }
+  }
+
+  /** What a turn keeps that begins to wait for a person now. */
+  toKeep(): TraceBefore {
+    return { entries: this.#entries, leftOut: this.#leftOut, waitsAt: rounded(this.ageMs) };
   }
 
   /** The agent has ended: what follows is the delivery. */

@@ -8,16 +8,20 @@ import type { UserMessage } from "./user-message.ts";
 
 /** Makes a turn's messages of what its agent says, and numbers them (open points 7). */
 export class TurnVoice {
-  readonly produced = new Produced();
+  readonly produced: Produced;
   readonly #turn: PlayedTurn;
   readonly #transcript: Transcript;
   #seq = 0;
   #messages = 0;
   #open: { readonly type: string; readonly id: string } | undefined;
 
-  constructor(turn: PlayedTurn, transcript: Transcript) {
+  /** `before`: what a turn said that goes on after a wait. */
+  constructor(turn: PlayedTurn, transcript: Transcript, before?: { readonly produced: Produced; readonly messages: number }) {
     this.#turn = turn;
     this.#transcript = transcript;
+    this.produced = before?.produced ?? new Produced();
+    this.#seq = this.produced.seq;
+    this.#messages = before?.messages ?? 0;
   }
 
   /** The number of the last message. */
@@ -61,6 +65,25 @@ export class TurnVoice {
     return this.#whole("assistant", "delivery", message);
   }
 
+  /** No call without a result has run, and none will: the model of the next turn is told so. */
+  refuseOpenCalls(text: string): void {
+    for (const { callId, toolId } of this.produced.openCalls)
+      void this.say({ type: "tool_result", callId, toolId, result: { content: [{ type: "text", text }], isError: true } });
+  }
+
+  /** The decision about a call, when the turn goes on. */
+  tellApproval(content: object): void {
+    void this.#whole("assistant", "approval", content);
+  }
+
+  /** The messages of calls that wait for a person, for the commit in which the turn begins to wait. They are not said before that. */
+  askingFor(contents: readonly object[]): readonly TurnEvent[] {
+    return contents.map((content, at) => {
+      const [id, seq] = [`${this.#turn.turnId}-${this.#messages + at + 1}`, this.#seq + at + 1];
+      return this.#event({ id, role: "assistant", type: "approval", content, seq });
+    });
+  }
+
   /**
    * What tools do is written down at once. A tool waits for its call (`written`): on its way while the engine notes the step, it shares that
    * one's commit. Its result is there before the next model call is, as a rule.
@@ -87,9 +110,13 @@ export class TurnVoice {
   }
 
   #tell(message: TurnMessage, size: number): void | Promise<void> {
-    const event: TurnEvent = { event: "query:message", data: { ...identifiersOf(this.#turn), message } };
+    const event = this.#event(message);
     this.produced.add(event);
     return this.#transcript.add(event, size + ENVELOPE_CHARACTERS);
+  }
+
+  #event(message: TurnMessage): TurnEvent {
+    return { event: "query:message", data: { ...identifiersOf(this.#turn), message } };
   }
 
   #nextId(): string {

@@ -59,6 +59,13 @@ export interface Delegation {
   readonly mode: "wait" | "background";
   /** The agents from the first to the one that delegated. */
   readonly chain: readonly string[];
+  /** A background turn is behind it. */
+  readonly isBackground?: true | undefined;
+}
+
+/** Whether no person follows a turn: a background turn, and one that it delegated. */
+export function isBackground({ conversationId, delegation }: PlayedTurn): boolean {
+  return conversationId === undefined || delegation?.isBackground === true;
 }
 
 /** What a turn tells its clients, as the channel sends it. */

@@ -1,5 +1,7 @@
 import { nearestWord } from "@portico/core";
-import { compilePattern, Refused, ROOT_NAMES } from "./expression-language.ts";
+import { compilePattern, ROOT_NAMES } from "./expression-language.ts";
+import { NAMESPACES } from "./functions/function-library.ts";
+import { Refused } from "./refused.ts";
 import { childrenOf, isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 
 /** The names that an expression may use at its place. */
@@ -19,12 +21,12 @@ export interface NameProblem {
 }
 
 const RUN_FIELDS = ["id", "workflowId", "startedAt"];
-const NODE_FIELDS = ["output", "status"];
-const BINDING = new Set(["all", "exists", "exists_one", "map", "filter"]);
-/** Names that CEL defines: types, for `type(x) == int`, and the two namespaces. */
+const NODE_FIELDS = ["output", "status", "error"];
+const BINDING = new Set(["all", "exists", "exists_one", "map", "filter", "sortBy"]);
+/** Names that the language defines: types, for `type(x) == int`, and namespaces. */
 const LANGUAGE_NAMES = new Set([
   ...["bool", "int", "uint", "double", "string", "bytes", "list", "map", "type", "null_type", "dyn"],
-  ...["google", "cel", "optional"],
+  ...["google", "cel", "optional", ...NAMESPACES],
 ]);
 
 /** Every name of a parsed expression that is unknown at its place. */

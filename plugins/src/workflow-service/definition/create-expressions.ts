@@ -1,9 +1,11 @@
 import { boundCost } from "./bound-cost.ts";
 import { checkNames, type NameProblem, type Names } from "./check-names.ts";
 import { derivingReads, readAlong } from "./derived-texts.ts";
-import { EXPRESSION_LENGTH, EXPRESSION_STEPS } from "./definition-limits.ts";
-import { BOUNDED_FUNCTIONS, createLanguage, Refused } from "./expression-language.ts";
-import { type Expression, ExpressionFailed, type ExpressionScope } from "./expression.ts";
+import { EXPRESSION_LENGTH, EXPRESSION_STEPS, EXPRESSION_STEPS_HERE } from "./definition-limits.ts";
+import { BOUNDED_FUNCTIONS, createLanguage } from "./expression-language.ts";
+import { type EvaluatedBeside, type Expression, ExpressionFailed, type ExpressionScope, TakesLong } from "./expression.ts";
+import { readScope } from "./read-scope.ts";
+import { Refused } from "./refused.ts";
 import { isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 import { toJson } from "./to-json.ts";
 
@@ -24,7 +26,8 @@ const spend = (steps: number): void => {
   left -= steps;
   if (left < 0) throw new Refused(TOO_COSTLY);
 };
-const TOO_COSTLY = "it takes too many steps: it iterates over long lists too often";
+/** The reason of an expression that exceeds its limit. */
+export const TOO_COSTLY = "it takes too many steps: it iterates over long lists too often";
 const language = createLanguage(spend);
 
 export function createExpressions(): Expressions {
@@ -54,12 +57,11 @@ function parse(source: string): Parsed | readonly NameProblem[] {
     const named = language.parse(source);
     // Names are checked in this tree, as written. A second tree is evaluated, in which functions are replaced.
     const tree = named.ast as unknown as SyntaxNode;
-    const run = language.parse(source);
-    boundCost(run.ast as unknown as SyntaxNode, spend);
+    const run = parseToRun(source);
     const { valid, error } = run.check();
     // The check of names reports unknown names, because it can suggest similar ones.
     if (!valid && error?.code !== "unknown_variable") return [{ offset: error?.range?.start ?? 0, message: wrong(error) }];
-    const expression = toExpression(source, run, pathOf(tree));
+    const expression = toExpression(source, run, tree);
     const reads = derivingReads(tree);
     return { tree, expression: reads ? telling(expression, reads) : expression };
   } catch (cause) {
@@ -68,18 +70,24 @@ function parse(source: string): Parsed | readonly NameProblem[] {
   }
 }
 
-function toExpression(source: string, run: (context: Record<string, unknown>) => unknown, path: readonly string[] | undefined) {
+type Run = (context: Record<string, unknown>) => unknown;
+
+/** The tree that is evaluated, in which functions are replaced. */
+function parseToRun(source: string) {
+  const run = language.parse(source);
+  boundCost(run.ast as unknown as SyntaxNode, spend);
+  return run;
+}
+
+function toExpression(source: string, run: Run, tree: SyntaxNode): Expression {
   const compute = (scope: ExpressionScope): unknown => {
-    left = EXPRESSION_STEPS;
-    try {
-      const value = run(contextOf(scope));
-      // `||` and `exists` ignore errors of one side, but exceeding the budget must always fail.
-      if (left < 0) throw new Refused(TOO_COSTLY);
-      return toJson(value);
-    } catch (cause) {
-      throw new ExpressionFailed(source, reason(cause));
-    }
+    const { beside } = scope;
+    const known = beside?.get(source) ?? evaluateRun(run, scope, beside ? EXPRESSION_STEPS_HERE : EXPRESSION_STEPS);
+    if ("value" in known) return known.value;
+    if (beside && !beside.has(source) && left < 0) throw new TakesLong(source, readScope(tree, scope));
+    throw new ExpressionFailed(source, known.reason);
   };
+  const path = pathOf(tree);
   if (!path) return { source, evaluate: compute };
   return {
     source,
@@ -89,6 +97,23 @@ function toExpression(source: string, run: (context: Record<string, unknown>) =>
       return value === undefined ? compute(scope) : value;
     },
   };
+}
+
+function evaluateRun(run: Run, scope: ExpressionScope, steps: number): EvaluatedBeside {
+  left = steps;
+  try {
+    const value = run(contextOf(scope));
+    // `||` and `exists` ignore errors of one side, but exceeding the budget must always fail.
+    if (left < 0) throw new Refused(TOO_COSTLY);
+    return { value: toJson(value) };
+  } catch (cause) {
+    return { reason: reason(cause) };
+  }
+}
+
+/** Evaluates a valid expression with all the steps that it may take. For the thread of long evaluations. */
+export function evaluateSource(source: string, scope: ExpressionScope): EvaluatedBeside {
+  return evaluateRun(parseToRun(source), scope, EXPRESSION_STEPS);
 }
 
 /** The same expression. It also reports the values that it read, and its result. */

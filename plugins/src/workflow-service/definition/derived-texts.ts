@@ -5,6 +5,7 @@ import { childrenOf, isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 const MAKES_NO_TEXT = new Set([
   ...["has", "size", "contains", "startsWith", "endsWith", "matches", "indexOf", "lastIndexOf", "type", "dyn", "bool"],
   ...["all", "exists", "exists_one", "map", "filter", "bind", "timestamp", "duration"],
+  ...["sort", "sortBy", "distinct", "flatten", "first", "last", "intersects", "equivalent"],
 ]);
 
 const ROOTS: ReadonlySet<unknown> = new Set(ROOT_NAMES);

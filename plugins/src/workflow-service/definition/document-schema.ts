@@ -88,8 +88,8 @@ export const writtenGraph = v.pipe(anyObject, v.description("Nodes by id."));
 export const writtenDocument = v.strictObject({
   id: v.optional(v.pipe(definitionId, v.description("Default: the file's name without its extension."))),
   name: v.optional(v.pipe(text(200), v.description("Display name; default: the id."))),
-  description: v.optional(text(10_000)),
-  creator: v.optional(text(200)),
+  description: v.optional(v.pipe(text(10_000), v.description("What the workflow does, for its readers."))),
+  creator: v.optional(v.pipe(text(200), v.description("The person or team that answers for the workflow."))),
   parameters: v.optional(
     v.pipe(
       jsonSchema,
@@ -97,9 +97,12 @@ export const writtenDocument = v.strictObject({
     ),
   ),
   settings: v.optional(
-    v.strictObject({
-      timeout: v.optional(duration("Time limit of a whole run, without the time of waiting for a person; default `24h`.")),
-    }),
+    v.pipe(
+      v.strictObject({
+        timeout: v.optional(duration("Time limit of a whole run, without the time of waiting for a person; default `24h`.")),
+      }),
+      v.description("Settings of every run."),
+    ),
   ),
   nodes: writtenGraph,
   outputs: v.optional(v.pipe(anyObject, v.description("The outputs of the run, by name: any JSON with expressions."))),

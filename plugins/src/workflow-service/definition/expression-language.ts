@@ -1,6 +1,8 @@
 import { Duration, Environment } from "@marcbachmann/cel-js/evaluator";
 import { RE2JS } from "re2js";
 import { MATCHED_LENGTH, PATTERN_LENGTH } from "./definition-limits.ts";
+import { registerLibrary } from "./functions/function-library.ts";
+import { Refused } from "./refused.ts";
 
 /** Names with which an expression can begin. A separate check decides where each name is allowed. */
 export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "index", "previous"] as const;
@@ -10,11 +12,6 @@ export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "ind
  * backtrack exponentially, and the library also reads durations with one.
  */
 export const BOUNDED_FUNCTIONS: Readonly<Record<string, string>> = { matches: "boundedMatches", duration: "boundedDuration" };
-
-/** The reason why a function of the language refused. The message quotes no value. */
-export class Refused extends Error {
-  override readonly name = "Refused";
-}
 
 /** CEL with additional operators for JSON: numbers of JSON are doubles, but number literals in expressions are integers. */
 export function createLanguage(spend: (steps: number) => void): Environment {
@@ -38,6 +35,7 @@ export function createLanguage(spend: (steps: number) => void): Environment {
     return compiled.test(text);
   });
   language.registerFunction("boundedDuration(string): google.protobuf.Duration", toDuration);
+  registerLibrary(language, spend);
   return language;
 }
 

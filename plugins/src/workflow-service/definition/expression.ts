@@ -11,7 +11,12 @@ export interface ExpressionScope {
   readonly previous?: unknown;
   /** Called with the read values and the result of each expression that may make new texts of what it reads. */
   readonly derived?: ((read: readonly unknown[], made: unknown) => void) | undefined;
+  /** If set, long evaluations throw TakesLong, except for expressions whose results are in it, by source. */
+  readonly beside?: ReadonlyMap<string, EvaluatedBeside> | undefined;
 }
+
+/** The result of an expression that was evaluated in a thread, or the reason why it failed. */
+export type EvaluatedBeside = { readonly value: unknown } | { readonly reason: string };
 
 /** A CEL expression. Loading its definition parsed it and checked its names. */
 export interface Expression {
@@ -27,6 +32,19 @@ export interface Expression {
 export interface Template {
   /** The value with every template filled in. Throws ExpressionFailed. */
   fill(scope: ExpressionScope): unknown;
+}
+
+/** Thrown by an expression whose evaluation would block the event loop for long. `scope` has the values that it reads. */
+export class TakesLong extends Error {
+  override readonly name = "TakesLong";
+  readonly source: string;
+  readonly scope: ExpressionScope;
+
+  constructor(source: string, scope: ExpressionScope) {
+    super("The expression takes long");
+    this.source = source;
+    this.scope = scope;
+  }
 }
 
 /** Thrown by an expression that cannot be evaluated. The message quotes the expression and the reason, never a value of the scope. */

@@ -1,5 +1,5 @@
 import { Duration, UnsignedInt } from "@marcbachmann/cel-js/evaluator";
-import { Refused } from "./expression-language.ts";
+import { Refused } from "./refused.ts";
 import { setOwn } from "./set-own.ts";
 
 /**

@@ -5,7 +5,8 @@ import { NodeInterrupted } from "../runner/node-interrupted.ts";
 import { parseInput } from "../runner/parse-input.ts";
 import type { NodeKind } from "../runner/running.ts";
 import { toldInTime } from "../runner/told-in-time.ts";
-import { type Attempt, withRetries } from "../runner/with-retries.ts";
+import type { Attempt } from "../runner/attempt.ts";
+import { withRetries } from "../runner/with-retries.ts";
 import { workName } from "../runs/work-name.ts";
 
 const name = v.pipe(v.string(), v.minLength(1, "This text is not empty"));

@@ -2,7 +2,8 @@ import { ports } from "@portico/core";
 import * as v from "valibot";
 import { anyObject, caseName } from "../definition/document-schema.ts";
 import { holds } from "../definition/holds.ts";
-import { type NodeKind, scopeOf } from "../runner/running.ts";
+import { evaluated } from "../runner/evaluated.ts";
+import type { NodeKind } from "../runner/running.ts";
 
 /** Takes the first case whose condition is true, or else `else`. Fails if there is neither. */
 export const branchKind: NodeKind = {
@@ -25,12 +26,11 @@ export const branchKind: NodeKind = {
       .map((name) => ({ path: ["cases", name], message: "The name of a case is 1-64 letters, digits, `_` and `-`" })),
   repeatable: true,
   async play({ running, node, frame, inputs }) {
-    const scope = scopeOf(running, frame);
     const cases = node.with["cases"];
     const otherwise = typeof inputs["else"] === "string" ? inputs["else"] : undefined;
     let taken = otherwise;
     for (const [name, expression] of cases?.kind === "expressions" ? cases.expressions : []) {
-      if (!holds(expression, scope)) continue;
+      if (!(await evaluated(running, frame, (scope) => holds(expression, scope)))) continue;
       taken = name;
       break;
     }

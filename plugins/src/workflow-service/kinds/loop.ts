@@ -3,10 +3,11 @@ import * as v from "valibot";
 import { anyObject } from "../definition/document-schema.ts";
 import { holds } from "../definition/holds.ts";
 import { assertSize } from "../runner/assert-size.ts";
-import { AttemptsFailed } from "../runner/attempts-failed.ts";
+import { innerFailed } from "../runner/attempts-failed.ts";
+import { evaluated } from "../runner/evaluated.ts";
 import { innerGraph, innerResult } from "../runner/inner-graph.ts";
 import { parseInput } from "../runner/parse-input.ts";
-import { type NodeKind, scopeOf } from "../runner/running.ts";
+import type { NodeKind } from "../runner/running.ts";
 
 /** Default maximum of iterations for a loop that has `until`. */
 const DEFAULT_ITERATIONS = 100;
@@ -58,13 +59,13 @@ export const loopKind: NodeKind = {
     let previous: unknown = null;
     for (let index = 0; index < maxIterations; index++) {
       const { frame: played, outcome } = await inner({ index, previous });
-      if (outcome.type === "failed") throw new AttemptsFailed(outcome.error, 1);
+      if (outcome.type === "failed") throw innerFailed(outcome);
       frame.signal.throwIfAborted();
-      previous = innerResult(play, played);
+      previous = await innerResult(play, played);
       // The result goes to the next iteration. Without this check, each iteration could double it or add a level.
       assertSize(previous);
       const last = { ...played, previous };
-      if (until?.kind === "expression" && holds(until.expression, scopeOf(running, last))) break;
+      if (until?.kind === "expression" && (await evaluated(running, last, (scope) => holds(until.expression, scope)))) break;
       await nextTurn();
     }
     return { output: previous, attempts: 1 };

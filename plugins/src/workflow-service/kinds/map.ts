@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import * as v from "valibot";
 import { anyObject } from "../definition/document-schema.ts";
-import { AttemptsFailed } from "../runner/attempts-failed.ts";
+import { type AttemptsFailed, innerFailed } from "../runner/attempts-failed.ts";
 import { innerGraph, innerResult } from "../runner/inner-graph.ts";
 import { parseInput } from "../runner/parse-input.ts";
 import type { NodeKind } from "../runner/running.ts";
@@ -53,14 +53,18 @@ export const mapKind: NodeKind = {
     const results: unknown[] = Array.from({ length: items.length }, () => null);
     let next = 0;
     let failure: AttemptsFailed | undefined;
+    // If another item has failed, its failure is the node's.
+    const unlessOver = (error: unknown): void => {
+      if (!over.signal.aborted) throw error;
+    };
     const work = async (): Promise<void> => {
       while (next < items.length && !over.signal.aborted) {
         const index = next++;
         if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
         const { frame: played, outcome } = await inner({ item: items[index], index });
-        if (outcome.type === "completed") results[index] = innerResult(play, played);
+        if (outcome.type === "completed") results[index] = await innerResult(play, played).catch(unlessOver);
         else if (outcome.type === "failed") {
-          failure ??= new AttemptsFailed(outcome.error, 1);
+          failure ??= innerFailed(outcome);
           over.abort();
         }
       }

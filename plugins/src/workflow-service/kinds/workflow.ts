@@ -8,7 +8,8 @@ import { parseInput } from "../runner/parse-input.ts";
 import type { NodeKind } from "../runner/running.ts";
 import { type ChildEnd, childSignal } from "../runner/tell-parent.ts";
 import { toldInTime } from "../runner/told-in-time.ts";
-import { type Attempt, withRetries } from "../runner/with-retries.ts";
+import type { Attempt } from "../runner/attempt.ts";
+import { withRetries } from "../runner/with-retries.ts";
 import { childRunId } from "../runs/run-id.ts";
 import { workName } from "../runs/work-name.ts";
 import type { Mask } from "../secrecy/mask.ts";
@@ -35,7 +36,16 @@ export const workflowKind: NodeKind = {
     const { workflow, parameters } = parseInput(input, play.inputs);
     return withRetries(play, async (attempt): Promise<Attempt> => {
       const runId = childRunId(record.runId, nodeId, attempt);
-      const child = { runId, workflowId: workflow, parameters, parent: record, nodeId, sensitive: node.sensitive, secrecy };
+      const child = {
+        runId,
+        workflowId: workflow,
+        parameters,
+        parent: record,
+        nodeId,
+        attempt,
+        sensitive: node.sensitive,
+        secrecy,
+      };
       const start = () => refusalOf(() => retryWhileStoreAway(running.storeRetry, () => world.startChild(child)), secrecy.mask);
       try {
         const refused = await context.step(workName(nodeId, `start #${attempt}`), start, { repeatable: true });

@@ -1,5 +1,6 @@
 import { auditActor, type ports, type RequestHead } from "@portico/core";
 import { workflowErrors } from "../errors.ts";
+import type { ExecutionGrant } from "../grants.ts";
 import type { RunRecord } from "../runs/run-records.ts";
 import { toStoreError } from "./store-error.ts";
 import type { WorkflowServices } from "./workflow-services.ts";
@@ -14,12 +15,12 @@ export async function grantedRun(
   { grants, clock, runtime }: WorkflowServices,
   { id, runId }: { readonly id: string; readonly runId: string },
   head: RequestHead,
-): Promise<{ readonly run: RunRecord; readonly actor: ports.AuditActor }> {
+): Promise<{ readonly run: RunRecord; readonly grant: ExecutionGrant; readonly actor: ports.AuditActor }> {
   const presented = head.header(GRANT_HEADER);
   const grant = presented === undefined ? undefined : await grants.read(presented).catch(toStoreError);
   if (!grant || grant.workflowId !== id || grant.expiresAt <= clock.now()) throw workflowErrors.execution_grant_invalid();
   const run = await runtime.runs.findOf(id, runId).catch(toStoreError);
   // A grant under a binding is good for the runs of that binding.
   if (!run || (grant.bindingId !== undefined && run.bindingId !== grant.bindingId)) throw workflowErrors.run_not_found();
-  return { run, actor: auditActor({ role: "grant", userId: grant.userId, tokenId: grant.grantId }, head) };
+  return { run, grant, actor: auditActor({ role: "grant", userId: grant.userId, tokenId: grant.grantId }, head) };
 }

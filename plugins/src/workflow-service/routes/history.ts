@@ -1,7 +1,8 @@
 import { jsonList } from "@portico/core";
 import { readFinalOutputs } from "../follow-run.ts";
 import { runDetail, runSummary } from "../run-pages.ts";
-import { readCompletedNodeCount, readEntries } from "../runs/ledger.ts";
+import { type PlacedEntry, readCompletedNodeCount, readEntries } from "../runs/ledger.ts";
+import type { LedgerEntry } from "../runs/ledger-entry.ts";
 import type { RunRecord } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import { isReadable, readTaskScope } from "../task-scope.ts";
@@ -51,7 +52,11 @@ export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
     const executing = found && live.knowsMore(found) ? found : undefined;
     // Its execution may have begun just now.
     await executing?.ledger.recall().catch(toStoreError);
-    const entries = executing ? executing.ledger.read({ follow: false, signal }) : readEntries(log, runId, signal);
+    const entries = executing ? entriesOf(executing.ledger.read({ signal })) : readEntries(log, runId, signal);
     return runDetail(run, orStoreError(entries), () => readFinalOutputs(log, runId).catch(toStoreError));
   };
+}
+
+async function* entriesOf(placed: AsyncIterable<PlacedEntry>): AsyncGenerator<LedgerEntry, void> {
+  for await (const { entry } of placed) yield entry;
 }

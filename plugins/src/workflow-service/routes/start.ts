@@ -12,6 +12,14 @@ interface StartBody {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
+/** The answer of a call that starts a run with a grant. */
+interface StartedOnce {
+  readonly runId: string;
+  readonly workflowId: string;
+  readonly status: "started";
+  readonly duplicate?: true;
+}
+
 /** Starts the one run of an execution grant (open points 8). */
 export function start(services: WorkflowServices): WorkflowHandlers["start"] {
   const { grants, clock, runtime } = services;
@@ -30,18 +38,27 @@ export function start(services: WorkflowServices): WorkflowHandlers["start"] {
         workflowId === undefined ? catalogue.findByPath(documentOf(definitionPath!)) : catalogue.find(workflowId);
       if (!definition) throw fail.workflow_not_found();
       if (definition.id !== grant.workflowId) throw fail.execution_grant_invalid();
-      try {
-        return await startGranted(services, grant, definition, body);
-      } catch (error) {
-        // Another call with this grant was quicker.
-        const other = error instanceof ports.RecordConflict ? await runOfGrant(services, grant, idempotencyKey) : undefined;
-        if (!other) throw error;
-        return other;
-      }
+      return await startOnce(services, grant, definition, body);
     } catch (error) {
       throw toServiceError(error);
     }
   };
+}
+
+/** Starts the run of a grant, or finds the run that another call with this grant has just started. */
+export async function startOnce(
+  services: WorkflowServices,
+  grant: ExecutionGrant,
+  definition: Definition,
+  body: StartBody,
+): Promise<StartedOnce> {
+  try {
+    return await startGranted(services, grant, definition, body);
+  } catch (error) {
+    const other = error instanceof ports.RecordConflict ? await runOfGrant(services, grant, body.idempotencyKey) : undefined;
+    if (!other) throw error;
+    return other;
+  }
 }
 
 async function startGranted(
@@ -49,7 +66,7 @@ async function startGranted(
   { grantId, workflowId, userId, bindingId, expiresAt }: ExecutionGrant,
   definition: Definition,
   body: StartBody,
-) {
+): Promise<StartedOnce> {
   const { bindings, usedGrants, startRun } = runtime;
   const binding = bindings.find(({ id }) => id === bindingId);
   if (bindingId !== undefined && binding?.workflowId !== workflowId) throw workflowErrors.execution_grant_invalid();
@@ -60,11 +77,11 @@ async function startGranted(
 }
 
 /** The run that a grant has started already: the same for the same key, and nothing for another (open points 8). */
-async function runOfGrant(
+export async function runOfGrant(
   { runtime: { usedGrants } }: WorkflowServices,
   { grantId, workflowId }: ExecutionGrant,
   idempotencyKey: string,
-) {
+): Promise<StartedOnce | undefined> {
   const used = await usedGrants.find(grantId);
   if (!used) return undefined;
   if (used.idempotencyKey !== idempotencyKey) throw workflowErrors.execution_grant_invalid();

@@ -1,4 +1,5 @@
-import { type Frame, type GraphOutcome, type NodePlay, scopeOf } from "./running.ts";
+import { evaluated } from "./evaluated.ts";
+import type { Frame, GraphOutcome, NodePlay } from "./running.ts";
 
 /** Executes the nodes inside a `map` or `loop` once. They have their own frame, and their expressions can also name the surrounding nodes. */
 export function innerGraph(
@@ -14,10 +15,9 @@ export function innerGraph(
   };
 }
 
-/** `result` of one execution; null if the node has no `result`. Throws ExpressionFailed. */
-export function innerResult({ running, node }: NodePlay, frame: Frame): unknown {
+/** `result` of one execution; null if the node has no `result`. Throws ExpressionFailed and the signals' reasons. */
+export async function innerResult({ running, node }: NodePlay, frame: Frame): Promise<unknown> {
   const { result } = node.with;
-  const scope = scopeOf(running, frame);
-  if (result?.kind === "expression") return result.expression.evaluate(scope);
-  return result?.kind === "template" ? result.template.fill(scope) : null;
+  if (result?.kind === "expression") return evaluated(running, frame, (scope) => result.expression.evaluate(scope));
+  return result?.kind === "template" ? evaluated(running, frame, (scope) => result.template.fill(scope)) : null;
 }

@@ -1,11 +1,13 @@
 import { orAborted, type ports, retryWhileStoreAway } from "@portico/core";
 import { workName } from "../runs/work-name.ts";
 import { assertSize } from "./assert-size.ts";
+import { keptAnswer } from "./kept-answer.ts";
 import { isNodeFailed } from "./is-node-failed.ts";
 import { openOutput } from "./open-output.ts";
 import { parseInput } from "./parse-input.ts";
 import type { NodePlay, NodeResult } from "./running.ts";
-import { type Attempt, withRetries } from "./with-retries.ts";
+import type { Attempt } from "./attempt.ts";
+import { withRetries } from "./with-retries.ts";
 
 /** Executes a node that has `run` until an attempt succeeds. Each attempt is a step of the engine. Throws NodeFailed and AttemptsFailed. */
 export async function playAttempts(type: ports.WorkflowNode, play: NodePlay): Promise<NodeResult> {
@@ -49,14 +51,19 @@ async function attemptOnce(
   const { type, input, attempt, signal } = given;
   const { secrecy } = running;
   const { clock, telemetry } = running.world;
-  const { runId, workflowId, userId, depth: workflowDepth = 0 } = running.record;
+  const { runId, workflowId, userId, depth: workflowDepth = 0, resumes } = running.record;
+  const originalRunId = resumes && { originalRunId: resumes.originalRunId };
   const startedAt = clock.now();
   const stop = new AbortController();
   const timer = node.timeoutMs === undefined ? undefined : clock.after(node.timeoutMs, () => stop.abort());
   const isPure = type.pure ?? false;
   try {
     const stopped = isPure ? signal : AbortSignal.any([signal, frame.signal, stop.signal]);
-    const working = type.run({ input, step: { runId, workflowId, nodeId, attempt, userId, workflowDepth }, signal: stopped });
+    const working = type.run({
+      input,
+      step: { runId, ...originalRunId, workflowId, nodeId, attempt, userId, workflowDepth },
+      signal: stopped,
+    });
     // A node that ignores its signal must delay neither its run nor the process.
     const output = await orAborted(working, stopped);
     assertSize(output);
@@ -71,8 +78,10 @@ async function attemptOnce(
     if (frame.signal.aborted) throw frame.signal.reason;
     if (stop.signal.aborted) return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false };
     if (isNodeFailed(thrown)) {
-      const message = secrecy.mask(thrown.message);
-      return { isOk: false, code: thrown.code, message, isFinal: !thrown.retryable };
+      const { code, retryable, retryAfterMs } = thrown;
+      // The answer may repeat what the node hides.
+      const answer = node.sensitive ? undefined : keptAnswer(thrown.answer, secrecy.mask);
+      return { isOk: false, code, message: secrecy.mask(thrown.message), isFinal: !retryable, answer, retryAfterMs };
     }
     telemetry.log.error("A node failed unexpectedly", { runId, nodeId }, thrown);
     return {

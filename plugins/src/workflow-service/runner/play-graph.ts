@@ -121,7 +121,7 @@ class GraphPlay {
         completed?.();
         return;
       case "failed":
-        nodes[node.id] = { status: "failed" };
+        nodes[node.id] = { status: "failed", error: outcome.error };
         this.#errors.set(node.id, outcome.error);
         this.#events.push({ type: "failed", node: node.id });
         return;
@@ -137,6 +137,8 @@ class GraphPlay {
   }
 
   #tellUnplayed({ id, rules, name }: GraphNode, status: "skipped" | "cancelled"): void {
+    // An earlier execution finished or began it.
+    if (status === "cancelled" && this.#running.earlier.tellUnreached(`${this.#frame.prefix}${id}`)) return;
     this.#running.live.ledger.add({
       ...{ kind: "end", nodeId: `${this.#frame.prefix}${id}`, type: rules.type, name, status, attempts: 0 },
     });

@@ -1,25 +1,19 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
-import { ExpressionFailed } from "../definition/expression.ts";
+import { ExpressionFailed, type ExpressionScope } from "../definition/expression.ts";
 import { holds } from "../definition/holds.ts";
 import type { GraphNode } from "../definition/definition.ts";
 import { ERROR_CHARACTERS } from "../limits.ts";
-import type { NodeError } from "../runs/ledger-entry.ts";
+import type { KeptResult, NodeError } from "../runs/ledger-entry.ts";
 import type { Mask } from "../secrecy/mask.ts";
 import { assertSize } from "./assert-size.ts";
 import { AttemptsFailed } from "./attempts-failed.ts";
+import { evaluated } from "./evaluated.ts";
 import { isNodeFailed } from "./is-node-failed.ts";
 import { isWoundUp } from "./is-wound-up.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
 import { playAttempts } from "./play-attempts.ts";
-import {
-  type Frame,
-  type NodeOutcome,
-  type NodePlay,
-  type NodeResult,
-  type PlayGraph,
-  type Running,
-  scopeOf,
-} from "./running.ts";
+import type { ReusedResults } from "./reused-results.ts";
+import { type Frame, type NodeOutcome, type NodePlay, type NodeResult, type PlayGraph, type Running } from "./running.ts";
 
 /**
  * Executes one node of a graph, from its `if` to its last attempt, and writes to the ledger. Errors of the node are its outcome. `playGraph`
@@ -37,13 +31,18 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
   const about = { nodeId, type: node.rules.type, name: node.name };
   let begun = world.clock.now();
   let inputs: Readonly<Record<string, unknown>> | undefined;
-  const end = (status: "completed" | "failed" | "cancelled", result: Partial<NodeResult>, error?: NodeError) => {
+  const end = (
+    status: "completed" | "failed" | "cancelled",
+    result: Partial<NodeResult>,
+    { error, kept }: { readonly error?: NodeError; readonly kept?: StoredResult } = {},
+  ) => {
+    if (status === "cancelled" && running.earlier.tell(nodeId)) return;
     const startedAt = result.startedAt ?? begun;
     const endedAt = result.endedAt ?? world.clock.now();
     ledger.add({
       ...{ kind: "end", ...about, status, attempts: result.attempts ?? 1 },
       ...(inputs && { inputs: secrecy.mask(inputs) }),
-      ...("output" in result && { outputs: secrecy.show(result.output, node.sensitive) }),
+      ...(kept && { outputs: kept.outputs, kept: kept.kept }),
       ...(error && { error }),
       startedAt: new Date(startedAt).toISOString(),
       completedAt: new Date(endedAt).toISOString(),
@@ -51,25 +50,28 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
     });
   };
   try {
-    const scope = scopeOf(running, frame);
-    if (node.condition && !holds(node.condition, scope)) return { type: "skipped" };
+    if (running.reused?.has(nodeId)) return await reusedOutcome(running, running.reused, { node, nodeId });
+    const { condition } = node;
+    if (condition && !(await evaluated(running, frame, (scope) => holds(condition, scope)))) return { type: "skipped" };
     begun = Date.parse(ledger.start({ kind: "start", ...about, at: new Date(begun).toISOString() }));
     const { type } = node.rules;
     const kind = world.kinds.get(type);
-    inputs = fill(node, scope, kind?.later);
+    inputs = await evaluated(running, frame, (scope) => fill(node, scope, kind?.later));
     const play = { running, node, nodeId, frame, inputs, playGraph, left: () => running.deadline.left() };
     const result = kind
       ? await sized(withinTime(play, begun, (played) => kind.play(played)))
       : await playAttempts(world.nodes.get(type)!, play);
     // This also covers results that an earlier version stored.
     if (node.sensitive) secrecy.learn(result.output, node.sensitive);
-    end("completed", result);
+    const isPlain = !node.sensitive && secrecy.isIdle;
+    end("completed", result, { kept: isPlain ? plainResult(result) : await storedResult(running, node, result) });
     // If the run is stopped during this, buffered entries are written, or are created again later.
     await retryWhileStoreAway(running.storeRetry, () => ledger.room()).catch(() => {});
     return { type: "completed", output: result.output, case: result.case };
   } catch (thrown) {
     if (thrown instanceof NodeInterrupted || isInterrupted(thrown)) {
-      end("failed", {}, { code: "process_restart", message: "The process ended while the node was executing" });
+      const error = { code: "process_restart", message: "The process ended while the node was executing" };
+      end("failed", {}, { error });
       throw thrown instanceof NodeInterrupted ? thrown : new NodeInterrupted(nodeId);
     }
     const { signal } = context;
@@ -79,9 +81,48 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
     if (signal.aborted && (isCancelled || !windsUp)) throw signal.reason;
     if (frame.signal.aborted) return { type: "aborted" };
     const error = boundedError(toNodeError(running, nodeId, thrown), secrecy.mask);
-    end("failed", { attempts: thrown instanceof AttemptsFailed ? thrown.attempts : 1 }, error);
+    end("failed", { attempts: thrown instanceof AttemptsFailed ? thrown.attempts : 1 }, { error });
     return { type: "failed", error };
   }
+}
+
+/** The result of a node in the form that history has. */
+interface StoredResult {
+  readonly outputs: unknown;
+  readonly kept: KeptResult;
+}
+
+function plainResult({ output, case: taken }: NodeResult): StoredResult {
+  return { outputs: output, kept: taken === undefined ? {} : { case: taken } };
+}
+
+/** Retries while the sealing key is unavailable. */
+async function storedResult(running: Running, { sensitive }: GraphNode, result: NodeResult): Promise<StoredResult> {
+  const { record, secrecy, storeRetry } = running;
+  const { kept } = plainResult(result);
+  let outputs: unknown;
+  const { hidden } = await retryWhileStoreAway(storeRetry, () => {
+    // In the same turn, so that both know the same secrets: otherwise a value could be masked that is not encrypted.
+    outputs = secrecy.show(result.output, sensitive);
+    return secrecy.keep(record.runId, result.output, sensitive);
+  });
+  return { outputs, kept: { ...kept, ...(hidden && { hidden }) } };
+}
+
+/** The outcome that a node had in the run that this run resumes. Throws NodeFailed if its secret parts cannot be opened. */
+async function reusedOutcome(
+  running: Running,
+  reused: ReusedResults,
+  { node, nodeId }: { readonly node: GraphNode; readonly nodeId: string },
+): Promise<NodeOutcome> {
+  const { record, secrecy, storeRetry } = running;
+  const { status, outputs, error, kept } = (await retryWhileStoreAway(storeRetry, () => reused.find(nodeId)))!;
+  if (status === "skipped") return { type: "skipped" };
+  if (status !== "completed") return { type: "failed", error: error! };
+  const opening = { value: outputs ?? null, hidden: kept?.hidden };
+  const output = await retryWhileStoreAway(storeRetry, () => secrecy.open(record.runId, opening));
+  if (node.sensitive) secrecy.learn(output, node.sensitive);
+  return { type: "completed", output, case: kept?.case };
 }
 
 /** Executes a node whose `timeout` limits the whole node. Throws NodeFailed when the time has elapsed. */
@@ -119,7 +160,7 @@ async function sized(playing: Promise<NodeResult>): Promise<NodeResult> {
 }
 
 /** The evaluated values of the node, except those that are evaluated later. */
-function fill(node: GraphNode, scope: ReturnType<typeof scopeOf>, later: ReadonlySet<string> = new Set()) {
+function fill(node: GraphNode, scope: ExpressionScope, later: ReadonlySet<string> = new Set()) {
   const inputs: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(node.with)) {
     if (later.has(key)) continue;
@@ -142,7 +183,7 @@ function isInterrupted(thrown: unknown): boolean {
   return thrown instanceof ports.StepInterrupted;
 }
 
-function boundedError({ code, message }: NodeError, mask: Mask): NodeError {
+function boundedError({ message, ...error }: NodeError, mask: Mask): NodeError {
   const shown = mask(message);
-  return { code, message: shown.length > ERROR_CHARACTERS ? `${shown.slice(0, ERROR_CHARACTERS).toWellFormed()}…` : shown };
+  return { ...error, message: shown.length > ERROR_CHARACTERS ? `${shown.slice(0, ERROR_CHARACTERS).toWellFormed()}…` : shown };
 }

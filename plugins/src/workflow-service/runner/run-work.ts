@@ -8,12 +8,16 @@ import { isTerminal } from "../runs/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import { assertSize } from "./assert-size.ts";
 import { Deadline } from "./deadline.ts";
+import { type EarlierNodes, readEarlierNodes } from "./earlier-nodes.ts";
 import { GateBoard } from "./gate-board.ts";
 import { isNodeFailed } from "./is-node-failed.ts";
 import { mayWait } from "./may-wait.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
+import { evaluated } from "./evaluated.ts";
 import { playGraph } from "./play-graph.ts";
-import { type Frame, type GraphOutcome, type Running, scopeOf, type World } from "./running.ts";
+import { type Frame, type GraphOutcome, type Running, type World } from "./running.ts";
+import { openReusedResults } from "./reused-results.ts";
+import { type DoneNode, takeOver } from "./take-over.ts";
 import { tellParent } from "./tell-parent.ts";
 
 /** The input that the engine stores for an accepted run. The other data is in the run's record. */
@@ -22,6 +26,8 @@ export interface RunInput {
   readonly parameters: unknown;
   /** The secret parts of the parameters. */
   readonly hidden?: Hidden | undefined;
+  /** Of a run that resumes another. */
+  readonly done?: DoneNode | undefined;
   /** The trace of the caller that started it (W3C `traceparent`). */
   readonly traceparent?: string | undefined;
 }
@@ -31,6 +37,7 @@ export interface RunWorkGiven {
   readonly live: LiveRuns;
   readonly definitions: StoredDefinitions;
   readonly engine: ports.Engine;
+  readonly log: ports.EventLog;
   readonly world: World;
   readonly keeper: SecretKeeper;
 }
@@ -53,6 +60,8 @@ interface EndGiven {
   /** Gates whose decisions are no longer needed. */
   readonly decided: readonly string[];
   readonly secrecy: RunSecrecy;
+  /** Undefined if the run could not read what earlier executions had finished. Then no other run can resume it. */
+  readonly earlier: EarlierNodes | undefined;
 }
 
 /** Attempts of a cancelled run to store its end. After a restart, `settleRuns` stores a missing end. */
@@ -63,6 +72,8 @@ const UNEXPECTED: Outcome = {
   error: { code: "run_failed", message: "The run failed unexpectedly; the service's log says why" },
 };
 
+const TOO_LONG: Outcome = { status: "failed", error: { code: "timeout", message: "The run took too long" } };
+
 const UNUSABLE: Outcome = {
   status: "interrupted",
   error: { code: "definition_unusable", message: "The definition of this run can no longer be used" },
@@ -70,7 +81,7 @@ const UNUSABLE: Outcome = {
 
 /** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
-  const { runs, live: liveRuns, definitions, engine, world, keeper } = given;
+  const { runs, live: liveRuns, definitions, engine, log, world, keeper } = given;
   const { clock } = world;
   const storeRetryOf = ({ signal }: ports.WorkContext): StoreRetry => ({ clock, signal, cancelledAttempts: CANCELLED_ATTEMPTS });
 
@@ -91,6 +102,7 @@ export function createRunWork(given: RunWorkGiven) {
     const live = liveRuns.begin(runId, context.held);
     const secrecy = new RunSecrecy(keeper);
     live.secrecy = secrecy;
+    let earlier: EarlierNodes | undefined;
     let isOver = false;
     try {
       await trace.run(begin);
@@ -99,7 +111,7 @@ export function createRunWork(given: RunWorkGiven) {
       // If the error were only thrown, the run's record would not show that the run has ended.
       if (context.signal.aborted) throw error;
       world.telemetry.log.error("A run failed unexpectedly", { runId }, error);
-      await end(context, { record, trace, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy });
+      await end(context, { record, trace, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy, earlier });
       isOver = true;
     } finally {
       trace.end();
@@ -112,25 +124,38 @@ export function createRunWork(given: RunWorkGiven) {
       try {
         const { definition } = held;
         // At its first execution, a run has no ledger entries yet.
-        const isFirst = context.attempt === 1 && definition !== undefined && !mayWait(definition, world.kinds);
+        const isFirst = context.attempt === 1 && definition !== undefined && !record.resumes && !mayWait(definition, world.kinds);
         if (isFirst) live.ledger.begin();
         else await retryWhileStoreAway(storeRetry, () => live.ledger.recall());
         if (definition) await execute(definition);
-        else await end(context, { record, trace, stored, outcome: UNUSABLE, live, decided: [], secrecy });
+        else await end(context, { record, trace, stored, outcome: UNUSABLE, live, decided: [], secrecy, earlier });
       } finally {
         held.release();
       }
     }
 
     async function execute(definition: Definition): Promise<void> {
+      live.ledger.add({ kind: "parameters", nodeId: "", parameters: value, ...(hidden && { hidden }) });
+      const storeRetry = storeRetryOf(context);
+      const about = { context, runId, definition, ledger: live.ledger, clock, storeRetry };
+      const found = await readEarlierNodes({ ...about, gates: world.gates, secrecy });
+      const { resumes } = record;
+      const refused = resumes && (await takeOver({ ...about, resumes, done: input.done, runs, log, keeper }));
+      if (refused) {
+        const outcome = { status: "interrupted", error: refused } as const;
+        return end(context, { record, trace, stored, outcome, live, decided: [], secrecy, earlier });
+      }
+      earlier = found;
       const opened = await openParameters();
-      if ("status" in opened) return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy });
+      if ("status" in opened)
+        return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy, earlier });
       const { parameters } = opened;
       const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
       const board = new GateBoard(runs, record, { live, deadline });
       const running: Running = {
-        ...{ context, definition, record, live, secrecy, deadline, board, storeRetry, world },
+        ...{ context, definition, record, live, secrecy, deadline, board, storeRetry, world, earlier: found },
+        ...(resumes && { reused: await retryWhileStoreAway(storeRetry, () => openReusedResults(log, runId)) }),
         scope: {
           ...{ parameters, derived: secrecy.derived },
           // A node that begins after a rotation uses the new values.
@@ -150,6 +175,7 @@ export function createRunWork(given: RunWorkGiven) {
           live,
           decided: board.decided,
           secrecy,
+          earlier,
         });
       } catch (error) {
         if (context.signal.aborted) await board.leave().catch(() => {});
@@ -176,7 +202,7 @@ export function createRunWork(given: RunWorkGiven) {
     const { context, definition, live, deadline } = running;
     const frame: Frame = { prefix: "", nodes: {}, signal: deadline.signal, completed: () => live.completedNodeCount++ };
     try {
-      return toOutcome(running, frame, await playGraph(running, definition.graph, frame));
+      return await toOutcome(running, frame, await playGraph(running, definition.graph, frame));
     } catch (thrown) {
       if (thrown instanceof NodeInterrupted) {
         const error = { code: "process_restart", message: thrown.message, nodeId: thrown.nodeId };
@@ -188,19 +214,22 @@ export function createRunWork(given: RunWorkGiven) {
     }
   }
 
-  function toOutcome(running: Running, frame: Frame, played: GraphOutcome): Outcome {
+  async function toOutcome(running: Running, frame: Frame, played: GraphOutcome): Promise<Outcome> {
     const { outputs } = running.definition;
     switch (played.type) {
       case "failed":
-        return { status: "failed", error: { ...played.error, nodeId: played.nodeId } };
+        const { code, message, nodeId = played.nodeId } = played.error;
+        return { status: "failed", error: { code, message, nodeId } };
       case "aborted":
-        return { status: "failed", error: { code: "timeout", message: "The run took too long" } };
+        return TOO_LONG;
       case "completed":
         try {
-          const filled = outputs?.fill(scopeOf(running, frame));
+          const filled = outputs && (await evaluated(running, frame, (scope) => outputs.fill(scope)));
           assertSize(filled);
           return { status: "completed", outputs: filled };
         } catch (error) {
+          if (running.context.signal.aborted) throw running.context.signal.reason;
+          if (frame.signal.aborted) return TOO_LONG;
           const message = running.secrecy.mask(error instanceof Error ? error.message : "The outputs cannot be evaluated");
           return { status: "failed", error: { code: "outputs_failed", message } };
         }
@@ -210,7 +239,7 @@ export function createRunWork(given: RunWorkGiven) {
   /** Store the end, and notify waiting callers. */
   async function end(
     context: ports.WorkContext,
-    { record, trace, stored, outcome, live, decided, secrecy }: EndGiven,
+    { record, trace, stored, outcome, live, decided, secrecy, earlier }: EndGiven,
   ): Promise<void> {
     const { runId, parent } = record;
     const { status, error, outputs } = outcome;
@@ -224,6 +253,16 @@ export function createRunWork(given: RunWorkGiven) {
         await tellParent(engine, record, { status, outputs: told, hidden, message: error?.message });
       });
     }
+    if (earlier && status !== "completed") {
+      earlier.tellAll();
+      // The run may have ended before it reached the nodes that wait for them.
+      for (const childId of earlier.children) {
+        await retryWhileStoreAway(storeRetry, () => world.cancelRun(childId, `Run ${runId} has ended`));
+      }
+      for (const turnId of earlier.turns) {
+        await retryWhileStoreAway(storeRetry, async () => world.turns?.stop(turnId, "workflow_over"));
+      }
+    }
     live.ledger.cancelBegun(clock.now());
     let known: ports.Stored<RunRecord> | undefined = stored;
     await retryWhileStoreAway(storeRetry, async () => {
@@ -232,7 +271,13 @@ export function createRunWork(given: RunWorkGiven) {
       // An earlier attempt, whose answer was lost, has stored the end.
       if (!read || isTerminal(read.value.status)) return live.ledger.close();
       const completed = Math.max(completedNodeCount, read.value.completedNodeCount);
-      const ended = endedRun(read.value, { status, at: clock.now(), error, completedNodeCount: completed });
+      const ended = endedRun(read.value, {
+        status,
+        at: clock.now(),
+        error,
+        completedNodeCount: completed,
+        isComplete: earlier !== undefined,
+      });
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));
     });

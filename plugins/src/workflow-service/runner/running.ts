@@ -1,11 +1,14 @@
 import type { ports, StoreRetry } from "@portico/core";
 import type { Definition, Graph, GraphNode } from "../definition/definition.ts";
 import type { ExpressionScope } from "../definition/expression.ts";
+import type { EvaluateBeside } from "../definition/expression-thread.ts";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import type { Gates } from "../runs/gates.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
 import type { RunRecord } from "../runs/run-records.ts";
+import type { EarlierNodes } from "./earlier-nodes.ts";
+import type { ReusedResults } from "./reused-results.ts";
 import type { Deadline } from "./deadline.ts";
 import type { GateBoard } from "./gate-board.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
@@ -24,6 +27,10 @@ export interface Running {
   readonly board: GateBoard;
   /** How calls of stores are retried, so that a run does not fail if a store is unavailable. */
   readonly storeRetry: StoreRetry;
+  /** Results that earlier executions finished, and that this one may not reach. */
+  readonly earlier: EarlierNodes;
+  /** Set for a run that resumes another: the results that it takes over. */
+  readonly reused?: ReusedResults | undefined;
   readonly world: World;
 }
 
@@ -36,6 +43,7 @@ export interface World {
   readonly kinds: ReadonlyMap<string, NodeKind>;
   /** All other node types. */
   readonly nodes: ReadonlyMap<string, ports.WorkflowNode>;
+  readonly evaluateBeside: EvaluateBeside;
   /** Set if agents are configured. */
   readonly turns: ports.BackgroundTurns | undefined;
   /** The user on whose behalf a run's agents work, if no other user is known. */
@@ -51,6 +59,8 @@ export interface ChildRun {
   readonly parameters: unknown;
   readonly parent: RunRecord;
   readonly nodeId: string;
+  /** The attempt of the node that starts it. */
+  readonly attempt: number;
   /** The paths of the outputs that the node declares as secret. */
   readonly sensitive?: SensitivePaths | undefined;
   /** Knows the values of the parent that may not be stored in plain form. */
@@ -62,7 +72,7 @@ export interface Frame {
   /** The prefix of its nodes' ids: `""`, `summarize[3].`. */
   readonly prefix: string;
   /** The results of nodes that expressions can name. It grows as nodes end. */
-  readonly nodes: Record<string, { readonly status: string; readonly output?: unknown }>;
+  readonly nodes: Record<string, { readonly status: string; readonly output?: unknown; readonly error?: NodeError }>;
   readonly item?: unknown;
   readonly index?: number | undefined;
   readonly previous?: unknown;

@@ -1,4 +1,5 @@
 import type { Graph, GraphNode, Need } from "../definition/definition.ts";
+import { isNeeded } from "../definition/is-needed.ts";
 
 /** An event of a node. Each node is started or skipped once, and each started node ends once. */
 export type NodeEvent =
@@ -64,11 +65,4 @@ function isFailure(graph: Graph, outcome: Outcome): boolean {
   if (outcome.type === "failed") return node.onError === "fail";
   const stop = node.rules.gate?.stop;
   return outcome.type === "completed" && stop !== undefined && outcome.case === stop && !isNeeded(graph, outcome.node, stop);
-}
-
-function isNeeded(graph: Graph, id: string, name: string): boolean {
-  for (const { needs } of graph.nodes.values()) {
-    if (needs.some((need) => need.node === id && need.case === name)) return true;
-  }
-  return false;
 }

@@ -1,5 +1,19 @@
+import type { Hidden } from "../secrecy/secret-keeper.ts";
+
 /** The entries of a run's history, in the order in which they happened. Secrets are masked. */
-export type LedgerEntry = NodeStarted | NodeEnded | GateOpened;
+export type LedgerEntry = ParametersTaken | NodeStarted | NodeEnded | GateOpened;
+
+/** The parameters of the run: its first entry. */
+export interface ParametersTaken {
+  readonly kind: "parameters";
+  /** Empty, because it belongs to no node. */
+  readonly nodeId: "";
+  readonly parameters: unknown;
+  /** Set if they are too large for history. */
+  readonly isLeftOut?: true | undefined;
+  /** Their secret parts, for a run that resumes this one. Not shown. */
+  readonly hidden?: Hidden | undefined;
+}
 
 interface OfNode {
   /** With its place inside `map` and `loop`: `summarize[3].model`. */
@@ -27,6 +41,17 @@ export interface NodeEnded extends OfNode {
   readonly startedAt?: string | undefined;
   readonly completedAt?: string | undefined;
   readonly durationMs?: number | undefined;
+  /** Set for results that a run which resumes this one can use. Absent in entries of earlier versions. Not shown. */
+  readonly kept?: KeptResult | undefined;
+  /** The result was taken over from the run that this run resumes. */
+  readonly reused?: true | undefined;
+}
+
+/** The parts of a result that history does not show. */
+export interface KeptResult {
+  readonly case?: string | undefined;
+  /** The secret parts of the outputs, sealed for this run. */
+  readonly hidden?: Hidden | undefined;
 }
 
 export interface GateOpened extends OfNode, Gate {
@@ -49,6 +74,11 @@ export interface Gate {
 export interface NodeError {
   readonly code: string;
   readonly message: string;
+  /** The status and the body that a service answered with. */
+  readonly status?: number | undefined;
+  readonly body?: unknown;
+  /** The node inside of a `map` or `loop` that failed: `m[2].f`. */
+  readonly nodeId?: string | undefined;
 }
 
 /** One place in the log: entries from the `from`th on. */

@@ -10,6 +10,12 @@ export interface LedgerListener {
   written?(): void;
 }
 
+/** An entry, and the number of entries before it. */
+export interface PlacedEntry {
+  readonly position: number;
+  readonly entry: LedgerEntry;
+}
+
 /**
  * The history of one run while this process works on it: the entries in the log, and after them the entries that are not written yet.
  * Readers read both at their own pace, without a cost for others. Entries that are lost with the process are created again when the run is
@@ -157,53 +163,48 @@ export class Ledger {
     this.#listener.written?.();
   }
 
-  /** All entries that there are, and then, with `follow`, those that come until the end. Throws LogUnavailable and the signal's reason. */
+  /** How many entries there are. `isStored`: in the log. */
+  count({ isStored }: { readonly isStored: boolean }): number {
+    return isStored ? this.#written : this.#written + this.#tail.length;
+  }
+
+  /**
+   * The entries from the position `from` (0) on, and then, with `follow`, those that come until the end. An entry in the log keeps its position.
+   * `isStored`: entries are read only when they are in the log. Throws LogUnavailable and the signal's reason.
+   */
   async *read({
-    follow,
+    from = 0,
+    follow = false,
+    isStored = false,
     signal,
   }: {
-    readonly follow: boolean;
+    readonly from?: number;
+    readonly follow?: boolean;
+    readonly isStored?: boolean;
     readonly signal?: AbortSignal;
-  }): AsyncGenerator<LedgerEntry, void> {
-    let next = 0;
+  }): AsyncGenerator<PlacedEntry, void> {
+    let next = from;
     let sequence = 1;
-    let drops = this.#drops;
-    /** Up to here, the reader has what the log has. */
-    let sure = 0;
-    /** Entries that were read before they were written. */
-    const ahead = new Set<string>();
-    let isInOrder = true;
     for (;;) {
       signal?.throwIfAborted();
-      if (drops !== this.#drops) {
-        // Another execution writes them again, perhaps in another order.
-        drops = this.#drops;
-        next = Math.min(next, sure);
-        isInOrder = false;
-      }
       const written = this.#written;
       if (next < written) {
         for await (const chunk of readChunks(this.#log, this.runId, { from: sequence, ...(signal && { signal }) })) {
           sequence = chunk.sequence + 1;
-          for (const entry of chunk.entries.slice(Math.max(0, next - chunk.from))) if (!ahead.delete(keyOf(entry))) yield entry;
-          next = Math.max(next, chunk.from + chunk.entries.length);
+          // A chunk whose write got no response may be stored twice.
+          next = Math.max(next, chunk.from);
+          for (const entry of chunk.entries.slice(next - chunk.from)) yield { position: next++, entry };
         }
         // A damaged entry cannot be read. The entries after it can.
         next = Math.max(next, written);
-        sure = next;
         continue;
       }
-      const held = this.#tail[next - written];
-      if (held) {
-        sure = written;
-        if (isInOrder && next === written) ahead.clear();
-        next++;
-        const key = keyOf(held.entry);
-        const isKnown = ahead.has(key);
-        ahead.add(key);
-        if (!isKnown) yield held.entry;
-      } else if (!follow || this.#isEnded) return;
-      else await this.#change(signal);
+      const held = isStored ? [] : this.#tail.slice(next - written);
+      for (const { entry } of held) yield { position: next++, entry };
+      if (!follow) return;
+      if (held.length > 0) continue;
+      if (this.#isEnded) return;
+      await this.#change(signal);
     }
   }
 
@@ -311,12 +312,28 @@ export async function* readEntries(log: ports.EventLog, runId: string, signal: A
   }
 }
 
-/** The stored form of an entry. The input of a node may be of any size, because it is made from outputs of others. */
+/**
+ * The stored form of an entry. The input of a node may be of any size, because it is made from outputs of others, and so may the parameters of a
+ * sub-workflow. Encrypted values need more than their plain form. A run that lacks such a value cannot be resumed.
+ */
 function fitted(entry: LedgerEntry): { readonly entry: LedgerEntry; readonly bytes: number } {
   const bytes = Buffer.byteLength(JSON.stringify(entry));
-  if (bytes <= LEDGER_CHUNK_BYTES || entry.kind !== "end") return { entry, bytes };
-  const shown = { ...entry, inputs: `(left out: over ${LEDGER_CHUNK_BYTES} bytes)` };
-  return { entry: shown, bytes: Buffer.byteLength(JSON.stringify(shown)) };
+  if (bytes <= LEDGER_CHUNK_BYTES) return { entry, bytes };
+  if (entry.kind === "parameters") {
+    const { hidden: _hidden, ...rest } = entry;
+    return sized({ ...rest, parameters: LEFT_OUT, isLeftOut: true });
+  }
+  if (entry.kind !== "end") return { entry, bytes };
+  const shown = sized({ ...entry, inputs: LEFT_OUT });
+  if (shown.bytes <= LEDGER_CHUNK_BYTES) return shown;
+  const { kept: _kept, ...rest } = entry;
+  return sized({ ...rest, inputs: LEFT_OUT });
+}
+
+const LEFT_OUT = `(left out: over ${LEDGER_CHUNK_BYTES} bytes)`;
+
+function sized(entry: LedgerEntry): { readonly entry: LedgerEntry; readonly bytes: number } {
+  return { entry, bytes: Buffer.byteLength(JSON.stringify(entry)) };
 }
 
 function startOf(entry: LedgerEntry): string | undefined {

@@ -41,8 +41,23 @@ export interface RunRecord {
         readonly sensitive?: SensitivePaths | undefined;
       }
     | undefined;
+  /** Of a run that resumes another. */
+  readonly resumes?: ResumedRun | undefined;
+  /** The run that resumes this one. A run is resumed once: after that, the newer run is resumed. */
+  readonly resumedBy?: { readonly runId: string; readonly idempotencyKey: string } | undefined;
+  /** Set when it has ended and its history has all results of its finished nodes. */
+  readonly isComplete?: true | undefined;
   /** Its depth in a chain of runs that start each other, also through agents; absent at the top. */
   readonly depth?: number | undefined;
+}
+
+/** The run that another run resumes, and the nodes that are repeated although they had finished. */
+export interface ResumedRun {
+  readonly runId: string;
+  /** The first run of the chain. Repeated nodes send its idempotency keys. */
+  readonly originalRunId: string;
+  /** Nodes of the definition. */
+  readonly repeat?: readonly string[] | undefined;
 }
 
 /** Why a run failed, was cancelled or is interrupted. */
@@ -108,6 +123,9 @@ export function createRunRecords(records: ports.Records) {
       runs.write.put(read.id, ended, read.version),
       open.write.remove(read.id),
     ],
+    /** The write that notes which run resumes an ended run. A RecordConflict if another resume was quicker. */
+    resume: (read: ports.Stored<RunRecord>, resumedBy: NonNullable<RunRecord["resumedBy"]>): ports.Write =>
+      runs.write.put(read.id, { ...read.value, resumedBy }, read.version),
     /** Newest first, in pages. */
     newest: (workflowId: string) => pages(list, { where: { workflowId }, order: NEWEST }),
     /** Those of a binding, likewise. */
@@ -168,10 +186,11 @@ export interface RunEnd {
   readonly at: number;
   readonly error?: RunError | undefined;
   readonly completedNodeCount: number;
+  readonly isComplete?: boolean | undefined;
 }
 
 /** A run that has ended. */
-export function endedRun(run: RunRecord, { status, at, error, completedNodeCount }: RunEnd): RunRecord {
+export function endedRun(run: RunRecord, { status, at, error, completedNodeCount, isComplete }: RunEnd): RunRecord {
   const { gates: _gates, standstill: _standstill, ...rest } = run;
   return {
     ...rest,
@@ -180,5 +199,6 @@ export function endedRun(run: RunRecord, { status, at, error, completedNodeCount
     completedAt: new Date(at).toISOString(),
     totalDurationMs: Math.max(0, at - Date.parse(run.startedAt)),
     ...(error && { error }),
+    ...(isComplete && { isComplete }),
   };
 }

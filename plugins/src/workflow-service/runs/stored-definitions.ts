@@ -1,4 +1,4 @@
-import { ports, readPages } from "@portico/core";
+import { ports, readPages, writeAgain } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 
 interface StoredDefinition {
@@ -55,6 +55,19 @@ export function createStoredDefinitions(given: {
       const usedUntil = now + USE_MS;
       await stored.put(hash, { workflowId: id, document, text, usedUntil });
       kept.set(hash, usedUntil);
+    },
+    /** Keeps a stored definition for another run, also if it is no longer deployed. */
+    renew(hash: string): Promise<void> {
+      return writeAgain(async () => {
+        const read = await stored.get(hash);
+        if (read) await stored.put(hash, { ...read.value, usedUntil: clock.now() + USE_MS }, read.version);
+      });
+    },
+    /** The stored definitions of a workflow. Reads those of all workflows, of which there are few. */
+    async *ofWorkflow(workflowId: string): AsyncGenerator<{ readonly hash: string; readonly text: string }, void> {
+      for await (const items of readPages(stored, { limit: PAGE })) {
+        for (const { id, value } of items) if (value.workflowId === workflowId) yield { hash: id, text: value.text };
+      }
     },
     /**
      * Removes definitions that no run needs: no run starts with them any more, and the oldest existing run of their workflow began later.

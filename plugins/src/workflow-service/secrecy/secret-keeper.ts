@@ -104,6 +104,13 @@ export class SecretKeeper {
     return { value: whole as T, secrets: content.secrets };
   }
 
+  /** The secret parts of a value, for another context. References stay names. Throws NodeFailed and SealingUnavailable. */
+  async reseal(from: string, to: string, hidden: Hidden): Promise<Hidden> {
+    if (hidden.sealed === undefined) return hidden;
+    const content = await this.#unseal(from, hidden.sealed);
+    return { ...hidden, sealed: await this.#sealing.seal(to, JSON.stringify(content)) };
+  }
+
   #secretOf(name: string): string {
     const secret = this.#secrets.get(name);
     if (secret !== undefined) return secret.text;

@@ -14,29 +14,38 @@ export interface NodeTable {
 
 const NO_AGENTS = "No agents are configured in this instance: nodes of type agent cannot be used here";
 
+/** What the table depends on. */
+export interface NodeTableOptions {
+  readonly hasAgents: boolean;
+  /** Types of built-in kinds that adapters replace. Default: none. */
+  readonly replaced?: readonly string[] | undefined;
+}
+
 /** Throws Error if two kinds have one name, because a definition could not say which of them it means. */
-export function createNodeTable(
-  brought: readonly ports.WorkflowNode[],
-  { hasAgents }: { readonly hasAgents: boolean },
-): NodeTable {
+export function createNodeTable(brought: readonly ports.WorkflowNode[], options: NodeTableOptions): NodeTable {
   const nodes = [...builtInNodes, ...brought];
-  return { rules: ruleTable(brought, { hasAgents }), kinds: byType(builtInKinds), nodes: byType(nodes) };
+  return { rules: ruleTable(brought, options), kinds: byType(kindsBut(options.replaced)), nodes: byType(nodes) };
 }
 
 /** The table of these rules and those of the built-in kinds, against which definitions are checked. Throws as `createNodeTable` does. */
 export function ruleTable(
   brought: readonly ports.NodeRules[],
-  { hasAgents }: { readonly hasAgents: boolean },
+  { hasAgents, replaced }: NodeTableOptions,
 ): ReadonlyMap<string, ports.NodeRules> {
   const rules = new Map<string, ports.NodeRules>();
-  for (const kind of [...builtInKinds, ...builtInNodes, ...brought]) {
+  for (const kind of [...kindsBut(replaced), ...builtInNodes, ...brought]) {
     if (rules.has(kind.type)) throw new Error(`Two kinds of workflow nodes are called "${kind.type}"`);
     rules.set(kind.type, kind);
   }
   const agent = rules.get("agent");
   // It exists all the same: a definition that names it gets a sentence instead of "unknown".
-  if (agent && !hasAgents) rules.set("agent", { ...agent, check: () => [{ path: [], message: NO_AGENTS }] });
+  if (agent && !hasAgents && !replaced?.includes("agent"))
+    rules.set("agent", { ...agent, check: () => [{ path: [], message: NO_AGENTS }] });
   return rules;
+}
+
+function kindsBut(replaced: readonly string[] = []): readonly NodeKind[] {
+  return builtInKinds.filter(({ type }) => !replaced.includes(type));
 }
 
 function byType<K extends ports.NodeRules>(kinds: readonly K[]): ReadonlyMap<string, K> {

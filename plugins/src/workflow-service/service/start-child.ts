@@ -1,13 +1,43 @@
 import { ports, ServiceError } from "@portico/core";
+import type { Definition } from "../definition/definition.ts";
+import { outermost } from "../definition/node-at.ts";
 import type { Catalogue } from "../definition/open-catalogue.ts";
 import type { ChildRun } from "../runner/running.ts";
 import { depthBelow, TOO_DEEP } from "../runs/run-depth.ts";
+import { childRunId } from "../runs/run-id.ts";
+import type { RunRecord, RunRecords } from "../runs/run-records.ts";
+import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { StartRun } from "./start-runs.ts";
 
 /** Starts runs for `workflow` nodes. The same run id again is the same run, and no error. */
-export function createStartChild({ catalogue, startRun }: { readonly catalogue: Catalogue; readonly startRun: StartRun }) {
-  return async ({ runId, workflowId, parameters, parent, nodeId, sensitive, secrecy }: ChildRun): Promise<void> => {
-    const definition = catalogue.find(workflowId);
+export function createStartChild({
+  catalogue,
+  startRun,
+  runs,
+  definitions,
+}: {
+  readonly catalogue: Catalogue;
+  readonly startRun: StartRun;
+  readonly runs: RunRecords;
+  readonly definitions: StoredDefinitions;
+}) {
+  return async (child: ChildRun): Promise<void> => {
+    const { workflowId } = child;
+    const earlier = await earlierChild(runs, child);
+    const held = earlier && (await definitions.hold(workflowId, earlier.definition));
+    try {
+      const definition = held ? held.definition : catalogue.find(workflowId);
+      await start(child, definition, earlier);
+    } finally {
+      held?.release();
+    }
+  };
+
+  async function start(
+    { runId, workflowId, parameters, parent, nodeId, sensitive, secrecy }: ChildRun,
+    definition: Definition | undefined,
+    earlier: RunRecord | undefined,
+  ): Promise<void> {
     if (!definition) throw new ports.NodeFailed("workflow_not_found", `There is no workflow ${workflowId}`);
     const depth = depthBelow(parent.depth ?? 0);
     if (depth === undefined) throw new ports.NodeFailed("workflow_too_deep", TOO_DEEP, { retryable: false });
@@ -20,6 +50,7 @@ export function createStartChild({ catalogue, startRun }: { readonly catalogue: 
         binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
         parent: { runId: parent.runId, nodeId, ...(sensitive && { sensitive }) },
         ...{ depth, secrecy },
+        resumes: earlier && { runId: earlier.runId, originalRunId: earlier.resumes?.originalRunId ?? earlier.runId },
       });
     } catch (error) {
       // It was started before, and the process died before it was remembered.
@@ -31,5 +62,16 @@ export function createStartChild({ catalogue, startRun }: { readonly catalogue: 
         });
       throw error;
     }
-  };
+  }
+}
+
+/** The run that this node started in the run that its own run resumes, or in an earlier run of that chain. The new run resumes it. */
+async function earlierChild(runs: RunRecords, { parent, nodeId, workflowId, attempt }: ChildRun): Promise<RunRecord | undefined> {
+  const node = outermost(nodeId);
+  for (let { resumes } = parent; resumes && !resumes.repeat?.includes(node);) {
+    const found = (await runs.find(childRunId(resumes.runId, nodeId, attempt)))?.value;
+    if (found?.workflowId === workflowId) return found;
+    resumes = (await runs.find(resumes.runId))?.value.resumes;
+  }
+  return undefined;
 }

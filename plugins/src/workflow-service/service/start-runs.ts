@@ -1,9 +1,11 @@
 import { hasMoreLevels, ports } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../errors.ts";
+import { nodeAt } from "../definition/node-at.ts";
 import type { RunInput } from "../runner/run-work.ts";
+import type { DoneNode } from "../runner/take-over.ts";
 import { newRunId } from "../runs/run-id.ts";
-import type { RunRecord, RunRecords } from "../runs/run-records.ts";
+import type { ResumedRun, RunRecord, RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
@@ -24,6 +26,9 @@ export interface RunOrder {
     | undefined;
   readonly parent?: RunRecord["parent"];
   readonly depth?: number | undefined;
+  /** Of a run that resumes another, with the definition of that run. */
+  readonly resumes?: ResumedRun | undefined;
+  readonly done?: Omit<DoneNode, "hidden"> | undefined;
   /** Of a run that starts it: the values that may not be stored in clear text, beside the secrets of the configuration. */
   readonly secrecy?: RunSecrecy | undefined;
   /** Written in the same commit. */
@@ -51,7 +56,7 @@ export function createStartRun(given: {
   const { engine, runs, definitions, clock, ids, instance, keeper, telemetry, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
-    const { definition, userId, binding, parent, depth, secrecy, writes = [] } = order;
+    const { definition, userId, binding, parent, depth, secrecy, resumes, done, writes = [] } = order;
     // Nodes and tools give what models and servers said: no door has looked at it.
     if (hasMoreLevels(order.parameters, ports.NODE_OUTPUT_LEVELS)) {
       const message = `must have at most ${ports.NODE_OUTPUT_LEVELS} levels of lists and objects`;
@@ -59,7 +64,8 @@ export function createStartRun(given: {
     }
     const checked = checkSchema(definition.parameters, order.parameters);
     if ("faults" in checked) throw workflowErrors.invalid_parameters(undefined, { parameters: checked.faults });
-    await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
+    if (resumes) await definitions.renew(definition.hash);
+    else await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
     const now = clock.now();
     const runId = order.runId ?? newRunId(ids, now);
     const record: RunRecord = {
@@ -70,17 +76,25 @@ export function createStartRun(given: {
       ...(binding && { bindingId: binding.id, boardId: binding.boardId, taskId: binding.taskId }),
       ...(parent && { parent }),
       ...(depth && { depth }),
+      ...(resumes && { resumes }),
     };
     const kept = await (secrecy?.keep(runId, checked.value) ?? keeper.keep(runContext(runId), checked.value));
     const traceparent = telemetry.traceparent();
     const input: RunInput = {
       ...{ runId, parameters: kept.value },
       ...(kept.hidden && { hidden: kept.hidden }),
+      ...(done && { done: await keptDone(runId, definition, done) }),
       ...(traceparent !== undefined && { traceparent }),
     };
     await engine.start(RUN_KIND, runId, input, { records: [...runs.begin(record), ...writes] });
     return { runId, workflowId: definition.id };
   };
+
+  async function keptDone(runId: string, definition: Definition, done: Omit<DoneNode, "hidden">): Promise<DoneNode> {
+    const sensitive = nodeAt(definition, done.nodeId)?.node.sensitive;
+    const { value, hidden } = await keeper.keep(runContext(runId), done.output, { sensitive });
+    return { ...done, output: value, ...(hidden && { hidden }) };
+  }
 }
 
 /** Stores that do not answer leave it open whether something was accepted (specification 7.2). */

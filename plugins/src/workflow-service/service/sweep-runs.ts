@@ -74,9 +74,14 @@ async function removeRuns({ runs, clock, keepMs }: Sweeping, closing: AbortSigna
   }
 }
 
-/** A run that another run started stays while that run continues, which may read it again after a crash. */
-async function isRemovable(runs: RunRecords, { status, completedAt, parent }: RunRecord, before: number): Promise<boolean> {
+/** A run that another run started, or resumes, stays while that run continues, which may read it again after a crash. */
+async function isRemovable(
+  runs: RunRecords,
+  { status, completedAt, parent, resumedBy }: RunRecord,
+  before: number,
+): Promise<boolean> {
   if (!isTerminal(status) || completedAt === undefined || Date.parse(completedAt) >= before) return false;
+  if (resumedBy && (await isOpen(runs, resumedBy.runId))) return false;
   return parent === undefined || !(await isOpen(runs, parent.runId));
 }
 

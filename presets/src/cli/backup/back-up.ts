@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { namesCluster } from "../../platform/names-cluster.ts";
+import { namesCluster } from "../../settings/names-cluster.ts";
 import { VERSION } from "../../platform/version.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { checkDirectoryFormat } from "../directory-format.ts";

@@ -1,32 +1,33 @@
-import { openReading } from "@portico/adapters/stores/documents-at";
-import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
+import { readAgentCopies } from "@portico/adapters/stores/agent-documents";
+import type { DocumentReading, DocumentsAt } from "@portico/adapters/stores/documents-at";
+import { readWorkflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import { ports } from "@portico/core";
-import { agentsAt, definitionsAt } from "../../platform/documents-place.ts";
+import { agentsAt, definitionsAt } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { DOCUMENT_SOURCES, type DocumentSource } from "../cluster/document-sources.ts";
 import { printable } from "../terminal/printable.ts";
 import { DOCUMENTS } from "./archive-format.ts";
 import type { BackupTarget } from "./backup-target.ts";
 
-const AGENT_DEPTH = 2;
-
-/** Add the agents and workflow definitions of the settings' folders. Returns sentences about those that are left out. */
+/** Add the agents, with their skills, and workflow definitions of the settings' folders. Returns sentences about those that are left out. */
 export async function collectDocuments(settings: PlatformSettings, target: BackupTarget): Promise<readonly string[]> {
   return [
-    ...(await collect("agents", agentsAt(settings.agent), AGENT_DEPTH, target)),
-    ...(await collect("workflows", definitionsAt(settings.workflow), DEFINITION_DEPTH, target)),
+    ...(await collect("agents", agentsAt(settings.agent), readAgentCopies, target)),
+    ...(await collect("workflows", definitionsAt(settings.workflow), readWorkflowDocuments, target)),
   ];
 }
 
 async function collect(
   source: DocumentSource,
-  at: Parameters<typeof openReading>[1],
-  depth: number,
+  at: DocumentsAt,
+  open: (at: DocumentsAt, leftOut: (name: string) => void) => Promise<DocumentReading>,
   { writer, index }: BackupTarget,
 ): Promise<readonly string[]> {
   if (!("dir" in at)) return [`The ${source} are not in the archive: the driver "${at.driver}" stores them elsewhere`];
-  const documents = await openReading(source, at, depth);
   const warnings: string[] = [];
+  const documents = await open(at, (name) =>
+    warnings.push(`The file ${printable(name)} of a skill is not in the archive: it is not text of at most 1 MiB`),
+  );
   try {
     for (const name of (await documents.list()).filter((each) => DOCUMENT_SOURCES[source].test(each))) {
       try {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { writeMark } from "@portico/adapters/stores/sqlite-mark";
-import { agentsAt, definitionsAt } from "../../platform/documents-place.ts";
-import { namesCluster } from "../../platform/names-cluster.ts";
+import { agentsAt, definitionsAt } from "../../settings/documents-place.ts";
+import { namesCluster } from "../../settings/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { type DataDirectory, dataDirectory } from "../data-directory.ts";
 import { lockDataDirectory, makeDataDirectory } from "../data-lock.ts";

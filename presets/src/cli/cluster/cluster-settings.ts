@@ -1,5 +1,5 @@
-import { clusterProblems } from "../../platform/cluster-problems.ts";
-import { namesCluster } from "../../platform/names-cluster.ts";
+import { clusterProblems } from "../../cluster/problems.ts";
+import { namesCluster } from "../../settings/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readSettings } from "../read-settings.ts";

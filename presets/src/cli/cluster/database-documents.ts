@@ -1,8 +1,8 @@
 import { recordDocuments } from "@portico/adapters/documents/records";
 import type { DocumentReading } from "@portico/adapters/stores/documents-at";
 import { createApp, ports } from "@portico/core";
-import { clusterProblems } from "../../platform/cluster-problems.ts";
-import { clusterStore } from "../../platform/cluster-store.ts";
+import { clusterProblems } from "../../cluster/problems.ts";
+import { clusterStore } from "../../cluster/store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import type { DocumentSource } from "./document-sources.ts";
 

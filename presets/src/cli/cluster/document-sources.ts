@@ -1,6 +1,6 @@
-/** Sources of documents of a cluster, and the names of those documents that its areas use. */
+/** Sources of documents of a cluster, and the names that documents of its areas may have. Deeper files of an agent belong to its skills. */
 export const DOCUMENT_SOURCES = {
-  agents: /^[^/]+\/agent\.json$/,
+  agents: /^[^/]+\/(?:agent\.json|[^/]+\/.+)$/s,
   workflows: /^(?:[^/]+\/){0,3}[^/]+\.(?:json|ya?ml)$/,
 } as const;
 

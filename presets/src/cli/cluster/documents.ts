@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { copyDocuments, type CopiedDocuments } from "@portico/adapters/documents/copy-documents";
 import { recordDocuments } from "@portico/adapters/documents/records";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
+import { AGENT_DEPTH, agentCopies } from "@portico/adapters/stores/agent-documents";
+import { DEFINITION_DEPTH } from "@portico/adapters/stores/workflow-folder";
 import { redis } from "@portico/adapters/redis/server";
 import { type Adapter, ports } from "@portico/core";
 import * as v from "valibot";
-import { instanceAudit } from "../../platform/audit.ts";
-import { clusterStore } from "../../platform/cluster-store.ts";
+import { instanceAudit } from "../../platform/audit-and-usage.ts";
+import { clusterStore } from "../../cluster/store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { commandActor } from "../command-actor.ts";
@@ -32,7 +34,10 @@ export interface CopyOptions {
 }
 
 /** What a copy did with the documents of both areas: `agents/helper/agent.json`. */
-export type Copied = Pick<CopiedDocuments, "written" | "removed" | "unchanged">;
+export interface Copied extends Pick<CopiedDocuments, "written" | "removed" | "unchanged"> {
+  /** Files of skills that are not text of at most 1 MiB. */
+  readonly leftOut: readonly string[];
+}
 
 /** Copy a folder with the folders `agents` and `workflows` into the database. Throws CommandFailed: 1 for conflicts, 69, 78. */
 export function pushDocuments(flags: SettingsFlags, dir: string, options: CopyOptions): Promise<Copied> {
@@ -60,8 +65,11 @@ async function copy(
 ): Promise<Copied> {
   const settings = await readDatabaseSettings(flags);
   const base = await readMark(dir);
+  const leftOut = new Set<string>();
   const results = await withSources(databaseAdapters(settings), (database, audit) =>
-    withSources(folderAdapters(dir), async (folder) => {
+    withSources(folderAdapters(dir), async (ofFolder) => {
+      const folder = (source: DocumentSource) =>
+        source === "agents" ? withSkills(ofFolder(source), dir, (name) => leftOut.add(name)) : ofFolder(source);
       const [from, to] = direction === "push" ? [folder, database] : [database, folder];
       const copies: [DocumentSource, CopiedDocuments][] = [];
       for (const source of NAMES) {
@@ -78,7 +86,21 @@ async function copy(
     results.flatMap(([source, copied]) => inSource(source, copied[of]));
   const conflicts = all("conflicts");
   if (conflicts.length > 0) throw new CommandFailed(conflictWords(conflicts, direction), EXIT.failed);
-  return { written: all("written"), removed: all("removed"), unchanged: all("unchanged") };
+  return {
+    written: all("written"),
+    removed: all("removed"),
+    unchanged: all("unchanged"),
+    leftOut: inSource("agents", [...leftOut]),
+  };
+}
+
+/** The agents of a folder with the files of their skills. Other files of the agents are neither copied nor removed. */
+function withSkills(agents: ports.Documents, dir: string, leftOut: (name: string) => void) {
+  return {
+    ...agentCopies({ documents: agents, directory: join(dir, agents.id), leftOut }),
+    write: agents.write.bind(agents),
+    remove: agents.remove.bind(agents),
+  };
 }
 
 async function readDatabaseSettings(flags: SettingsFlags): Promise<PlatformSettings> {
@@ -100,7 +122,8 @@ function databaseAdapters(settings: PlatformSettings): readonly Adapter[] {
 }
 
 function folderAdapters(dir: string): readonly Adapter[] {
-  return NAMES.map((id) => unstorageDocuments({ id, dir: join(dir, id) }));
+  const depth = { agents: AGENT_DEPTH, workflows: DEFINITION_DEPTH };
+  return NAMES.map((id) => unstorageDocuments({ id, dir: join(dir, id), depth: depth[id] }));
 }
 
 async function withSources<T>(

@@ -1,5 +1,5 @@
 import { migratePostgresStore } from "@portico/adapters/stores/postgres";
-import { postgresOptions } from "../../platform/cluster-store.ts";
+import { postgresOptions } from "../../cluster/store.ts";
 import type { SettingsFlags } from "../settings-flags.ts";
 import { toCommandFailed } from "./cluster-app.ts";
 import { readClusterSettings } from "./cluster-settings.ts";

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { recordDocuments } from "@portico/adapters/documents/records";
-import { readAgentDocuments } from "@portico/adapters/stores/agent-documents";
+import { readAgentCopies } from "@portico/adapters/stores/agent-documents";
 import { MoveFailed, type MovedDocuments, type MovedStore, moveStore } from "@portico/adapters/stores/move-store";
 import { readWorkflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import { type App, ports } from "@portico/core";
-import { clusterStore } from "../../platform/cluster-store.ts";
-import { agentsAt, definitionsAt } from "../../platform/documents-place.ts";
+import { clusterStore } from "../../cluster/store.ts";
+import { agentsAt, definitionsAt } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { lockDataDirectory } from "../data-lock.ts";
@@ -56,7 +56,7 @@ async function intoCluster<T>(
       secrets: app.port(ports.secrets),
     };
     if (!isDatabase) return move(to, []);
-    const agents = await readAgentDocuments(agentsAt(settings.agent));
+    const agents = await readAgentCopies(agentsAt(settings.agent));
     const workflows = await readWorkflowDocuments(definitionsAt(settings.workflow));
     try {
       return await move(to, [copied("agents", agents, app), copied("workflows", workflows, app)]);

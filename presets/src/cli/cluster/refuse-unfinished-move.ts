@@ -1,6 +1,6 @@
 import { isMoveUnfinished } from "@portico/adapters/stores/move-store";
 import { ports } from "@portico/core";
-import { clusterStore } from "../../platform/cluster-store.ts";
+import { clusterStore } from "../../cluster/store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { withClusterApp } from "./cluster-app.ts";

@@ -7,7 +7,7 @@ export const asyncapiCommand = defineCommand({
   async run({ args }) {
     const [{ readSurface }, { describedSurface }, { asyncAPIOf }] = await Promise.all([
       import("../read-surface.ts"),
-      import("../../platform/described-surface.ts"),
+      import("../../platform/service-pages.ts"),
       import("@portico/plugins/api-docs/documents"),
     ]);
     const { areas, surface } = await readSurface(args, args);

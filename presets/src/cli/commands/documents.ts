@@ -1,5 +1,6 @@
 import { defineCommand } from "citty";
 import type { Copied } from "../cluster/documents.ts";
+import { printable } from "../terminal/printable.ts";
 import { settingsFlags } from "../settings-flags.ts";
 
 const copyFlags = {
@@ -40,8 +41,9 @@ const listCommand = defineCommand({
   },
 });
 
-function tell({ written, removed, unchanged }: Copied, asJson: boolean | undefined): void {
-  if (asJson) return console.log(JSON.stringify({ written, removed, unchanged }, null, 2));
+function tell({ written, removed, unchanged, leftOut }: Copied, asJson: boolean | undefined): void {
+  for (const name of leftOut) console.error(`${printable(name)} is not copied: it is not text of at most 1 MiB`);
+  if (asJson) return console.log(JSON.stringify({ written, removed, unchanged, leftOut }, null, 2));
   for (const name of written) console.log(`written  ${name}`);
   for (const name of removed) console.log(`removed  ${name}`);
   console.log(`${written.length} written, ${removed.length} removed, ${unchanged.length} unchanged`);

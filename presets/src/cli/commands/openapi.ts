@@ -7,7 +7,7 @@ export const openapiCommand = defineCommand({
   async run({ args }) {
     const [{ readSurface }, { describedSurface }, { openAPIOf }] = await Promise.all([
       import("../read-surface.ts"),
-      import("../../platform/described-surface.ts"),
+      import("../../platform/service-pages.ts"),
       import("@portico/plugins/api-docs/documents"),
     ]);
     const { areas, surface } = await readSurface(args, args);

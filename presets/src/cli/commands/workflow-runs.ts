@@ -35,6 +35,21 @@ export const listCommand = defineCommand({
   },
 });
 
+export const versionsCommand = defineCommand({
+  meta: { name: "versions", description: "List the versions of a definition that runs used, and what changed, newest first" },
+  args: {
+    workflow: { type: "positional", required: true, valueHint: "workflow id", description: "Which workflow" },
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...serviceFlags,
+  },
+  async run({ args }) {
+    const [{ versionLines }, service] = await Promise.all([import("../workflows/version-lines.ts"), serviceOf(args)]);
+    const versions = await service.versions(args.workflow);
+    if (args.json) return printJson(versions);
+    console.log(versionLines(versions));
+  },
+});
+
 export const startCommand = defineCommand({
   meta: { name: "start", description: "Start a run of a workflow and print the run's id" },
   args: {

@@ -1,6 +1,15 @@
 import { defineCommand } from "citty";
 import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
-import { followCommand, listCommand, runFlags, runsCommand, serviceOf, showCommand, startCommand } from "./workflow-runs.ts";
+import {
+  followCommand,
+  listCommand,
+  runFlags,
+  runsCommand,
+  serviceOf,
+  showCommand,
+  startCommand,
+  versionsCommand,
+} from "./workflow-runs.ts";
 
 const checkCommand = defineCommand({
   meta: { name: "check", description: "Check workflow definitions; print each problem as FILE:LINE:COLUMN: message" },
@@ -27,6 +36,52 @@ const checkCommand = defineCommand({
     }
     const isWrong = problems.some(({ severity }) => severity === "error" || args.strict);
     process.exitCode = isWrong ? EXIT.failed : EXIT.ok;
+  },
+});
+
+const testCommand = defineCommand({
+  meta: {
+    name: "test",
+    description: "Run cases of workflow definitions in memory, with the answers that the cases give to nodes",
+  },
+  args: {
+    files: { type: "positional", required: true, valueHint: "file…", description: "Files of cases in YAML or JSON" },
+    json: { type: "boolean", description: "Print a JSON array" },
+    ...settingsFlags,
+  },
+  async run({ args }) {
+    const [{ testDefinitions }, { caseLines }, { EXIT }, { printableJson }] = await Promise.all([
+      import("../workflows/cases/test-definitions.ts"),
+      import("../workflows/cases/case-lines.ts"),
+      import("../exit-codes.ts"),
+      import("../terminal/printable.ts"),
+    ]);
+    const results = await testDefinitions(args, args._);
+    console.log(args.json ? printableJson(results, 2) : caseLines(results));
+    const isOk = results.every(({ cases }) => cases.every((each) => each.isOk));
+    process.exitCode = isOk ? EXIT.ok : EXIT.failed;
+  },
+});
+
+const graphCommand = defineCommand({
+  meta: { name: "graph", description: "Print the graph of a workflow definition as a Mermaid flowchart" },
+  args: {
+    file: { type: "positional", required: true, valueHint: "file", description: "Definition file in YAML or JSON" },
+    ...settingsFlags,
+  },
+  async run({ args }) {
+    const [{ readSettings }, { readNodeRules }, { readDefinitionFile }, { mermaidGraph }, { DEFAULT_PRESET }] = await Promise.all(
+      [
+        import("../read-settings.ts"),
+        import("../workflows/node-rules.ts"),
+        import("../workflows/read-definition-file.ts"),
+        import("@portico/plugins/workflow-service/definitions"),
+        import("../preset-table.ts"),
+      ],
+    );
+    const { settings } = await readSettings(args);
+    const rules = await readNodeRules({ settings, preset: DEFAULT_PRESET });
+    console.log(mermaidGraph(await readDefinitionFile(args.file, rules)));
   },
 });
 
@@ -80,12 +135,66 @@ const cancelCommand = defineCommand({
   },
 });
 
+const resumeCommand = defineCommand({
+  meta: { name: "resume", description: "Resume a failed or interrupted run as a new run, and print the new run's id" },
+  args: {
+    ...runFlags,
+    from: { type: "string", valueHint: "node", description: "Node id where it goes on; default: the nodes that did not finish" },
+    as: {
+      type: "string",
+      valueHint: "again|done",
+      description: "Whether that node is repeated or counts as done; default: again",
+    },
+    output: { type: "string", valueHint: "json", description: "With --as done: the node's output; default: null" },
+    json: { type: "boolean", description: "Print a JSON object" },
+  },
+  async run({ args }) {
+    const { readResuming } = await import("../workflows/read-resuming.ts");
+    const resuming = readResuming(args);
+    const service = await serviceOf(args);
+    const started = await service.resume({ runId: args.run, workflowId: args.workflow }, resuming);
+    console.log(args.json ? JSON.stringify(started, null, 2) : started.runId);
+  },
+});
+
+const rerunCommand = defineCommand({
+  meta: { name: "rerun", description: "Start a workflow again with the parameters of a run, and print the new run's id" },
+  args: {
+    ...runFlags,
+    param: { type: "string", valueHint: "name=value…", description: "A parameter that replaces the run's own; repeatable" },
+    input: {
+      type: "string",
+      valueHint: "file.json",
+      description: "Parameters that replace the run's own, as a JSON object; - reads standard input",
+    },
+    json: { type: "boolean", description: "Print a JSON object" },
+  },
+  async run({ args, rawArgs }) {
+    const [{ readParameters }, { valuesOf }] = await Promise.all([
+      import("../workflows/read-parameters.ts"),
+      import("../command-line.ts"),
+    ]);
+    const service = await serviceOf(args);
+    const { run: runId } = args;
+    const workflowId = args.workflow ?? (await service.run({ runId })).workflowId;
+    const parameters = await readParameters({
+      ...{ input: args.input, params: valuesOf(rawArgs, "param") },
+      schema: async () => (await service.definition(workflowId)).parameters,
+    });
+    const started = await service.rerun({ runId, workflowId }, parameters);
+    console.log(args.json ? JSON.stringify(started, null, 2) : started.runId);
+  },
+});
+
 export const workflowCommand = defineCommand({
   meta: { name: "workflow", description: "Check workflow definitions, start and follow runs, decide their gates" },
   subCommands: {
     check: checkCommand,
+    test: testCommand,
+    graph: graphCommand,
     schema: schemaCommand,
     list: listCommand,
+    versions: versionsCommand,
     start: startCommand,
     follow: followCommand,
     runs: runsCommand,
@@ -93,6 +202,8 @@ export const workflowCommand = defineCommand({
     approve: approveCommand,
     reject: rejectCommand,
     cancel: cancelCommand,
+    resume: resumeCommand,
+    rerun: rerunCommand,
   },
 });
 
@@ -107,9 +218,9 @@ interface DecideArguments extends SettingsFlags {
 }
 
 async function decide(args: DecideArguments): Promise<void> {
-  const { readValues } = await import("../workflows/read-values.ts");
+  const { readJsonOption } = await import("../read-json-option.ts");
   const { run: runId, workflow: workflowId, node, comment, decision } = args;
-  const values = readValues(args.values);
+  const values = readJsonOption("values", args.values);
   const service = await serviceOf(args);
   const { nodeId } = await service.decide({ runId, workflowId }, { decision, nodeId: node, comment, values });
   console.log(`The gate ${nodeId} of the run ${runId} is ${decision === "approve" ? "approved" : "rejected"}.`);

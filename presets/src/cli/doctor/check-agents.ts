@@ -1,6 +1,6 @@
 import { type AgentTextOf, listAgentTexts } from "@portico/adapters/stores/agent-documents";
 import { ports } from "@portico/core";
-import { agentsAt, placeInWords } from "../../platform/documents-place.ts";
+import { agentsAt, placeInWords } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { doubtful, type Finding, fine, wrong } from "./finding.ts";
 

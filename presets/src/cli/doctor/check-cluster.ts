@@ -1,8 +1,8 @@
 import { inspectPostgres, inspectRedis, ServerAway } from "@portico/adapters/stores/inspect-servers";
 import { isMoveUnfinished } from "@portico/adapters/stores/move-store";
 import { type App, createApp, findStoreMismatch, ports } from "@portico/core";
-import { clusterProblems } from "../../platform/cluster-problems.ts";
-import { clusterStore, postgresOptions, redisOptions } from "../../platform/cluster-store.ts";
+import { clusterProblems } from "../../cluster/problems.ts";
+import { clusterStore, postgresOptions, redisOptions } from "../../cluster/store.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { UNFINISHED_MOVE } from "../cluster/refuse-unfinished-move.ts";
 import { checkBlobRecords } from "./check-blob-records.ts";

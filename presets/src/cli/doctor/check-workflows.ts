@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import { definitionsAt, definitionsInWords, isInDatabase } from "../../platform/documents-place.ts";
+import { definitionsAt, definitionsInWords, isInDatabase } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { readDefinitions } from "../workflows/read-definitions.ts";
 import { type Finding, fine, wrong } from "./finding.ts";

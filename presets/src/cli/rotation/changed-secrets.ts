@@ -1,7 +1,7 @@
 import type { ports, Secret } from "@portico/core";
 import { findOwnToken } from "../../platform/own-token.ts";
 import { readGivenCertificate } from "../https/certificate.ts";
-import type { RotatingSettings } from "../../platform/rotating-settings.ts";
+import type { RotatingSettings } from "../../settings/rotating-settings.ts";
 
 /** Digests of the secrets that can be rotated, by the name of their setting. */
 export type SecretDigests = ReadonlyMap<string, string>;

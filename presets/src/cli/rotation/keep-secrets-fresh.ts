@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type App, isStoreAway, ports, type Replaceable, type SecretFile } from "@portico/core";
 import { chooseProviders, isInstance } from "../../platform/provider-choice.ts";
-import type { RotatingSettings } from "../../platform/rotating-settings.ts";
+import type { RotatingSettings } from "../../settings/rotating-settings.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";

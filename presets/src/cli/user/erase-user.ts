@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { compactSqliteStore } from "@portico/adapters/stores/compact-sqlite";
 import { ports } from "@portico/core";
-import { namesCluster } from "../../platform/names-cluster.ts";
+import { namesCluster } from "../../settings/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { commandActor } from "../command-actor.ts";
 import { dataDirectory } from "../data-directory.ts";

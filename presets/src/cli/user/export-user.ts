@@ -22,6 +22,9 @@ const FILES = {
   submission: "submissions",
   delivery: "deliveries",
   "waiting-event": "waiting-events",
+  "failed-event": "failed-events",
+  approval: "approvals",
+  consent: "tool-consents",
   "workflow-run": "workflow-runs",
   "workflow-history": "workflow-history",
 } as const;

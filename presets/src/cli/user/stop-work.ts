@@ -1,6 +1,6 @@
 import { CallFailed, createClient } from "@portico/core/client";
 import { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
-import { namesCluster } from "../../platform/names-cluster.ts";
+import { namesCluster } from "../../settings/names-cluster.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { dataDirectory } from "../data-directory.ts";
 import { isDataDirectoryLocked } from "../data-lock.ts";

@@ -5,7 +5,7 @@ import { runWorkflowDefinition } from "@portico/plugins/workflow-service/run-wor
 import { chooseProviders } from "../../platform/provider-choice.ts";
 import { workflowNodes } from "../../platform/workflow-service.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
-import { hasAgents } from "../../platform/has-agents.ts";
+import { hasAgents } from "../../workflow/has-agents.ts";
 
 /** The node kinds and rules with which a service with these settings loads definitions. */
 export interface NodeRules {

@@ -1,6 +1,6 @@
 import { GRANT_MS } from "@portico/plugins/workflow-service/grants";
 import { parseDuration, ports } from "@portico/core";
-import { definitionsInWords } from "../../platform/documents-place.ts";
+import { definitionsInWords } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { readSettings } from "../read-settings.ts";

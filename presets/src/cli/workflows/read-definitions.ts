@@ -1,7 +1,7 @@
 import type { DocumentReading } from "@portico/adapters/stores/documents-at";
 import { readWorkflowDocuments } from "@portico/adapters/stores/workflow-documents";
 import { type DeployedDefinitions, readDeployed } from "@portico/plugins/workflow-service/definitions";
-import { definitionsAt, isInDatabase } from "../../platform/documents-place.ts";
+import { definitionsAt, isInDatabase } from "../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../settings/platform.ts";
 import { DEFAULT_PRESET } from "../preset-table.ts";
 import { readNodeRules } from "./node-rules.ts";

@@ -26,6 +26,7 @@ export function runPage(detail: RunDetail, more: readonly string[]): string {
 
 function headOf(detail: RunDetail): [string, string][] {
   const { completedAt, totalDurationMs, error, userId, parentRunId, workflowBindingId } = detail;
+  const { resumes, resumedBy, resumable, parameters } = detail;
   const ended = completedAt && `${completedAt}${totalDurationMs === undefined ? "" : `, after ${durationText(totalDurationMs)}`}`;
   const rows: [string, string | undefined][] = [
     ["Run", detail.runId],
@@ -37,6 +38,10 @@ function headOf(detail: RunDetail): [string, string][] {
     ["User", userId],
     ["Binding", workflowBindingId],
     ["Parent", parentRunId],
+    ["Resumes", resumes],
+    ["Resumed by", resumedBy],
+    ["Can resume", resumable && `portico workflow resume ${detail.runId}`],
+    ["Parameters", parameters === undefined ? undefined : JSON.stringify(parameters)],
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
 }

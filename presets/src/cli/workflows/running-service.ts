@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { EventOf } from "@portico/core";
 import { CallFailed, type CallResult, createClient } from "@portico/core/client";
 import { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
@@ -16,6 +17,7 @@ const ASKED_AT_ONCE = 8;
 type Routes = typeof workflowServiceContract;
 export type WorkflowSummary = CallResult<Routes["workflows"]>["workflows"][number];
 export type Deployed = CallResult<Routes["workflows"]>;
+export type DefinitionVersion = CallResult<Routes["versions"]>["versions"][number];
 export type RunSummary = CallResult<Routes["runs"]>["runs"][number];
 export type RunDetail = CallResult<Routes["run"]>;
 /** One event of a run (specification 6.1). */
@@ -32,6 +34,14 @@ export interface Decision {
   readonly nodeId?: string | undefined;
   readonly comment?: string | undefined;
   readonly values?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface Resuming {
+  /** The node where it goes on. */
+  readonly from?: string | undefined;
+  readonly as: "again" | "done";
+  /** With `done`. */
+  readonly output?: unknown;
 }
 
 export type RunningService = Awaited<ReturnType<typeof findService>>;
@@ -100,6 +110,9 @@ export async function findService(settings: PlatformSettings, given: string | un
       }),
     /** Its parameters, and the graph of its nodes. */
     definition: (workflowId: string) => answered(() => client.definition({ params: { id: workflowId }, ...soon() })),
+    /** Newest first. */
+    versions: (workflowId: string): Promise<readonly DefinitionVersion[]> =>
+      answered(async () => (await client.versions({ params: { id: workflowId }, ...soon() })).versions),
     trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>) =>
       answered(() => client.trigger({ query: { id: workflowId }, body: parameters, ...soon() })),
     /** Newest first. */
@@ -111,6 +124,15 @@ export async function findService(settings: PlatformSettings, given: string | un
       answered(() => subscribed(runId, signal)),
     decide: (run: RunName, body: Decision) =>
       answered(async () => client.decide({ ...(await granted(run)), body: withoutAbsent(body) })),
+    resume: (run: RunName, body: Resuming) =>
+      answered(async () =>
+        client.resume({
+          ...(await granted(run)),
+          body: { idempotencyKey: randomUUID(), as: body.as, ...withoutAbsent({ from: body.from, output: body.output }) },
+        }),
+      ),
+    rerun: (run: RunName, parameters: Readonly<Record<string, unknown>>) =>
+      answered(async () => client.rerun({ ...(await granted(run)), body: { idempotencyKey: randomUUID(), parameters } })),
     cancel: (run: RunName) => answered(async () => client.cancel(await granted(run))),
   };
 }

@@ -159,7 +159,7 @@ describe("a definition that is read in a thread", () => {
       undo.push(clock.close);
       const thread = createReadingThread(clock.port, { readingMs: 100 });
       undo.push(thread.close);
-      await expect(thread.ask({ text }, () => {})).rejects.toThrow("The reading of definitions was stopped");
+      await expect(thread.ask({ text }, () => {})).rejects.toThrow("The job took too much processor time");
       // The next one has a thread of its own.
       expect(await thread.ask({ text: "nodes: {}" }, () => {})).toEqual({ json: '{"nodes":{}}' });
     });

@@ -4,7 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { definitionJsonSchema } from "../../../../plugins/src/workflow-service/definition/definition-json-schema.ts";
-import { publishedSchema, withNodeReference } from "../../../../presets/src/cli/workflow-reference.ts";
+import { publishedSchema, withFunctionReference, withNodeReference } from "../../../../presets/src/cli/workflow-reference.ts";
 import { brokenDocuments } from "./broken-documents.ts";
 import { load, types } from "./stand-in-nodes.ts";
 
@@ -12,6 +12,27 @@ const docs = join(import.meta.dirname, "../../../../docs");
 const page = readFileSync(join(docs, "workflow-definitions.md"), "utf8");
 const examples = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text);
 const ajv = () => new Ajv2020({ strict: false, allErrors: true, logger: false });
+
+interface Schema {
+  readonly description?: string;
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+}
+
+/** Every key that a schema declares, at any depth, with its own schema. Conditions (`if`, `then`) declare no keys. */
+function* keysOf(schema: Schema, path: string): Generator<readonly [string, Schema]> {
+  for (const [key, each] of Object.entries(schema.properties ?? {})) {
+    yield [`${path}.${key}`, each];
+    yield* keysOf(each, `${path}.${key}`);
+  }
+  if (schema.items) yield* keysOf(schema.items, `${path}[]`);
+  if (typeof schema.additionalProperties === "object") yield* keysOf(schema.additionalProperties, `${path}.*`);
+  for (const each of schema.anyOf ?? []) yield* keysOf(each, path);
+}
 
 describe("docs/workflow-definitions.md", () => {
   it("shows definitions that can be used", () => {
@@ -21,6 +42,11 @@ describe("docs/workflow-definitions.md", () => {
 
   it("describes the kinds of nodes as they are now (npm run docs:workflow)", async () => {
     expect(await withNodeReference(page)).toBe(page);
+  });
+
+  it("describes the functions of expressions as they are now (npm run docs:workflow)", () => {
+    const functions = readFileSync(join(docs, "workflow-functions.md"), "utf8");
+    expect(withFunctionReference(functions)).toBe(functions);
   });
 
   it("describes every kind that a service has, and each field of its `with`", () => {
@@ -52,6 +78,16 @@ describe("the JSON Schema of definitions", () => {
 
   it("is published as it is now (npm run docs:workflow)", async () => {
     expect(readFileSync(join(docs, "workflow-definition.schema.json"), "utf8")).toBe(await publishedSchema());
+  });
+
+  it("describes every key, also inside `with`, for the hover texts of editors", async () => {
+    const schema = (await published()) as Schema;
+    const { $defs = {} } = schema;
+    const keys = [...keysOf(schema, "$"), ...Object.entries($defs).flatMap(([name, each]) => [...keysOf(each, name)])];
+    expect(keys.length).toBeGreaterThan(60);
+    const isDescribed = ({ description, $ref }: Schema) =>
+      (description ?? $defs[$ref?.slice("#/$defs/".length) ?? ""]?.description) !== undefined;
+    expect(keys.filter(([, each]) => !isDescribed(each)).map(([path]) => path)).toEqual([]);
   });
 
   it.each([

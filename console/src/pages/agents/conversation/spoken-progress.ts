@@ -11,6 +11,8 @@ export function spokenProgress(turn: Turn | undefined, agentName: string): strin
     case "waiting":
       return "Sent. Waiting for its turn";
     case "running": {
+      const asked = turn.pieces.find((piece) => piece.type === "tool" && piece.isWaiting && piece.result === undefined);
+      if (asked?.type === "tool") return `${agentName} waits for your approval of ${asked.name}`;
       const tool = turn.pieces.findLast((piece) => piece.type === "tool");
       return tool && tool.result === undefined ? `${agentName} calls ${tool.name}` : `${agentName} is answering`;
     }

@@ -24,6 +24,8 @@ export type Piece =
       readonly id: string;
       readonly name: string;
       readonly arguments: unknown;
+      /** The call waits for a person. */
+      isWaiting?: boolean | undefined;
       /** Undefined while the tool runs, or if it never returned. */
       result?: ToolResult | undefined;
     }
@@ -150,11 +152,22 @@ export function addMessage(pieces: Piece[], { id, type, delta = "", content }: Q
       return;
     case "delivery":
       pieces.push({ type: "delivery", id, delivery: content as Delivery });
+      return;
+    case "approval": {
+      const { callId, toolCallId = callId, status } = content;
+      const call = openCall(pieces, toolCallId);
+      if (call) call.isWaiting = status === "waiting";
+    }
   }
 }
 
-/** Call ids may repeat in later model calls: the last call without a result is used. */
 function answerCall(pieces: Piece[], callId: string, result: ToolResult | undefined): void {
+  const call = openCall(pieces, callId);
+  if (call) call.result = result;
+}
+
+/** Call ids may repeat in later model calls: the last call without a result is used. */
+function openCall(pieces: readonly Piece[], callId: string): Extract<Piece, { readonly type: "tool" }> | undefined {
   const call = pieces.findLast((piece) => piece.type === "tool" && piece.id === callId && piece.result === undefined);
-  if (call?.type === "tool") call.result = result;
+  return call?.type === "tool" ? call : undefined;
 }

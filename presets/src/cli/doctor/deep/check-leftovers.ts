@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readFileBlobs } from "@portico/adapters/blobs/files-reading";
-import { agentsAt, definitionsAt } from "../../../platform/documents-place.ts";
+import { agentsAt, definitionsAt } from "../../../settings/documents-place.ts";
 import type { PlatformSettings } from "../../../settings/platform.ts";
 import type { DataDirectory } from "../../data-directory.ts";
 import { isDataDirectoryLocked } from "../../data-lock.ts";

@@ -1,0 +1,102 @@
+import { hash } from "node:crypto";
+import type { ports } from "@portico/core";
+
+/** A tool as it was when its call was put before a person. */
+export interface AskedTool extends Pick<ports.ToolDefinition, "id" | "name" | "description" | "inputSchema" | "riskLevel"> {
+  readonly digest: string;
+}
+
+/** How an approval ended. `expired`: no decision came in time. `withdrawn`: the turn was stopped. */
+export interface Decision {
+  readonly decision: "approve" | "reject" | "expired" | "withdrawn";
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly userId?: string | undefined;
+  /** In place of the arguments of the model. */
+  readonly arguments?: unknown;
+  readonly comment?: string | undefined;
+}
+
+/** One call of a tool that a person decides. It stays until its run is removed, so that a second decision finds the first. */
+export interface Approval {
+  readonly runId: string;
+  /** Names it in its run and in paths: the ID of the call, or another one if that is unfit, with a number if the run used it before. */
+  readonly callId: string;
+  readonly turnId: string;
+  /** The wait of its turn that it belongs to. */
+  readonly wait: number;
+  readonly userId: string;
+  readonly agentId: string;
+  readonly sessionId: string;
+  readonly conversationId?: string | undefined;
+  readonly clientRequestId?: string | undefined;
+  readonly background?: true | undefined;
+  /** The model's ID of the call. */
+  readonly toolCallId: string;
+  readonly tool: AskedTool;
+  /** As they are shown: very long ones are left out. */
+  readonly arguments: unknown;
+  /** Of the complete arguments. */
+  readonly argumentsDigest: string;
+  /** Milliseconds since 1970. */
+  readonly askedAt: number;
+  readonly expiresAt: number;
+  /** Set until it is decided. */
+  readonly isOpen?: true | undefined;
+  readonly decided?: Decision | undefined;
+}
+
+/** The collection of approvals. */
+export const approvalsSpec: ports.CollectionSpec = {
+  name: "approvals",
+  indexes: {
+    byTime: ["isOpen", "askedAt"],
+    byUser: ["isOpen", "userId", "askedAt"],
+    byLimit: ["isOpen", "expiresAt"],
+    byRun: ["runId"],
+  },
+};
+
+/** The ID of the record: IDs of calls are made by models and may be any text. */
+export function approvalId(runId: string, callId: string): string {
+  return `${runId}/${hash("sha256", callId, "base64url")}`;
+}
+
+/** An approval after its end. */
+export function decided({ isOpen: _isOpen, ...approval }: Approval, decision: Decision): Approval {
+  return { ...approval, decided: decision };
+}
+
+/** What a run shows of a call that waits. */
+export function shownInRun({ callId, tool, askedAt, expiresAt }: Approval) {
+  return {
+    call_id: callId,
+    tool_id: tool.id,
+    risk_level: tool.riskLevel,
+    asked_at: new Date(askedAt).toISOString(),
+    expires_at: new Date(expiresAt).toISOString(),
+  };
+}
+
+/** What the clients of a turn are told: once when it waits, and once when the turn goes on. */
+export function toldOf({ callId, toolCallId, tool, arguments: args, expiresAt, decided: decision }: Approval) {
+  const call = { callId, ...(callId !== toolCallId && { toolCallId }), toolId: tool.id, name: tool.name };
+  if (!decision) {
+    return {
+      ...call,
+      status: "waiting",
+      riskLevel: tool.riskLevel,
+      arguments: args,
+      expiresAt: new Date(expiresAt).toISOString(),
+    };
+  }
+  return {
+    ...call,
+    status: STATUS[decision.decision],
+    ...(decision.userId !== undefined && { decidedBy: decision.userId }),
+    ...(decision.arguments !== undefined && { arguments: decision.arguments }),
+    ...(decision.comment !== undefined && { comment: decision.comment }),
+  };
+}
+
+const STATUS = { approve: "approved", reject: "rejected", expired: "expired", withdrawn: "withdrawn" } as const;

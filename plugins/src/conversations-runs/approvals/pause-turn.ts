@@ -1,0 +1,70 @@
+import { isStoreAway, ports, retryWhileStoreAway } from "@portico/core";
+import type { Transcript } from "../turns/transcript.ts";
+import type { PlayedTurn } from "../turns/turn.ts";
+import { leftBehind, type PausedEnd, type TurnEnd } from "../turns/turn-end.ts";
+import { TurnFailed, TurnStopped } from "../turns/turn-failed.ts";
+import type { LogLine, Pausing } from "../turns/turn-records.ts";
+import type { TurnVoice } from "../turns/turn-voice.ts";
+import { toldOf } from "./approval.ts";
+import { keptEntries } from "./paused-turn.ts";
+import type { TurnWait } from "./turn-wait.ts";
+import type { TurnWaits } from "./turn-waits.ts";
+
+export interface PauseTurnGiven {
+  readonly clock: ports.Clock;
+  readonly telemetry: ports.Telemetry;
+  readonly waits: TurnWaits;
+}
+
+/** One turn that is to wait. */
+export interface PausingTurn {
+  readonly turn: PlayedTurn;
+  readonly voice: TurnVoice;
+  readonly transcript: Transcript;
+  readonly signal: AbortSignal;
+  readonly of: TurnWait["of"];
+  /** Of the wait, from 1. */
+  readonly number: number;
+}
+
+/**
+ * A turn begins to wait for a person. `write` writes all of it in one commit, with the last entry of the transcript; it returns the entry's
+ * sequence number and throws TurnStopped if the turn is to stop. Returns the end of a turn that cannot wait. Throws when stores are away
+ * until the signal aborts, and EngineFenced.
+ */
+export async function pauseTurn(
+  { clock, telemetry, waits }: PauseTurnGiven,
+  { turn, voice, transcript, signal, of, number }: PausingTurn,
+  { calls, kept, timeoutMs }: PausedEnd,
+  write: (pausing: Pausing, entry: LogLine) => Promise<number | undefined>,
+): Promise<TurnEnd | undefined> {
+  const asked = { of, number, calls, at: clock.now(), timeoutMs };
+  try {
+    const entries = keptEntries(turn.turnId, number, kept);
+    const approvals = await retryWhileStoreAway({ clock, signal }, () => waits.ask(turn, asked));
+    const pausing = { number, approvals, entries, writes: waits.begin(turn, asked, approvals) };
+    const events = voice.askingFor(approvals.map(toldOf));
+    await retryWhileStoreAway({ clock, signal }, () => transcript.end(events, (entry) => write(pausing, entry)));
+    return undefined;
+  } catch (error) {
+    if (error instanceof TurnStopped) return stoppedTurn(voice, error.reason);
+    signal.throwIfAborted();
+    if (isStoreAway(error) || error instanceof ports.EngineFenced) throw error;
+    telemetry.log.error("A turn could not begin to wait for a person", { turn: turn.turnId }, error);
+    const { failure, ...lost } = lostTurn(voice);
+    return { ...lost, failure: error instanceof TurnFailed ? { code: error.code, message: error.message } : failure };
+  }
+}
+
+/** The end of a turn that was stopped while it waited. */
+export function stoppedTurn(voice: TurnVoice, reason: string): TurnEnd {
+  voice.refuseOpenCalls("The turn was stopped before this call could run. It was not run");
+  return { ...leftBehind(voice.produced), status: "interrupted", reason };
+}
+
+/** The end of a turn that could not be kept while it waited. */
+export function lostTurn(voice: TurnVoice): TurnEnd {
+  voice.refuseOpenCalls("The turn ended before this call could run. It was not run");
+  const message = "The turn could not be kept while it waited for a person";
+  return { ...leftBehind(voice.produced), status: "failed", reason: "error", failure: { code: "internal_error", message } };
+}

@@ -1,0 +1,94 @@
+import type { ports } from "@portico/core";
+import { argumentsCheck } from "../turns/tool-arguments.ts";
+import type { Approval } from "./approval.ts";
+import { digestOf, toolDigest } from "./digest.ts";
+import { permissionOf, type TurnPolicy } from "./tool-policy.ts";
+
+/** A call as the engine of a turn makes it. */
+export interface GatedCall {
+  readonly callId?: string | undefined;
+  readonly toolId: string;
+  readonly arguments: unknown;
+}
+
+/** The call may run, with these arguments, or not. `note` is for the model. */
+export type Admitted =
+  | { readonly isRefused: false; readonly arguments: unknown; readonly note?: string | undefined }
+  | { readonly isRefused: true; readonly text: string };
+
+export interface ToolGateGiven {
+  readonly policy: TurnPolicy;
+  /** Whether the engine of the turn can wait. */
+  readonly canPause: boolean;
+  /** Whether the turn's user consented to this definition of a tool. */
+  readonly hasConsent: (toolId: string, digest: string) => Promise<boolean>;
+  /** The decided approvals of the wait before. */
+  readonly decided: readonly Approval[];
+}
+
+/** Decides which calls of a turn run, wait for a person, or are refused (open points 3 and 14). */
+export class ToolGate {
+  readonly #given: ToolGateGiven;
+  /** By the model's ID of the call. Each counts for one call. */
+  readonly #decided: Map<string, Approval>;
+
+  constructor(given: ToolGateGiven) {
+    this.#given = given;
+    this.#decided = new Map(given.decided.map((approval) => [approval.toolCallId, approval]));
+  }
+
+  /** Whether the model is told of a tool. */
+  offers(tool: ports.ToolDefinition): boolean {
+    return permissionOf(tool, this.#given.policy).permission !== "deny";
+  }
+
+  /** Whether a person must decide about a call before the turn goes on. */
+  async mustWait(tool: ports.ToolDefinition, call: GatedCall): Promise<boolean> {
+    const { policy, canPause, hasConsent } = this.#given;
+    const { permission, mayWait } = permissionOf(tool, policy);
+    if (!canPause || !mayWait || permission !== "ask" || this.#decisionOf(call)) return false;
+    // No person can approve a call that the tool would refuse.
+    if (argumentsCheck(tool.inputSchema)(call.arguments) !== undefined) return false;
+    return !(await hasConsent(tool.id, toolDigest(tool)));
+  }
+
+  /** Call it once for each call that would run now. */
+  async admit(tool: ports.ToolDefinition, call: GatedCall): Promise<Admitted> {
+    const { policy, canPause, hasConsent } = this.#given;
+    const { permission, mayWait } = permissionOf(tool, policy);
+    if (permission === "deny") return refused("The policy does not permit this tool");
+    const approval = this.#decisionOf(call);
+    if (approval) {
+      this.#decided.delete(approval.toolCallId);
+      return admittedBy(approval, tool, call);
+    }
+    if (permission === "allow") return { isRefused: false, arguments: call.arguments };
+    const counts = canPause && mayWait;
+    if (counts && (await hasConsent(tool.id, toolDigest(tool)))) return { isRefused: false, arguments: call.arguments };
+    // The model can mend these, and is asked for its call again.
+    const fault = counts ? argumentsCheck(tool.inputSchema)(call.arguments) : undefined;
+    if (fault !== undefined) return refused(`The arguments do not fit the tool's schema: ${fault}`);
+    return refused("This tool needs a person's confirmation and was not run");
+  }
+
+  #decisionOf({ callId, toolId, arguments: args }: GatedCall): Approval | undefined {
+    const approval = callId === undefined ? undefined : this.#decided.get(callId);
+    return approval?.tool.id === toolId && approval.argumentsDigest === digestOf(args) ? approval : undefined;
+  }
+}
+
+function admittedBy({ tool: asked, decided: decision }: Approval, tool: ports.ToolDefinition, call: GatedCall): Admitted {
+  const said = decision?.comment === undefined ? "" : `: ${decision.comment}`;
+  if (decision?.decision === "reject") return refused(`A person rejected this call${said}`);
+  if (decision?.decision !== "approve") return refused("No person decided about this call in time. It was not run");
+  if (toolDigest(tool) !== asked.digest)
+    return refused("The tool has changed since a person approved this call. It was not run. Call it again if you still need it");
+  if (decision.arguments === undefined)
+    return { isRefused: false, arguments: call.arguments, ...(said && { note: `A person approved this call${said}` }) };
+  const note = `A person approved this call with other arguments: ${JSON.stringify(decision.arguments)}${said && ` (${decision.comment})`}`;
+  return { isRefused: false, arguments: decision.arguments, note };
+}
+
+function refused(text: string): Admitted {
+  return { isRefused: true, text };
+}

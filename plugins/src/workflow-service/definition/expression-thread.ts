@@ -1,0 +1,34 @@
+import { orAborted, type ports, type Scope } from "@portico/core";
+import { evaluateSource, TOO_COSTLY } from "./create-expressions.ts";
+import { EXPRESSION_MS } from "./definition-limits.ts";
+import type { EvaluatedBeside, ExpressionScope, TakesLong } from "./expression.ts";
+import { createJobThread, JobTooLarge } from "./job-thread.ts";
+
+export interface ExpressionJob {
+  readonly source: string;
+  readonly scope: ExpressionScope;
+}
+
+/** Evaluates an expression that takes long. Rejects only with the signal's reason. */
+export type EvaluateBeside = (long: TakesLong, signal: AbortSignal) => Promise<EvaluatedBeside>;
+
+const MEMORY_MB = 512;
+const IDLE_MS = 10_000;
+
+/** Evaluates expressions that take long in a thread, one after another. The first one starts the thread. */
+export function evaluateInThread(clock: ports.Clock, scope: Scope): EvaluateBeside {
+  const module = new URL(import.meta.resolve("#expression-worker"));
+  const options = { module, memoryMb: MEMORY_MB, limitMs: EXPRESSION_MS, idleMs: IDLE_MS };
+  const thread = createJobThread<ExpressionJob, EvaluatedBeside>(options, clock);
+  scope.onClose(() => thread.close());
+  return async ({ source, scope: read }, signal) => {
+    try {
+      return await orAborted(thread.ask({ source, scope: read }, { signal }), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof JobTooLarge) return { reason: TOO_COSTLY };
+      // The service closes, or the thread cannot start. A wrong failure would end the run.
+      return evaluateSource(source, read);
+    }
+  };
+}

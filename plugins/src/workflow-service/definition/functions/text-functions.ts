@@ -1,0 +1,111 @@
+import { Refused } from "../refused.ts";
+import { chargeForText } from "./bounded-result.ts";
+import { formatText } from "./format-text.ts";
+import type { FunctionGroup, Spend } from "./library-function.ts";
+
+/** Texts: those of CEL, and of its extension library `strings`. */
+export const textFunctions: FunctionGroup = {
+  title: "Texts",
+  functions: [
+    { usage: "size(TEXT)", summary: "The number of characters.", example: ["size('añb')", 3] },
+    {
+      usage: "TEXT.contains(PART)",
+      summary: "Whether a text contains another text.",
+      example: ["'report'.contains('port')", true],
+    },
+    {
+      usage: "TEXT.startsWith(PART), TEXT.endsWith(PART)",
+      summary: "Whether a text begins or ends with another text.",
+      example: ["'report'.startsWith('re') && 'report'.endsWith('rt')", true],
+    },
+    {
+      usage: "TEXT.matches(PATTERN)",
+      summary: "Whether an RE2 regular expression matches.",
+      example: ["'v12'.matches('^v[0-9]+$')", true],
+    },
+    {
+      usage: "TEXT.indexOf(PART), TEXT.lastIndexOf(PART)",
+      summary: "The first or last position of another text, or -1. A second argument is the position at which the search begins.",
+      example: ["['banana'.indexOf('an'), 'banana'.lastIndexOf('an')]", [1, 3]],
+    },
+    {
+      usage: "TEXT.substring(START, END)",
+      summary: "The characters from START up to END; END can be omitted.",
+      example: ["'banana'.substring(1, 3)", "an"],
+    },
+    {
+      usage: "TEXT.charAt(INDEX)",
+      summary: "The character at a position, or an empty text at the end.",
+      example: ["'abc'.charAt(1)", "b"],
+      overloads: (spend) => ({
+        "string.charAt(int): string": (text: string, index: bigint) => {
+          spend(1);
+          if (index < 0n || index > text.length) throw new Refused("charAt() takes a position of the text");
+          return text.charAt(Number(index));
+        },
+      }),
+    },
+    {
+      usage: "TEXT.lowerAscii(), TEXT.upperAscii()",
+      summary: "The text in lowercase or uppercase.",
+      example: ["'Ab'.lowerAscii() + 'Ab'.upperAscii()", "abAB"],
+    },
+    { usage: "TEXT.trim()", summary: "The text without space at both ends.", example: ["'  a b '.trim()", "a b"] },
+    {
+      usage: "TEXT.split(SEPARATOR)",
+      summary: "The parts between the separators.",
+      example: ["'a,b,c'.split(',')", ["a", "b", "c"]],
+    },
+    { usage: "LIST.join(SEPARATOR)", summary: "One text of a list of texts.", example: ["['a', 'b'].join('-')", "a-b"] },
+    {
+      usage: "TEXT.replace(OLD, NEW, LIMIT)",
+      summary: "Replaces a text wherever it occurs, or its first LIMIT occurrences. It takes no pattern.",
+      example: ["'a-b-c'.replace('-', '+', 1)", "a+b-c"],
+      overloads: (spend) => ({
+        "string.replace(string, string): string": (text: string, old: string, next: string) =>
+          replaced(text, { old, next, limit: Number.POSITIVE_INFINITY }, spend),
+        "string.replace(string, string, int): string": (text: string, old: string, next: string, limit: bigint) =>
+          replaced(text, { old, next, limit: limit < 0n ? Number.POSITIVE_INFINITY : Number(limit) }, spend),
+      }),
+    },
+    {
+      usage: "TEXT.format(LIST)",
+      summary:
+        "Fills in the values of a list: `%s` any value, `%d` a whole number, `%.2f` a number with two decimals, `%e`, `%b`, `%o`, `%x`, `%X`; `%%` is a percent sign.",
+      example: ["'%s: %d of %.1f'.format(['done', 3, 4.25])", "done: 3 of 4.3"],
+      overloads: (spend) => ({
+        "string.format(list): string": (text: string, values: readonly unknown[]) => formatText(text, values, spend),
+      }),
+    },
+    {
+      usage: "TEXT.reverse()",
+      summary: "The characters in reverse order.",
+      example: ["'abc'.reverse()", "cba"],
+      overloads: (spend) => ({
+        "string.reverse(): string": (text: string) => {
+          spend(text.length >> 3);
+          return [...text].reverse().join("");
+        },
+      }),
+    },
+  ],
+};
+
+interface Replacement {
+  readonly old: string;
+  readonly next: string;
+  readonly limit: number;
+}
+
+function replaced(text: string, { old, next, limit }: Replacement, spend: Spend): string {
+  // An empty text occurs before each character, and at the end.
+  const parts = text.split(old);
+  spend(parts.length >> 3);
+  const pieces = old === "" ? ["", ...parts, ""] : parts;
+  const count = Math.min(limit, pieces.length - 1);
+  chargeForText(text.length + count * Math.max(0, next.length - old.length), spend);
+  return `${pieces.slice(0, count + 1).join(next)}${pieces
+    .slice(count + 1)
+    .map((piece) => old + piece)
+    .join("")}`;
+}

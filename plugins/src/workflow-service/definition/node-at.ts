@@ -1,0 +1,21 @@
+import type { Definition, Graph, GraphNode } from "./definition.ts";
+
+/** A node by its id in a run (`each[3].send`), and the graph that contains it. Undefined if the definition has no such node. */
+export function nodeAt(definition: Definition, nodeId: string): { readonly graph: Graph; readonly node: GraphNode } | undefined {
+  let { graph } = definition;
+  const path = nodeId.replaceAll(/\[\d+\]/g, "").split(".");
+  for (const [at, id] of path.entries()) {
+    const node = graph.nodes.get(id);
+    if (!node) return undefined;
+    if (at === path.length - 1) return { graph, node };
+    const { nodes } = node.with;
+    if (nodes?.kind !== "graph") return undefined;
+    ({ graph } = nodes);
+  }
+  return undefined;
+}
+
+/** The node of the definition that contains a node of a run: `each` for `each[3].send`. */
+export function outermost(nodeId: string): string {
+  return /^[^[.]*/.exec(nodeId)![0];
+}

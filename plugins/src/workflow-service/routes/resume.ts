@@ -1,0 +1,151 @@
+import { ports } from "@portico/core";
+import type { Definition } from "../definition/definition.ts";
+import { withDependents } from "../definition/dependents.ts";
+import { nodeAt } from "../definition/node-at.ts";
+import { workflowErrors } from "../errors.ts";
+import { readResumableResults, type ResumableResults } from "../runs/resumable-results.ts";
+import { newRunId } from "../runs/run-id.ts";
+import type { RunRecord } from "../runs/run-records.ts";
+import { isTerminal } from "../runs/run-state.ts";
+import { notResumable, openParameters } from "../service/run-parameters.ts";
+import type { RunOrder } from "../service/start-runs.ts";
+import { toServiceError } from "../service/start-runs.ts";
+import { grantedRun } from "./granted-run.ts";
+import { toStoreError } from "./store-error.ts";
+import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+
+interface ResumeBody {
+  readonly idempotencyKey: string;
+  readonly from?: string | undefined;
+  readonly as: "again" | "done";
+  readonly output?: unknown;
+}
+
+/** Resumes a failed or interrupted run as a new run. The resumed run keeps its status (open points 14). */
+export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
+  const { runtime, audit, clock, ids } = services;
+  const { runs } = runtime;
+  return async ({ params, head, body, signal }) => {
+    const { run, grant, actor } = await grantedRun(services, params, head);
+    // The new run acts for the user of the resumed run.
+    if (!(await isOf(services, run, grant.userId, signal))) throw workflowErrors.execution_grant_invalid();
+    const { runId: oldId, workflowId } = run;
+    const answer = (runId: string) => ({ runId, workflowId, status: "started" as const, resumes: oldId });
+    const known = async () => {
+      const found = await resumeOf(services, oldId, body.idempotencyKey);
+      return found === undefined ? undefined : { ...answer(found), duplicate: true as const };
+    };
+    try {
+      const before = await known();
+      if (before) return before;
+      const read = await runs.find(oldId);
+      if (!read) throw workflowErrors.run_not_found();
+      const runId = newRunId(ids, clock.now());
+      const begin = () =>
+        orderOf(services, read.value, body, signal, async (order) => {
+          const write = runs.resume(read, { runId, idempotencyKey: body.idempotencyKey });
+          await runtime.startRun({ ...order, runId, writes: [write] });
+        });
+      try {
+        await (audit?.attempt({ action: "workflow-run.resume", object: oldId, who: actor }, begin) ?? begin());
+      } catch (error) {
+        // Another call was quicker.
+        const other = error instanceof ports.RecordConflict ? await known() : undefined;
+        if (!other) throw error;
+        return other;
+      }
+      return answer(runId);
+    } catch (error) {
+      if (error instanceof ports.LogUnavailable) toStoreError(error);
+      throw toServiceError(error);
+    }
+  };
+}
+
+/** Whether a grant of this user may resume the run. A grant without a user, and one of the instance's owner, resumes the runs of all users. */
+async function isOf(
+  { identity }: WorkflowServices,
+  run: RunRecord,
+  userId: string | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (userId === undefined || userId === run.userId) return true;
+  return (await identity?.instanceOwner(signal)) === userId;
+}
+
+/** The run that resumes this one, if it was started with this key. Throws `run_resumed` if it was started with another key. */
+async function resumeOf({ runtime: { runs } }: WorkflowServices, runId: string, key: string): Promise<string | undefined> {
+  const { resumedBy } = (await runs.find(runId))?.value ?? {};
+  if (!resumedBy) return undefined;
+  if (resumedBy.idempotencyKey === key) return resumedBy.runId;
+  const newer = (await runs.find(resumedBy.runId))?.value;
+  // The newer run ended before it had taken over the results, so it executed no node.
+  if (newer && isTerminal(newer.status) && !newer.isComplete) return undefined;
+  throw workflowErrors.run_resumed(undefined, { runId: resumedBy.runId });
+}
+
+/** Checks that the run can be resumed in this way, and starts it while its definition is held. */
+async function orderOf(
+  { runtime, log }: WorkflowServices,
+  run: RunRecord,
+  { from, as, output }: ResumeBody,
+  signal: AbortSignal,
+  start: (order: RunOrder) => Promise<void>,
+): Promise<void> {
+  const { runId, workflowId, userId, bindingId, boardId, taskId, depth } = run;
+  const { status, isComplete, parent } = run;
+  if (status !== "failed" && status !== "interrupted") throw notResumable(`its status is ${status}`);
+  if (parent) throw notResumable(`run ${parent.runId} started it: resume that run`);
+  if (!isComplete) throw notResumable("the results of its finished nodes are not known");
+  const held = await runtime.definitions.hold(workflowId, run.definition);
+  try {
+    const { definition } = held;
+    if (!definition) throw notResumable("its definition can no longer be used");
+    const results = await readResumableResults(log, runId, { definition, signal });
+    if (!results.parameters || results.isPartial)
+      throw notResumable("an earlier version executed it, or a value is too large to be kept");
+    const { repeat, done } = planOf(definition, results, { from, as });
+    await start({
+      definition,
+      parameters: await openParameters(runtime.keeper, runId, results.parameters),
+      ...{ userId, depth },
+      binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
+      resumes: { runId, originalRunId: run.resumes?.originalRunId ?? runId, ...(repeat && { repeat }) },
+      done: done === undefined ? undefined : doneNode(definition, done, output ?? null),
+    });
+  } finally {
+    held.release();
+  }
+}
+
+/** The nodes that are repeated although they had finished, and the node that counts as done. */
+function planOf(
+  definition: Definition,
+  { finished, unfinished }: ResumableResults,
+  { from, as }: Pick<ResumeBody, "from" | "as">,
+): { readonly repeat?: readonly string[]; readonly done?: string | undefined } {
+  if (as === "done") {
+    const done = from ?? onlyOne(unfinished);
+    if (!unfinished.includes(done)) throw notResumable(`the node ${done} is not unfinished`);
+    return { done };
+  }
+  if (from === undefined || unfinished.includes(from)) return {};
+  if (!definition.graph.nodes.has(from)) throw notResumable(`the definition has no node ${from} outside of map and loop`);
+  return finished.has(from) ? { repeat: withDependents(definition.graph, from) } : {};
+}
+
+/** The innermost of the unfinished nodes, if there is only one. */
+function onlyOne(unfinished: readonly string[]): string {
+  const innermost = unfinished.filter((id) => !unfinished.some((other) => other.startsWith(`${id}[`)));
+  if (innermost.length === 1) return innermost[0]!;
+  throw notResumable(innermost.length === 0 ? "no node is unfinished" : `several nodes are unfinished: name one with from`);
+}
+
+function doneNode(definition: Definition, nodeId: string, output: unknown): NonNullable<RunOrder["done"]> {
+  const { cases, rules } = nodeAt(definition, nodeId)!.node;
+  if (!cases) return { nodeId, output };
+  const { decision, case: named } = (typeof output === "object" && output !== null ? output : {}) as Record<string, unknown>;
+  const taken = rules.gate ? decision : named;
+  if (typeof taken === "string" && cases.has(taken)) return { nodeId, output, case: taken };
+  throw notResumable(`the output of ${nodeId} must name its case: ${[...cases].join(", ")}`);
+}

@@ -1,0 +1,65 @@
+import { type DefinitionChange, definitionChanges } from "../definition/definition-changes.ts";
+import { VERSION_CHANGES } from "../limits.ts";
+import { isReadable } from "../task-scope.ts";
+import { readerOf } from "./reader.ts";
+import { orStoreError } from "./store-error.ts";
+import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+
+/** One version of a definition, with its use by the runs that the caller may read. */
+interface Version {
+  readonly hash: string;
+  readonly text: string;
+  readonly isDeployed: boolean;
+  runCount: number;
+  firstUsedAt?: string;
+  lastUsedAt?: string;
+}
+
+/** Lists the versions of a definition that runs used, and the deployed one, the newest first, each with what changed. */
+export function listVersions(services: WorkflowServices): WorkflowHandlers["versions"] {
+  const { catalogue, runs, definitions, readText } = services.runtime;
+  return async ({ params: { id }, signal, fail }) => {
+    const canRead = await readerOf(services, signal);
+    const deployed = catalogue.find(id);
+    const found = new Map<string, Version>();
+    for await (const { hash, text } of orStoreError(definitions.ofWorkflow(id))) {
+      found.set(hash, { hash, text, isDeployed: hash === deployed?.hash, runCount: 0 });
+    }
+    if (deployed && !found.has(deployed.hash)) {
+      found.set(deployed.hash, { hash: deployed.hash, text: deployed.text, isDeployed: true, runCount: 0 });
+    }
+    if (found.size === 0) throw fail.workflow_not_found();
+    for await (const page of orStoreError(runs.newest(id))) {
+      for (const run of page) {
+        const version = found.get(run.definition);
+        if (!version || !isReadable(run, canRead)) continue;
+        version.runCount++;
+        version.lastUsedAt ??= run.startedAt;
+        version.firstUsedAt = run.startedAt;
+      }
+    }
+    const newest = [...found.values()].sort((one, other) => compare(order(other), order(one)));
+    const written = newest.map(({ text }) => readText(text));
+    const versions = newest.map(async ({ text: _text, hash, ...version }, index) => {
+      const before = written[index + 1];
+      return { version: hash, ...version, ...(before && changed(await before, await written[index])) };
+    });
+    return { versions: await Promise.all(versions) };
+  };
+}
+
+/** A deployed version without runs is the newest. A version whose runs the caller may not read is the oldest. */
+function order({ firstUsedAt, isDeployed }: Version): string {
+  return firstUsedAt ?? (isDeployed ? "9" : "");
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function changed(before: unknown, after: unknown): { changes?: DefinitionChange[]; changeCount?: number } {
+  if (before === undefined || after === undefined) return {};
+  const changes = definitionChanges(before, after);
+  return { changes: changes.slice(0, VERSION_CHANGES), changeCount: changes.length };
+}

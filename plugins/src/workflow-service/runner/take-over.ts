@@ -1,0 +1,98 @@
+import { type ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
+import type { Definition } from "../definition/definition.ts";
+import { nodeAt } from "../definition/node-at.ts";
+import { readEntries } from "../runs/ledger.ts";
+import type { Ledger } from "../runs/ledger.ts";
+import type { NodeEnded } from "../runs/ledger-entry.ts";
+import { readResumableResults } from "../runs/resumable-results.ts";
+import type { ResumedRun, RunError, RunRecords } from "../runs/run-records.ts";
+import { isTerminal } from "../runs/run-state.ts";
+import { type Hidden, runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
+import { isNodeFailed } from "./is-node-failed.ts";
+
+/** An unfinished node that its resume declares as done, with its output. */
+export interface DoneNode {
+  readonly nodeId: string;
+  readonly output: unknown;
+  /** The secret parts of the output, sealed for the new run. */
+  readonly hidden?: Hidden | undefined;
+  readonly case?: string | undefined;
+}
+
+interface Given {
+  readonly context: ports.WorkContext;
+  readonly runId: string;
+  readonly resumes: ResumedRun;
+  readonly done: DoneNode | undefined;
+  readonly definition: Definition;
+  readonly ledger: Ledger;
+  readonly runs: RunRecords;
+  readonly log: ports.EventLog;
+  readonly keeper: SecretKeeper;
+  readonly clock: ports.Clock;
+  readonly storeRetry: StoreRetry;
+}
+
+/** A run that was cancelled a moment ago has not ended yet. */
+const LOOK_AGAIN_MS = 500;
+
+/**
+ * Copies the results of finished nodes from the history of the resumed run to that of the new run, once. Afterwards, the new run no longer needs the
+ * resumed one. Returns why it is impossible, otherwise null.
+ */
+export async function takeOver(given: Given): Promise<RunError | null> {
+  const { context, resumes, runs, storeRetry } = given;
+  for (let look = 1; ; look++) {
+    const hasEnded = await context.step(`resume look #${look}`, () => retryWhileStoreAway(storeRetry, ended), {
+      repeatable: true,
+    });
+    if (hasEnded) break;
+    await context.sleep(`resume pause #${look}`, LOOK_AGAIN_MS);
+  }
+  // A copy that was interrupted is repeated: history takes each entry once.
+  return context.step("resume copy", () => retryWhileStoreAway(storeRetry, () => copy(given)), { repeatable: true });
+
+  async function ended(): Promise<boolean> {
+    const found = await runs.find(resumes.runId);
+    return !found || isTerminal(found.value.status);
+  }
+}
+
+async function copy(given: Given): Promise<RunError | null> {
+  const { context, runId, resumes, done, definition, ledger, runs, log, keeper } = given;
+  const { signal } = context;
+  if (!(await runs.find(resumes.runId)))
+    return { code: "resumed_run_missing", message: `The run ${resumes.runId}, which this run resumes, was removed` };
+  const { finished } = await readResumableResults(log, resumes.runId, { definition, repeat: resumes.repeat ?? [], signal });
+  const reseal = async (entry: NodeEnded): Promise<NodeEnded> => {
+    const { hidden } = entry.kept ?? {};
+    if (!hidden) return { ...entry, reused: true };
+    const resealed = await keeper.reseal(runContext(resumes.runId), runContext(runId), hidden);
+    return { ...entry, kept: { ...entry.kept, hidden: resealed }, reused: true };
+  };
+  try {
+    for await (const entry of readEntries(log, resumes.runId, signal)) {
+      if (!finished.has(entry.nodeId)) continue;
+      if (entry.kind === "start") ledger.add(entry);
+      if (entry.kind === "end") ledger.add(await reseal(entry));
+      await ledger.room();
+    }
+  } catch (error) {
+    if (isNodeFailed(error)) return { code: error.code, message: error.message };
+    throw error;
+  }
+  if (done) declareDone(given, done);
+  await ledger.write();
+  return null;
+}
+
+function declareDone({ definition, ledger, clock }: Given, { nodeId, output, hidden, case: taken }: DoneNode): void {
+  const { rules, name } = nodeAt(definition, nodeId)!.node;
+  const at = new Date(clock.now()).toISOString();
+  ledger.add({ kind: "start", nodeId, type: rules.type, name, at });
+  ledger.add({
+    ...{ kind: "end", nodeId, type: rules.type, name, status: "completed", outputs: output, attempts: 0 },
+    ...{ startedAt: at, completedAt: at, durationMs: 0, reused: true },
+    kept: { ...(hidden && { hidden }), ...(taken !== undefined && { case: taken }) },
+  });
+}

@@ -1,0 +1,58 @@
+import type { ports } from "@portico/core";
+import type { Definition, Graph, GraphNode } from "../definition/definition.ts";
+import { isNeeded } from "../definition/is-needed.ts";
+import { nodeAt, outermost } from "../definition/node-at.ts";
+import { readEntries } from "./ledger.ts";
+import type { NodeEnded, ParametersTaken } from "./ledger-entry.ts";
+
+/** Facts of an ended run that decide what a run which resumes it does. */
+export interface ResumableResults {
+  /** Absent in runs of earlier versions. */
+  readonly parameters: ParametersTaken | undefined;
+  /** Ids of the nodes that keep their results. */
+  readonly finished: ReadonlySet<string>;
+  /** Ids of the nodes that had started and did not finish, in order. The nodes inside a `map` or `loop` come after it. */
+  readonly unfinished: readonly string[];
+  /** Whether the result of a completed node is not stored in a form that can be used again, as in runs of earlier versions. */
+  readonly isPartial: boolean;
+}
+
+/** Reads the history of an ended run. Throws LogUnavailable. */
+export async function readResumableResults(
+  log: ports.EventLog,
+  runId: string,
+  {
+    definition,
+    repeat = [],
+    signal,
+  }: { readonly definition: Definition; readonly repeat?: readonly string[]; readonly signal: AbortSignal },
+): Promise<ResumableResults> {
+  const repeated = new Set(repeat);
+  const finished = new Set<string>();
+  const begun = new Set<string>();
+  let parameters: ParametersTaken | undefined;
+  let isPartial = false;
+  for await (const entry of readEntries(log, runId, signal)) {
+    if (entry.kind === "parameters" && !entry.isLeftOut) parameters ??= entry;
+    if (entry.kind === "start") begun.add(entry.nodeId);
+    if (entry.kind !== "end" || repeated.has(outermost(entry.nodeId))) continue;
+    const found = nodeAt(definition, entry.nodeId);
+    if (!found) continue;
+    if (isFinished(entry, found)) finished.add(entry.nodeId);
+    else if (entry.status === "completed" && !entry.kept) isPartial = true;
+  }
+  return { parameters, finished, unfinished: [...begun].filter((id) => !finished.has(id)), isPartial };
+}
+
+function isFinished(
+  { status, kept, error }: NodeEnded,
+  { graph, node }: { readonly graph: Graph; readonly node: GraphNode },
+): boolean {
+  if (status === "skipped") return true;
+  // The node failed and the run continued.
+  if (status === "failed") return node.onError === "continue" && error?.code !== "process_restart";
+  if (status !== "completed" || !kept) return false;
+  // A rejection that no node needs has failed the run, so the gate is decided again.
+  const stop = node.rules.gate?.stop;
+  return stop === undefined || kept.case !== stop || isNeeded(graph, node.id, stop);
+}

@@ -1,0 +1,170 @@
+import { setImmediate as settled, setTimeout as pause } from "node:timers/promises";
+import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { memoryDocuments } from "@portico/adapters/documents/memory";
+import { memoryStore } from "@portico/adapters/stores/memory";
+import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
+import type { Definition } from "@portico/plugins/workflow-service/definitions";
+import { workflowService } from "@portico/plugins/workflow-service";
+import { createGrants } from "@portico/plugins/workflow-service/grants";
+import type { RunDetail } from "../running-service.ts";
+import type { TestCase } from "./case-file.ts";
+import { jsonDifference } from "./json-difference.ts";
+import { idWithoutPlaces, scriptedNodes } from "./scripted-nodes.ts";
+
+/** The end of one case. */
+export interface CaseResult {
+  readonly name: string;
+  readonly isOk: boolean;
+  /** One line for each difference from the expectation. */
+  readonly differences: readonly string[];
+}
+
+export interface CaseGiven {
+  readonly definition: Definition;
+  /** Name of the document of the definition. */
+  readonly document: string;
+  readonly types: ReadonlyMap<string, ports.NodeRules>;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+const TOKEN = "the token of a test that listens nowhere";
+/** Real time of one case: its own timers pass at once. */
+const CASE_MS = 60_000;
+/** Turns of the event loop after which a run that does nothing only waits for its timers. */
+const TURNS = 10;
+/** Nodes that work in a thread: time passes for them only when they have ended. */
+const IN_THREADS: ReadonlySet<string> = new Set(["code", "transform"]);
+
+/** Run one case with the real runner, in memory: without network, models and waiting. */
+export async function runCase(test: TestCase, { definition, document, types, secrets }: CaseGiven): Promise<CaseResult> {
+  const clock = createManualClock();
+  const missed = new Set<string>();
+  const app = await createApp({
+    name: "workflow-test",
+    adapters: [
+      ...memoryStore().map(withoutChores),
+      manualClock({ clock }),
+      memoryDocuments({ id: "workflows", texts: { [document]: definition.text } }),
+      ...scriptedNodes(types, test, (nodeId) => missed.add(nodeId)),
+    ],
+    plugins: [
+      workflowService({
+        token: new Secret(TOKEN),
+        secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, new Secret(value)])),
+        replacedKinds: ["agent", "workflow"],
+      }),
+    ],
+  });
+  try {
+    const { id } = definition;
+    const started = await call(app, `/api/workflow/webhook?id=${id}`, { body: test.parameters });
+    if (started.status !== 200) return toResult(test, [`The run is refused: ${JSON.stringify(started.body)}`]);
+    const { runId } = started.body as { runId: string };
+    const ended = await toEnd(app, `/api/workflow/${id}/runs/${runId}`, { clock, test, workflowId: id });
+    if (typeof ended === "string") return toResult(test, [ended]);
+    const unanswered = [...missed].map((nodeId) => `nodes.${nodeId}: the case has no answer for this node`);
+    return toResult(test, [...unanswered, ...compared(test, ended)]);
+  } finally {
+    // Closing may wait for timers.
+    const closing = app.close();
+    let isClosed = false;
+    const closed = closing.finally(() => (isClosed = true));
+    for (let left = clock.untilNext(); !isClosed && left !== undefined; left = clock.untilNext()) {
+      await settled();
+      if (!isClosed) await clock.advance(left);
+    }
+    await closed;
+  }
+}
+
+/** The engine without recurring work, which would make each long wait a long series of timers. */
+function withoutChores(adapter: Adapter): Adapter {
+  const { spec } = adapter;
+  if (spec.port !== ports.engine) return adapter;
+  const open: typeof spec.open = async (...given) => {
+    const engine = (await spec.open(...given)) as ports.Engine;
+    return new Proxy(engine, {
+      get(target, key) {
+        if (key === "chore") return () => {};
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+  return { ...adapter, spec: { ...spec, open } };
+}
+
+interface Passing {
+  readonly clock: ReturnType<typeof createManualClock>;
+  readonly test: TestCase;
+  readonly workflowId: string;
+}
+
+/** The run when it has ended, or why it cannot end. */
+async function toEnd(app: App, path: string, { clock, test, workflowId }: Passing): Promise<RunDetail | string> {
+  const giveUpAt = performance.now() + CASE_MS;
+  while (performance.now() < giveUpAt) {
+    for (let turn = 0; turn < TURNS; turn++) await settled();
+    const run = (await call(app, path)).body as RunDetail;
+    if (run.status !== "running" && run.status !== "waiting_human") return run;
+    const nodes = Object.values(run.nodeResults ?? {});
+    if (nodes.some(({ type, status }) => status === "running" && IN_THREADS.has(type))) {
+      await pause(1);
+      continue;
+    }
+    if (run.humanGate) {
+      const { nodeId, expiresAt } = run.humanGate;
+      const decision = test.gates[nodeId] ?? test.gates[idWithoutPlaces(nodeId)];
+      if (decision === undefined) return `gates.${nodeId}: the run waits here, and the case has no decision`;
+      if (decision !== "timeout") {
+        const grant = await createGrants(portsOf(app)).issue({ workflowId });
+        const answer = await call(app, `${path}/gate`, { body: { ...decision, nodeId }, grant: grant.executionGrantId });
+        if (answer.status !== 200) return `gates.${nodeId}: the decision is refused: ${JSON.stringify(answer.body)}`;
+        continue;
+      }
+      if (expiresAt === undefined) return `gates.${nodeId}: this gate has no timeout`;
+    }
+    const left = clock.untilNext();
+    if (left === undefined) return "The run does not end";
+    await clock.advance(left);
+  }
+  return `The run does not end within ${CASE_MS / 1000} s`;
+}
+
+function portsOf(app: App) {
+  return { signing: app.port(ports.signing), clock: app.port(ports.clock), ids: app.port(ports.ids) };
+}
+
+async function call(app: App, path: string, { body, grant }: { readonly body?: object; readonly grant?: string } = {}) {
+  const answer = await app.surface("workflow").fetch(
+    new Request(`http://workflow.test${path}`, {
+      method: body ? "POST" : "GET",
+      headers: {
+        "x-workflow-service-token": TOKEN,
+        "content-type": "application/json",
+        ...(grant !== undefined && { "x-execution-grant": grant }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    }),
+  );
+  return { status: answer.status, body: (await answer.json()) as unknown };
+}
+
+function compared({ expect }: TestCase, { status, finalOutputs, error, nodeResults = {} }: RunDetail): readonly string[] {
+  const wanted = Object.entries(expect.error ?? {});
+  return [
+    ...jsonDifference("status", expect.status, status),
+    ...(expect.status !== status && error ? [`error: ${error.code}${at(error.nodeId)}: ${error.message}`] : []),
+    ...wanted.flatMap(([key, value]) => jsonDifference(`error.${key}`, value, error?.[key as keyof typeof error])),
+    ...("outputs" in expect ? jsonDifference("outputs", expect.outputs, finalOutputs) : []),
+    ...Object.entries(expect.nodes).flatMap(([id, each]) => jsonDifference(`nodes.${id}`, each, nodeResults[id]?.status)),
+  ];
+}
+
+function at(nodeId: string | undefined): string {
+  return nodeId === undefined ? "" : ` at ${nodeId}`;
+}
+
+function toResult({ name }: TestCase, differences: readonly string[]): CaseResult {
+  return { name, isOk: differences.length === 0, differences };
+}

@@ -1,0 +1,51 @@
+import { codeNode } from "@portico/adapters/workflow-nodes/code";
+import { transformNode } from "@portico/adapters/workflow-nodes/transform";
+import { type Adapter, defineWorkflowNode, ports } from "@portico/core";
+import type { NodeAnswer, TestCase } from "./case-file.ts";
+
+/** Types that compute only from their input, or control the run: a case executes them. All others get answers of the case. */
+export const EXECUTED: ReadonlySet<string> = new Set([
+  ...["branch", "code", "fail", "human_gate", "loop", "map", "transform", "wait"],
+]);
+
+/** The id of a node without positions: `pages.short` of `pages[3].short`. */
+export function idWithoutPlaces(nodeId: string): string {
+  return nodeId.replace(/\[\d+\]/g, "");
+}
+
+/** The nodes of a service in which each node with effects gets its answer from the case. `missed` is called for nodes without an answer. */
+export function scriptedNodes(
+  types: ReadonlyMap<string, ports.NodeRules>,
+  { nodes }: TestCase,
+  missed: (nodeId: string) => void,
+): readonly Adapter[] {
+  const answerOf = (nodeId: string, attempt: number): NodeAnswer => {
+    const found = nodes[nodeId] ?? nodes[idWithoutPlaces(nodeId)];
+    if (found === undefined) {
+      missed(nodeId);
+      throw new ports.NodeFailed("no_answer", "The case has no answer for this node", { retryable: false });
+    }
+    const answers = Array.isArray(found) ? found : [found];
+    return answers[Math.min(attempt, answers.length) - 1]!;
+  };
+  const scripted = [...types.values()].filter(({ type }) => !EXECUTED.has(type)).map((rules) => scriptedNode(rules, answerOf));
+  return [codeNode({}), transformNode({}), ...scripted];
+}
+
+function scriptedNode(given: ports.NodeRules, answerOf: (nodeId: string, attempt: number) => NodeAnswer): Adapter {
+  const { type, input, keys, cases, check } = given;
+  const rules = { type, input, ...(keys && { keys }), ...(cases && { cases }), ...(check && { check }), repeatable: true };
+  return defineWorkflowNode({
+    name: `workflow-nodes/scripted-${type}`,
+    needs: {},
+    rules: () => rules,
+    open: () => ({
+      async run({ step: { nodeId, attempt } }: ports.NodeWork<unknown>) {
+        const answer = answerOf(nodeId, attempt);
+        if ("output" in answer) return answer.output;
+        const { code, message, retryable } = answer.error;
+        throw new ports.NodeFailed(code, message, { retryable });
+      },
+    }),
+  })();
+}

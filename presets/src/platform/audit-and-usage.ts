@@ -1,0 +1,15 @@
+import { recordAudit } from "@portico/adapters/audit/records";
+import { recordUsage } from "@portico/adapters/usage/records";
+import type { Adapter } from "@portico/core";
+import { keepingMs } from "../settings/keeping.ts";
+import type { PlatformSettings } from "../settings/platform.ts";
+
+/** The audit of an instance, in its records. */
+export function instanceAudit({ audit: { keep, trustedProxies } }: Pick<PlatformSettings, "audit">): Adapter {
+  return recordAudit({ keepMs: keepingMs(keep), trustedProxies });
+}
+
+/** The usage of an instance, in its records. */
+export function instanceUsage({ usage: { timeZone }, prices }: Pick<PlatformSettings, "usage" | "prices">): Adapter {
+  return recordUsage({ timeZone, prices });
+}

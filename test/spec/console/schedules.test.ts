@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+
+describe.skipIf(findChromium() === undefined)("schedules in the web console", () => {
+  const browser = useChromium();
+  let opened: OpenConsole;
+  beforeAll(async () => {
+    opened = await openConsole({
+      browser: browser(),
+      files: {
+        "agents/reporter/agent.json": {
+          name: "Reporter",
+          schedules: [
+            { name: "yearly", cron: "0 0 1 1 *", timeZone: "Europe/Berlin", prompt: "Report" },
+            { name: "broken", cron: "61 * * * *", prompt: "Never" },
+          ],
+        },
+        "agents/stuck/agent.json": {
+          name: "Stuck",
+          engine: "missing",
+          schedules: [{ name: "yearly", cron: "0 0 1 1 *", prompt: "Look" }],
+        },
+      },
+    });
+    await opened.goTo("Schedules");
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  const row = (name: string) =>
+    opened.page
+      .getByRole("table", { name: "Schedules" })
+      .getByRole("row")
+      .filter({ hasText: `reporter / ${name}` });
+
+  it("are listed with timing, state, next times and fault, also on a phone", async () => {
+    await row("yearly").getByText("Active").waitFor();
+    expect(await row("yearly").textContent()).toContain("0 0 1 1 * Europe/Berlin");
+    expect(await row("yearly").locator("time").count()).toBe(3);
+    expect(await row("broken").textContent()).toContain("it starts nothing until you fix this");
+    expect(await findingsInEveryLook(opened.page)).toEqual([]);
+  });
+
+  it("are paused and resumed", async () => {
+    await opened.page.getByRole("button", { name: "Pause reporter/yearly" }).click();
+    await row("yearly").getByText("Paused").waitFor();
+    expect((await opened.call("GET", "/api/schedules")).schedules[0]).toMatchObject({ name: "yearly", paused: true });
+    await opened.page.getByRole("button", { name: "Resume reporter/yearly" }).click();
+    await row("yearly").getByText("Active").waitFor();
+  });
+
+  it("a failed run is run again from its page, and both runs name each other", async () => {
+    const { runId } = await opened.call("POST", "/api/schedules/stuck/yearly/trigger");
+    await expect.poll(async () => (await opened.call("GET", `/api/runs/${runId}`)).status).toBe("failed");
+    await opened.page.evaluate((id) => (location.hash = `#/runs/${id}`), runId);
+    await opened.page.getByRole("button", { name: "Run again" }).click();
+    await opened.page.getByRole("link", { name: "a failed run" }).click();
+    await opened.page.getByRole("link", { name: "run again" }).waitFor();
+    expect((await opened.call("GET", `/api/runs/${runId}`)).again_run_id).toMatch(/^run_/);
+    await opened.goTo("Schedules");
+  });
+
+  it("are started by hand, with a link to the run", async () => {
+    await opened.page.getByRole("button", { name: "Start reporter/yearly now" }).click();
+    await row("yearly").getByRole("link", { name: "Started run" }).click();
+    await opened.page.getByRole("heading", { level: 1, name: "Report" }).waitFor();
+    const { runs } = await opened.call("GET", "/api/runs");
+    expect(runs[0]).toMatchObject({ inbound: { origin: "schedule", displayName: "yearly" } });
+  });
+});

@@ -1,0 +1,137 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { runCommand } from "../../harness/portico-process.ts";
+import { type WorkflowFolder, workflowFolder } from "../../harness/workflow-process.ts";
+
+// A test runs several commands, one after another, each in a process of its own.
+vi.setConfig({ testTimeout: 60_000 });
+
+const workspace = join(import.meta.dirname, "../../..");
+const yamlOf = (page: string) => /^```yaml\n([\s\S]*?)^```$/m.exec(readFileSync(join(workspace, page), "utf8"))![1]!;
+
+const definition = `
+settings: { timeout: 30d }
+nodes:
+  fetch:
+    type: http
+    timeout: 1s
+    retry: { attempts: 3, delay: 1h }
+    with: { url: https://example.com, headers: { key: "\${{ secrets.KEY }}" } }
+  pause: { type: wait, needs: [fetch], with: { for: 7d } }
+  each:
+    type: map
+    needs: [pause]
+    with:
+      items: "[1, 2]"
+      nodes:
+        ask: { type: agent, with: { agent: nobody, prompt: hi }, onError: continue }
+        double: { type: code, with: { source: "return input * 2", input: "\${{ item }}" } }
+      result: "has(nodes.ask.output) ? nodes.ask.output.text : string(nodes.double.output)"
+  below: { type: workflow, needs: [each], with: { workflow: elsewhere } }
+outputs: { texts: "\${{ nodes.each.output }}", below: "\${{ nodes.below.output.n }}" }
+`;
+
+let folder: WorkflowFolder;
+beforeEach(() => {
+  folder = workflowFolder();
+  folder.deploy("flow.yaml", definition);
+});
+afterEach(() => folder[Symbol.dispose]());
+
+const answered = {
+  fetch: [{ error: { code: "http_status" } }, { output: { status: 200 } }],
+  "each.ask": { output: { text: "hello" } },
+  "each[1].ask": { error: { code: "agent_failed" } },
+  below: { output: { n: 3 } },
+};
+const good = {
+  name: "good",
+  nodes: answered,
+  expect: {
+    status: "completed",
+    outputs: { texts: ["hello", "4"], below: 3 },
+    nodes: { fetch: "completed", "each[1].ask": "failed" },
+  },
+};
+const write = (cases: object | string, name = "cases.json") =>
+  writeFileSync(
+    join(folder.path, name),
+    typeof cases === "string"
+      ? cases
+      : JSON.stringify({ definition: "workflows/flow.yaml", secrets: { KEY: "secret-key" }, ...cases }),
+  );
+const test = (...args: string[]) => runCommand(["workflow", "test", ...args], { cwd: folder.path });
+
+describe("portico workflow test", () => {
+  it("runs a definition on the answers of a case, through retries, waits of days, maps, agents and sub-workflows", async () => {
+    write({ cases: [good] });
+    expect(await test("cases.json")).toEqual({ code: 0, stdout: "ok  cases.json: good\n1 passed, 0 failed\n", stderr: "" });
+  });
+
+  it("prints each place that differs, and ends with 1", async () => {
+    const wrong = { status: "completed", outputs: { texts: ["hello", "5"], below: 3 }, nodes: { fetch: "skipped" } };
+    write({ cases: [good, { ...good, name: "wrong", expect: wrong }] });
+    const { code, stdout } = await test("cases.json");
+    expect(code).toBe(1);
+    expect(stdout.split("\n")).toEqual([
+      "ok  cases.json: good",
+      "FAILED  cases.json: wrong",
+      '        outputs.texts[1]: expected "5", got "4"',
+      '        nodes.fetch: expected "skipped", got "completed"',
+      "1 passed, 1 failed",
+      "",
+    ]);
+    const { stdout: json } = await test("cases.json", "--json");
+    expect(JSON.parse(json)).toMatchObject([
+      {
+        file: "cases.json",
+        cases: [
+          { name: "good", isOk: true, differences: [] },
+          { name: "wrong", isOk: false },
+        ],
+      },
+    ]);
+  });
+
+  it("fails a case that has no answer for a node that the run reaches", async () => {
+    const { below: _below, ...others } = answered;
+    write({ cases: [{ ...good, nodes: others }] });
+    const { code, stdout } = await test("cases.json");
+    expect(code).toBe(1);
+    expect(stdout).toContain("nodes.below: the case has no answer for this node");
+  });
+
+  it("decides at gates as the case says, and fails a case that has no decision", async () => {
+    mkdirSync(join(folder.path, "tests"));
+    folder.deploy("triage.yaml", yamlOf("docs/workflow-definitions.md"));
+    const page = yamlOf("docs/workflow-tests.md");
+    write(`secrets: { TRACKER: tracker-token }\n${page}`, "tests/triage.yaml");
+    write(
+      `secrets: { TRACKER: tracker-token }\n${page.replace("gates: { approve: timeout }", "gates: {}")}`,
+      "tests/undecided.yaml",
+    );
+    expect((await test("tests/triage.yaml")).stdout).toMatch(/2 passed, 0 failed\n$/);
+    const { code, stdout } = await test("tests/undecided.yaml");
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining("gates.approve: the run waits here, and the case has no decision"),
+    ]);
+  });
+
+  it.each([
+    ["an unknown key", { cases: [{ ...good, expected: {} }] }, "cases.0.expected"],
+    ["an unknown node", { cases: [{ ...good, nodes: { gone: { output: 1 } } }] }, "The definition has no such node"],
+    ["an answer of an executed node", { cases: [{ ...good, nodes: { pause: { output: 1 } } }] }, "are executed"],
+    ["two cases of one name", { cases: [good, good] }, "Two cases have the name"],
+  ])("refuses %s with 1", async (_what, cases, message) => {
+    write(cases);
+    const { code, stdout, stderr } = await test("cases.json");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(message);
+  });
+
+  it("ends with 66 if a file cannot be read", async () => {
+    expect((await test("none.yaml")).code).toBe(66);
+  });
+});
