@@ -9,6 +9,15 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined):
     const abort = (): void => reject(signal.reason as Error);
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
-    void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    work.then(
+      (result) => {
+        signal.removeEventListener("abort", abort);
+        resolve(result);
+      },
+      (error: unknown) => {
+        signal.removeEventListener("abort", abort);
+        reject(error as Error);
+      },
+    );
   });
 }

@@ -7,6 +7,7 @@ import { openOutput } from "./open-output.ts";
 import { parseInput } from "./parse-input.ts";
 import type { NodePlay, NodeResult } from "./running.ts";
 import type { Attempt } from "./attempt.ts";
+import { eitherEnded } from "./either-ended.ts";
 import { withRetries } from "./with-retries.ts";
 
 /** Executes a node that has `run` until an attempt succeeds. Each attempt is a step of the engine. Throws NodeFailed and AttemptsFailed. */
@@ -54,11 +55,12 @@ async function attemptOnce(
   const { runId, workflowId, userId, depth: workflowDepth = 0, resumes } = running.record;
   const originalRunId = resumes && { originalRunId: resumes.originalRunId };
   const startedAt = clock.now();
-  const stop = new AbortController();
-  const timer = node.timeoutMs === undefined ? undefined : clock.after(node.timeoutMs, () => stop.abort());
+  const stop = node.timeoutMs === undefined ? undefined : new AbortController();
+  const timer = stop && clock.after(node.timeoutMs!, () => stop.abort());
   const isPure = type.pure ?? false;
   try {
-    const stopped = isPure ? signal : AbortSignal.any([signal, frame.signal, stop.signal]);
+    const ended = isPure ? signal : eitherEnded(signal, frame.signal);
+    const stopped = stop && !isPure ? AbortSignal.any([ended, stop.signal]) : ended;
     const working = type.run({
       input,
       step: { runId, ...originalRunId, workflowId, nodeId, attempt, userId, workflowDepth },
@@ -76,7 +78,7 @@ async function attemptOnce(
     // The run itself stopped the attempt, so this is not a result of the attempt. The thrown error may contain a secret, and would be stored.
     if (signal.aborted) throw signal.reason;
     if (frame.signal.aborted) throw frame.signal.reason;
-    if (stop.signal.aborted) return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false };
+    if (stop?.signal.aborted) return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false };
     if (isNodeFailed(thrown)) {
       const { code, retryable, retryAfterMs } = thrown;
       // The answer may repeat what the node hides.
