@@ -11,6 +11,7 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { daysOf } from "../../adapters/src/usage/records/day.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
 import { postgresDatabase } from "../harness/postgres.ts";
+import { openAdapter } from "./open-adapter.ts";
 import { usageConformance, type UsageSubjectUnderTest } from "./usage.ts";
 
 const folders: ReturnType<typeof temporaryFolder>[] = [];
@@ -50,6 +51,36 @@ describe.skipIf(!database)("with PostgreSQL", () => {
 });
 
 describe("usage/records", () => {
+  it("writes once per second while calls go on during each write", async () => {
+    const clock = createManualClock();
+    const { records } = createMemoryRecords();
+    let batches = 0;
+    let usage: ports.Usage;
+    const used = () => usage.note({ source: "proxy", provider: "main", model: "m" }).end({ inputTokens: 1, outputTokens: 1 });
+    const counting: ports.Records = {
+      ...records,
+      async batch(writes) {
+        used();
+        if (++batches > 10) throw new Error("It writes without a pause");
+        return records.batch(writes);
+      },
+    };
+    const others = [
+      defineAdapter({ name: "records/counting", port: ports.records, needs: {}, open: (): ports.Records => counting })(),
+      ...[manualClock({ clock }), randomIds(), memoryTelemetry({ telemetry: createMemoryTelemetry() })],
+    ];
+    const opened = await openAdapter(recordUsage({}), others);
+    usage = opened.port;
+    used();
+    for (const second of [1, 2, 3]) {
+      await clock.advance(1000);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(batches).toBe(second);
+    }
+    await opened.close();
+    expect(batches).toBe(4);
+  });
+
   it.each([
     ["UTC", "2030-03-31T12:00:00Z", "2030-03-31T00:00:00.000Z", 24],
     ["Asia/Kolkata", "2030-03-31T12:00:00Z", "2030-03-30T18:30:00.000Z", 24],

@@ -216,10 +216,12 @@ class RecordedUsage implements ports.Usage {
     return this.#next;
   }
 
+  /** Writes what has changed until now. What changes meanwhile is the next write's: under load, this one would never end. */
   async #writeChanged(): Promise<void> {
-    while (this.#changed.size > 0) {
-      const rows = [...this.#changed].slice(0, WRITES_AT_ONCE);
-      for (const row of rows) this.#changed.delete(row);
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    for (let from = 0; from < changed.length; from += WRITES_AT_ONCE) {
+      const rows = changed.slice(from, from + WRITES_AT_ONCE);
       const writes = rows.map(({ id, kind, at, subject, counts }) =>
         this.#stored.write.put(id, { kind, at, life: this.#life, subject, counts: { ...counts } }),
       );
@@ -227,7 +229,7 @@ class RecordedUsage implements ports.Usage {
         await this.#given.records.batch(writes);
         this.#hasFailed = false;
       } catch (error) {
-        for (const row of rows) this.#changed.add(row);
+        for (const row of changed.slice(from)) this.#changed.add(row);
         throw error;
       }
     }
