@@ -22,6 +22,8 @@ const ownership = {
   taskId: v.optional(text),
   userId: v.optional(text),
   parentRunId: v.optional(text),
+  /** The schedule that started it, and the planned time, except of a start by hand (an extension). */
+  schedule: v.optional(v.object({ name: text, plannedAt: v.optional(text) })),
 };
 
 const gate = v.object({
@@ -185,6 +187,7 @@ const {
   store_unavailable,
   workflow_not_found,
   run_not_found,
+  unknown_schedule,
   workflow_owner_fenced,
   run_not_reserved,
   execution_grant_invalid,
@@ -201,6 +204,25 @@ const scoped = { ...reading, workflow_not_found, task_scope_forbidden, invalid_r
 const granted = { ...reading, execution_grant_invalid, run_not_found, workflow_owner_fenced, invalid_request };
 const accepted = v.object({ runId: text, accepted: v.literal(true) });
 const retired = { ...guarded, definition_endpoint_retired: workflowErrors.definition_endpoint_retired };
+
+const bySchedule = v.strictObject({ id: text, name: text });
+const ofSchedule = { ...reading, unknown_schedule, schedules_unavailable: workflowErrors.schedules_unavailable };
+
+/** A schedule of a deployed definition. It has the fields of agents' schedules. */
+const schedule = v.object({
+  workflowId: text,
+  name: text,
+  cron: v.optional(text),
+  timeZone: v.optional(text),
+  everyMs: v.optional(v.number()),
+  paused: v.boolean(),
+  /** The next planned times, ISO 8601. */
+  next: v.array(text),
+  /** The newest planned time that was started, ISO 8601. */
+  last: v.optional(text),
+  /** Why it does not start anything. */
+  fault: v.optional(text),
+});
 
 /** The workflow service (specification 4.2; open points 8). */
 export const workflowServiceContract = defineContract(
@@ -378,6 +400,37 @@ export const workflowServiceContract = defineContract(
         v.object({ runId: text, workflowId: text, status: v.literal("started"), duplicate: v.optional(v.literal(true)) }),
       ),
       errors: { ...starting, ...granted, run_not_resumable: workflowErrors.run_not_resumable },
+    },
+    schedules: {
+      method: "GET",
+      path: "/api/workflow/schedules",
+      summary: "List the schedules of the deployed workflows, with their next times (an extension)",
+      success: reply.json(v.object({ schedules: v.array(schedule) })),
+      errors: reading,
+    },
+    triggerSchedule: {
+      method: "POST",
+      path: "/api/workflow/:id/schedules/:name/trigger",
+      summary: "Start a run as the schedule does, now (an extension)",
+      params: bySchedule,
+      success: reply.json(v.object({ runId: text, workflowId: text, status: v.literal("started") }), 202),
+      errors: { ...starting, unknown_schedule },
+    },
+    pauseSchedule: {
+      method: "POST",
+      path: "/api/workflow/:id/schedules/:name/pause",
+      summary: "Start no more runs at planned times (an extension)",
+      params: bySchedule,
+      success: reply.json(v.object({ ok: v.literal(true) })),
+      errors: ofSchedule,
+    },
+    resumeSchedule: {
+      method: "POST",
+      path: "/api/workflow/:id/schedules/:name/resume",
+      summary: "Start runs at planned times again (an extension)",
+      params: bySchedule,
+      success: reply.json(v.object({ ok: v.literal(true) })),
+      errors: ofSchedule,
     },
     createDefinition: {
       method: "POST",

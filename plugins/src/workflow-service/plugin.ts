@@ -9,12 +9,14 @@ import { followEvents } from "./routes/events.ts";
 import { listRuns, readRun } from "./routes/history.ts";
 import { rerun } from "./routes/rerun.ts";
 import { resume } from "./routes/resume.ts";
+import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule } from "./routes/schedules.ts";
 import { start } from "./routes/start.ts";
 import { trigger } from "./routes/trigger.ts";
 import { listVersions } from "./routes/versions.ts";
 import type { WorkflowServices } from "./routes/workflow-services.ts";
 import { listWorkflows, readDefinition, retiredDefinitions } from "./routes/workflows.ts";
 import { runWorkflowTool } from "./run-workflow-tool.ts";
+import { scheduleSource } from "./service/schedule-source.ts";
 import { serviceAccess, tokenAccess } from "./service-access.ts";
 import { workflowRuntime, workflowServiceRuntime } from "./workflow-runtime.ts";
 
@@ -34,6 +36,8 @@ export const workflowService = definePlugin({
     identity: optional(ports.identity),
     clock: ports.clock,
     ids: ports.ids,
+    // Without it, the schedules of definitions start nothing.
+    schedules: optional(ports.schedules),
   },
   contract: workflowServiceContract,
   security: { service: serviceScheme },
@@ -46,6 +50,7 @@ export const workflowService = definePlugin({
   setup(given, _settings, scope) {
     const closing = new AbortController();
     scope.onClose(() => closing.abort());
+    given.schedules?.define(scheduleSource(given.runtime));
     const services: WorkflowServices = { ...given, grants: createGrants(given), closing: closing.signal };
     return {
       workflows: listWorkflows(services),
@@ -60,6 +65,10 @@ export const workflowService = definePlugin({
       cancel: cancel(services),
       resume: resume(services),
       rerun: rerun(services),
+      schedules: listSchedules(services),
+      triggerSchedule: triggerSchedule(services),
+      pauseSchedule: pauseSchedule(services),
+      resumeSchedule: resumeSchedule(services),
       ...retiredDefinitions,
     };
   },

@@ -80,6 +80,6 @@ export function isBound({ boardId, taskId }: RunRecord): boolean {
   return boardId !== undefined || taskId !== undefined;
 }
 
-function ownershipOf({ bindingId, boardId, taskId, userId, parent }: RunRecord): object {
-  return { workflowBindingId: bindingId, boardId, taskId, userId, parentRunId: parent?.runId };
+function ownershipOf({ bindingId, boardId, taskId, userId, parent, schedule }: RunRecord): object {
+  return { workflowBindingId: bindingId, boardId, taskId, userId, parentRunId: parent?.runId, schedule };
 }

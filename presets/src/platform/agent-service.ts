@@ -1,4 +1,3 @@
-import { recordSchedules } from "@portico/adapters/schedules/records";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Adapter, instanceAccess, isOriginAllowed, parseDuration, type Preset, type Secret } from "@portico/core";
@@ -46,7 +45,6 @@ export function agentService(
   return {
     adapters: [
       ...(documents ?? agentsOf(settings.agent)),
-      recordSchedules({}),
       socketIoRealtime({ allowOrigin: (facts) => isOriginAllowed(facts, allowedOrigins) }),
     ],
     plugins: [

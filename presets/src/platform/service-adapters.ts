@@ -1,3 +1,4 @@
+import { recordSchedules } from "@portico/adapters/schedules/records";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { mcpTools } from "@portico/adapters/tools/mcp";
@@ -24,6 +25,7 @@ export function serviceAdapters(
     ...store,
     instanceAudit(settings),
     instanceUsage(settings),
+    recordSchedules({}),
     ...providers.map((provider) => provider.adapter),
     ...mcpToolSources(settings, rotationOf(options)),
   ];

@@ -77,6 +77,12 @@ export const LONGEST_DURATION_MS = 366 * 24 * 60 * 60 * 1000;
 /** Default timeout of a run. */
 export const DEFAULT_RUN_TIMEOUT_MS = 24 * 60 * 60 * 1000;
 
+/** Maximum schedules of a definition, and of missed planned times that are started late. */
+export const DEFINITION_SCHEDULES = 50;
+export const MISSED_TIMES = 1000;
+export const LONGEST_JITTER_MS = 60 * 60 * 1000;
+export const SHORTEST_INTERVAL_MS = 1000;
+
 export const RETRY_ATTEMPTS = 100;
 export const DEFAULT_RETRY_DELAY_MS = 1000;
 export const DEFAULT_RETRY_FACTOR = 2;

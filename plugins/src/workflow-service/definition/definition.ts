@@ -20,9 +20,24 @@ export interface Definition {
   readonly parameters: JsonSchema;
   /** Timeout of a whole run. Time that the run waits for a person does not count. */
   readonly timeoutMs: number;
+  /** Planned times at which it runs by itself. */
+  readonly schedules: readonly WorkflowSchedule[];
   readonly graph: Graph;
   /** Absent if the document has no outputs. The run then has no final outputs. */
   readonly outputs?: Template | undefined;
+}
+
+/** A schedule of a definition. */
+export interface WorkflowSchedule {
+  /** Unique in the definition; 1-64 letters, digits, `_`, `-`. */
+  readonly name: string;
+  readonly timing: ports.ScheduleTiming;
+  /** They match the definition's schema. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly enabled: boolean;
+  readonly jitterMs?: number | undefined;
+  readonly catchUp?: number | undefined;
+  readonly overlap?: ports.ScheduleOverlap | undefined;
 }
 
 /** Nodes that depend on each other: those of a definition, or of a `map` or `loop` node. The graph has no cycles. */

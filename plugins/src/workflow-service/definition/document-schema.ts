@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { RETRY_ATTEMPTS } from "./definition-limits.ts";
 import { duration } from "./duration.ts";
 import { writtenSensitive } from "./sensitive-paths.ts";
+import { writtenSchedules } from "./written-schedules.ts";
 
 const ID = "1-64 letters, digits, `_` and `-`";
 
@@ -104,6 +105,7 @@ export const writtenDocument = v.strictObject({
       v.description("Settings of every run."),
     ),
   ),
+  schedules: v.optional(writtenSchedules),
   nodes: writtenGraph,
   outputs: v.optional(v.pipe(anyObject, v.description("The outputs of the run, by name: any JSON with expressions."))),
 });

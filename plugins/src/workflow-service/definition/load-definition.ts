@@ -19,6 +19,7 @@ import { isDefinitionId, writtenDocument } from "./document-schema.ts";
 import { isRecord } from "./is-record.ts";
 import { jsonSchemaFault } from "./json-schema-fault.ts";
 import { readSource, type Source } from "./read-source.ts";
+import { compileSchedules } from "./written-schedules.ts";
 
 export interface DefinitionText {
   /** Path of the file: `support/triage.yaml`. A definition without an id is named after its file. */
@@ -143,7 +144,12 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
   if (ownId === undefined && !wrong.has("id") && !isDefinitionId(id)) {
     tell(source.problem([], "The file's name is not a valid id (1-64 letters, digits, `_` and `-`): add the key `id`"));
   }
-  checkParameters(written.parameters, by);
+  const parameters = (usable["parameters"] as Definition["parameters"] | undefined) ?? { type: "object" };
+  const hasGoodParameters = !wrong.has("parameters") && checkParameters(written.parameters, by);
+  const schedules = compileSchedules(written.schedules ?? [], (usable["schedules"] as unknown[] | undefined) ?? [], {
+    schema: hasGoodParameters ? parameters : undefined,
+    tell: (path, message) => tell(source.problem(path, message)),
+  });
   // Uses the document's own objects, because parsed objects have lost keys such as `__proto__`.
   const nodes = isRecord(usable["nodes"]) ? usable["nodes"] : undefined;
   const around = { before: new Set<string>(), known: new Set<string>(), isInside: { map: false, loop: false }, depth: 0 };
@@ -158,22 +164,24 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
     creator: written.creator ?? "",
     hash: createHash("sha256").update(`${id}\n${text}`).digest("hex"),
     text,
-    parameters: (usable["parameters"] as Definition["parameters"] | undefined) ?? { type: "object" },
+    parameters,
     timeoutMs: written.settings?.timeout ?? DEFAULT_RUN_TIMEOUT_MS,
-    graph,
+    ...{ schedules, graph },
     ...(outputs && { outputs }),
   };
 }
 
+/** Returns whether values can be checked against the schema. */
 function checkParameters(
   parameters: Readonly<Record<string, unknown>> | undefined,
   { source, tell, schemaFault }: Compiling,
-): void {
-  if (!parameters) return;
+): boolean {
+  if (!parameters) return true;
   const fault = schemaFault(parameters);
-  if (fault) return tell(source.problem(["parameters", ...fault.path], fault.message));
+  if (fault) tell(source.problem(["parameters", ...fault.path], fault.message));
   const { type } = parameters;
-  if (type !== undefined && type !== "object") {
+  const isObject = type === undefined || type === "object";
+  if (!fault && !isObject)
     tell(source.problem(["parameters", "type"], "Parameters must be an object: `type` must be `object` or omitted"));
-  }
+  return !fault && isObject;
 }

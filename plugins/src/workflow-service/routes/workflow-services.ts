@@ -15,6 +15,8 @@ export interface WorkflowServices {
   readonly identity: ports.Identity | undefined;
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
+  /** Undefined: the schedules of definitions start nothing. */
+  readonly schedules: ports.Schedules | undefined;
   /** Aborts when the app closes. */
   readonly closing: AbortSignal;
 }

@@ -41,6 +41,8 @@ export interface RunRecord {
         readonly sensitive?: SensitivePaths | undefined;
       }
     | undefined;
+  /** Of a run that a schedule of its definition started. `plannedAt`: ISO 8601; absent if it was started by hand. */
+  readonly schedule?: { readonly name: string; readonly plannedAt?: string | undefined } | undefined;
   /** Of a run that resumes another. */
   readonly resumes?: ResumedRun | undefined;
   /** The run that resumes this one. A run is resumed once: after that, the newer run is resumed. */

@@ -26,6 +26,7 @@ export interface RunOrder {
     | undefined;
   readonly parent?: RunRecord["parent"];
   readonly depth?: number | undefined;
+  readonly schedule?: RunRecord["schedule"];
   /** Of a run that resumes another, with the definition of that run. */
   readonly resumes?: ResumedRun | undefined;
   readonly done?: Omit<DoneNode, "hidden"> | undefined;
@@ -56,7 +57,7 @@ export function createStartRun(given: {
   const { engine, runs, definitions, clock, ids, instance, keeper, telemetry, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
-    const { definition, userId, binding, parent, depth, secrecy, resumes, done, writes = [] } = order;
+    const { definition, userId, binding, parent, depth, secrecy, schedule, resumes, done, writes = [] } = order;
     // Nodes and tools give what models and servers said: no door has looked at it.
     if (hasMoreLevels(order.parameters, ports.NODE_OUTPUT_LEVELS)) {
       const message = `must have at most ${ports.NODE_OUTPUT_LEVELS} levels of lists and objects`;
@@ -76,6 +77,7 @@ export function createStartRun(given: {
       ...(binding && { bindingId: binding.id, boardId: binding.boardId, taskId: binding.taskId }),
       ...(parent && { parent }),
       ...(depth && { depth }),
+      ...(schedule && { schedule }),
       ...(resumes && { resumes }),
     };
     const kept = await (secrecy?.keep(runId, checked.value) ?? keeper.keep(runContext(runId), checked.value));

@@ -24,7 +24,7 @@ const listCommand = defineCommand({
     const schedules = await service.list();
     if (args.json) return printJson(schedules);
     if (schedules.length === 0) return console.error("No agent has a schedule that is switched on.");
-    console.log(scheduleTable(schedules));
+    console.log(scheduleTable(schedules, ({ agentId }) => agentId));
   },
 });
 

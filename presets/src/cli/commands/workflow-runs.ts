@@ -151,7 +151,7 @@ function givenFlags(args: ServiceFlags): string[] {
   return (["config", "data-dir", "url"] as const).flatMap((name) => (args[name] === undefined ? [] : [`--${name}`, args[name]]));
 }
 
-async function printJson(value: unknown): Promise<void> {
+export async function printJson(value: unknown): Promise<void> {
   const { printableJson } = await import("../terminal/printable.ts");
   console.log(printableJson(value, 2));
 }

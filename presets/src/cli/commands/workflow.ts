@@ -1,4 +1,5 @@
 import { defineCommand } from "citty";
+import { scheduleCommand } from "./workflow-schedule.ts";
 import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
 import {
   followCommand,
@@ -204,6 +205,7 @@ export const workflowCommand = defineCommand({
     cancel: cancelCommand,
     resume: resumeCommand,
     rerun: rerunCommand,
+    schedule: scheduleCommand,
   },
 });
 

@@ -1,14 +1,29 @@
 import { table } from "../terminal/table.ts";
-import type { ListedSchedule } from "./running-schedules.ts";
 
-export function scheduleTable(schedules: readonly ListedSchedule[]): string {
+/** A schedule of an agent or of a workflow. */
+export interface TimedSchedule {
+  readonly name: string;
+  readonly cron?: string | undefined;
+  readonly timeZone?: string | undefined;
+  readonly everyMs?: number | undefined;
+  readonly paused: boolean;
+  readonly next: readonly string[];
+  readonly last?: string | undefined;
+  readonly fault?: string | undefined;
+}
+
+/** `ownerOf`: the agent or workflow of a schedule. */
+export function scheduleTable<S extends TimedSchedule>(schedules: readonly S[], ownerOf: (schedule: S) => string): string {
   return table(
     ["SCHEDULE", "TIMING", "STATE", "NEXT", "LAST START"],
-    schedules.map(({ agentId, name, cron, timeZone = "UTC", everyMs, paused, next, last, fault }) => [
-      `${agentId}/${name}`,
-      cron === undefined ? `every ${(everyMs ?? 0) / 1000} s` : `${cron} ${timeZone}`,
-      fault ?? (paused ? "paused" : "active"),
-      ...[next[0] ?? "", last ?? ""],
-    ]),
+    schedules.map((schedule) => {
+      const { name, cron, timeZone = "UTC", everyMs = 0, paused, next, last, fault } = schedule;
+      return [
+        `${ownerOf(schedule)}/${name}`,
+        cron === undefined ? `every ${everyMs / 1000} s` : `${cron} ${timeZone}`,
+        fault ?? (paused ? "paused" : "active"),
+        ...[next[0] ?? "", last ?? ""],
+      ];
+    }),
   );
 }

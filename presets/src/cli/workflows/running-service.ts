@@ -23,6 +23,14 @@ export type RunDetail = CallResult<Routes["run"]>;
 /** One event of a run (specification 6.1). */
 export type RunEvent = EventOf<Routes["events"]["success"]["events"]>;
 
+export type WorkflowSchedule = CallResult<Routes["schedules"]>["schedules"][number];
+
+export interface ScheduleName {
+  /** Of the workflow. */
+  readonly id: string;
+  readonly name: string;
+}
+
 export interface RunName {
   readonly runId: string;
   /** Default: the service is asked which workflow has the run. */
@@ -133,6 +141,10 @@ export async function findService(settings: PlatformSettings, given: string | un
       ),
     rerun: (run: RunName, parameters: Readonly<Record<string, unknown>>) =>
       answered(async () => client.rerun({ ...(await granted(run)), body: { idempotencyKey: randomUUID(), parameters } })),
+    schedules: (): Promise<readonly WorkflowSchedule[]> => answered(async () => (await client.schedules(soon())).schedules),
+    triggerSchedule: (params: ScheduleName) => answered(() => client.triggerSchedule({ params, ...soon() })),
+    pauseSchedule: (params: ScheduleName) => answered(() => client.pauseSchedule({ params, ...soon() })),
+    resumeSchedule: (params: ScheduleName) => answered(() => client.resumeSchedule({ params, ...soon() })),
     cancel: (run: RunName) => answered(async () => client.cancel(await granted(run))),
   };
 }

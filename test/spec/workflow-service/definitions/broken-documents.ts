@@ -21,6 +21,50 @@ const NO_DURATION =
 const CIRCLE = "These nodes wait for each other in a circle:";
 const NO_ID = "1-64 letters, digits, `_` and `-`";
 
+const schedule = (text: string, parameters = "") => `${parameters}schedules: [${text}]\nnodes: { a: { ${T} } }\n`;
+const schedules: readonly BrokenDocument[] = [
+  structural("a schedule without a name", schedule("§{ every: 1h }"), 'The key "name" is missing'),
+  structural(
+    "a name of a schedule that is none",
+    schedule("{ name: §a b, every: 1h }"),
+    "The name of a schedule is 1-64 letters, digits, `_` and `-`",
+  ),
+  structural("an unknown key of a schedule", schedule("{ name: a, every: 1h, §evry: 1h }"), 'There is no key "evry"'),
+  one("two schedules of one name", schedule("{ name: a, every: 1h }, { name: §a, every: 2h }"), "Another schedule has this name"),
+  one("a schedule without times", schedule("{ name: §a }"), "A schedule has either `cron` or `every`"),
+  one(
+    "a schedule with both kinds of times",
+    schedule('{ name: a, cron: "0 * * * *", every: §1h }'),
+    "A schedule has either `cron` or `every`",
+  ),
+  one("a time zone without cron", schedule("{ name: a, every: 1h, timeZone: §UTC }"), "A time zone is for `cron` only"),
+  one(
+    "a cron expression that is none",
+    schedule('{ name: a, cron: §"61 * * * *" }'),
+    "This is not a cron expression of five fields with a planned time",
+  ),
+  one(
+    "a cron expression with seconds",
+    schedule('{ name: a, cron: §"0 0 * * * *" }'),
+    "This is not a cron expression of five fields with a planned time",
+  ),
+  one(
+    "a cron expression of a day that never comes",
+    schedule('{ name: a, cron: §"0 0 31 2 *" }'),
+    "This is not a cron expression of five fields with a planned time",
+  ),
+  one("an unknown time zone", schedule('{ name: a, cron: "0 * * * *", timeZone: §Mars/Base }'), "This time zone is not known"),
+  one("times closer than a second", schedule("{ name: a, every: §10ms }"), "The time between planned times is at least 1 second"),
+  one("a long jitter", schedule("{ name: a, every: 1d, jitter: §2h }"), "The delay of a start is at most 1 hour"),
+  structural("an overlap that is none", schedule("{ name: a, every: 1h, overlap: §wait }"), "Expected "),
+  structural("too many missed times", schedule("{ name: a, every: 1h, catchUp: §1001 }"), "Missed times are 0 to 1000"),
+  one(
+    "parameters of a schedule that do not fit",
+    schedule("{ name: a, every: 1h, parameters: §{} }", "parameters: { type: object, required: [region] }\n"),
+    "The parameter /region must have required property 'region'",
+  ),
+];
+
 const text: readonly BrokenDocument[] = [
   one("an empty document", "§", "The document is empty"),
   one("only a comment", "§# nothing\n", "The document is empty"),
@@ -440,4 +484,11 @@ const expressions: readonly BrokenDocument[] = [
   ),
 ];
 
-export const brokenDocuments: readonly BrokenDocument[] = [...text, ...document, ...nodes, ...given, ...expressions];
+export const brokenDocuments: readonly BrokenDocument[] = [
+  ...schedules,
+  ...text,
+  ...document,
+  ...nodes,
+  ...given,
+  ...expressions,
+];

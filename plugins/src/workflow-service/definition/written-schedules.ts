@@ -1,0 +1,108 @@
+import type { ports } from "@portico/core";
+import { Cron } from "croner";
+import * as v from "valibot";
+import { checkSchema } from "../schema-check.ts";
+import { DEFINITION_SCHEDULES, LONGEST_JITTER_MS, MISSED_TIMES, SHORTEST_INTERVAL_MS } from "./definition-limits.ts";
+import type { Path } from "./definition-problem.ts";
+import type { JsonSchema, WorkflowSchedule } from "./definition.ts";
+import { duration } from "./duration.ts";
+
+const text = v.pipe(v.string(), v.nonEmpty());
+
+const writtenSchedule = v.strictObject({
+  name: v.pipe(
+    v.string(),
+    v.regex(/^[A-Za-z0-9_-]{1,64}$/, "The name of a schedule is 1-64 letters, digits, `_` and `-`"),
+    v.description("Unique in the definition."),
+  ),
+  cron: v.optional(v.pipe(text, v.description("Minute, hour, day of the month, month, day of the week."))),
+  timeZone: v.optional(v.pipe(text, v.description("Name in the IANA time zone database; default `UTC`."))),
+  every: v.optional(
+    duration("Time between planned times, instead of `cron`. Planned times are its multiples since 1970; at least `1s`."),
+  ),
+  parameters: v.optional(v.pipe(v.record(v.string(), v.unknown()), v.description("The parameters of its runs; default `{}`."))),
+  enabled: v.optional(v.pipe(v.boolean(), v.description("`false` switches it off."))),
+  jitter: v.optional(duration("Longest delay of a start, so that not all schedules start at once; at most `1h`.")),
+  catchUp: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer("This is a whole number"),
+      v.minValue(0, `Missed times are 0 to ${MISSED_TIMES}`),
+      v.maxValue(MISSED_TIMES, `Missed times are 0 to ${MISSED_TIMES}`),
+      v.description("How many planned times that were missed are started late, the newest ones; default 1."),
+    ),
+  ),
+  overlap: v.optional(
+    v.pipe(
+      v.picklist(["queue", "skip", "cancel"]),
+      v.description(
+        "What happens at a planned time while the run before it goes on: the new run starts, too; it is left out; or the earlier run is cancelled. Default: `queue`.",
+      ),
+    ),
+  ),
+});
+type Written = v.InferOutput<typeof writtenSchedule>;
+
+/** `schedules` of a definition, as it is written. */
+export const writtenSchedules = v.pipe(
+  v.array(writtenSchedule),
+  v.maxLength(DEFINITION_SCHEDULES, `A definition has at most ${DEFINITION_SCHEDULES} schedules`),
+  v.description("Planned times at which the workflow runs by itself."),
+);
+
+interface Checking {
+  /** The schema of the definition's parameters, if it is valid. */
+  readonly schema: JsonSchema | undefined;
+  /** Tells what is wrong at a path in the definition. */
+  tell(path: Path, message: string): void;
+}
+
+/** The schedules of a definition, after the checks that their shape does not make. `raw`: as the document has them. */
+export function compileSchedules(
+  written: readonly Written[],
+  raw: readonly unknown[],
+  { schema, tell }: Checking,
+): readonly WorkflowSchedule[] {
+  const names = new Set<string>();
+  return written.map((each, at) => {
+    const wrong = (key: string, message: string) => tell(["schedules", at, key], message);
+    if (names.has(each.name)) wrong("name", "Another schedule has this name");
+    names.add(each.name);
+    if (each.jitter !== undefined && each.jitter > LONGEST_JITTER_MS) wrong("jitter", "The delay of a start is at most 1 hour");
+    // Parsed objects have lost keys such as `__proto__`.
+    const { parameters = {} } = raw[at] as { readonly parameters?: Readonly<Record<string, unknown>> };
+    const checked = schema && checkSchema(schema, parameters);
+    if (checked && "faults" in checked)
+      for (const { path, message } of checked.faults) wrong("parameters", `The parameter ${path} ${message}`);
+    const { name, catchUp, overlap, jitter, enabled = true } = each;
+    return { name, timing: timingOf(each, wrong), parameters, enabled, jitterMs: jitter, catchUp, overlap };
+  });
+}
+
+function timingOf({ cron, timeZone, every }: Written, wrong: (key: string, message: string) => void): ports.ScheduleTiming {
+  if (cron === undefined && every === undefined) wrong("name", "A schedule has either `cron` or `every`");
+  if (cron !== undefined && every !== undefined) wrong("every", "A schedule has either `cron` or `every`");
+  if (timeZone !== undefined && cron === undefined) wrong("timeZone", "A time zone is for `cron` only");
+  if (every !== undefined && every < SHORTEST_INTERVAL_MS) wrong("every", "The time between planned times is at least 1 second");
+  if (cron === undefined) return { everyMs: every ?? SHORTEST_INTERVAL_MS };
+  if (timeZone !== undefined && !isTimeZone(timeZone)) wrong("timeZone", "This time zone is not known");
+  else if (!hasTimes(cron, timeZone)) wrong("cron", "This is not a cron expression of five fields with a planned time");
+  return { cron, timeZone };
+}
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    Intl.DateTimeFormat("en", { timeZone });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function hasTimes(cron: string, timezone = "UTC"): boolean {
+  try {
+    return new Cron(cron, { timezone, mode: "5-part", paused: true }).nextRun(new Date(0)) !== null;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
+import { recordSchedules } from "@portico/adapters/schedules/records";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryFolder } from "../../harness/portico-process.ts";
+import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
+
+const MINUTE_MS = 60_000;
+const parameters = {
+  type: "object",
+  properties: { region: { type: "string" }, days: { type: "integer", default: 1 } },
+  required: ["region"],
+  additionalProperties: false,
+};
+const output = {
+  nodes: { n: { type: "transform", with: { value: "${{ parameters }}" } } },
+  outputs: { given: "${{ nodes.n.output }}" },
+};
+const report = (...schedules: object[]) => ({ parameters, schedules, ...output });
+const news = { name: "news", every: "1m", parameters: { region: "north" } };
+/** It shows that schedules were looked at. */
+const control = { schedules: [{ name: "each", every: "1m" }], nodes: { n: { type: "transform", with: { value: 1 } } } };
+
+let folder: ReturnType<typeof temporaryFolder>;
+let clock: ManualClock;
+let service: WorkflowService;
+beforeEach(() => {
+  folder = temporaryFolder();
+  clock = createManualClock();
+});
+afterEach(async () => {
+  await service.close();
+  folder.remove();
+});
+
+const start = async (definitions: Record<string, object> = {}, adapters = [recordSchedules({})]) => {
+  service = await startWorkflowService({
+    ...{ clock, dataDir: folder.path, adapters },
+    definitions: { "zz-control.json": control, ...definitions },
+  });
+  await looks();
+};
+const runsOf = async (workflowId: string): Promise<any[]> =>
+  (await service.call("GET", `/api/workflow/${workflowId}/runs`)).body.runs;
+const list = async (): Promise<any[]> => (await service.call("GET", "/api/workflow/schedules")).body.schedules;
+const listed = async (workflowId: string, name: string) =>
+  (await list()).find((each) => each.workflowId === workflowId && each.name === name);
+/** Lets some looks at the schedules end. */
+const looks = async () => {
+  for (let step = 0; step < 3; step++) {
+    await clock.advance(1000);
+    await sleep(5);
+  }
+};
+/** Resolves when all that is planned within this time was started, as far as it is to start. */
+const pass = async (minutes: number) => {
+  for (let minute = 0; minute < minutes; minute++) {
+    const before = (await runsOf("zz-control")).length;
+    for (let second = 0; second < 60; second++) await clock.advance(1000);
+    while ((await runsOf("zz-control")).length === before) await looks();
+  }
+  await looks();
+};
+
+describe("schedules of a workflow", () => {
+  it("start a run at each planned time with their parameters and the defaults, and the run says which schedule it is of", async () => {
+    await start({ "report.json": report(news) });
+    const { next } = await listed("report", "news");
+    await pass(2);
+    await expect.poll(async () => (await runsOf("report")).map(({ status }) => status)).toEqual(["completed", "completed"]);
+    const [, first] = await runsOf("report");
+    expect(first.schedule).toEqual({ name: "news", plannedAt: next[0] });
+    const { finalOutputs, schedule } = await service.detail("report", first.runId);
+    expect([finalOutputs.given, schedule]).toEqual([{ region: "north", days: 1 }, first.schedule]);
+  });
+
+  it("start each planned time once, also over a restart", async () => {
+    const definitions = { "report.json": report(news) };
+    await start(definitions);
+    await pass(1);
+    await service.close();
+    await start(definitions);
+    await looks();
+    expect((await runsOf("report")).length).toBe(1);
+    await pass(1);
+    await expect.poll(async () => (await runsOf("report")).length).toBe(2);
+  });
+
+  it("start the newest planned times that were missed, as many as catchUp says", async () => {
+    const definitions = {
+      "all.json": report({ ...news, catchUp: 10 }),
+      "none.json": report({ ...news, catchUp: 0 }),
+      "one.json": report(news),
+    };
+    await start(definitions);
+    await service.close();
+    await clock.advance(5 * MINUTE_MS);
+    await start(definitions);
+    const countOf = async (id: string) => (await runsOf(id)).length;
+    // Each look starts what is planned in the order of the ids.
+    await expect.poll(() => countOf("zz-control")).toBeGreaterThan(0);
+    await looks();
+    // The newest planned time may be recent enough to be on time.
+    const onTime = await countOf("none");
+    expect([await countOf("all"), await countOf("one")]).toEqual([5, onTime + 1]);
+  });
+
+  it("are listed with their next times and the last one that was started, without those that are switched off", async () => {
+    await start({
+      "report.json": report(
+        { name: "morning", cron: "30 6 * * 1-5", timeZone: "Europe/Berlin", parameters: { region: "north" } },
+        { ...news, name: "off", enabled: false },
+        news,
+      ),
+    });
+    const { next } = await listed("report", "news");
+    expect(await list()).toEqual([
+      expect.objectContaining({ workflowId: "report", name: "morning", cron: "30 6 * * 1-5", timeZone: "Europe/Berlin" }),
+      { workflowId: "report", name: "news", everyMs: MINUTE_MS, paused: false, next: expect.any(Array) },
+      expect.objectContaining({ workflowId: "zz-control" }),
+    ]);
+    expect(next).toHaveLength(5);
+    await pass(1);
+    expect((await listed("report", "news")).last).toBe(next[0]);
+  });
+
+  it("start nothing while they are paused, and go on when they are resumed", async () => {
+    await start({ "report.json": report(news) });
+    const path = "/api/workflow/report/schedules/news";
+    expect((await service.call("POST", `${path}/pause`)).body).toEqual({ ok: true });
+    expect(await listed("report", "news")).toMatchObject({ paused: true, next: [] });
+    await pass(3);
+    expect(await runsOf("report")).toEqual([]);
+    expect((await service.call("POST", `${path}/resume`)).body).toEqual({ ok: true });
+    await pass(1);
+    await expect.poll(async () => (await runsOf("report")).length).toBe(1);
+  });
+
+  it("are started by hand, as often as the caller asks", async () => {
+    await start({ "report.json": report(news) });
+    const path = "/api/workflow/report/schedules/news/trigger";
+    const answers = [await service.call("POST", path), await service.call("POST", path)];
+    expect(answers.map(({ status, body }) => [status, body.workflowId, body.status])).toEqual([
+      [202, "report", "started"],
+      [202, "report", "started"],
+    ]);
+    for (const { body } of answers) {
+      const { finalOutputs, schedule } = await service.ended("report", body.runId);
+      expect([finalOutputs.given.region, schedule]).toEqual(["north", { name: "news" }]);
+    }
+  });
+
+  it.each([
+    ["skip", ["running"]],
+    ["queue", ["running", "running", "running"]],
+    ["cancel", ["running", "cancelled", "cancelled"]],
+  ])("treat a run that goes on at the next planned time as the overlap %s says", async (overlap, statuses) => {
+    const waiting = { nodes: { n: { type: "wait", with: { for: "1d" } } } };
+    await start({ "slow.json": { schedules: [{ name: "news", every: "1m", overlap }], ...waiting } });
+    await pass(3);
+    await expect.poll(async () => (await runsOf("slow")).map(({ status }) => status)).toEqual(statuses);
+  });
+
+  it("change and end with the definition, without a restart", async () => {
+    await start({ "report.json": report(news) });
+    service.deploy("report.json", report({ ...news, every: "2m" }));
+    // Documents are watched by the same clock.
+    await expect.poll(async () => (await looks(), (await listed("report", "news")).everyMs)).toBe(2 * MINUTE_MS);
+    await looks();
+    await pass(4);
+    await expect.poll(async () => (await runsOf("report")).length).toBe(2);
+    service.deploy("report.json", report());
+    await expect.poll(async () => (await looks(), listed("report", "news"))).toBe(undefined);
+    await looks();
+    await pass(2);
+    expect((await runsOf("report")).length).toBe(2);
+  });
+
+  it("need the service token, and answer 404 for one that does not exist", async () => {
+    await start({ "report.json": report(news, { ...news, name: "off", enabled: false }) });
+    const calls = ["trigger", "pause", "resume"].map((what) => ["POST", `/api/workflow/report/schedules/news/${what}`] as const);
+    for (const [method, path] of [["GET", "/api/workflow/schedules"] as const, ...calls])
+      expect((await service.call(method, path, undefined, { token: "" })).status).toBe(401);
+    for (const [method, path] of calls) {
+      for (const wrong of [path.replace("news", "none"), path.replace("news", "off"), path.replace("report", "none")])
+        expect((await service.call(method, wrong)).body.code).toBe("unknown_schedule");
+    }
+  });
+
+  it("start nothing in a service without the port schedules, whose list says so", async () => {
+    await start({ "report.json": report(news) }, []);
+    expect(await listed("report", "news")).toMatchObject({ next: [], fault: expect.stringContaining("schedules") });
+    const { status, body } = await service.call("POST", "/api/workflow/report/schedules/news/pause");
+    expect([status, body.code]).toEqual([409, "schedules_unavailable"]);
+  });
+});
