@@ -17,7 +17,8 @@ const SERVERS = [
   "spec/docs/troubleshooting.test.ts",
   "spec/telemetry/{monitoring,otlp}.test.ts",
   "spec/launch/{agent-service,audit,backup,doctor-deep,documents,full-disk,hosts,https,keeping,lost-stores}.test.ts",
-  "spec/launch/{old-node,ready,rotation,sign-in,stop,usage,user-commands,workflow-commands,workflow-run-commands,workflow-service}.test.ts",
+  "spec/launch/{old-node,ready,rotation,sign-in,stop,usage,user-commands}.test.ts",
+  "spec/launch/workflow-{commands,run-commands,schedule-commands,service}.test.ts",
   "spec/conversations-runs/turns-elsewhere.test.ts",
 ];
 

@@ -16,6 +16,11 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
             { name: "broken", cron: "61 * * * *", prompt: "Never" },
           ],
         },
+        "workflows/digest.json": {
+          parameters: { type: "object", properties: { topic: { type: "string" } }, required: ["topic"] },
+          schedules: [{ name: "yearly", cron: "0 0 1 1 *", parameters: { topic: "all" } }],
+          nodes: { n: { type: "transform", with: { value: "${{ parameters.topic }}" } } },
+        },
         "agents/stuck/agent.json": {
           name: "Stuck",
           engine: "missing",
@@ -57,6 +62,21 @@ describe.skipIf(findChromium() === undefined)("schedules in the web console", ()
     await opened.page.getByRole("link", { name: "a failed run" }).click();
     await opened.page.getByRole("link", { name: "run again" }).waitFor();
     expect((await opened.call("GET", `/api/runs/${runId}`)).again_run_id).toMatch(/^run_/);
+    await opened.goTo("Schedules");
+  });
+
+  it("of workflows are listed, paused, resumed and started by hand, with a link to the run", async () => {
+    const { page } = opened;
+    const digest = page.getByRole("table", { name: "Workflows with planned times" }).getByRole("row").nth(1);
+    await digest.getByText("Active").waitFor();
+    expect(await digest.textContent()).toContain("0 0 1 1 * UTC");
+    await page.getByRole("button", { name: "Pause digest/yearly" }).click();
+    await digest.getByText("Paused").waitFor();
+    await page.getByRole("button", { name: "Resume digest/yearly" }).click();
+    await digest.getByText("Active").waitFor();
+    await page.getByRole("button", { name: "Start digest/yearly now" }).click();
+    await digest.getByRole("link", { name: "Started run" }).click();
+    await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/^#\/workflows\/digest\/wrun_/);
     await opened.goTo("Schedules");
   });
 

@@ -31,7 +31,10 @@ beforeAll(async () => {
     JSON.stringify({ name: "Stuck", engine: "missing", heartbeat: { enabled: false, everyMs: 60_000, prompt: "Look around" } }),
   );
   const review = { type: "human_gate", with: { title: "Publish?", form: { type: "object" } } };
-  writeFileSync(join(folder.path, "workflows/notice.json"), JSON.stringify({ name: "Notice", nodes: { review } }));
+  writeFileSync(
+    join(folder.path, "workflows/notice.json"),
+    JSON.stringify({ name: "Notice", schedules: [{ name: "daily", cron: "0 0 1 1 *" }], nodes: { review } }),
+  );
   secrets = Object.values(TOKENS);
   service = await startPortico({
     cwd: folder.path,
@@ -216,6 +219,14 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
       await call("workflow", "POST", `${path}/cancel`, undefined, grant),
     ];
   },
+  "workflow-service.pauseSchedule": async () => [
+    { action: "workflow-schedule.pause", object: "notice/daily", who: { role: "workflow" } },
+    await call("workflow", "POST", "/api/workflow/notice/schedules/daily/pause"),
+  ],
+  "workflow-service.resumeSchedule": async () => [
+    { action: "workflow-schedule.resume", object: "notice/daily", who: { role: "workflow" } },
+    await call("workflow", "POST", "/api/workflow/notice/schedules/daily/resume"),
+  ],
   async "workflow-service.resume"() {
     const { path, runId, grant } = await rejectedRun();
     const answer = await call("workflow", "POST", `${path}/resume`, { idempotencyKey: "k" }, grant);
@@ -246,6 +257,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "workflow-service.replaceDefinition": "always refused: definitions are deployed as files",
   "workflow-service.trigger": "starts a run, which is its record",
   "workflow-service.start": "starts a run, which is its record",
+  "workflow-service.triggerSchedule": "starts a run, which is its record",
 };
 
 const { value: settings } = loadConfig(localSchema, { env: {} });
