@@ -1,5 +1,5 @@
 import { deprecate } from "node:util";
-import { auditWriter, defineAdapter, definePort, optional, type Port, ports } from "@portico/core";
+import { auditWriter, defineAdapter, definePort, INDEXING_CHORE, optional, type Port, ports } from "@portico/core";
 import * as v from "valibot";
 import { type Consents, createConsents } from "./approvals/consents.ts";
 import { createTendWaits, WAITS_TENDED } from "./approvals/tend-waits.ts";
@@ -17,7 +17,6 @@ import { type Admission, createAdmission } from "./requests/admission.ts";
 import { type ClientRequests, openClientRequests, requestKey } from "./requests/client-requests.ts";
 import { lastReceipt } from "./runs/receipts.ts";
 import { createRemovedRuns } from "./runs/removed-runs.ts";
-import { RUNS_INDEXING } from "./runs/index-runs.ts";
 import { createRuns, type Runs } from "./runs/runs.ts";
 import { createSweepRuns, RUNS_SWEEP } from "./runs/sweep-runs.ts";
 import { registerProcess } from "./living-processes.ts";
@@ -200,7 +199,7 @@ export const agentRuntime = defineAdapter({
     }
     engine.chore("sweep-client-requests", { everyMs: SWEEP_MS, firstMs: SWEEP_MS }, (signal) => requests.sweep(signal));
     engine.chore("tend-waiting-turns", WAITS_TENDED, createTendWaits({ waits, clock, audit: auditWriter(given.audit, records) }));
-    engine.chore("index-runs", RUNS_INDEXING, (signal) => runs.indexing.run(() => clock.now(), signal));
+    engine.chore("index-runs", INDEXING_CHORE, (signal) => runs.indexing.run(() => clock.now(), signal));
     engine.chore(
       "sweep-runs",
       RUNS_SWEEP,

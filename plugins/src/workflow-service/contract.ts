@@ -3,28 +3,15 @@ import * as v from "valibot";
 import { workflowEnvelope } from "./envelope.ts";
 import { workflowErrors } from "./errors.ts";
 import { CALL_BYTES, COMMENT_LENGTH, IDEMPOTENCY_KEY_LENGTH, TRIGGER_BYTES } from "./limits.ts";
-import { RUN_STATUSES } from "./runs/run-state.ts";
+import { ownership, runError, runSummary, status } from "./run-schemas.ts";
+import { foundRuns, searchQuery } from "./search-contract.ts";
 
 const text = v.string();
 const json = v.unknown();
 export { isTerminal, RUN_STATUSES, type RunStatus } from "./runs/run-state.ts";
 
-const status = v.picklist(RUN_STATUSES);
 /** A query parameter as received. A repeated parameter is a list, which the handler refuses. */
 const parameter = v.optional(v.union([text, v.array(text)]));
-
-const runError = v.object({ code: text, message: text, nodeId: v.optional(text) });
-
-/** Specification 4.2: the task of a run, if it belongs to a task. */
-const ownership = {
-  workflowBindingId: v.optional(text),
-  boardId: v.optional(text),
-  taskId: v.optional(text),
-  userId: v.optional(text),
-  parentRunId: v.optional(text),
-  /** The schedule that started it, and the planned time, except of a start by hand (an extension). */
-  schedule: v.optional(v.object({ name: text, plannedAt: v.optional(text) })),
-};
 
 const gate = v.object({
   nodeId: text,
@@ -71,6 +58,8 @@ const workflowDefinition = v.object({
   dslPath: text,
   parameters: v.record(text, json),
   timeoutMs: v.number(),
+  /** The fields by which runs can be found. */
+  search: v.optional(v.object({ parameters: v.array(text), outputs: v.array(text) })),
   nodes: v.array(
     v.object({
       /** `ID`, or `ID.CHILD` inside a `map` or `loop` node. History names such nodes `ID[0].CHILD`. */
@@ -96,20 +85,6 @@ const definitionVersion = v.object({
   /** The first differences, by JSONPath. Absent for the oldest version. */
   changes: v.optional(v.array(v.object({ path: text, change: v.picklist(["added", "removed", "changed"]) }))),
   changeCount: v.optional(v.number()),
-});
-
-/** Specification 2.4. */
-const runSummary = v.object({
-  runId: text,
-  status,
-  startedAt: text,
-  nodeCount: v.number(),
-  completedNodeCount: v.number(),
-  taskBoardBound: v.boolean(),
-  completedAt: v.optional(text),
-  totalDurationMs: v.optional(v.number()),
-  error: v.optional(runError),
-  ...ownership,
 });
 
 const nodeResult = v.object({
@@ -289,6 +264,14 @@ export const workflowServiceContract = defineContract(
       query: scope,
       success: reply.json(v.object({ runs: v.array(runSummary) })),
       errors: scoped,
+    },
+    searchRuns: {
+      method: "GET",
+      path: "/api/workflow/runs/search",
+      summary: "Find runs by workflow, status, time, fields, errors and version, newest first (an extension)",
+      query: searchQuery,
+      success: reply.json(foundRuns),
+      errors: { ...reading, workflow_not_found, invalid_request },
     },
     run: {
       method: "GET",

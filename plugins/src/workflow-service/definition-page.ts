@@ -2,9 +2,11 @@ import type { Definition, Graph, GraphNode } from "./definition/definition.ts";
 import type { BrokenDefinition } from "./definition/open-catalogue.ts";
 
 /** The public view of a definition: its parameters and its graph. The inputs of nodes are not shown, because they reveal internal details. */
-export function definitionPage({ id, name, description, creator, parameters, timeoutMs, graph }: Definition, dslPath: string) {
+export function definitionPage(definition: Definition, dslPath: string) {
+  const { id, name, description, creator, parameters, timeoutMs, graph, search } = definition;
   const nodes = [...shownNodes(graph, undefined)];
-  return { id, name, description, creator, nodeCount: graph.nodes.size, dslPath, parameters, timeoutMs, nodes };
+  const searched = search && { search: { parameters: [...search.parameters], outputs: [...search.outputs] } };
+  return { id, name, description, creator, nodeCount: graph.nodes.size, dslPath, parameters, timeoutMs, ...searched, nodes };
 }
 
 /** Maximum problems of a broken definition in lists. `portico workflow check` shows all. */

@@ -7,7 +7,8 @@ import { type RunEvent, toRunEvent } from "./run-events.ts";
 import { readChunks } from "./runs/ledger.ts";
 import type { LiveRun, LiveRuns } from "./runs/live-runs.ts";
 import type { ReaderMark, RunHints } from "./runs/run-hints.ts";
-import type { RunError, RunRecord, RunRecords } from "./runs/run-records.ts";
+import type { RunError, RunRecord } from "./runs/run-record.ts";
+import type { RunRecords } from "./runs/run-records.ts";
 import { isTerminal } from "./runs/run-state.ts";
 
 type SayEvent = Say<(typeof workflowServiceContract)["events"]["success"]["events"]>;

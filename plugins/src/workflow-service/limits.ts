@@ -31,3 +31,13 @@ export const STAY_AWAY_MS = 24 * 60 * 60_000;
 
 /** Maximum differences between two versions of a definition that are listed. */
 export const VERSION_CHANGES = 200;
+/** Maximum characters of a text by which a run can be found. Longer texts are not searched. */
+export const FIELD_CHARACTERS = 200;
+/** Words of a run's error by which it is found. */
+export const RUN_ERROR_WORDS = 16;
+/** Runs in one page of a search: default and maximum. */
+export const SEARCH_RUNS = { usual: 20, most: 200 } as const;
+/** Maximum words of a search, maximum characters of them, and maximum fields. */
+export const SEARCH_WORDS = 8;
+export const SEARCH_CHARACTERS = 200;
+export const SEARCHED_FIELDS = 8;

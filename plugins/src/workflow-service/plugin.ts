@@ -10,6 +10,7 @@ import { listRuns, readRun } from "./routes/history.ts";
 import { rerun } from "./routes/rerun.ts";
 import { resume } from "./routes/resume.ts";
 import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule } from "./routes/schedules.ts";
+import { searchRuns } from "./routes/search.ts";
 import { start } from "./routes/start.ts";
 import { trigger } from "./routes/trigger.ts";
 import { listVersions } from "./routes/versions.ts";
@@ -59,6 +60,7 @@ export const workflowService = definePlugin({
       trigger: trigger(services),
       events: followEvents(services),
       runs: listRuns(services),
+      searchRuns: searchRuns(services),
       run: readRun(services),
       start: start(services),
       decide: decide(services),

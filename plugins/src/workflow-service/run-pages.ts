@@ -1,6 +1,6 @@
 import { JsonPieces } from "@portico/core";
 import type { LedgerEntry, NodeEnded, NodeStarted } from "./runs/ledger-entry.ts";
-import type { RunRecord } from "./runs/run-records.ts";
+import type { RunRecord } from "./runs/run-record.ts";
 
 const PIECE_CHARACTERS = 64 * 1024;
 
@@ -8,7 +8,7 @@ const PIECE_CHARACTERS = 64 * 1024;
  * A run in a list (specification 2.4). `completed`: the number of completed nodes, if the run executes in this process. It may be larger than
  * in the record. It may also be smaller, while the run repeats the steps of an earlier execution.
  */
-export function runSummary(run: RunRecord, completed: number | undefined): object {
+export function runSummary(run: RunRecord, completed: number | undefined) {
   const { runId, status, startedAt, nodeCount, completedAt, totalDurationMs, error } = run;
   const completedNodeCount = Math.max(run.completedNodeCount, completed ?? 0);
   return {
@@ -80,6 +80,6 @@ export function isBound({ boardId, taskId }: RunRecord): boolean {
   return boardId !== undefined || taskId !== undefined;
 }
 
-function ownershipOf({ bindingId, boardId, taskId, userId, parent, schedule }: RunRecord): object {
+function ownershipOf({ bindingId, boardId, taskId, userId, parent, schedule }: RunRecord) {
   return { workflowBindingId: bindingId, boardId, taskId, userId, parentRunId: parent?.runId, schedule };
 }

@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import { ledgerStream } from "./runs/ledger-entry.ts";
-import { createRunRecords, type RunRecord } from "./runs/run-records.ts";
+import type { RunRecord } from "./runs/run-record.ts";
+import { createRunRecords } from "./runs/run-records.ts";
 import { isTerminal } from "./runs/run-state.ts";
 
 /** The stores of workflow runs. */

@@ -1,6 +1,6 @@
 import type { Binding } from "./config.ts";
 import { workflowErrors } from "./errors.ts";
-import type { RunRecord } from "./runs/run-records.ts";
+import type { RunRecord } from "./runs/run-record.ts";
 
 /** The task that a caller asks about. Only runs of this binding are returned. */
 export interface TaskScope {
@@ -50,6 +50,6 @@ export function canReadAs(userId: string | undefined, bindings: readonly Binding
 }
 
 /** Whether a run may be shown. Runs without a task may always be shown. */
-export function isReadable({ bindingId }: RunRecord, canRead: CanRead): boolean {
+export function isReadable({ bindingId }: Pick<RunRecord, "bindingId">, canRead: CanRead): boolean {
   return bindingId === undefined || canRead(bindingId);
 }

@@ -1,4 +1,4 @@
-import { defineAdapter, definePort, optional, type Port, ports, type Secret } from "@portico/core";
+import { defineAdapter, definePort, INDEXING_CHORE, optional, type Port, ports, type Secret } from "@portico/core";
 import * as v from "valibot";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
 import { evaluateInThread } from "./definition/expression-thread.ts";
@@ -12,8 +12,10 @@ import type { World } from "./runner/running.ts";
 import { createGates, type Gates } from "./runs/gates.ts";
 import { LiveRuns } from "./runs/live-runs.ts";
 import { RunHints } from "./runs/run-hints.ts";
-import { createRunRecords, type RunRecord, type RunRecords } from "./runs/run-records.ts";
+import type { RunRecord } from "./runs/run-record.ts";
+import { createRunRecords, type RunRecords } from "./runs/run-records.ts";
 import { createStoredDefinitions, type StoredDefinitions } from "./runs/stored-definitions.ts";
+import { VERSIONS_COUNTED } from "./runs/version-use.ts";
 import { SecretKeeper } from "./secrecy/secret-keeper.ts";
 import { createIsLive } from "./service/is-live.ts";
 import { createNodeTable } from "./service/node-table.ts";
@@ -94,6 +96,7 @@ export const workflowServiceRuntime = defineAdapter({
     const load = readDefinitions(loading, { clock, log: telemetry.log }, scope);
     const catalogue = await openCatalogue({ documents, load, log: telemetry.log }, scope);
     const runs = createRunRecords(records);
+    await runs.indexing.prepare(clock.now());
     const shared = sharedBy(given);
     const hints = shared && new RunHints(shared.bus, clock);
     const isLive = createIsLive({ engine, instance, presence: shared?.presence }, scope);
@@ -150,6 +153,10 @@ export const workflowServiceRuntime = defineAdapter({
       settleRuns({ engine, runs, live, clock, hints, instance }, signal),
     );
     engine.chore("sweep-workflow-runs", { everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
+    engine.chore("index-workflow-runs", INDEXING_CHORE, (signal) => runs.indexing.run(() => clock.now(), signal));
+    engine.chore("count-workflow-versions", VERSIONS_COUNTED, async (signal) => {
+      for (const workflowId of await definitions.workflowIds()) await runs.use.count(workflowId, clock.now(), signal);
+    });
     scope.onReady(() => engine.ready());
     return {
       instance,

@@ -157,7 +157,10 @@ describe("a standby process that takes the work over when the owner's lease has 
   async function leave({ app }: WorkflowService, from: string, given: { readonly runId: string; readonly instance?: string }) {
     const records = app.port(ports.records);
     const runs = records.collection({ name: "workflow-runs" });
-    const keys = records.collection({ name: "workflow-run-list", indexes: { by_workflow: ["workflowId", "startedAt"] } });
+    const keys = records.collection({
+      name: "workflow-run-list",
+      indexes: { by_workflow: ["workflowId", "startedAt"], by_start: ["startedAt"] },
+    });
     await records.batch([
       runs.write.put(given.runId, { ...(await runs.get(from))!.value, ...given }),
       keys.write.put(given.runId, (await keys.get(from))!.value),

@@ -36,7 +36,7 @@ const later = async (service: Awaited<ReturnType<typeof start>>, hours: number, 
   });
 };
 const INDEXES: Readonly<Record<string, ports.CollectionSpec["indexes"]>> = {
-  "workflow-run-list": { by_workflow: ["workflowId", "startedAt"] },
+  "workflow-run-list": { by_workflow: ["workflowId", "startedAt"], by_start: ["startedAt"] },
   "workflow-bound-runs": { by_binding: ["bindingId", "startedAt"] },
   "workflow-definitions": { by_use: ["usedUntil"] },
 };

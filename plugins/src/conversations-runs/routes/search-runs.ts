@@ -1,10 +1,9 @@
-import { type FindPlace, wordsOf } from "@portico/core";
+import { type FindPlace, readFindCursor, toFindCursor, wordsOf } from "@portico/core";
 import { agentErrors } from "../errors.ts";
 import { PAGE_LIMIT_MAXIMUM, SEARCH_CHARACTERS, SEARCH_LIMIT, SEARCH_WORDS } from "../limits.ts";
 import { type Parameter, readFilter, readPositive } from "../pagination.ts";
-import type { RunSearch } from "../runs/run-search.ts";
+import { askedOf, type RunSearch } from "../runs/run-search.ts";
 import { type RunStatus, runTransitions } from "../runs/run-state.ts";
-import { readSearchCursor, toSearchCursor } from "../runs/search-cursor.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
 /** Finds runs, the newest first: an owner among all, a member among its own. */
@@ -28,7 +27,7 @@ export function searchRuns({ runtime: { runs } }: ConversationServices): Convers
     const [{ items, next }, isComplete] = await Promise.all([runs.search(asked, after, limit), runs.indexing.isComplete()]);
     return {
       runs: [...items],
-      ...(next && { next: toSearchCursor(asked, next) }),
+      ...(next && { next: toFindCursor(askedOf(asked), next) }),
       ...(!isComplete && { indexing: true as const }),
     };
   };
@@ -36,7 +35,7 @@ export function searchRuns({ runtime: { runs } }: ConversationServices): Convers
 
 function readAfter(value: Parameter, asked: RunSearch): FindPlace | undefined {
   if (value === undefined) return undefined;
-  const place = typeof value === "string" ? readSearchCursor(asked, value) : undefined;
+  const place = typeof value === "string" ? readFindCursor(askedOf(asked), value) : undefined;
   if (!place) throw agentErrors.invalid_pagination("Invalid pagination: after must be the next of a page of the same search");
   return place;
 }

@@ -32,3 +32,9 @@ export function isSought(run: Run, { userId, agentId, status, isBackground, from
   const found = new Set(wordsOfRun(run));
   return words.every((word) => found.has(word));
 }
+
+/** What a search asks, as a text that is equal for equal searches. */
+export function askedOf({ userId, agentId, status, isBackground, from, before, words }: RunSearch): string {
+  const more = isBackground === undefined ? [] : [isBackground];
+  return JSON.stringify([userId, agentId, status, from, before, [...words].sort(), ...more]);
+}

@@ -28,6 +28,9 @@ export const DEFINITION_NODES = 2000;
 /** Maximum nesting of `map` and `loop` nodes. */
 export const GRAPH_DEPTH = 8;
 
+/** Maximum searchable parameters of a definition, and maximum searchable outputs. */
+export const SEARCH_FIELDS = 8;
+
 /** Maximum problems that are reported for one document. */
 export const PROBLEMS_TOLD = 200;
 

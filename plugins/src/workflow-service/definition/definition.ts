@@ -25,6 +25,14 @@ export interface Definition {
   readonly graph: Graph;
   /** Absent if the document has no outputs. The run then has no final outputs. */
   readonly outputs?: Template | undefined;
+  /** The fields by which its runs can be found. */
+  readonly search?: SearchFields | undefined;
+}
+
+/** Paths of parameters and of final outputs: keys with dots between them. */
+export interface SearchFields {
+  readonly parameters: readonly string[];
+  readonly outputs: readonly string[];
 }
 
 /** A schedule of a definition. */

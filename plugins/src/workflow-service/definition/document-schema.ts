@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { RETRY_ATTEMPTS } from "./definition-limits.ts";
+import { RETRY_ATTEMPTS, SEARCH_FIELDS } from "./definition-limits.ts";
 import { duration } from "./duration.ts";
 import { writtenSensitive } from "./sensitive-paths.ts";
 import { writtenSchedules } from "./written-schedules.ts";
@@ -40,6 +40,24 @@ const retry = v.strictObject({
   ),
   maxDelay: v.optional(duration("Maximum delay; default `1h`.")),
 });
+
+const searchFields = (of: string) =>
+  v.optional(
+    v.pipe(
+      v.array(
+        v.pipe(
+          v.string(),
+          v.regex(
+            /^[A-Za-z_][A-Za-z0-9_-]{0,63}(?:\.[A-Za-z0-9_-]{1,64}){0,4}$/,
+            "A field is 1-5 keys with dots between them, such as `customer.id`; a key is 1-64 letters, digits, `_` and `-`",
+          ),
+        ),
+      ),
+      v.maxLength(SEARCH_FIELDS, `There are at most ${SEARCH_FIELDS} fields`),
+      v.check((fields) => new Set(fields).size === fields.length, "Each field is named once"),
+      v.description(`Fields of the ${of}, such as \`customer.id\`.`),
+    ),
+  );
 
 /** A node as it is written, without the rules of its type for `with`. */
 export const writtenNode = v.strictObject({
@@ -108,6 +126,12 @@ export const writtenDocument = v.strictObject({
   schedules: v.optional(writtenSchedules),
   nodes: writtenGraph,
   outputs: v.optional(v.pipe(anyObject, v.description("The outputs of the run, by name: any JSON with expressions."))),
+  search: v.optional(
+    v.pipe(
+      v.strictObject({ parameters: searchFields("parameters"), outputs: searchFields("outputs") }),
+      v.description("Fields by whose values runs can be found. Secret fields are refused."),
+    ),
+  ),
 });
 
 export function isDefinitionId(text: string): boolean {

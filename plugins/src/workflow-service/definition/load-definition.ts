@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ports } from "@portico/core";
 import * as v from "valibot";
 import { boundSchemas } from "./bound-schema.ts";
+import { checkSearch } from "./check-search.ts";
 import { checkShape } from "./check-shape.ts";
 import { type Compiling, compileGraph, compileValue } from "./compile-graph.ts";
 import { createExpressions, type Expressions } from "./create-expressions.ts";
@@ -157,6 +158,8 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
     ? compileGraph(nodes, ["nodes"], around, by)
     : { graph: { nodes: new Map() }, after: { ...around, secrets: by.secrets } };
   const outputs = isRecord(usable["outputs"]) ? compileValue(usable["outputs"], ["outputs"], after, by) : undefined;
+  const declaring = { parameters: usable["parameters"], outputs: usable["outputs"], graph };
+  const search = written.search && checkSearch(written.search, declaring, by);
   return {
     id,
     name: written.name ?? id,
@@ -168,6 +171,7 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
     timeoutMs: written.settings?.timeout ?? DEFAULT_RUN_TIMEOUT_MS,
     ...{ schedules, graph },
     ...(outputs && { outputs }),
+    ...(search && { search }),
   };
 }
 

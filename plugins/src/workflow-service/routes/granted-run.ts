@@ -1,7 +1,7 @@
 import { auditActor, type ports, type RequestHead } from "@portico/core";
 import { workflowErrors } from "../errors.ts";
 import type { ExecutionGrant } from "../grants.ts";
-import type { RunRecord } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
 import { toStoreError } from "./store-error.ts";
 import type { WorkflowServices } from "./workflow-services.ts";
 

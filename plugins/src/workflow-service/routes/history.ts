@@ -1,25 +1,18 @@
 import { jsonList } from "@portico/core";
 import { readFinalOutputs } from "../follow-run.ts";
 import { runDetail, runSummary } from "../run-pages.ts";
-import { type PlacedEntry, readCompletedNodeCount, readEntries } from "../runs/ledger.ts";
+import { type PlacedEntry, readEntries } from "../runs/ledger.ts";
 import type { LedgerEntry } from "../runs/ledger-entry.ts";
-import type { RunRecord } from "../runs/run-records.ts";
-import { isTerminal } from "../runs/run-state.ts";
 import { isReadable, readTaskScope } from "../task-scope.ts";
+import { completedNodesIn } from "./completed-nodes.ts";
 import { readerOf } from "./reader.ts";
 import { orStoreError, toStoreError } from "./store-error.ts";
 import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
 
 /** Lists the runs of a workflow, or of a task, the newest first. */
 export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
-  const { log, runtime } = services;
-  const { bindings, catalogue, live, runs, hints } = runtime;
-  /** Of a run that executes: its record is older. */
-  const completedNodes = async ({ runId, status }: RunRecord): Promise<number | undefined> => {
-    const found = live.find(runId);
-    if (found?.isExecuting || !hints || isTerminal(status)) return found?.completedNodeCount;
-    return readCompletedNodeCount(log, runId);
-  };
+  const { bindings, catalogue, runs } = services.runtime;
+  const completedNodes = completedNodesIn(services);
   return async ({ params: { id }, query, signal, fail }) => {
     const canRead = await readerOf(services, signal);
     const scoped = readTaskScope(query, { workflowId: id, bindings, canRead });

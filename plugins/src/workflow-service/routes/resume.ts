@@ -5,7 +5,7 @@ import { nodeAt } from "../definition/node-at.ts";
 import { workflowErrors } from "../errors.ts";
 import { readResumableResults, type ResumableResults } from "../runs/resumable-results.ts";
 import { newRunId } from "../runs/run-id.ts";
-import type { RunRecord } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import { notResumable, openParameters } from "../service/run-parameters.ts";
 import type { RunOrder } from "../service/start-runs.ts";

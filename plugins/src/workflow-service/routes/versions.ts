@@ -2,7 +2,7 @@ import { type DefinitionChange, definitionChanges } from "../definition/definiti
 import { VERSION_CHANGES } from "../limits.ts";
 import { isReadable } from "../task-scope.ts";
 import { readerOf } from "./reader.ts";
-import { orStoreError } from "./store-error.ts";
+import { orStoreError, toStoreError } from "./store-error.ts";
 import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
 
 /** One version of a definition, with its use by the runs that the caller may read. */
@@ -29,14 +29,13 @@ export function listVersions(services: WorkflowServices): WorkflowHandlers["vers
       found.set(deployed.hash, { hash: deployed.hash, text: deployed.text, isDeployed: true, runCount: 0 });
     }
     if (found.size === 0) throw fail.workflow_not_found();
-    for await (const page of orStoreError(runs.newest(id))) {
-      for (const run of page) {
-        const version = found.get(run.definition);
-        if (!version || !isReadable(run, canRead)) continue;
-        version.runCount++;
-        version.lastUsedAt ??= run.startedAt;
-        version.firstUsedAt = run.startedAt;
-      }
+    for (const use of await runs.use.of(id, signal).catch(toStoreError)) {
+      const version = found.get(use.definition);
+      if (!version || !isReadable(use, canRead)) continue;
+      const { firstUsedAt = use.firstUsedAt, lastUsedAt = use.lastUsedAt } = version;
+      version.runCount += use.count;
+      version.firstUsedAt = use.firstUsedAt < firstUsedAt ? use.firstUsedAt : firstUsedAt;
+      version.lastUsedAt = use.lastUsedAt > lastUsedAt ? use.lastUsedAt : lastUsedAt;
     }
     const newest = [...found.values()].sort((one, other) => compare(order(other), order(one)));
     const written = newest.map(({ text }) => readText(text));

@@ -1,6 +1,6 @@
 import { brokenPage, definitionPage } from "../definition-page.ts";
 import { isBound } from "../run-pages.ts";
-import type { RunRecord } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
 import { isReadable } from "../task-scope.ts";
 import { readerOf } from "./reader.ts";
 import { toStoreError } from "./store-error.ts";

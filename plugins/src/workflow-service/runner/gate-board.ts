@@ -1,6 +1,7 @@
 import type { Gate } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
-import type { RunRecord, RunRecords } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
+import type { RunRecords } from "../runs/run-records.ts";
 import { advanceRun } from "../runs/run-state.ts";
 import type { Deadline } from "./deadline.ts";
 

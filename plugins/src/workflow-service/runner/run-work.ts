@@ -3,7 +3,9 @@ import type { Definition } from "../definition/definition.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
 import { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import type { Hidden, SecretKeeper } from "../secrecy/secret-keeper.ts";
-import { endedRun, type RunEnd, type RunError, type RunRecord, type RunRecords } from "../runs/run-records.ts";
+import { type FieldValues, readFields } from "../runs/run-fields.ts";
+import { endedRun, type RunEnd, type RunError, type RunRecord } from "../runs/run-record.ts";
+import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import { assertSize } from "./assert-size.ts";
@@ -48,6 +50,8 @@ interface Outcome {
   readonly error?: RunError | undefined;
   /** Not masked. */
   readonly outputs?: unknown;
+  /** The values of the declared outputs. */
+  readonly outputFields?: FieldValues | undefined;
 }
 
 interface EndGiven {
@@ -226,7 +230,7 @@ export function createRunWork(given: RunWorkGiven) {
         try {
           const filled = outputs && (await evaluated(running, frame, (scope) => outputs.fill(scope)));
           assertSize(filled);
-          return { status: "completed", outputs: filled };
+          return { status: "completed", outputs: filled, outputFields: fieldsOf(running, filled) };
         } catch (error) {
           if (running.context.signal.aborted) throw running.context.signal.reason;
           if (frame.signal.aborted) return TOO_LONG;
@@ -236,13 +240,19 @@ export function createRunWork(given: RunWorkGiven) {
     }
   }
 
+  function fieldsOf({ definition, record, secrecy }: Running, outputs: unknown): FieldValues | undefined {
+    const declared = definition.search?.outputs ?? [];
+    if (declared.length === 0) return undefined;
+    return readFields(declared, outputs, secrecy.show(outputs, record.parent?.sensitive));
+  }
+
   /** Store the end, and notify waiting callers. */
   async function end(
     context: ports.WorkContext,
     { record, trace, stored, outcome, live, decided, secrecy, earlier }: EndGiven,
   ): Promise<void> {
     const { runId, parent } = record;
-    const { status, error, outputs } = outcome;
+    const { status, error, outputs, outputFields } = outcome;
     const { completedNodeCount } = live;
     const storeRetry = storeRetryOf(context);
     // The parent is told first, because it can open the outputs in this form but not those in the ledger. After a crash in between, it is told
@@ -277,6 +287,7 @@ export function createRunWork(given: RunWorkGiven) {
         error,
         completedNodeCount: completed,
         isComplete: earlier !== undefined,
+        outputFields,
       });
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));

@@ -6,7 +6,7 @@ import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import type { Gates } from "../runs/gates.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
-import type { RunRecord } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
 import type { EarlierNodes } from "./earlier-nodes.ts";
 import type { ReusedResults } from "./reused-results.ts";
 import type { Deadline } from "./deadline.ts";

@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { RunRecord } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 import { workName } from "../runs/work-name.ts";
 

@@ -1,78 +1,20 @@
-import { type ports, readPages, writeAgain } from "@portico/core";
-import type { SensitivePaths } from "../definition/sensitive-paths.ts";
-import type { Gate, NodeError } from "./ledger-entry.ts";
+import {
+  createIndexing,
+  type FindPlace,
+  findPage,
+  type FindSource,
+  type FoundPage,
+  type ports,
+  readPages,
+  writeAgain,
+} from "@portico/core";
 import { firstRunId } from "./run-id.ts";
-import { isTerminal, type RunStatus } from "./run-state.ts";
-
-/** A run as it is stored; its nodes stand in its ledger. */
-export interface RunRecord {
-  readonly runId: string;
-  readonly workflowId: string;
-  /** Of the definition that it started with: its hash, and what is shown of it. */
-  readonly definition: string;
-  readonly name: string;
-  readonly nodeCount: number;
-  readonly status: RunStatus;
-  /** ISO 8601: when it was accepted. */
-  readonly startedAt: string;
-  readonly completedAt?: string | undefined;
-  readonly totalDurationMs?: number | undefined;
-  /** Up to when its execution last stopped or opened a gate: of a run that executes, its process knows better. */
-  readonly completedNodeCount: number;
-  readonly error?: RunError | undefined;
-  /** Gates that wait for a person, the one that has waited longest first. */
-  readonly gates?: readonly Gate[] | undefined;
-  /** For how long its time stood still because of them, and since when it does: milliseconds, and milliseconds since 1970. */
-  readonly standstill?: { readonly ms: number; readonly since?: number | undefined } | undefined;
-  /** The process that accepted it. Only this process can send its live events. */
-  readonly instance: string;
-  /** The user for whom it works, if a user is known. */
-  readonly userId?: string | undefined;
-  /** The binding that it was started under (specification 4.2, task scope). */
-  readonly bindingId?: string | undefined;
-  readonly boardId?: string | undefined;
-  readonly taskId?: string | undefined;
-  /** Of a run that a `workflow` node started. */
-  readonly parent?:
-    | {
-        readonly runId: string;
-        readonly nodeId: string;
-        /** The parts of this run's outputs that the node marks as secret. */
-        readonly sensitive?: SensitivePaths | undefined;
-      }
-    | undefined;
-  /** Of a run that a schedule of its definition started. `plannedAt`: ISO 8601; absent if it was started by hand. */
-  readonly schedule?: { readonly name: string; readonly plannedAt?: string | undefined } | undefined;
-  /** Of a run that resumes another. */
-  readonly resumes?: ResumedRun | undefined;
-  /** The run that resumes this one. A run is resumed once: after that, the newer run is resumed. */
-  readonly resumedBy?: { readonly runId: string; readonly idempotencyKey: string } | undefined;
-  /** Set when it has ended and its history has all results of its finished nodes. */
-  readonly isComplete?: true | undefined;
-  /** Its depth in a chain of runs that start each other, also through agents; absent at the top. */
-  readonly depth?: number | undefined;
-}
-
-/** The run that another run resumes, and the nodes that are repeated although they had finished. */
-export interface ResumedRun {
-  readonly runId: string;
-  /** The first run of the chain. Repeated nodes send its idempotency keys. */
-  readonly originalRunId: string;
-  /** Nodes of the definition. */
-  readonly repeat?: readonly string[] | undefined;
-}
-
-/** Why a run failed, was cancelled or is interrupted. */
-export interface RunError extends NodeError {
-  readonly nodeId?: string | undefined;
-}
-
-/** The keys by which runs are found. */
-interface RunKey {
-  readonly workflowId: string;
-  readonly bindingId?: string | undefined;
-  readonly startedAt: string;
-}
+import { RUN_LIST, type RunKey } from "./run-keys.ts";
+import type { RunRecord } from "./run-record.ts";
+import { isSought, type RunSearch, tagsOfSearch } from "./run-search.ts";
+import { isTerminal } from "./run-state.ts";
+import { openRun, openRunTags, taggedRun } from "./run-tags.ts";
+import { createVersionUse } from "./version-use.ts";
 
 const PAGE = 200;
 /** Maximum number of runs that one commit removes, which limits the wait of other writers. */
@@ -89,12 +31,25 @@ export type RunRecords = ReturnType<typeof createRunRecords>;
 export function createRunRecords(records: ports.Records) {
   const runs = records.collection<RunRecord>({ name: "workflow-runs" });
   const open = records.collection<object>({ name: "workflow-open-runs" });
-  const list = records.collection<RunKey>({ name: "workflow-run-list", indexes: { by_workflow: ["workflowId", "startedAt"] } });
+  const list = records.collection<RunKey>({ name: "workflow-run-list", indexes: RUN_LIST });
   // Most runs belong to no task.
   const bound = records.collection<RunKey>({ name: "workflow-bound-runs", indexes: { by_binding: ["bindingId", "startedAt"] } });
 
   /** Removed, though their ledgers may still be there. */
   const removed = records.collection<object>({ name: "workflow-removed-runs" });
+  const tags = openRunTags(records);
+  const use = createVersionUse(records, { keys: list, find: async (runId) => (await runs.get(runId))?.value });
+  const indexing = createIndexing({
+    records,
+    name: "workflow-runs",
+    subjects: runs,
+    // An open run is not written: its execution ends with the record that it read. The second round visits runs that ended meanwhile.
+    writesOf: ({ id, value, version }) =>
+      isTerminal(value.status)
+        ? [runs.write.put(id, value, version), ...tags.changes(openRun(value), taggedRun(value))]
+        : tags.changes(undefined, taggedRun(value)),
+    mayHaveChanged: ({ status, startedAt, completedAt = startedAt }, since) => !isTerminal(status) || completedAt >= since,
+  });
 
   async function* pages(keys: ports.Collection<object>, query: ports.Query): AsyncGenerator<readonly RunRecord[], void> {
     for await (const items of readPages(keys, { ...query, limit: PAGE })) {
@@ -102,6 +57,19 @@ export function createRunRecords(records: ports.Records) {
       yield found.flatMap((run) => (run ? [run.value] : []));
     }
   }
+
+  /** The keys of runs, newest first. */
+  const keysOf =
+    (workflowId: string | undefined): FindSource =>
+    async (after, limit) => {
+      const { items, next } = await list.query({
+        ...(workflowId !== undefined && { where: { workflowId } }),
+        order: NEWEST,
+        limit,
+        ...(after && { after: { value: after.at, id: after.id } }),
+      });
+      return { places: items.map(({ id, value }) => ({ at: value.startedAt, id })), isLast: next === undefined };
+    };
 
   return {
     find: (runId: string): Promise<ports.Stored<RunRecord> | undefined> => runs.get(runId),
@@ -112,18 +80,20 @@ export function createRunRecords(records: ports.Records) {
     },
     /** The writes that begin a run. */
     begin(run: RunRecord): readonly ports.Write[] {
-      const { runId, workflowId, bindingId, startedAt } = run;
+      const { runId, workflowId, bindingId, startedAt, definition } = run;
       return [
         runs.write.put(runId, run, "absent"),
         open.write.put(runId, {}),
-        list.write.put(runId, { workflowId, startedAt }),
+        list.write.put(runId, { workflowId, startedAt, definition, ...(bindingId !== undefined && { bindingId }) }),
         ...(bindingId === undefined ? [] : [bound.write.put(runId, { workflowId, bindingId, startedAt })]),
+        ...tags.changes(undefined, taggedRun(run)),
       ];
     },
     /** The writes that end a run, instead of the record that was read. */
     end: (read: ports.Stored<RunRecord>, ended: RunRecord): readonly ports.Write[] => [
       runs.write.put(read.id, ended, read.version),
       open.write.remove(read.id),
+      ...tags.changes(taggedRun(read.value), taggedRun(ended)),
     ],
     /** The write that notes which run resumes an ended run. A RecordConflict if another resume was quicker. */
     resume: (read: ports.Stored<RunRecord>, resumedBy: NonNullable<RunRecord["resumedBy"]>): ports.Write =>
@@ -136,6 +106,29 @@ export function createRunRecords(records: ports.Records) {
       const [newest] = (await list.query({ where: { workflowId }, order: NEWEST, limit: 1 })).items;
       return newest && (await runs.get(newest.id))?.value;
     },
+    /**
+     * The newest runs that match all of a search, and that the caller may read, behind a place. The work is bounded: a page may end early
+     * (`findPage`).
+     */
+    search(
+      search: RunSearch,
+      { after, limit, isReadable }: { after: FindPlace | undefined; limit: number; isReadable(run: RunRecord): boolean },
+    ): Promise<FoundPage<RunRecord>> {
+      const { workflowId, from, before } = search;
+      const tagged = tagsOfSearch(search).map((tag) => tags.list(tag, workflowId));
+      return findPage({
+        sources: tagged.length > 0 ? tagged : [keysOf(workflowId)],
+        load: async (runId) => (await runs.get(runId))?.value,
+        matches: (run) => isSought(run, search) && isReadable(run),
+        after: after ?? (before === undefined ? undefined : { at: before, id: "" }),
+        notBefore: from,
+        limit,
+      });
+    },
+    /** Indexes the runs of stores that earlier versions wrote. */
+    indexing,
+    /** How many runs use each version of a definition. */
+    use,
     /** The runs that have not ended, in pages. */
     active: () => pages(open, {}),
     /** Runs that began before `at`, and runs that those started, the oldest first, in pages. */
@@ -154,12 +147,16 @@ export function createRunRecords(records: ports.Records) {
     },
     /** Remove ended runs in one commit, so that they are no longer found. Records that their ledgers still exist. */
     remove: (ended: readonly RunRecord[]): Promise<void> =>
-      records.batch(
-        ended.flatMap(({ runId, bindingId }) => [
-          runs.write.remove(runId),
-          list.write.remove(runId),
-          ...(bindingId === undefined ? [] : [bound.write.remove(runId)]),
-          removed.write.put(runId, {}),
+      writeAgain(async () =>
+        records.batch([
+          ...ended.flatMap((run) => [
+            runs.write.remove(run.runId),
+            list.write.remove(run.runId),
+            ...(run.bindingId === undefined ? [] : [bound.write.remove(run.runId)]),
+            removed.write.put(run.runId, {}),
+            ...tags.changes(taggedRun(run), undefined),
+          ]),
+          ...(await use.without(ended)),
         ]),
       ),
     /** The ids of removed runs whose ledgers may be there, in pages. */
@@ -175,32 +172,13 @@ export function createRunRecords(records: ports.Records) {
         if (!read || isTerminal(read.value.status)) return undefined;
         const changed = change(read.value);
         if (!isTerminal(changed.status)) return (await runs.put(runId, changed, read.version)).value;
-        await records.batch([runs.write.put(runId, changed, read.version), open.write.remove(runId)]);
+        await records.batch([
+          runs.write.put(runId, changed, read.version),
+          open.write.remove(runId),
+          ...tags.changes(taggedRun(read.value), taggedRun(changed)),
+        ]);
         return changed;
       });
     },
-  };
-}
-
-export interface RunEnd {
-  readonly status: "completed" | "failed" | "cancelled" | "interrupted";
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly error?: RunError | undefined;
-  readonly completedNodeCount: number;
-  readonly isComplete?: boolean | undefined;
-}
-
-/** A run that has ended. */
-export function endedRun(run: RunRecord, { status, at, error, completedNodeCount, isComplete }: RunEnd): RunRecord {
-  const { gates: _gates, standstill: _standstill, ...rest } = run;
-  return {
-    ...rest,
-    status,
-    completedNodeCount,
-    completedAt: new Date(at).toISOString(),
-    totalDurationMs: Math.max(0, at - Date.parse(run.startedAt)),
-    ...(error && { error }),
-    ...(isComplete && { isComplete }),
   };
 }

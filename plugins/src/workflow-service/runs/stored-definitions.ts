@@ -69,6 +69,12 @@ export function createStoredDefinitions(given: {
         for (const { id, value } of items) if (value.workflowId === workflowId) yield { hash: id, text: value.text };
       }
     },
+    /** The workflows that have stored definitions. */
+    async workflowIds(): Promise<ReadonlySet<string>> {
+      const found = new Set<string>();
+      for await (const items of readPages(stored, { limit: PAGE })) for (const { value } of items) found.add(value.workflowId);
+      return found;
+    },
     /**
      * Removes definitions that no run needs: no run starts with them any more, and the oldest existing run of their workflow began later.
      * `oldest` returns when that run began.

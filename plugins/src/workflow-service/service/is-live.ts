@@ -1,5 +1,5 @@
 import { ports, type Scope } from "@portico/core";
-import type { RunRecord } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
 
 /**
  * Whether a run can be followed (specification 6.1, open points 11): the process that accepted it lives, or a living process executes it.

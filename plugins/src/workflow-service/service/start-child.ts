@@ -5,7 +5,8 @@ import type { Catalogue } from "../definition/open-catalogue.ts";
 import type { ChildRun } from "../runner/running.ts";
 import { depthBelow, TOO_DEEP } from "../runs/run-depth.ts";
 import { childRunId } from "../runs/run-id.ts";
-import type { RunRecord, RunRecords } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
+import type { RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { StartRun } from "./start-runs.ts";
 

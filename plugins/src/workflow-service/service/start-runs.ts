@@ -4,8 +4,10 @@ import { workflowErrors } from "../errors.ts";
 import { nodeAt } from "../definition/node-at.ts";
 import type { RunInput } from "../runner/run-work.ts";
 import type { DoneNode } from "../runner/take-over.ts";
+import { readFields } from "../runs/run-fields.ts";
 import { newRunId } from "../runs/run-id.ts";
-import type { ResumedRun, RunRecord, RunRecords } from "../runs/run-records.ts";
+import type { ResumedRun, RunRecord } from "../runs/run-record.ts";
+import type { RunRecords } from "../runs/run-records.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { runContext, type SecretKeeper } from "../secrecy/secret-keeper.ts";
@@ -69,6 +71,8 @@ export function createStartRun(given: {
     else await definitions.keep(definition, pathOf(definition.id) ?? definition.id);
     const now = clock.now();
     const runId = order.runId ?? newRunId(ids, now);
+    const kept = await (secrecy?.keep(runId, checked.value) ?? keeper.keep(runContext(runId), checked.value));
+    const parameterFields = readFields(definition.search?.parameters, checked.value, kept.value);
     const record: RunRecord = {
       ...{ runId, workflowId: definition.id, definition: definition.hash, name: definition.name },
       ...{ nodeCount: definition.graph.nodes.size, completedNodeCount: 0, status: "running", instance },
@@ -79,8 +83,8 @@ export function createStartRun(given: {
       ...(depth && { depth }),
       ...(schedule && { schedule }),
       ...(resumes && { resumes }),
+      ...(parameterFields && { fields: { parameters: parameterFields } }),
     };
-    const kept = await (secrecy?.keep(runId, checked.value) ?? keeper.keep(runContext(runId), checked.value));
     const traceparent = telemetry.traceparent();
     const input: RunInput = {
       ...{ runId, parameters: kept.value },

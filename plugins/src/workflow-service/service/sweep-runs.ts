@@ -3,7 +3,8 @@ import type { ports } from "@portico/core";
 import type { UsedGrants } from "../grants.ts";
 import type { Gates } from "../runs/gates.ts";
 import { ledgerStream } from "../runs/ledger-entry.ts";
-import type { RunRecord, RunRecords } from "../runs/run-records.ts";
+import type { RunRecord } from "../runs/run-record.ts";
+import type { RunRecords } from "../runs/run-records.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import type { StoredDefinitions } from "../runs/stored-definitions.ts";
 

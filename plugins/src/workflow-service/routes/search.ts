@@ -1,0 +1,117 @@
+import { type FindPlace, readFindCursor, toFindCursor, wordsOf } from "@portico/core";
+import type { InferOutput } from "valibot";
+import { isSearchable } from "../definition/check-search.ts";
+import { workflowErrors } from "../errors.ts";
+import { SEARCH_WORDS } from "../limits.ts";
+import { runSummary } from "../run-pages.ts";
+import type { FieldValues } from "../runs/run-fields.ts";
+import type { RunRecord } from "../runs/run-record.ts";
+import { askedOf, type RunSearch } from "../runs/run-search.ts";
+import type { searchQuery } from "../search-contract.ts";
+import { isReadable } from "../task-scope.ts";
+import { completedNodesIn } from "./completed-nodes.ts";
+import { readerOf } from "./reader.ts";
+import { toStoreError } from "./store-error.ts";
+import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
+
+type Asked = InferOutput<typeof searchQuery>;
+
+/** Finds runs that the caller may read, the newest first. */
+export function searchRuns(services: WorkflowServices): WorkflowHandlers["searchRuns"] {
+  const { catalogue, runs } = services.runtime;
+  const completedNodes = completedNodesIn(services);
+  /**
+   * The runs of a version are close together in time: the search begins behind the newer runs of other versions. Undefined if no run can
+   * match.
+   */
+  const boundByVersion = async (search: RunSearch, signal: AbortSignal): Promise<RunSearch | undefined> => {
+    const { workflowId, version, before } = search;
+    if (workflowId === undefined || version === undefined) return search;
+    const uses = (await runs.use.of(workflowId, signal)).filter(({ definition }) => definition === version);
+    if (uses.length === 0) return undefined;
+    const end = new Date(Math.max(...uses.map(({ lastUsedAt }) => Date.parse(lastUsedAt))) + 1).toISOString();
+    return { ...search, before: before === undefined || end < before ? end : before };
+  };
+  const found = async (run: RunRecord) => {
+    const { workflowId, definition: version, fields } = run;
+    return { workflowId, ...runSummary(run, await completedNodes(run)), version, ...(fields && { fields }) };
+  };
+
+  return async ({ query, signal, fail }) => {
+    const canRead = await readerOf(services, signal);
+    const search = readSearch(query);
+    const { workflowId } = search;
+    const deployed = workflowId === undefined ? undefined : catalogue.find(workflowId);
+    if (workflowId !== undefined && !deployed && !(await runs.last(workflowId).catch(toStoreError)))
+      throw fail.workflow_not_found();
+    for (const kind of ["parameters", "outputs"] as const) {
+      for (const name of Object.keys(search.fields[kind] ?? {})) {
+        // Without a deployed definition, earlier ones may have declared it.
+        if (deployed && !isSearchable(deployed, kind, name))
+          throw fail.invalid_request(`The workflow ${workflowId} does not declare ${name} in search.${kind}`);
+      }
+    }
+    const after = readCursor(query.cursor, search);
+    try {
+      const bounded = after ? search : await boundByVersion(search, signal);
+      if (!bounded) return { runs: [] };
+      const [{ items, next }, isComplete] = await Promise.all([
+        runs.search(bounded, { after, limit: query.limit, isReadable: (run) => isReadable(run, canRead) }),
+        runs.indexing.isComplete(),
+      ]);
+      return {
+        runs: await Promise.all(items.map(found)),
+        ...(next && { next: toFindCursor(askedOf(search), next) }),
+        ...(!isComplete && { indexing: true as const }),
+      };
+    } catch (error) {
+      return toStoreError(error);
+    }
+  };
+}
+
+function readSearch(query: Asked): RunSearch {
+  const { workflowId, status, startedFrom, startedBefore, q, parameter, output, version } = query;
+  if (version !== undefined && workflowId === undefined) throw invalid("version needs workflowId");
+  return {
+    ...{ workflowId, status, version },
+    from: toTime(startedFrom),
+    before: toTime(startedBefore),
+    words: readWords(q),
+    fields: { parameters: readFieldValues(parameter), outputs: readFieldValues(output) },
+  };
+}
+
+function readCursor(cursor: string | undefined, search: RunSearch): FindPlace | undefined {
+  if (cursor === undefined) return undefined;
+  const place = readFindCursor(askedOf(search), cursor);
+  if (!place) throw invalid("cursor must be the next of a page of the same search");
+  return place;
+}
+
+function readWords(text: string | undefined): readonly string[] {
+  if (text === undefined) return [];
+  const words = wordsOf(text, SEARCH_WORDS + 1);
+  if (words.length > 0 && words.length <= SEARCH_WORDS) return words;
+  throw invalid(`q must be 1-${SEARCH_WORDS} words of letters and digits`);
+}
+
+function readFieldValues(given: readonly string[]): FieldValues | undefined {
+  if (given.length === 0) return undefined;
+  const values = new Map<string, string>();
+  for (const each of given) {
+    const name = each.slice(0, each.indexOf("="));
+    // A run has one value for it.
+    if (values.has(name)) throw invalid(`${name} is given twice`);
+    values.set(name, each.slice(name.length + 1));
+  }
+  return Object.fromEntries(values);
+}
+
+function toTime(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : new Date(text).toISOString();
+}
+
+function invalid(message: string) {
+  return workflowErrors.invalid_request(`Invalid search: ${message}`);
+}

@@ -1,0 +1,15 @@
+/** The keys by which runs are found. */
+export interface RunKey {
+  readonly workflowId: string;
+  readonly bindingId?: string | undefined;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  /** The hash of the run's definition. Absent for runs of earlier versions, whose keys lack the binding, too. */
+  readonly definition?: string | undefined;
+}
+
+/** How the keys of all runs are ordered. */
+export const RUN_LIST: Readonly<Record<string, readonly string[]>> = {
+  by_workflow: ["workflowId", "startedAt"],
+  by_start: ["startedAt"],
+};

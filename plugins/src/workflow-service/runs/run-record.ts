@@ -1,0 +1,96 @@
+import type { SensitivePaths } from "../definition/sensitive-paths.ts";
+import type { Gate, NodeError } from "./ledger-entry.ts";
+import type { FieldValues, RunFields } from "./run-fields.ts";
+import type { RunStatus } from "./run-state.ts";
+
+/** A run as it is stored; its nodes stand in its ledger. */
+export interface RunRecord {
+  readonly runId: string;
+  readonly workflowId: string;
+  /** Of the definition that it started with: its hash, and what is shown of it. */
+  readonly definition: string;
+  readonly name: string;
+  readonly nodeCount: number;
+  readonly status: RunStatus;
+  /** ISO 8601: when it was accepted. */
+  readonly startedAt: string;
+  readonly completedAt?: string | undefined;
+  readonly totalDurationMs?: number | undefined;
+  /** Up to when its execution last stopped or opened a gate: of a run that executes, its process knows better. */
+  readonly completedNodeCount: number;
+  readonly error?: RunError | undefined;
+  /** Gates that wait for a person, the one that has waited longest first. */
+  readonly gates?: readonly Gate[] | undefined;
+  /** For how long its time stood still because of them, and since when it does: milliseconds, and milliseconds since 1970. */
+  readonly standstill?: { readonly ms: number; readonly since?: number | undefined } | undefined;
+  /** The process that accepted it. Only this process can send its live events. */
+  readonly instance: string;
+  /** The user for whom it works, if a user is known. */
+  readonly userId?: string | undefined;
+  /** The binding that it was started under (specification 4.2, task scope). */
+  readonly bindingId?: string | undefined;
+  readonly boardId?: string | undefined;
+  readonly taskId?: string | undefined;
+  /** Of a run that a `workflow` node started. */
+  readonly parent?:
+    | {
+        readonly runId: string;
+        readonly nodeId: string;
+        /** The parts of this run's outputs that the node marks as secret. */
+        readonly sensitive?: SensitivePaths | undefined;
+      }
+    | undefined;
+  /** Of a run that a schedule of its definition started. `plannedAt`: ISO 8601; absent if it was started by hand. */
+  readonly schedule?: { readonly name: string; readonly plannedAt?: string | undefined } | undefined;
+  /** Of a run that resumes another. */
+  readonly resumes?: ResumedRun | undefined;
+  /** The run that resumes this one. A run is resumed once: after that, the newer run is resumed. */
+  readonly resumedBy?: { readonly runId: string; readonly idempotencyKey: string } | undefined;
+  /** Set when it has ended and its history has all results of its finished nodes. */
+  readonly isComplete?: true | undefined;
+  /** The values of its declared fields. Absent for runs of earlier versions. */
+  readonly fields?: RunFields | undefined;
+  /** Its depth in a chain of runs that start each other, also through agents; absent at the top. */
+  readonly depth?: number | undefined;
+}
+
+/** The run that another run resumes, and the nodes that are repeated although they had finished. */
+export interface ResumedRun {
+  readonly runId: string;
+  /** The first run of the chain. Repeated nodes send its idempotency keys. */
+  readonly originalRunId: string;
+  /** Nodes of the definition. */
+  readonly repeat?: readonly string[] | undefined;
+}
+
+/** Why a run failed, was cancelled or is interrupted. */
+export interface RunError extends NodeError {
+  readonly nodeId?: string | undefined;
+}
+
+export interface RunEnd {
+  readonly status: "completed" | "failed" | "cancelled" | "interrupted";
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly error?: RunError | undefined;
+  readonly completedNodeCount: number;
+  readonly isComplete?: boolean | undefined;
+  /** The values of the declared outputs. */
+  readonly outputFields?: FieldValues | undefined;
+}
+
+/** A run that has ended. */
+export function endedRun(run: RunRecord, end: RunEnd): RunRecord {
+  const { status, at, error, completedNodeCount, isComplete, outputFields } = end;
+  const { gates: _gates, standstill: _standstill, ...rest } = run;
+  return {
+    ...rest,
+    status,
+    completedNodeCount,
+    completedAt: new Date(at).toISOString(),
+    totalDurationMs: Math.max(0, at - Date.parse(run.startedAt)),
+    ...(error && { error }),
+    ...(isComplete && { isComplete }),
+    ...(outputFields && { fields: { ...run.fields, outputs: outputFields } }),
+  };
+}

@@ -1,0 +1,68 @@
+import * as v from "valibot";
+import { FIELD_CHARACTERS, SEARCH_CHARACTERS, SEARCH_RUNS, SEARCHED_FIELDS } from "./limits.ts";
+import { runSummary, status } from "./run-schemas.ts";
+
+const text = v.string();
+const TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+const TIME_WORDS = "a date, or a time with its zone, in ISO 8601";
+/** A time without a zone would mean another time in each process. */
+const time = v.pipe(
+  text,
+  v.regex(TIME, TIME_WORDS),
+  v.check((written) => !Number.isNaN(Date.parse(written)), TIME_WORDS),
+);
+/** `NAME=VALUE`: the path of a declared field, and the whole value as a text. */
+const field = v.pipe(text, v.regex(/^[A-Za-z_][^=]{0,400}=/, "NAME=VALUE"), v.maxLength(FIELD_CHARACTERS + 401));
+const fields = v.optional(
+  v.pipe(
+    v.union([
+      v.pipe(
+        field,
+        v.transform((one) => [one]),
+      ),
+      v.array(field),
+    ]),
+    v.maxLength(SEARCHED_FIELDS, `at most ${SEARCHED_FIELDS} fields`),
+  ),
+  [],
+);
+
+/** What a search for runs asks. All of it must match. */
+export const searchQuery = v.strictObject({
+  workflowId: v.optional(v.pipe(text, v.regex(/^[A-Za-z0-9_-]{1,64}$/, "the id of a workflow"))),
+  status: v.optional(status),
+  startedFrom: v.optional(time),
+  startedBefore: v.optional(time),
+  /** Words of the error. */
+  q: v.optional(v.pipe(text, v.maxLength(SEARCH_CHARACTERS))),
+  /** `NAME=VALUE`, repeatable. */
+  parameter: fields,
+  output: fields,
+  /** The hash of the definition. Needs `workflowId`. */
+  version: v.optional(v.pipe(text, v.regex(/^[0-9a-f]{64}$/, "the hash of a definition"))),
+  limit: v.optional(
+    v.pipe(text, v.regex(/^[1-9]\d{0,3}$/, "1 to 200"), v.transform(Number), v.maxValue(SEARCH_RUNS.most, "1 to 200")),
+    String(SEARCH_RUNS.usual),
+  ),
+  cursor: v.optional(v.pipe(text, v.maxLength(1024))),
+});
+
+const values = v.optional(v.record(text, text));
+
+/** A page of the runs that match. */
+export const foundRuns = v.object({
+  runs: v.array(
+    v.object({
+      workflowId: text,
+      ...runSummary.entries,
+      /** The hash of the definition. */
+      version: text,
+      /** The values of the declared fields, as texts. */
+      fields: v.optional(v.object({ parameters: values, outputs: values })),
+    }),
+  ),
+  /** The `cursor` of the next page. A page may have fewer runs than its limit, even 0, although there is a next page. */
+  next: v.optional(text),
+  /** Runs of an earlier version are still being indexed: some may be missing. */
+  indexing: v.optional(v.literal(true)),
+});
