@@ -81,6 +81,7 @@ export { openUpload, type Upload, type UploadFlaw, UploadInvalid, type UploadOpt
 export { hasMoreLevels } from "./json-levels.ts";
 
 // Answers: long JSON, files and parts of files
+export { acceptedCoding } from "./http/accepted-coding.ts";
 export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Validators } from "./http/conditional.ts";
 export { contentDisposition } from "./http/content-disposition.ts";
 export { jsonList } from "./http/json-list.ts";

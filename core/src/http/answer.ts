@@ -3,6 +3,8 @@ import type { FaultCode } from "../error.ts";
 import type { RequestTrace } from "../ports/telemetry.ts";
 import type { Exchange } from "../route.ts";
 import { lendBody, readDeclaredBody } from "./declared-body.ts";
+import { acceptedCoding } from "./accepted-coding.ts";
+import { CODINGS, type Coding, compress, compressPieces } from "./compress.ts";
 import type { AnswerHeaders, Door } from "./door.ts";
 import { EVENT_STREAM_HEADERS, EventPieces, EventsBroken } from "./event-pieces.ts";
 import { JSON_HEADERS, NO_SNIFFING } from "./json-headers.ts";
@@ -62,7 +64,7 @@ export async function answer(routes: PathRoutes, door: Door, services: SurfaceSe
       }
       case "json":
         if (result instanceof JsonPieces) return await sendJson(door, success.status, own, result);
-        return sendWhole(door, success.status, own, JSON.stringify(result));
+        return await sendWhole(door, success.status, own, JSON.stringify(result));
       default:
         return door.send(success.status, own);
     }
@@ -152,8 +154,31 @@ async function handled(
   }
 }
 
-function sendWhole(door: Door, status: number, own: AnswerHeaders, body: string): void {
-  door.send(status, { ...JSON_HEADERS, "content-length": String(Buffer.byteLength(body)), ...own }, body);
+const VARY = "accept-encoding";
+/** Shorter answers are not compressed: they fit in a few packets. */
+const COMPRESSED_BYTES = 4096;
+
+/**
+ * The content coding of an answer, by what the caller accepts. Only reads are compressed: the answers of other calls are short, and some
+ * contain a secret that is shown once.
+ */
+function codingOf({ head }: Door): Coding | undefined {
+  return head.method === "GET" || head.method === "HEAD" ? acceptedCoding(head, CODINGS) : undefined;
+}
+
+async function sendWhole(door: Door, status: number, own: AnswerHeaders, text: string): Promise<void> {
+  const length = Buffer.byteLength(text);
+  const headers = { ...JSON_HEADERS, ...own };
+  if (length < COMPRESSED_BYTES) return door.send(status, { ...headers, "content-length": String(length) }, text);
+  const coding = codingOf(door);
+  const varying = { ...headers, vary: VARY };
+  if (!coding) return door.send(status, { ...varying, "content-length": String(length) }, text);
+  const coded = { ...varying, "content-encoding": coding };
+  // Only the body would tell its length.
+  if (door.head.method === "HEAD") return door.send(status, coded);
+  const body = await compress(Buffer.from(text), coding);
+  if (door.isLeft) return door.giveUp();
+  door.send(status, { ...coded, "content-length": String(body.byteLength) }, body);
 }
 
 /** Most lists have one piece. They are sent like any other answer. */
@@ -165,6 +190,11 @@ async function sendJson(door: Door, status: number, own: AnswerHeaders, json: Js
     await pieces.leave();
     return door.giveUp();
   }
-  if (first === undefined || second === undefined) return sendWhole(door, status, own, first ?? "");
-  return door.sendPieces(status, { ...JSON_HEADERS, ...own }, withFirst([first, second], pieces));
+  if (first === undefined || second === undefined) return sendWhole(door, status, own, String(first ?? ""));
+  const all = withFirst([first, second], pieces);
+  const coding = codingOf(door);
+  const headers = { ...JSON_HEADERS, ...own, vary: VARY, ...(coding && { "content-encoding": coding }) };
+  // A HEAD request takes no piece.
+  const isPacked = coding !== undefined && door.head.method !== "HEAD";
+  return door.sendPieces(status, headers, isPacked ? compressPieces(all, coding) : all);
 }

@@ -32,7 +32,7 @@ export interface Door {
    */
   onOver(over: (status: number) => void): void;
   /** Send a whole answer. The answer to a HEAD request is only the head. */
-  send(status: number, headers: AnswerHeaders, body?: string): void;
+  send(status: number, headers: AnswerHeaders, body?: string | Uint8Array<ArrayBuffer>): void;
   /**
    * Send the pieces at the reader's pace. Resolves when the last piece is sent or the reader has left. Rejects as the pieces do.
    */

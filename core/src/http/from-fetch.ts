@@ -24,6 +24,7 @@ export class FetchDoor implements Door {
   readonly isMalformed: boolean;
   readonly answered: Promise<Response>;
   readonly request: Request;
+  readonly #event: SurfaceEvent;
   readonly #target: URL;
   readonly #node: { readonly req: IncomingMessage; readonly res?: ServerResponse } | undefined;
   readonly #controller = new AbortController();
@@ -41,6 +42,7 @@ export class FetchDoor implements Door {
     const { params, isMalformed } = decodeParams(raw);
     const { promise, resolve } = Promise.withResolvers<Response>();
     this.request = request;
+    this.#event = event;
     this.isMalformed = isMalformed;
     this.answered = promise;
     this.#respond = resolve;
@@ -95,7 +97,7 @@ export class FetchDoor implements Door {
     this.#over = over;
   }
 
-  send(status: number, headers: AnswerHeaders, body?: string): void {
+  send(status: number, headers: AnswerHeaders, body?: string | Uint8Array<ArrayBuffer>): void {
     this.#answer(status, headers, body ?? null);
     this.#end();
   }
@@ -117,7 +119,7 @@ export class FetchDoor implements Door {
             try {
               const piece = await pieces.next();
               if (this.#isReaderGone) return;
-              if (piece !== undefined) return controller.enqueue(encoder.encode(piece));
+              if (piece !== undefined) return controller.enqueue(typeof piece === "string" ? encoder.encode(piece) : piece);
               this.#end();
               controller.close();
               resolve();
@@ -197,7 +199,12 @@ export class FetchDoor implements Door {
     if (body) abandon(body, clock);
   }
 
-  #answer(status: number, headers: AnswerHeaders, body: string | ReadableStream<Uint8Array> | null): void {
+  #answer(
+    status: number,
+    headers: AnswerHeaders,
+    body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null,
+  ): void {
+    this.#event.joinVary(headers["vary"]);
     const Made = answerClass();
     const response = new Made(this.#isBodyless(status) ? null : body, { status, headers: webHeaders(headers) });
     this.#status = status;

@@ -81,7 +81,7 @@ export class NodeDoor implements Door {
     });
   }
 
-  send(status: number, headers: AnswerHeaders, body?: string): void {
+  send(status: number, headers: AnswerHeaders, body?: string | Uint8Array): void {
     // A caller who left while the handler worked gets no answer.
     if (this.isLeft) return;
     this.#writeHead(status, headers);
@@ -144,7 +144,9 @@ export class NodeDoor implements Door {
 
   /** Adds the headers that middleware of the surface has set. */
   #withStaged(status: number, headers: AnswerHeaders): AnswerHeaders {
-    return this.#event.isStaged ? { ...headers, ...this.#event.staged(status) } : headers;
+    if (!this.#event.isStaged) return headers;
+    this.#event.joinVary(headers["vary"]);
+    return { ...headers, ...this.#event.staged(status) };
   }
 }
 

@@ -28,6 +28,15 @@ export class SurfaceEvent extends H3Event {
     return this.req._url ?? new URL(this.req.url);
   }
 
+  /** Adds names to the `vary` that middleware has set, which would replace that of the answer. */
+  joinVary(names: string | readonly string[] | undefined): void {
+    if (!this.isStaged || typeof names !== "string") return;
+    for (const headers of [this.res.headers, this.res.errHeaders]) {
+      const staged = headers.get("vary");
+      if (staged !== null && !staged.includes(names)) headers.set("vary", `${staged}, ${names}`);
+    }
+  }
+
   /** The headers that middleware has set for an answer of this status. As in h3, errors get only the error headers. */
   staged(status: number): Record<string, string | string[]> {
     const headers = status >= 400 ? this.res.errHeaders : this.res.headers;

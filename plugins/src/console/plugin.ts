@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { checkConditions, definePlugin, type RequestHead } from "@portico/core";
-import Negotiator from "negotiator";
+import { acceptedCoding, checkConditions, definePlugin, type RequestHead } from "@portico/core";
 import { contentSecurityPolicy } from "./content-security-policy.ts";
 import { webConsoleConfig } from "./config.ts";
 import { webConsoleContract } from "./contract.ts";
@@ -50,7 +49,7 @@ export const webConsole = definePlugin({
       const type = TYPES[extension];
       if (type === undefined) throw fail.console_file_not_found();
       const path = new URL(`console/${params.file}`, built);
-      const packed = takesGzip(head) ? await readBuilt(new URL(`${path.href}.gz`)) : undefined;
+      const packed = acceptedCoding(head, ["gzip"]) ? await readBuilt(new URL(`${path.href}.gz`)) : undefined;
       const file = packed ?? (await readBuilt(path));
       if (!file) throw fail.console_file_not_found();
       return answer(head, file, {
@@ -64,11 +63,6 @@ export const webConsole = definePlugin({
     },
   }),
 });
-
-function takesGzip(head: RequestHead): boolean {
-  const negotiator = new Negotiator({ headers: { "accept-encoding": head.header("accept-encoding") } });
-  return negotiator.encoding(["gzip", "identity"]) === "gzip";
-}
 
 function answer(head: RequestHead, body: Uint8Array<ArrayBuffer>, headers: Record<string, string>): Response {
   const all = { ...headers, "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" };

@@ -164,8 +164,12 @@ describe("GET /api/workflow/runs/search", () => {
     expect([body.runs[0].runId, body.runs[0].fields.parameters]).toEqual([run, { urgent: "false" }]);
     // The output was made of it.
     expect(body.runs[0].fields.outputs).toEqual({ count: "1" });
-    for (const asked of [{ parameter: `order=key ${SECRET}` }, { parameter: "order=key ***" }, { output: "result=done key ***" }])
-      expect(await ids({ workflowId: "order", ...asked } as Record<string, string>)).toEqual([]);
+    for (const asked of [
+      ["parameter", `order=key ${SECRET}`],
+      ["parameter", "order=key ***"],
+      ["output", "result=done key ***"],
+    ] as const)
+      expect(await ids({ workflowId: "order", [asked[0]]: asked[1] })).toEqual([]);
   });
 
   it("finds runs by words of their errors, in any order and case", async () => {
