@@ -38,7 +38,7 @@ export const searchQuery = v.strictObject({
   /** `NAME=VALUE`, repeatable. */
   parameter: fields,
   output: fields,
-  /** The hash of the definition. Needs `workflowId`. */
+  /** The hash of the definition. */
   version: v.optional(v.pipe(text, v.regex(/^[0-9a-f]{64}$/, "the hash of a definition"))),
   limit: v.optional(
     v.pipe(text, v.regex(/^[1-9]\d{0,3}$/, "1 to 200"), v.transform(Number), v.maxValue(SEARCH_RUNS.most, "1 to 200")),

@@ -2,6 +2,7 @@ import { createManualClock } from "@portico/adapters/clock/manual";
 import { ports } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { describe, expect, it } from "vitest";
+import { RUN_LIST } from "../../../plugins/src/workflow-service/runs/run-keys.ts";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
@@ -159,7 +160,7 @@ describe("a standby process that takes the work over when the owner's lease has 
     const runs = records.collection({ name: "workflow-runs" });
     const keys = records.collection({
       name: "workflow-run-list",
-      indexes: { by_workflow: ["workflowId", "startedAt"], by_start: ["startedAt"] },
+      indexes: RUN_LIST,
     });
     await records.batch([
       runs.write.put(given.runId, { ...(await runs.get(from))!.value, ...given }),

@@ -2,6 +2,7 @@ import { createManualClock, type ManualClock } from "@portico/adapters/clock/man
 import { type App, ports } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { describe, expect, it, vi } from "vitest";
+import { RUN_LIST } from "../../../plugins/src/workflow-service/runs/run-keys.ts";
 import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
 
 const HOUR = 3_600_000;
@@ -36,7 +37,7 @@ const later = async (service: Awaited<ReturnType<typeof start>>, hours: number, 
   });
 };
 const INDEXES: Readonly<Record<string, ports.CollectionSpec["indexes"]>> = {
-  "workflow-run-list": { by_workflow: ["workflowId", "startedAt"], by_start: ["startedAt"] },
+  "workflow-run-list": RUN_LIST,
   "workflow-bound-runs": { by_binding: ["bindingId", "startedAt"] },
   "workflow-definitions": { by_use: ["usedUntil"] },
 };
@@ -271,6 +272,24 @@ describe("what runs were started with", () => {
     // It is deployed still, and kept anew for the next run.
     await ended(third, "quick");
     expect(await namesOf(third)).toEqual(["Second"]);
+  });
+
+  it("goes when its own runs have gone, also while an older run of the workflow waits", async () => {
+    await using service = await start();
+    await waiting(service);
+    service.deploy("gated.json", { ...quick, name: "Second" });
+    await deployed(service, "Second");
+    await ended(service, "gated");
+    expect(await namesOf(service)).toEqual(["gated", "Second"]);
+    await pass(service, 47);
+    expect(await namesOf(service)).toEqual(["gated", "Second"]);
+    await pass(service, 2);
+    expect(await namesOf(service)).toEqual(["gated"]);
+    service.deploy("gated.json", gated);
+    await deployed(service, "gated");
+    const [open] = await listed(service, "gated");
+    await decide(service, open!);
+    expect(await service.ended("gated", open!)).toMatchObject({ status: "completed", nodeResults: { end: { outputs: 1 } } });
   });
 
   it("stays for a waiting run, also if the file changes or is removed, and after a restart", async () => {

@@ -1,3 +1,5 @@
+import { createManualClock } from "@portico/adapters/clock/manual";
+import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
@@ -5,6 +7,8 @@ const first = { nodes: { a: { type: "transform", with: { value: 1 } }, b: { type
 const second = {
   nodes: { a: { type: "transform", with: { value: "hidden-credential" } }, c: { type: "transform", with: { value: 1 } } },
 };
+
+const HOUR = 3_600_000;
 
 let service: WorkflowService;
 beforeEach(async () => {
@@ -50,6 +54,45 @@ describe("GET /api/workflow/:id/versions", () => {
       },
     ]);
     expect(JSON.stringify(all)).not.toContain("hidden-credential");
+  });
+
+  it("counts stored runs once, without those that were removed, and those of unreadable bindings", async () => {
+    const clock = createManualClock();
+    const bindings = [
+      { id: "mine", workflowId: "flow", boardId: "B" },
+      { id: "theirs", workflowId: "flow", boardId: "B", readers: ["other"] },
+    ];
+    await using own = await startWorkflowService({
+      ...{ clock, definitions: { "flow.json": first } },
+      runtime: { bindings, keepRunsMs: 2 * HOUR },
+    });
+    const { runs, sweep } = own.app.port(workflowRuntime);
+    const counts = async () =>
+      (await own.call("GET", "/api/workflow/flow/versions")).body.versions.map(({ runCount }: { runCount: number }) => runCount);
+    const ended = async (bindingId?: string) => {
+      const executionGrantId = await own.grant({ workflowId: "flow", ...(bindingId !== undefined && { bindingId }) });
+      const body = { executionGrantId, idempotencyKey: "1", workflowId: "flow" };
+      const { runId } = (await own.call("POST", "/api/workflow/run", body)).body;
+      await expect.poll(async () => (await runs.find(runId))?.value.status).toBe("completed");
+    };
+    const { signal } = new AbortController();
+    const count = () => runs.use.count("flow", clock.now(), signal);
+    const stored = async () => (await runs.use.of("flow", signal)).reduce((sum, use) => sum + use.count, 0);
+
+    for (const bindingId of [undefined, "mine", "theirs", undefined]) await ended(bindingId);
+    expect(await counts()).toEqual([3]);
+    await count();
+    expect([await counts(), await stored()]).toEqual([[3], 4]);
+    await clock.advance(HOUR);
+    // Stored now: a second count adds none.
+    for (let at = 0; at < 2; at++) await count();
+    await ended();
+    expect([await counts(), await stored()]).toEqual([[4], 5]);
+    await clock.advance(1.5 * HOUR);
+    await sweep(signal);
+    expect([await counts(), await stored()]).toEqual([[1], 1]);
+    await count();
+    expect([await counts(), await stored()]).toEqual([[1], 1]);
   });
 
   it("lists a deployed version before its first run", async () => {

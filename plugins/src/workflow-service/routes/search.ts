@@ -20,18 +20,6 @@ type Asked = InferOutput<typeof searchQuery>;
 export function searchRuns(services: WorkflowServices): WorkflowHandlers["searchRuns"] {
   const { catalogue, runs } = services.runtime;
   const completedNodes = completedNodesIn(services);
-  /**
-   * The runs of a version are close together in time: the search begins behind the newer runs of other versions. Undefined if no run can
-   * match.
-   */
-  const boundByVersion = async (search: RunSearch, signal: AbortSignal): Promise<RunSearch | undefined> => {
-    const { workflowId, version, before } = search;
-    if (workflowId === undefined || version === undefined) return search;
-    const uses = (await runs.use.of(workflowId, signal)).filter(({ definition }) => definition === version);
-    if (uses.length === 0) return undefined;
-    const end = new Date(Math.max(...uses.map(({ lastUsedAt }) => Date.parse(lastUsedAt))) + 1).toISOString();
-    return { ...search, before: before === undefined || end < before ? end : before };
-  };
   const found = async (run: RunRecord) => {
     const { workflowId, definition: version, fields } = run;
     return { workflowId, ...runSummary(run, await completedNodes(run)), version, ...(fields && { fields }) };
@@ -53,10 +41,8 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
     }
     const after = readCursor(query.cursor, search);
     try {
-      const bounded = after ? search : await boundByVersion(search, signal);
-      if (!bounded) return { runs: [] };
       const [{ items, next }, isComplete] = await Promise.all([
-        runs.search(bounded, { after, limit: query.limit, isReadable: (run) => isReadable(run, canRead) }),
+        runs.search(search, { after, limit: query.limit, isReadable: (run) => isReadable(run, canRead) }),
         runs.indexing.isComplete(),
       ]);
       return {
@@ -72,7 +58,6 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
 
 function readSearch(query: Asked): RunSearch {
   const { workflowId, status, startedFrom, startedBefore, q, parameter, output, version } = query;
-  if (version !== undefined && workflowId === undefined) throw invalid("version needs workflowId");
   return {
     ...{ workflowId, status, version },
     from: toTime(startedFrom),

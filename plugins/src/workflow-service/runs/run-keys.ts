@@ -12,4 +12,5 @@ export interface RunKey {
 export const RUN_LIST: Readonly<Record<string, readonly string[]>> = {
   by_workflow: ["workflowId", "startedAt"],
   by_start: ["startedAt"],
+  by_definition: ["definition", "startedAt"],
 };

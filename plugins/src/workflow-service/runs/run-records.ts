@@ -44,10 +44,12 @@ export function createRunRecords(records: ports.Records) {
     name: "workflow-runs",
     subjects: runs,
     // An open run is not written: its execution ends with the record that it read. The second round visits runs that ended meanwhile.
-    writesOf: ({ id, value, version }) =>
-      isTerminal(value.status)
+    writesOf: ({ id, value, version }) => [
+      list.write.put(id, keyOf(value)),
+      ...(isTerminal(value.status)
         ? [runs.write.put(id, value, version), ...tags.changes(openRun(value), taggedRun(value))]
-        : tags.changes(undefined, taggedRun(value)),
+        : tags.changes(undefined, taggedRun(value))),
+    ],
     mayHaveChanged: ({ status, startedAt, completedAt = startedAt }, since) => !isTerminal(status) || completedAt >= since,
   });
 
@@ -58,12 +60,12 @@ export function createRunRecords(records: ports.Records) {
     }
   }
 
-  /** The keys of runs, newest first. */
+  /** The keys of runs that have these values, newest first. */
   const keysOf =
-    (workflowId: string | undefined): FindSource =>
+    (where: Readonly<Record<string, string>>): FindSource =>
     async (after, limit) => {
       const { items, next } = await list.query({
-        ...(workflowId !== undefined && { where: { workflowId } }),
+        where,
         order: NEWEST,
         limit,
         ...(after && { after: { value: after.at, id: after.id } }),
@@ -80,11 +82,11 @@ export function createRunRecords(records: ports.Records) {
     },
     /** The writes that begin a run. */
     begin(run: RunRecord): readonly ports.Write[] {
-      const { runId, workflowId, bindingId, startedAt, definition } = run;
+      const { runId, workflowId, bindingId, startedAt } = run;
       return [
         runs.write.put(runId, run, "absent"),
         open.write.put(runId, {}),
-        list.write.put(runId, { workflowId, startedAt, definition, ...(bindingId !== undefined && { bindingId }) }),
+        list.write.put(runId, keyOf(run)),
         ...(bindingId === undefined ? [] : [bound.write.put(runId, { workflowId, bindingId, startedAt })]),
         ...tags.changes(undefined, taggedRun(run)),
       ];
@@ -114,10 +116,12 @@ export function createRunRecords(records: ports.Records) {
       search: RunSearch,
       { after, limit, isReadable }: { after: FindPlace | undefined; limit: number; isReadable(run: RunRecord): boolean },
     ): Promise<FoundPage<RunRecord>> {
-      const { workflowId, from, before } = search;
+      const { workflowId, version, from, before } = search;
       const tagged = tagsOfSearch(search).map((tag) => tags.list(tag, workflowId));
+      const listed: Readonly<Record<string, string>> =
+        version !== undefined ? { definition: version } : workflowId !== undefined ? { workflowId } : {};
       return findPage({
-        sources: tagged.length > 0 ? tagged : [keysOf(workflowId)],
+        sources: [...tagged, ...(tagged.length === 0 || version !== undefined ? [keysOf(listed)] : [])],
         load: async (runId) => (await runs.get(runId))?.value,
         matches: (run) => isSought(run, search) && isReadable(run),
         after: after ?? (before === undefined ? undefined : { at: before, id: "" }),
@@ -139,6 +143,11 @@ export function createRunRecords(records: ports.Records) {
         yield found.map(({ value }) => value);
         if (found.length < items.length) return;
       }
+    },
+    /** Whether a run has this definition. Undefined while runs of earlier versions are not indexed yet. */
+    async isUsed(definition: string): Promise<boolean | undefined> {
+      const { items } = await list.query({ where: { definition }, order: NEWEST, limit: 1 });
+      return items.length > 0 || ((await indexing.isComplete()) ? false : undefined);
     },
     /** When the oldest run that there is of a workflow began: milliseconds since 1970. */
     async oldest(workflowId: string): Promise<number | undefined> {
@@ -181,4 +190,8 @@ export function createRunRecords(records: ports.Records) {
       });
     },
   };
+}
+
+function keyOf({ workflowId, startedAt, definition, bindingId }: RunRecord): RunKey {
+  return { workflowId, startedAt, definition, ...(bindingId !== undefined && { bindingId }) };
 }

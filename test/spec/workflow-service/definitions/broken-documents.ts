@@ -484,7 +484,57 @@ const expressions: readonly BrokenDocument[] = [
   ),
 ];
 
+const flow = (search: string, more = "") =>
+  `${more || `parameters: { properties: { order: {}, pin: { writeOnly: true }, card: { properties: { code: { format: password } } } } }\n`}nodes:
+  a: { ${T} }
+  b: { ${T}, sensitive: [body.token] }
+  c: { ${T}, sensitive: true }
+outputs:
+  done: "\${{ nodes.a.output }}"
+  key: { inner: "\${{ secrets.TRACKER }}", other: 1 }
+  token: "\${{ nodes.b.output.body.token.size() }}"
+  body: "\${{ nodes.b.output.body }}"
+  status: "\${{ nodes.b.output.status }}"
+  whole: "\${{ nodes.c.output.x }}"
+  ended: "\${{ nodes.c.status }}"
+search: ${search}
+`;
+const SECRET_PARAMETER = "A secret parameter (`writeOnly` or `format: password`) cannot be searched";
+const A_FIELD = "A field is 1-5 keys with dots between them, such as `customer.id`; a key is 1-64 letters, digits, `_` and `-`";
+
+const search: readonly BrokenDocument[] = [
+  one(
+    "a searched parameter that is not declared",
+    flow("{ parameters: [order, §custmer] }"),
+    '`parameters` has no property "custmer"',
+  ),
+  one(
+    "searched parameters without a schema",
+    flow("{ parameters: [§order] }", "id: a\n"),
+    '`parameters` has no property "order"',
+  ),
+  one("a searched parameter that is secret", flow("{ parameters: [§pin, §card.code] }"), SECRET_PARAMETER, SECRET_PARAMETER),
+  one("a searched output that does not exist", flow("{ outputs: [done, §dones] }"), '`outputs` has no key "dones"'),
+  one(
+    "a searched output that is secret",
+    flow("{ outputs: [§key.inner, key.other, §token, §body, status, §whole, ended] }"),
+    "A secret output cannot be searched: it reads `secrets.TRACKER`",
+    'A secret output cannot be searched: it reads a sensitive output of "b"',
+    'A secret output cannot be searched: it reads a sensitive output of "b"',
+    'A secret output cannot be searched: it reads a sensitive output of "c"',
+  ),
+  structural("a searched field that is no path", flow("{ parameters: [§order..id, §'a b', §'*'] }"), A_FIELD, A_FIELD, A_FIELD),
+  structural("too many searched fields", flow("{ parameters: §[a, b, c, d, e, f, g, h, i] }"), "There are at most 8 fields"),
+  one("a searched field that is named twice", flow("{ outputs: §[done, done] }"), "Each field is named once"),
+  structural(
+    "an unknown part of the search",
+    flow("{ §inputs: [order] }"),
+    'There is no key "inputs": there is parameters, outputs',
+  ),
+];
+
 export const brokenDocuments: readonly BrokenDocument[] = [
+  ...search,
   ...schedules,
   ...text,
   ...document,
