@@ -9,6 +9,7 @@ const echo = {
   parameters: { type: "object", properties: { count: { type: "integer" }, ticket: { type: "string" } } },
   nodes: { one: { type: "transform", name: "Repeat", with: { value: "${{ parameters }}" } } },
   outputs: { said: "${{ nodes.one.output }}" },
+  search: { parameters: ["count"], outputs: ["said.count"] },
 };
 const gated = {
   nodes: {
@@ -83,6 +84,16 @@ describe("portico workflow list, runs and show", () => {
     expect(await ids()).toEqual([newer, older]);
     expect(await ids("--limit", "1")).toEqual([newer]);
     expect(await ids("--status", "failed")).toEqual([]);
+    expect(await ids("--since", "1h", "--param", "count=1")).toEqual([older]);
+    expect(await ids("--param", "count=2", "--output", "said.count=2")).toEqual([newer]);
+    expect(await ids("--until", "2020-01-01")).toEqual([]);
+    const bad = await service.trigger("failing");
+    await service.until("failing", bad, "failed");
+    expect((await run("runs", "--text", "cannot BE")).stdout).toMatch(
+      new RegExp(`^RUN ID +WORKFLOW +STATUS [^]*\n${bad} +failing +failed [^\n]*\n$`),
+    );
+    const [{ version }] = JSON.parse((await run("versions", "echo", "--json")).stdout);
+    expect(await ids("--definition", version)).toEqual([newer, older]);
 
     const page = await run("show", newer);
     expect(page.code).toBe(0);
@@ -99,7 +110,17 @@ describe("portico workflow list, runs and show", () => {
     expect(await run("runs", "nope")).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("not found") });
     expect(await run("show", "wrun_nope")).toMatchObject({ code: 1, stderr: expect.stringContaining("wrun_nope") });
     expect((await run("runs", "echo", "--status", "done")).stderr).toContain("--status must be one of running, waiting_human,");
-    expect(await run("runs", "echo", "--limit", "0")).toMatchObject({ code: 64, stdout: "" });
+    for (const flags of [
+      ["--limit", "0"],
+      ["--since", "yesterday"],
+      ["--until", "x"],
+      ["--param", "count"],
+    ])
+      expect(await run("runs", "echo", ...flags)).toMatchObject({ code: 64, stdout: "" });
+    expect(await run("runs", "echo", "--param", "ticket=x")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("ticket"),
+    });
   });
 });
 

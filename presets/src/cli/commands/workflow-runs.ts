@@ -92,21 +92,36 @@ export const followCommand = defineCommand({
 });
 
 export const runsCommand = defineCommand({
-  meta: { name: "runs", description: "List a workflow's runs, newest first" },
+  meta: { name: "runs", description: "Find runs, newest first" },
   args: {
-    workflow: { type: "positional", required: true, valueHint: "workflow id", description: "Which workflow" },
+    workflow: { type: "positional", required: false, valueHint: "workflow id", description: "Which workflow; default: all" },
     status: { type: "string", valueHint: "status", description: "Only runs with this status, such as waiting_human or failed" },
+    since: {
+      type: "string",
+      valueHint: "when",
+      description: "Only runs that began since this duration (12h) or time (ISO 8601)",
+    },
+    until: { type: "string", valueHint: "when", description: "Only runs that began before this duration or time" },
+    text: { type: "string", valueHint: "words", description: "Only runs whose error contains these words" },
+    param: { type: "string", valueHint: "name=value…", description: "Only runs with this searchable parameter; repeatable" },
+    output: { type: "string", valueHint: "name=value…", description: "Only runs with this searchable output; repeatable" },
+    definition: { type: "string", valueHint: "hash", description: "Only runs of this version of the definition" },
     limit: { type: "string", valueHint: "number", description: "Maximum number of runs; default: 20" },
     json: { type: "boolean", description: "Print a JSON array" },
     ...serviceFlags,
   },
-  async run({ args }) {
-    const { readRunFilter, runTable } = await import("../workflows/run-tables.ts");
-    const { isWanted, limit } = readRunFilter(args);
-    const runs = (await (await serviceOf(args)).runs(args.workflow)).filter(isWanted).slice(0, limit);
+  async run({ args, rawArgs }) {
+    const [{ readRunSearch }, { runTable }, { valuesOf }] = await Promise.all([
+      import("../workflows/read-run-search.ts"),
+      import("../workflows/run-tables.ts"),
+      import("../command-line.ts"),
+    ]);
+    const given = { ...args, param: valuesOf(rawArgs, "param"), output: valuesOf(rawArgs, "output") };
+    const { search, limit } = readRunSearch(given);
+    const runs = await (await serviceOf(args)).findRuns(search, limit);
     if (args.json) return printJson(runs);
     if (runs.length === 0) return console.error("No runs found.");
-    console.log(runTable(runs));
+    console.log(runTable(runs, { isOfAll: args.workflow === undefined }));
   },
 });
 

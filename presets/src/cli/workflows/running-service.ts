@@ -7,18 +7,21 @@ import { CommandFailed, EXIT } from "../exit-codes.ts";
 import { trustOwnCertificate } from "../https/trust-own-certificate.ts";
 import { checkedUrl, runningAt } from "../running-at.ts";
 import { issueGrant, workflowToken } from "./issue-grant.ts";
+import type { RunSearch } from "./read-run-search.ts";
 
 /** Lifetime of the command line's own grants, which are used immediately. */
 const GRANT_MS = 60_000;
 /** A service that is silent for this long counts as not reachable. */
 const ANSWER_MS = 30_000;
 const ASKED_AT_ONCE = 8;
+/** Maximum runs of one page. */
+const SEARCHED_AT_ONCE = 200;
 
 type Routes = typeof workflowServiceContract;
 export type WorkflowSummary = CallResult<Routes["workflows"]>["workflows"][number];
 export type Deployed = CallResult<Routes["workflows"]>;
 export type DefinitionVersion = CallResult<Routes["versions"]>["versions"][number];
-export type RunSummary = CallResult<Routes["runs"]>["runs"][number];
+export type FoundRun = CallResult<Routes["searchRuns"]>["runs"][number];
 export type RunDetail = CallResult<Routes["run"]>;
 /** One event of a run (specification 6.1). */
 export type RunEvent = EventOf<Routes["events"]["success"]["events"]>;
@@ -123,9 +126,19 @@ export async function findService(settings: PlatformSettings, given: string | un
       answered(async () => (await client.versions({ params: { id: workflowId }, ...soon() })).versions),
     trigger: (workflowId: string, parameters: Readonly<Record<string, unknown>>) =>
       answered(() => client.trigger({ query: { id: workflowId }, body: parameters, ...soon() })),
-    /** Newest first. */
-    runs: (workflowId: string): Promise<readonly RunSummary[]> =>
-      answered(async () => (await client.runs({ params: { id: workflowId }, ...soon() })).runs),
+    /** The newest runs that match a search, at most `limit`. */
+    findRuns: (search: RunSearch, limit: number): Promise<readonly FoundRun[]> =>
+      answered(async () => {
+        const found: FoundRun[] = [];
+        for (let cursor: string | undefined; ;) {
+          const size = String(Math.min(limit - found.length, SEARCHED_AT_ONCE));
+          const query = { ...search, limit: size, ...(cursor !== undefined && { cursor }) };
+          const { runs, next } = await client.searchRuns({ query, ...soon() });
+          found.push(...runs);
+          if (next === undefined || found.length >= limit) return found;
+          cursor = next;
+        }
+      }),
     run: (run: RunName, signal?: AbortSignal): Promise<RunDetail> => answered(() => detailOf(run, signal)),
     /** Takes over the run's live events from another follower. Undefined if the run has no live events. Later errors are thrown unchanged. */
     events: (runId: string, signal: AbortSignal): Promise<AsyncIterable<RunEvent> | undefined> =>
