@@ -8,6 +8,7 @@ import { foundRuns, searchQuery } from "./search-contract.ts";
 
 const text = v.string();
 const json = v.unknown();
+export { SEARCH_CHARACTERS } from "./limits.ts";
 export { isTerminal, RUN_STATUSES, type RunStatus } from "./runs/run-state.ts";
 
 /** A query parameter as received. A repeated parameter is a list, which the handler refuses. */

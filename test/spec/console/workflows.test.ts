@@ -53,6 +53,13 @@ nodes:
   ask: { type: human_gate, name: Go on?, with: { title: "Say \${{ parameters.word }}?" } }
 `;
 
+/** Runs of it end at once. */
+const zest = `
+nodes:
+  stop: { type: fail, if: "has(parameters.reason)", with: { message: "\${{ parameters.reason }}" } }
+  go: { type: transform, with: { value: 1 } }
+`;
+
 describe.skipIf(findChromium() === undefined)("workflows in the web console", () => {
   const browser = useChromium();
   let opened: OpenConsole;
@@ -64,6 +71,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
         "agents/support/agent.json": { name: "Support" },
         "workflows/review.yaml": review,
         "workflows/vault.yaml": vault,
+        "workflows/zest.yaml": zest,
         "workflows/broken.yaml": "nodes:\n  a: { type: transfrom }\n  b: 1\n  c: 1\n  d: 1\n",
         "workflows/triage.yaml": example("triage.yaml"),
         "workflows/summarize.yaml": example("summarize.yaml"),
@@ -332,6 +340,42 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     const listed = page.getByRole("table", { name: "Runs" }).getByRole("row").filter({ hasText: runId });
     await listed.getByText("Cancelled").first().waitFor();
     expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+
+  it("finds runs by status, time and words of the error, and shows older ones page by page", async () => {
+    const { page } = opened;
+    const trigger = async (parameters: object = {}): Promise<string> =>
+      (await call("/api/workflow/webhook?id=zest", parameters)).runId;
+    const oldest = await trigger({ reason: "The lemon is sour" });
+    for (let at = 0; at < 60; at++) await trigger();
+    await expect
+      .poll(async () => (await call("/api/workflow/runs/search?workflowId=zest&status=completed&limit=200")).runs.length)
+      .toBe(60);
+    await open("zest");
+    const rows = page.getByRole("table", { name: "Runs" }).getByRole("row");
+    await expect.poll(() => rows.count()).toBe(51);
+    await button("Older runs").click();
+    await expect.poll(() => rows.count()).toBe(62);
+    await rows.filter({ hasText: oldest }).getByText("The lemon is sour").waitFor();
+    // The next reading of the newest page loses no row.
+    const newest = await trigger();
+    await rows.filter({ hasText: newest }).waitFor();
+    expect(await rows.count()).toBe(63);
+    expect(await button("Older runs").count()).toBe(0);
+
+    await page.getByLabel("Status").selectOption("Failed");
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.getByLabel("Started").selectOption("The last hour");
+    await page.getByLabel("Words of the error").fill("SOUR lemon");
+    await page.getByLabel("Words of the error").press("Enter");
+    await expect.poll(() => page.evaluate(() => location.hash)).toBe("#/workflows/zest?status=failed&since=1h&q=SOUR+lemon");
+    await rows.filter({ hasText: oldest }).waitFor();
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await page.getByLabel("Words of the error").fill("orange");
+    await page.getByLabel("Words of the error").press("Enter");
+    await page.getByText("No matching run").waitFor();
+    await page.getByRole("link", { name: "Clear filters" }).click();
+    await expect.poll(() => rows.count()).toBe(51);
   });
 
   it("resumes a run that failed, and runs a workflow again with the same parameters", async () => {

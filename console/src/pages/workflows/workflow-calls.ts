@@ -6,7 +6,14 @@ import type { Instance } from "../../api/instance.ts";
 export type WorkflowSummary = CallResult<typeof workflowServiceContract.workflows>["workflows"][number];
 export type WorkflowDefinition = CallResult<typeof workflowServiceContract.definition>;
 export type DefinitionNode = WorkflowDefinition["nodes"][number];
-export type RunSummary = CallResult<typeof workflowServiceContract.runs>["runs"][number];
+export type FoundRun = CallResult<typeof workflowServiceContract.searchRuns>["runs"][number];
+/** What a search for runs asks, without its pages. */
+export interface RunQuery {
+  readonly workflowId: string;
+  readonly status?: RunStatus;
+  readonly startedFrom?: string;
+  readonly q?: string;
+}
 export type RunDetail = CallResult<typeof workflowServiceContract.run>;
 export type NodeResult = NonNullable<RunDetail["nodeResults"]>[string];
 export type NodeStatus = NodeResult["status"];
