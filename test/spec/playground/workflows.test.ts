@@ -86,10 +86,15 @@ function startPlayground(host = "127.0.0.1:9", more: WorkflowServiceOptions = {}
   return startWorkflowService({ definitions, adapters, agents: { agents }, runtime: { secrets: SECRETS }, ...more });
 }
 
-async function decide(service: WorkflowService, runId: string, body: object) {
-  await service.until("triage", runId, ({ status }) => status === "waiting_human");
-  const headers = { "x-execution-grant": await service.grant({ workflowId: "triage" }) };
-  return service.call("POST", `/api/workflow/triage/runs/${runId}/gate`, body, { headers });
+async function decide(service: WorkflowService, runId: string, body: object, workflowId = "triage") {
+  await service.until(workflowId, runId, ({ status }) => status === "waiting_human");
+  const headers = { "x-execution-grant": await service.grant({ workflowId }) };
+  return service.call("POST", `/api/workflow/${workflowId}/runs/${runId}/gate`, body, { headers });
+}
+
+async function found(service: WorkflowService, query: Record<string, string>): Promise<string[]> {
+  const { body } = await service.call("GET", `/api/workflow/runs/search?${new URLSearchParams(query)}`);
+  return body.runs.map(({ runId }: { runId: string }) => runId);
 }
 
 describe("playground/workflows", () => {
@@ -97,7 +102,7 @@ describe("playground/workflows", () => {
     await using service = await startPlayground();
     const { workflows } = (await service.call("GET", "/api/workflows")).body;
     expect(workflows.map(({ id }: { id: string }) => id)).toEqual([
-      ...["answer", "deliver", "digest", "nightly", "summarize", "triage"],
+      ...["answer", "deliver", "digest", "nightly", "price-list", "refund", "summarize", "triage"],
     ]);
   });
 
@@ -179,6 +184,55 @@ describe("playground/workflows", () => {
     expect(detail.finalOutputs.answer).toContain("Hold the red button for five seconds.");
     const receipt = await service.agents!.call("owner", "GET", `/api/runs/${detail.finalOutputs.run}/receipt`);
     expect(receipt.body.receipts[0].tool_calls.map(({ name }: { name: string }) => name)).toEqual(["SearchManual"]);
+  });
+
+  it("refund: small amounts are paid, a person decides about large ones, and each is found by order, customer and decision", async () => {
+    await using services = await startServices(() => [201, {}]);
+    await using service = await startPlayground(services.host);
+    const customer = { id: "c-7", iban: "DE02120300000000202051" };
+    const small = await service.trigger("refund", { order: "A-1", customer, amount: 20.5 });
+    expect((await service.ended("refund", small)).finalOutputs).toEqual({ decision: "paid", amount: 20.5 });
+    const [paid, refused] = [
+      await service.trigger("refund", { order: "A-2", customer, amount: 900 }),
+      await service.trigger("refund", { order: "A-3", customer: { id: "c-8" }, amount: 900 }),
+    ];
+    await decide(service, paid, { decision: "approve" }, "refund");
+    await decide(service, refused, { decision: "reject" }, "refund");
+    expect((await service.ended("refund", paid)).finalOutputs.decision).toBe("paid");
+    expect((await service.ended("refund", refused)).finalOutputs.decision).toBe("refused");
+    expect(services.asked.map(({ body }) => [body.order, body.account])).toEqual([
+      ["A-1", customer.iban],
+      ["A-2", customer.iban],
+    ]);
+    const workflowId = "refund";
+    expect(await found(service, { workflowId, parameter: "customer.id=c-7" })).toEqual([paid, small]);
+    expect(await found(service, { workflowId, parameter: "order=A-3", output: "decision=refused" })).toEqual([refused]);
+    const { status } = await service.call("GET", "/api/workflow/runs/search?workflowId=refund&parameter=customer.iban%3Dx");
+    expect(status).toBe(400);
+  });
+
+  it("price-list: sends only changes, and is found by how many there were, and by the error of an empty list", async () => {
+    const price = (article: string, cents: number) => ({ article, cents });
+    await using services = await startServices(({ path }) => {
+      if (path === "/empty/prices") return [200, { prices: [] }];
+      if (path === "/acme/prices") return [200, { prices: [price("lamp", 900), price("desk", 9900)] }];
+      return [200, { prices: [price("lamp", 800), price("desk", 9900)] }];
+    });
+    await using service = await startPlayground(services.host);
+    const run = async (parameters: object) => {
+      const runId = await service.trigger("price-list", parameters);
+      await service.ended("price-list", runId);
+      return runId;
+    };
+    const sent = await run({ supplier: "acme" });
+    const dry = await run({ supplier: "acme", dryRun: true });
+    const empty = await run({ supplier: "empty" });
+    expect(services.asked.filter(({ method }) => method === "POST").map(({ body }) => body)).toEqual([
+      { prices: [price("lamp", 900)] },
+    ]);
+    expect(await found(service, { workflowId: "price-list", output: "changed=1" })).toEqual([dry, sent]);
+    expect(await found(service, { workflowId: "price-list", output: "changed=1", parameter: "dryRun=true" })).toEqual([dry]);
+    expect(await found(service, { q: "empty list", status: "failed" })).toEqual([empty]);
   });
 
   it("digest: runs another workflow for each section, and does without the ones that fail", async () => {
