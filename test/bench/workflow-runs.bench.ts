@@ -15,6 +15,7 @@ import { Pool } from "undici";
 import { ledgerStream } from "../../plugins/src/workflow-service/runs/ledger-entry.ts";
 import { endedRun, type RunRecord } from "../../plugins/src/workflow-service/runs/run-record.ts";
 import { createRunRecords } from "../../plugins/src/workflow-service/runs/run-records.ts";
+import { createSweep } from "../../plugins/src/workflow-service/service/sweep-runs.ts";
 import { SERVICE_TOKEN, startWorkflowService, type WorkflowService } from "../harness/workflow-app.ts";
 
 const most = Number(process.argv.find((each) => /^\d+$/.test(each)) ?? 1_000_000);
@@ -23,6 +24,7 @@ const CALLS = 300;
 /** Number of runs in one commit. */
 const GROUP = 500;
 const WORKFLOWS = 10;
+const KEEP_MS = 90 * 24 * 60 * 60_000;
 const FIRST_MS = Date.UTC(2023, 10, 15);
 const headers = { "x-workflow-service-token": SERVICE_TOKEN };
 const versions = ["a", "b", "c"].map((letter) => letter.repeat(64));
@@ -57,9 +59,9 @@ for (const size of SIZES) {
     dataDir,
     definitions: definitions(),
     telemetry: openTelemetry({ level: "silent", format: "json" }),
-    runtime: { keepRunsMs: 90 * 24 * 60 * 60_000 },
   });
-  const { runs, sweep } = service.app.port(workflowRuntime);
+  const runtime = service.app.port(workflowRuntime);
+  const { runs } = runtime;
   const begun = performance.now();
   await fill(service, size);
   console.log(`${size} runs: filled with ${Math.round((size * 1000) / (performance.now() - begun))} runs/s`);
@@ -70,6 +72,16 @@ for (const size of SIZES) {
   note("the versions of a workflow", await time(service, "/api/workflow/w3/versions"));
   const bytes = statSync(join(dataDir, "records.sqlite")).size;
   console.log(`${size} runs: ${Math.round(bytes / size)} bytes of records per run`);
+  // The service itself keeps runs forever, so that it removes none while the store is filled and searched.
+  const sweep = createSweep({
+    ...runtime,
+    ...{
+      eventLog: service.app.port(ports.log),
+      clock: service.app.port(ports.clock),
+      log: service.app.port(ports.telemetry).log,
+    },
+    keepMs: KEEP_MS,
+  });
   await measureSweep(service, size, () => sweep(signal));
   await service.close();
   rmSync(dataDir, { recursive: true });

@@ -188,8 +188,16 @@ describe("runs that ended long ago (`keepRuns`)", () => {
     await expect.poll(async () => (await storedIn(service, "workflow-open-runs")).length).toBe(0);
     await pass(service, 1);
     const young = await ended(service, "quick");
-    await pass(service, 1.5);
-    expect(await listed(service, "quick")).toEqual([young]);
+    const batch = vi.spyOn(service.app.port(ports.records), "batch");
+    const swept = pass(service, 1.5);
+    // Runs begin and end meanwhile.
+    const during = await ended(service, "quick");
+    await swept;
+    expect(await listed(service, "quick")).toEqual([during, young]);
+    const removals = batch.mock.calls.map(
+      ([writes]) => writes.filter((write) => write.collection === "workflow-runs" && write.value === undefined).length,
+    );
+    expect([Math.max(...removals), removals.reduce((sum, each) => sum + each, 0)]).toEqual([50, count]);
     await pass(service, 0);
     const left = await Promise.all(all.map((runId) => ledgerLength(service, runId)));
     expect(left.filter((length) => length > 0)).toEqual([]);
