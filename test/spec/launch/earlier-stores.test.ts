@@ -51,6 +51,16 @@ describe.each(names)("the data directory that version %s wrote", (name) => {
     expect(inAnyOrder(await readAnswers(service, dataDir, filled))).toMatchObject(inAnyOrder(answers));
   });
 
+  it("is searched: every workflow run is found, once the runs are indexed", async () => {
+    const { workflow } = jsonCaller(service, dataDir);
+    const found = () => workflow("GET", "/api/workflow/runs/search?limit=200");
+    await expect.poll(async () => (await found()).indexing, { timeout: 30_000 }).toBeUndefined();
+    const runIds = (await found()).runs.map(({ runId }: { runId: string }) => runId);
+    expect(runIds).toEqual(expect.arrayContaining(Object.values(filled.workflowRuns)));
+    const { runs } = await workflow("GET", "/api/workflow/runs/search?status=waiting_human");
+    expect(runs).toMatchObject([{ runId: filled.workflowRuns.notice, workflowId: "notice", version: expect.any(String) }]);
+  });
+
   it("is gone on with: tokens open what they opened, and a run that waited at a gate ends when it is decided", async () => {
     const { agent, workflow } = jsonCaller(service, dataDir);
     const models = await fetch(`${service.url("proxy")}/models`, { headers: { authorization: `Bearer ${filled.safeToken}` } });
