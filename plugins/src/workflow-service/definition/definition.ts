@@ -20,7 +20,7 @@ export interface Definition {
   readonly parameters: JsonSchema;
   /** Timeout of a whole run. Time that the run waits for a person does not count. */
   readonly timeoutMs: number;
-  /** Planned times at which it runs by itself. */
+  /** Planned times at which it runs by itself. Empty if the definition was read for a run that began with it. */
   readonly schedules: readonly WorkflowSchedule[];
   readonly graph: Graph;
   /** Absent if the document has no outputs. The run then has no final outputs. */

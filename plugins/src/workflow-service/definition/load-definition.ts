@@ -87,7 +87,7 @@ export function compileSource(
     },
   };
   try {
-    const definition = compile({ name, text }, by);
+    const definition = compile({ name, text, isStored }, by);
     return definition && problems.length === 0 ? { definition } : { problems };
   } catch (error) {
     if (error !== enough) throw error;
@@ -125,7 +125,7 @@ export function idOfFile(name: string): string {
   return (name.split("/").at(-1) ?? name).replace(/\.[^.]*$/, "");
 }
 
-function compile({ name, text }: DefinitionText, by: Compiling): Definition | undefined {
+function compile({ name, text, isStored }: DefinitionText, by: Compiling): Definition | undefined {
   const { source, tell } = by;
   const { value } = source;
   if (!isRecord(value)) {
@@ -147,10 +147,13 @@ function compile({ name, text }: DefinitionText, by: Compiling): Definition | un
   }
   const parameters = (usable["parameters"] as Definition["parameters"] | undefined) ?? { type: "object" };
   const hasGoodParameters = !wrong.has("parameters") && checkParameters(written.parameters, by);
-  const schedules = compileSchedules(written.schedules ?? [], (usable["schedules"] as unknown[] | undefined) ?? [], {
-    schema: hasGoodParameters ? parameters : undefined,
-    tell: (path, message) => tell(source.problem(path, message)),
-  });
+  // A run does not need the schedules of its definition. It continues even if a check would end differently now, such as that of a time zone.
+  const schedules = isStored
+    ? []
+    : compileSchedules(written.schedules ?? [], (usable["schedules"] as unknown[] | undefined) ?? [], {
+        schema: hasGoodParameters ? parameters : undefined,
+        tell: (path, message) => tell(source.problem(path, message)),
+      });
   // Uses the document's own objects, because parsed objects have lost keys such as `__proto__`.
   const nodes = isRecord(usable["nodes"]) ? usable["nodes"] : undefined;
   const around = { before: new Set<string>(), known: new Set<string>(), isInside: { map: false, loop: false }, depth: 0 };

@@ -87,6 +87,28 @@ describe("parameters that the schema does not declare", () => {
   });
 });
 
+describe("parameters of schedules that the schema does not declare", () => {
+  const given = (parameters: object | undefined) =>
+    warnings({
+      ...(parameters && { parameters }),
+      schedules: [{ name: "a", every: "1h", parameters: { region: "north", regoin: "south" } }],
+      nodes: { n: value() },
+    });
+
+  it("are told at their key", () => {
+    expect(given({ properties: { region: {} } })).toEqual([
+      '$.schedules[0].parameters.regoin There is no declared parameter "regoin": did you mean "region"?',
+    ]);
+  });
+
+  it.each([
+    ["there is none", undefined],
+    ["it is open", { properties: { region: {} }, additionalProperties: true }],
+  ])("are not, where the schema does not say which there are: %s", (_how, parameters) => {
+    expect(given(parameters)).toEqual([]);
+  });
+});
+
 it("keywords that JSON Schema does not know are told in all schemas of a definition, and an author's own are not", () => {
   expect(
     warnings({

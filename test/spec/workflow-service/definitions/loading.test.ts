@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { stringify } from "yaml";
 import { describe, expect, it } from "vitest";
 import type { ExpressionScope } from "../../../../plugins/src/workflow-service/definition/expression.ts";
-import { load, loaded } from "./stand-in-nodes.ts";
+import { loadDefinition } from "../../../../plugins/src/workflow-service/definition/load-definition.ts";
+import { load, loaded, secretNames, types } from "./stand-in-nodes.ts";
 
 const scope: ExpressionScope = {
   parameters: { ticket: "T-1" },
@@ -76,6 +77,33 @@ outputs: { kind: "\${{ nodes.a.output.kind }}" }
     const { cases } = a!.with;
     expect(cases?.kind === "expressions" && cases.expressions.get("no")!.evaluate(scope)).toBe(false);
     expect(definition.outputs!.fill(scope)).toEqual({ kind: "bug" });
+  });
+
+  it("has schedules as the port takes them, with the parameters as they are written", () => {
+    const { schedules } = loaded(`
+schedules:
+  - { name: early, cron: "30 2 * * *", timeZone: Europe/Berlin, jitter: 5m, catchUp: 0, overlap: skip }
+  - { name: often, every: 90s, enabled: false, parameters: { __proto__: 1, topic: tea } }
+nodes: { a: { type: fail, with: { message: x } } }
+`);
+    expect(schedules).toMatchObject([
+      {
+        ...{ name: "early", timing: { cron: "30 2 * * *", timeZone: "Europe/Berlin" }, enabled: true, parameters: {} },
+        ...{ jitterMs: 300_000, catchUp: 0, overlap: "skip" },
+      },
+      { name: "often", timing: { everyMs: 90_000 }, enabled: false },
+    ]);
+    expect(Object.keys(schedules[1]!.parameters)).toEqual(["__proto__", "topic"]);
+  });
+
+  it("of a run can be used although its schedules cannot be checked any more, such as their time zone", () => {
+    const text = `
+schedules: [{ name: early, cron: "30 2 * * *", timeZone: Gone/City }]
+nodes: { a: { type: fail, with: { message: x } } }
+`;
+    expect(load(text).problems).toHaveLength(1);
+    const stored = loadDefinition({ name: "sample.yaml", text, isStored: true }, { types, secretNames });
+    expect(stored.definition?.schedules).toEqual([]);
   });
 
   it("has graphs in it, whose nodes see what is before them, and what is around", () => {

@@ -14,7 +14,7 @@ import { expressionsOfNodes, expressionsOfTemplate, type WrittenExpression } fro
 type Types = ReadonlyMap<string, ports.NodeRules>;
 
 /**
- * Probable mistakes in a valid definition: parameters that its schema does not declare, keywords that JSON Schema does not have, and outputs
+ * Probable mistakes in a valid definition: parameters that its schema does not declare, also those of schedules, keywords that JSON Schema does not have, and outputs
  * that read nodes which may have no output. Returns up to 200, in the order of the text. Never throws.
  */
 export function lintDefinition(definition: Definition, types: Types): readonly DefinitionProblem[] {
@@ -26,6 +26,7 @@ export function lintDefinition(definition: Definition, types: Types): readonly D
   const ofOutputs = [...expressionsOfTemplate(outputs, ["outputs"])];
   return inOrder([
     ...undeclaredParameters([...ofNodes, ...ofOutputs], definition.parameters, source),
+    ...undeclaredOfSchedules(definition, source),
     ...strangeKeywords(schemasOf(parameters, nodes, types), source),
     ...lackingOutputs(ofOutputs, definition, source),
   ]);
@@ -42,8 +43,8 @@ function undeclaredParameters(
   schema: JsonSchema,
   source: Source,
 ): readonly DefinitionProblem[] {
-  const { properties } = schema;
-  if (!isRecord(properties) || OPENING.some((key) => schema[key] !== undefined && schema[key] !== false)) return [];
+  const properties = declaredProperties(schema);
+  if (!properties) return [];
   return expressions.flatMap(({ source: text, path, offset }) =>
     chainsOf(syntaxTree(text)).flatMap(({ root, keys: [first] }) =>
       root === "parameters" && first && !Object.hasOwn(properties, first.name)
@@ -51,6 +52,24 @@ function undeclaredParameters(
         : [],
     ),
   );
+}
+
+function undeclaredOfSchedules({ schedules, parameters }: Definition, source: Source): readonly DefinitionProblem[] {
+  const properties = declaredProperties(parameters);
+  if (!properties) return [];
+  const known = Object.keys(properties);
+  return schedules.flatMap((schedule, at) =>
+    Object.keys(schedule.parameters)
+      .filter((name) => !Object.hasOwn(properties, name))
+      .map((name) => source.keyProblem(["schedules", at, "parameters", name], unknown("declared parameter", name, known))),
+  );
+}
+
+/** Undefined if a schema may describe properties that it does not name. */
+function declaredProperties(schema: JsonSchema): Readonly<Record<string, unknown>> | undefined {
+  const { properties } = schema;
+  if (!isRecord(properties) || OPENING.some((key) => schema[key] !== undefined && schema[key] !== false)) return undefined;
+  return properties;
 }
 
 /** Keys of nodes whose literal value is a JSON Schema. */
