@@ -41,6 +41,8 @@ export function createSurface(
   const idsOf = (header: string | string[] | null | undefined) =>
     requestIds(typeof header === "string" ? header : undefined, services.ids);
   const paths = new Map<string, PathRoutes>();
+  /** Paths whose routes answer pages of all origins. */
+  const openToPages: string[] = [];
   const unmatched: PathRoutes = { path: "", surface: name, methods: new Map() };
   /**
    * Answer through the door of the request. On Node, the answer is sent when this resolves, and middleware gets only its status.
@@ -66,7 +68,10 @@ export function createSurface(
       return asked.isStaged && !asked.response ? withHeaders(response, asked.staged(response.status)) : response;
     },
   });
-  if (options) h3.use(originRule(options, (event) => respond(unmatched, event, { code: "origin_not_allowed" })));
+  if (options) {
+    const refuse = (event: SurfaceEvent) => respond(unmatched, event, { code: "origin_not_allowed" });
+    h3.use(originRule(options, refuse, (path) => openToPages.some((open) => isPathOf(open, path))));
+  }
   const run = (event: SurfaceEvent, refusal?: Refusal): unknown => {
     const webSocket = webSocketPaths.size > 0 && !refusal ? webSocketPaths.get(event.target.pathname) : undefined;
     if (webSocket) {
@@ -152,6 +157,7 @@ export function createSurface(
         );
       }
       routes.methods.set(method, route);
+      if (route.contract.otherOrigins === "answered") openToPages.push(path);
       unmatched.envelope ??= route.contract.envelope;
       unmatched.faults ??= route.contract.faults;
       if (known) return;
@@ -164,6 +170,13 @@ export function createSurface(
     },
   };
   return surface;
+}
+
+/** Whether a path is one of a contract, in which `:name` matches one segment. */
+function isPathOf(declared: string, path: string): boolean {
+  const segments = path.split("/");
+  const wanted = declared.split("/");
+  return wanted.length === segments.length && wanted.every((each, at) => each.startsWith(":") || each === segments[at]);
 }
 
 function pathOf(url: string | undefined): string {

@@ -42,6 +42,12 @@ export interface ContractDefaults {
   readonly auth: string;
   readonly envelope: Envelope;
   readonly faults?: Faults;
+  /**
+   * How requests of pages of other origins are handled. Default: as the surface's `otherOrigins` says. `answered` answers them without CORS
+   * headers. It is for routes whose path contains the credential: a page that does not know it can do nothing, and browsers send `Origin: null`
+   * from pages that must not tell their address.
+   */
+  readonly otherOrigins?: "answered";
 }
 
 export type Success =

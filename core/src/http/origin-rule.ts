@@ -13,11 +13,13 @@ const PREFLIGHT_SECONDS = "600";
 
 /**
  * The origin rule of a whole surface (open points 4), as the first middleware of its h3 app. Pages of foreign origins are refused
- * before any other check. Answers to pages of allowed origins get the CORS headers. Requests without an origin are unaffected.
+ * before any other check, except at paths of routes with `otherOrigins`. Answers to pages of allowed origins get the CORS headers. Requests
+ * without an origin are unaffected.
  */
 export function originRule(
   { allowedOrigins, otherOrigins }: SurfaceOptions,
   refuse: (event: SurfaceEvent) => Promise<Response>,
+  isAnsweredAt: (path: string) => boolean = () => false,
 ): Middleware {
   if (otherOrigins === "as ever") warnOfAsEver();
   const isAnswered = otherOrigins === "answered" || otherOrigins === "as ever";
@@ -30,7 +32,7 @@ export function originRule(
     // A cache in front of the service must not serve the answer for one origin to another.
     if (!isOriginAllowed({ origin, host }, allowed())) {
       stage(event, { vary: "origin" });
-      return isAnswered ? next() : refuse(event as SurfaceEvent);
+      return isAnswered || isAnsweredAt(new URL(url).pathname) ? next() : refuse(event as SurfaceEvent);
     }
     if (isOriginAllowed({ origin, host })) {
       stage(event, { vary: "origin" });

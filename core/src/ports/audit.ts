@@ -38,11 +38,11 @@ export interface AuditFact {
 /** Who did something, and from where. */
 export interface AuditActor {
   /**
-   * The role of the caller's token. Besides: `workflow` for the workflow service's token, `grant` for an execution grant, `agent`
-   * for an agent on behalf of its user, `command` for the command line, `instance` for the service itself, `unknown` for callers
-   * without a valid credential.
+   * The role of the caller's token. Besides: `workflow` for the workflow service's token, `grant` for an execution grant, `link`
+   * for an approval link of a gate, `agent` for an agent on behalf of its user, `command` for the command line, `instance` for the
+   * service itself, `unknown` for callers without a valid credential.
    */
-  readonly role: Role | "workflow" | "grant" | "agent" | "command" | "instance" | "unknown";
+  readonly role: Role | "workflow" | "grant" | "link" | "agent" | "command" | "instance" | "unknown";
   readonly userId?: string | undefined;
   /** Names the credential without revealing it. */
   readonly tokenId?: string | undefined;

@@ -29,6 +29,8 @@ const runtimeEntries = {
    * no agents then. Default: none.
    */
   replacedKinds: v.optional(v.array(v.picklist(["agent", "workflow"]))),
+  /** The address at which people reach the workflow service. Gates can have approval links only if it is set. Default: not set. */
+  publicUrl: v.optional(v.string()),
   /** How long runs are kept after their end, in milliseconds; absent: for ever. */
   keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),
 };

@@ -14,6 +14,11 @@ export { isTerminal, RUN_STATUSES, type RunStatus } from "./runs/run-state.ts";
 /** A query parameter as received. A repeated parameter is a list, which the handler refuses. */
 const parameter = v.optional(v.union([text, v.array(text)]));
 
+const notification = {
+  status: v.picklist(["sent", "failed"]),
+  error: v.optional(v.object({ code: text, message: text })),
+};
+
 const gate = v.object({
   nodeId: text,
   title: text,
@@ -22,6 +27,8 @@ const gate = v.object({
   sensitive: v.optional(v.union([v.literal(true), v.array(text)])),
   requestedAt: text,
   expiresAt: v.optional(text),
+  /** Of a gate with `notify`, once people were told, or could not be told. */
+  notification: v.optional(v.object(notification)),
 });
 
 /** Specification 2.3. */
@@ -148,6 +155,7 @@ const runEvents = {
   }),
   "workflow:node_error": v.object({ runId: text, nodeId: text, error: v.object({ code: text, message: text }) }),
   "workflow:human_gate": v.object({ runId: text, ...gate.entries }),
+  "workflow:gate_notification": v.object({ runId: text, nodeId: text, ...notification }),
   "workflow:complete": v.object({ runId: text, workflowId: text, status, finalOutputs: v.optional(json) }),
   "workflow:error": v.object({ runId: text, error: v.object({ code: text, message: text }), nodeId: v.optional(text) }),
 };

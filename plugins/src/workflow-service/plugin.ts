@@ -1,8 +1,10 @@
 import { definePlugin, optional, ports } from "@portico/core";
+import { approvalPagesContract } from "./approvals/approval-pages-contract.ts";
 import { workflowServiceConfig } from "./config.ts";
 import { workflowServiceContract } from "./contract.ts";
 import { createGrants } from "./grants.ts";
 import { serviceGuard, serviceScheme } from "./guards.ts";
+import { approvalPages } from "./routes/approve.ts";
 import { cancel } from "./routes/cancel.ts";
 import { decide } from "./routes/decide.ts";
 import { followEvents } from "./routes/events.ts";
@@ -40,7 +42,7 @@ export const workflowService = definePlugin({
     // Without it, the schedules of definitions start nothing.
     schedules: optional(ports.schedules),
   },
-  contract: workflowServiceContract,
+  contract: { ...workflowServiceContract, ...approvalPagesContract },
   security: { service: serviceScheme },
   provides: ({ token, tokenRotation, ...runtime }) => [
     workflowServiceRuntime(runtime),
@@ -72,6 +74,7 @@ export const workflowService = definePlugin({
       pauseSchedule: pauseSchedule(services),
       resumeSchedule: resumeSchedule(services),
       ...retiredDefinitions,
+      ...approvalPages(services),
     };
   },
 });

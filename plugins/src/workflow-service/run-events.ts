@@ -17,6 +17,10 @@ export function toRunEvent(runId: string, entry: LedgerEntry): RunEvent | undefi
       const { kind: _kind, ...gate } = entry;
       return { event: "workflow:human_gate", data: { runId, ...gate } };
     }
+    case "notified": {
+      const { kind: _kind, ...notified } = entry;
+      return { event: "workflow:gate_notification", data: { runId, ...notified } };
+    }
     case "end": {
       const { inputs, outputs, durationMs = 0, error } = entry;
       if (entry.status === "completed")

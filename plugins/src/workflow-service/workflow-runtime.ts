@@ -1,5 +1,6 @@
 import { defineAdapter, definePort, INDEXING_CHORE, optional, type Port, ports, type Secret } from "@portico/core";
 import * as v from "valibot";
+import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
 import { evaluateInThread } from "./definition/expression-thread.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
@@ -40,6 +41,7 @@ export interface WorkflowRuntime {
   readonly runs: RunRecords;
   readonly live: LiveRuns;
   readonly gates: Gates;
+  readonly approvalLinks: ApprovalLinks;
   readonly usedGrants: UsedGrants;
   readonly bindings: readonly Binding[];
   readonly startRun: StartRun;
@@ -77,6 +79,7 @@ export const workflowServiceRuntime = defineAdapter({
     turns: optional(ports.backgroundTurns),
     identity: optional(ports.identity),
     sealing: ports.sealing,
+    signing: ports.signing,
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
@@ -91,7 +94,10 @@ export const workflowServiceRuntime = defineAdapter({
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
     const secrets = revealed(settings.secrets);
     const instance = ids.uuid();
-    const table = createNodeTable(nodes, { hasAgents: turns !== undefined, replaced: settings.replacedKinds });
+    const table = createNodeTable(nodes, {
+      ...{ hasAgents: turns !== undefined, hasLinks: settings.publicUrl !== undefined },
+      replaced: settings.replacedKinds,
+    });
     const loading = { types: table.rules, secretNames: new Set(Object.keys(secrets)) };
     const load = readDefinitions(loading, { clock, log: telemetry.log }, scope);
     const catalogue = await openCatalogue({ documents, load, log: telemetry.log }, scope);
@@ -111,6 +117,7 @@ export const workflowServiceRuntime = defineAdapter({
       );
     }
     const gates = createGates(records, keeper);
+    const approvalLinks = createApprovalLinks(given);
     const usedGrants = createUsedGrants(records);
     const definitions = createStoredDefinitions({
       ...{ records, clock },
@@ -135,6 +142,7 @@ export const workflowServiceRuntime = defineAdapter({
     });
     const cancelRun = createCancelRun({ engine, runs, live, clock, hints });
     const world: World = {
+      approvals: { links: approvalLinks, publicUrl: settings.publicUrl },
       ...{ clock, gates, telemetry, kinds: table.kinds, nodes: table.nodes, turns },
       evaluateBeside: evaluateInThread(clock, scope),
       owner: async (signal) => identity?.instanceOwner(signal),
@@ -168,6 +176,7 @@ export const workflowServiceRuntime = defineAdapter({
       runs,
       live,
       gates,
+      approvalLinks,
       usedGrants,
       bindings: settings.bindings,
       startRun,

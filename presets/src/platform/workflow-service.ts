@@ -27,7 +27,7 @@ export function workflowService(
   documents?: readonly Adapter[],
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, onTokenMade } = options;
-  const { secrets, bindings, keepRuns } = settings.workflow;
+  const { secrets, bindings, keepRuns, publicUrl } = settings.workflow;
   const tokenOf = ({ workflow: { token } }: RotatingSettings) =>
     token ?? ((kept: ports.Secrets) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow")));
   return {
@@ -38,6 +38,7 @@ export function workflowService(
         tokenRotation: selectLive(rotationOf(options), (next) => ({ token: tokenOf(next), overlapMs: next.rotation.overlapMs })),
         secretsRotation: selectLive(rotationOf(options), (next) => next.workflow.secrets),
         ...{ secrets, bindings, keepRunsMs: keepingMs(keepRuns) },
+        ...(publicUrl !== undefined && { publicUrl }),
       }),
       ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),
     ],

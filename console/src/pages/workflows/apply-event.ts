@@ -40,6 +40,11 @@ export function applyEvent(run: FollowedRun, told: RunEvent, now: string): void 
       run.humanGate ??= gate;
       return;
     }
+    case "workflow:gate_notification": {
+      const { runId: _runId, nodeId, ...notification } = told.data;
+      if (run.humanGate?.nodeId === nodeId) run.humanGate = { ...run.humanGate, notification };
+      return;
+    }
     case "workflow:error":
       run.error = told.data.error;
       return;

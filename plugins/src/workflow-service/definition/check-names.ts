@@ -12,6 +12,8 @@ export interface Names {
   readonly known: ReadonlySet<string>;
   readonly isInside: { readonly map: boolean; readonly loop: boolean };
   readonly secrets: ReadonlySet<string>;
+  /** The fields of `gate`, where an expression can name it. */
+  readonly gate?: readonly string[] | undefined;
 }
 
 export interface NameProblem {
@@ -140,6 +142,11 @@ function walkChain(chain: Chain, at: Walk): void {
       return;
     case "previous":
       if (!names.isInside.loop) tell(start, "`previous` is known inside `loop` only");
+      return;
+    case "gate":
+      if (!names.gate) tell(start, "`gate` is known in the `body` of a gate's `notify` only");
+      else if (first?.name === "link" && !names.gate.includes("link")) tell(first.offset, "`gate.link` needs `links: true`");
+      else if (first && !names.gate.includes(first.name)) tell(first.offset, unknown("field of `gate`", first.name, names.gate));
       return;
     case "run":
       if (!first) tell(computed?.start ?? start, `Name what of the run: ${listed(RUN_FIELDS.map((each) => `run.${each}`))}`);

@@ -204,12 +204,41 @@ function compileWith(
         break;
       }
       default:
+        if (rules.type === GATE && key === "notify" && isRecord(value)) {
+          values.set(key, compileNotification(value, at, { names, hasLinks: hasLinks(written["links"]) }, by));
+          break;
+        }
         values.set(key, { kind: "template", template: compileValue(value, at, names, by) });
     }
   }
   // In the written order, and without a prototype that keys could pollute.
   const ordered = Object.keys(written).flatMap((key) => (values.has(key) ? [[key, values.get(key)!] as const] : []));
   return Object.assign(Object.create(null) as Record<string, NodeValue>, Object.fromEntries(ordered));
+}
+
+/** The type of the nodes whose `notify` can name `gate`. */
+const GATE = "human_gate";
+/** The fields of `gate`. */
+const GATE_FIELDS = ["workflowId", "runId", "nodeId", "title", "message", "requestedAt", "expiresAt"];
+const LINK_FIELDS = ["link", "linkExpiresAt"];
+
+/** Only the body can name the gate, so that its link is in nothing that is shown or logged, such as the address. */
+function compileNotification(
+  { body, ...request }: Readonly<Record<string, unknown>>,
+  path: Path,
+  { names, hasLinks }: { readonly names: Names; readonly hasLinks: boolean },
+  by: Compiling,
+): NodeValue {
+  const inBody = { ...names, gate: hasLinks ? [...GATE_FIELDS, ...LINK_FIELDS] : GATE_FIELDS };
+  return {
+    kind: "notification",
+    request: compileValue(request, path, names, by),
+    body: body === undefined ? undefined : compileValue(body, [...path, "body"], inBody, by),
+  };
+}
+
+function hasLinks(written: unknown): boolean {
+  return written !== undefined && written !== false;
 }
 
 /** A template of any JSON at a path. */

@@ -161,6 +161,7 @@ function contextOf(scope: ExpressionScope): Record<string, unknown> {
     item: scope.item ?? null,
     index: scope.index ?? null,
     previous: scope.previous ?? null,
+    gate: scope.gate ?? null,
   };
 }
 

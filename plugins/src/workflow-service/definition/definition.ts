@@ -97,4 +97,6 @@ export type NodeValue =
   | { readonly kind: "verbatim"; readonly value: unknown }
   | { readonly kind: "expression"; readonly expression: Expression }
   | { readonly kind: "expressions"; readonly expressions: ReadonlyMap<string, Expression> }
-  | { readonly kind: "graph"; readonly graph: Graph };
+  | { readonly kind: "graph"; readonly graph: Graph }
+  /** `notify` of a gate. Only the body can name `gate`. */
+  | { readonly kind: "notification"; readonly request: Template; readonly body: Template | undefined };

@@ -16,6 +16,7 @@ export function readScope(tree: SyntaxNode, scope: ExpressionScope): ExpressionS
     item: roots.has("item") ? scope.item : null,
     index: scope.index,
     previous: roots.has("previous") ? scope.previous : null,
+    gate: roots.has("gate") ? scope.gate : null,
   };
 }
 

@@ -4,11 +4,14 @@ import { jsonSchema } from "../definition/document-schema.ts";
 import { duration } from "../definition/duration.ts";
 import { fromSensitivePaths } from "../definition/sensitive-paths.ts";
 import { isWoundUp } from "../runner/is-wound-up.ts";
+import { issueGateLink } from "../runner/issue-gate-link.ts";
+import { notifyOfGate } from "../runner/notify-of-gate.ts";
 import { parseInput } from "../runner/parse-input.ts";
 import type { NodeKind } from "../runner/running.ts";
 import { type GateDecision, gateSignal } from "../runs/gates.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
 import { workName } from "../runs/work-name.ts";
+import { gateLinks, gateNotification, linkEnd } from "./gate-notification.ts";
 
 const input = v.strictObject({
   title: v.pipe(
@@ -31,24 +34,48 @@ const input = v.strictObject({
     v.pipe(v.picklist(["approve", "reject"]), v.description("The decision after the timeout; default `reject`.")),
     "reject",
   ),
+  notify: v.optional(
+    v.pipe(
+      gateNotification,
+      v.description("A request that tells people that the gate waits: `url`, `method`, `headers`, `body`."),
+    ),
+  ),
+  links: v.optional(
+    v.pipe(
+      gateLinks,
+      v.description(
+        "Whether the body of `notify` can name an approval link, `gate.link`: true, or an object with `expiresAfter`. Needs `workflow.publicUrl`.",
+      ),
+    ),
+  ),
 });
 
 /** Waits for a person to approve or reject. The run's timeout is paused during that time. */
 export const humanGateKind: NodeKind = {
   type: "human_gate",
   input,
-  keys: { form: "verbatim" },
+  keys: { form: "verbatim", links: "verbatim" },
+  // Sent after the gate was opened. Its body can contain the link, which history must not show.
+  later: new Set(["notify"]),
+  check: ({ notify, links }) =>
+    links !== undefined && links !== false && notify === undefined
+      ? [{ path: ["links"], message: "Links need `notify`: only the body of the notification can name the link" }]
+      : [],
   cases: () => ["approve", "reject"],
   gate: { pass: "approve", stop: "reject" },
   // Repeatable, because after a crash it only continues to wait.
   repeatable: true,
   waits: true,
-  async play({ running, node, nodeId, frame, inputs }) {
+  async play(play) {
+    const { running, node, nodeId, frame, inputs } = play;
     const { context, world, deadline, board, live, record } = running;
     const { gates, clock } = world;
-    const { title, message, form, timeout, onTimeout } = parseInput(input, inputs);
+    const { title, message, form, timeout, onTimeout, links } = parseInput(input, inputs);
     const startedAt = await context.step(workName(nodeId, "requested"), async () => clock.now(), { repeatable: true });
     const expiresAt = timeout === undefined ? undefined : startedAt + timeout;
+    const linkExpiresAt = linkEnd(links, { startedAt, expiresAt });
+    // Before anything is shown that a person or a service may have copied the link into.
+    const link = linkExpiresAt === undefined ? undefined : await issueGateLink(running, { nodeId, expiresAt: linkExpiresAt });
     const gate = running.secrecy.mask<Gate>({
       nodeId,
       title,
@@ -90,8 +117,26 @@ export const humanGateKind: NodeKind = {
       await retryWhileStoreAway(running.storeRetry, () => board.open(gate));
       // The event is sent after the record is written: its readers may decide immediately, and a decision needs the record.
       tell();
+      if (node.with["notify"]?.kind !== "notification") return answered(context);
+      // A decision ends the attempts to tell people, because they need not be told any more.
+      const over = new AbortController();
+      const { requestedAt } = gate;
+      const facts = { title: gate.title, message: gate.message, requestedAt, expiresAt: gate.expiresAt, ...link };
+      const notifying = context
+        .branch((own) => notifyOfGate({ ...play, running: { ...running, context: own } }, { facts, gate, over: over.signal }))
+        // It ends early if the gate or its run ends.
+        .catch(() => {});
+      try {
+        return await context.branch(answered);
+      } finally {
+        over.abort();
+        await notifying;
+      }
+    }
+
+    async function answered(own: ports.WorkContext): Promise<GateDecision> {
       const time = expiresAt === undefined ? {} : { timeoutMs: Math.max(0, expiresAt - clock.now()) };
-      await orAborted(context.waitFor(gateSignal(nodeId), time), frame.signal);
+      await orAborted(own.waitFor(gateSignal(nodeId), time), frame.signal);
       // The time has elapsed, but a person may have decided before that.
       return (await find()) ?? retryWhileStoreAway(running.storeRetry, () => gates.decide(record.runId, nodeId, late()));
     }

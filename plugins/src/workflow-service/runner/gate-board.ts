@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Gate } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
 import type { RunRecord } from "../runs/run-record.ts";
@@ -21,8 +22,8 @@ export class GateBoard {
   readonly #executing: Executing;
   readonly #open = new Map<string, Gate>();
   readonly #decided = new Set<string>();
-  /** Ids of the gates that are in the record. */
-  #shown: ReadonlySet<string>;
+  /** The gates that are in the record. */
+  #shown: ReadonlyMap<string, Gate>;
   #completedNodeCount: number;
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -32,7 +33,7 @@ export class GateBoard {
     this.#executing = executing;
     this.#completedNodeCount = completedNodeCount;
     for (const gate of gates) this.#open.set(gate.nodeId, gate);
-    this.#shown = new Set(this.#open.keys());
+    this.#shown = new Map(this.#open);
   }
 
   /** Whether the record was changed. */
@@ -50,8 +51,19 @@ export class GateBoard {
 
   /** Resolves when the gate is visible in the record. If it throws an error of a store, it can be called again. */
   async open(gate: Gate): Promise<void> {
-    this.#open.set(gate.nodeId, gate);
-    if (!this.#shown.has(gate.nodeId)) await this.#write();
+    // An earlier execution may have shown more of it.
+    if (!this.#shown.has(gate.nodeId)) {
+      this.#open.set(gate.nodeId, gate);
+      await this.#write();
+    }
+  }
+
+  /** Shows more of an open gate. If it throws an error of a store, it can be called again. */
+  async change(gate: Gate): Promise<void> {
+    const { nodeId } = gate;
+    if (!this.#open.has(nodeId) || isDeepStrictEqual(this.#shown.get(nodeId), gate)) return;
+    this.#open.set(nodeId, gate);
+    await this.#write();
   }
 
   /** Resolves when the gate is no longer visible. If it throws an error of a store, it can be called again. */
@@ -80,7 +92,7 @@ export class GateBoard {
       const { completedNodeCount: count } = live;
       await this.#runs.change(this.#runId, (run) => ({ ...withGates(withCount(run, count), gates), standstill }));
       this.#completedNodeCount = Math.max(this.#completedNodeCount, count);
-      this.#shown = new Set(gates.map(({ nodeId }) => nodeId));
+      this.#shown = new Map(gates.map((gate) => [gate.nodeId, gate]));
     });
     this.#writing = written.catch(() => {});
     return written;

@@ -1,4 +1,5 @@
 import type { ports, StoreRetry } from "@portico/core";
+import type { ApprovalLinks } from "../approvals/approval-links.ts";
 import type { Definition, Graph, GraphNode } from "../definition/definition.ts";
 import type { ExpressionScope } from "../definition/expression.ts";
 import type { EvaluateBeside } from "../definition/expression-thread.ts";
@@ -39,6 +40,8 @@ export interface World {
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
   readonly gates: Gates;
+  /** The links of gates. Without a public address, no gate has one. */
+  readonly approvals: { readonly links: ApprovalLinks; readonly publicUrl: string | undefined };
   /** The service's built-in kinds of nodes, by type. */
   readonly kinds: ReadonlyMap<string, NodeKind>;
   /** All other node types. */

@@ -17,6 +17,12 @@ export interface GateDecision {
   readonly decidedAt: string;
 }
 
+/** The decision that counts. */
+export interface CountingDecision extends GateDecision {
+  /** An earlier call decided. */
+  readonly isEarlier?: true | undefined;
+}
+
 export type Gates = ReturnType<typeof createGates>;
 
 /** The decisions of gates. The first decision counts. Functions throw RecordsUnavailable and SealingUnavailable. */
@@ -44,7 +50,7 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
       { decision, decidedAt, ...given }: GateDecision,
       sensitive?: SensitivePaths,
       audited?: { readonly audit: ports.Audit; readonly who: ports.AuditActor },
-    ): Promise<GateDecision> {
+    ): Promise<CountingDecision> {
       const { value, hidden } = await keeper.keep(runContext(runId), given, { sensitive: sensitive && ofGiven(sensitive) });
       try {
         const stored = { ...value, decision, decidedAt, ...(hidden && { hidden }) };
@@ -55,7 +61,7 @@ export function createGates(records: ports.Records, keeper: SecretKeeper) {
       } catch (error) {
         const earlier = error instanceof ports.RecordConflict ? await find(runId, nodeId) : undefined;
         if (!earlier) throw error;
-        return earlier;
+        return { ...earlier, isEarlier: true };
       }
     },
     /** Forget the decisions of runs that ended without coming to them again; normally a run's end forgets them. */

@@ -1,7 +1,7 @@
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 
 /** The entries of a run's history, in the order in which they happened. Secrets are masked. */
-export type LedgerEntry = ParametersTaken | NodeStarted | NodeEnded | GateOpened;
+export type LedgerEntry = ParametersTaken | NodeStarted | NodeEnded | GateOpened | GateNotified;
 
 /** The parameters of the run: its first entry. */
 export interface ParametersTaken {
@@ -58,6 +58,18 @@ export interface GateOpened extends OfNode, Gate {
   readonly kind: "gate";
 }
 
+/** The notification of a gate was sent, or could not be delivered. */
+export interface GateNotified extends OfNode, GateNotification {
+  readonly kind: "notified";
+}
+
+/** The end of the notification of a gate. */
+export interface GateNotification {
+  readonly status: "sent" | "failed";
+  /** Of a notification that could not be delivered. */
+  readonly error?: { readonly code: string; readonly message: string } | undefined;
+}
+
 /** A gate that waits for a person, as everybody is shown it (workflow.md, "What is recorded"). */
 export interface Gate {
   readonly nodeId: string;
@@ -69,6 +81,8 @@ export interface Gate {
   /** ISO 8601. */
   readonly requestedAt: string;
   readonly expiresAt?: string | undefined;
+  /** Of a gate with `notify`, once people were told, or could not be told. */
+  readonly notification?: GateNotification | undefined;
 }
 
 export interface NodeError {

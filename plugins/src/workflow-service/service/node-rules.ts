@@ -7,6 +7,8 @@ export interface NodeRulesOptions {
   readonly known: KnownParts;
   /** Whether the instance has agents; without any, nodes of type `agent` are refused. */
   readonly hasAgents: boolean;
+  /** Whether the workflow service has a public address; without one, gates cannot have links. Default: false. */
+  readonly hasLinks?: boolean;
 }
 
 /**
@@ -15,8 +17,8 @@ export interface NodeRulesOptions {
  */
 export function nodeRules(
   adapters: readonly Adapter[],
-  { known, hasAgents }: NodeRulesOptions,
+  { known, hasAgents, hasLinks = false }: NodeRulesOptions,
 ): ReadonlyMap<string, ports.NodeRules> {
   const told = adapters.map((adapter) => nodeRulesOf(adapter, known)).filter((rules) => rules !== undefined);
-  return ruleTable(told, { hasAgents });
+  return ruleTable(told, { hasAgents, hasLinks });
 }

@@ -1,4 +1,5 @@
 import type { ports } from "@portico/core";
+import { isRecord } from "../definition/is-record.ts";
 import { builtInKinds, builtInNodes } from "../kinds/built-in-kinds.ts";
 import type { NodeKind } from "../runner/running.ts";
 
@@ -17,6 +18,8 @@ const NO_AGENTS = "No agents are configured in this instance: nodes of type agen
 /** What the table depends on. */
 export interface NodeTableOptions {
   readonly hasAgents: boolean;
+  /** Whether the workflow service has a public address, so that gates can have links. */
+  readonly hasLinks: boolean;
   /** Types of built-in kinds that adapters replace. Default: none. */
   readonly replaced?: readonly string[] | undefined;
 }
@@ -30,7 +33,7 @@ export function createNodeTable(brought: readonly ports.WorkflowNode[], options:
 /** The table of these rules and those of the built-in kinds, against which definitions are checked. Throws as `createNodeTable` does. */
 export function ruleTable(
   brought: readonly ports.NodeRules[],
-  { hasAgents, replaced }: NodeTableOptions,
+  { hasAgents, hasLinks, replaced }: NodeTableOptions,
 ): ReadonlyMap<string, ports.NodeRules> {
   const rules = new Map<string, ports.NodeRules>();
   for (const kind of [...kindsBut(replaced), ...builtInNodes, ...brought]) {
@@ -41,7 +44,28 @@ export function ruleTable(
   // It exists all the same: a definition that names it gets a sentence instead of "unknown".
   if (agent && !hasAgents && !replaced?.includes("agent"))
     rules.set("agent", { ...agent, check: () => [{ path: [], message: NO_AGENTS }] });
+  const gate = rules.get("human_gate")!;
+  rules.set("human_gate", {
+    ...gate,
+    check: (written) => [...(gate.check?.(written) ?? []), ...gateFaults(written, { http: rules.get("http"), hasLinks })],
+  });
   return rules;
+}
+
+const NO_LINKS = "Approval links need the setting workflow.publicUrl: the address of the workflow service for people";
+const NO_HTTP = "This instance has no nodes of type http, which send notifications";
+
+/** Problems of a gate that depend on the instance. */
+function gateFaults(
+  { notify, links }: Readonly<Record<string, unknown>>,
+  { http, hasLinks }: { readonly http: ports.NodeRules | undefined; readonly hasLinks: boolean },
+): readonly ports.NodeFault[] {
+  const faults: ports.NodeFault[] =
+    links === undefined || links === false || hasLinks ? [] : [{ path: ["links"], message: NO_LINKS }];
+  if (!isRecord(notify)) return faults;
+  if (!http) return [...faults, { path: ["notify"], message: NO_HTTP }];
+  const ofRequest = http.check?.({ method: "POST", ...notify, key: "node" }) ?? [];
+  return [...faults, ...ofRequest.map(({ path, message }) => ({ path: ["notify", ...path], message }))];
 }
 
 function kindsBut(replaced: readonly string[] = []): readonly NodeKind[] {

@@ -23,7 +23,11 @@ export interface ServiceKind {
 /** The rules, as far as they follow from the settings. Calls no provider and no tool server, and opens nothing. */
 export async function readNodeRules(service: ServiceKind): Promise<NodeRules> {
   const { settings } = service;
-  const types = nodeRules(workflowNodes(settings), { known: await knownParts(service), hasAgents: servesAgents(service) });
+  const types = nodeRules(workflowNodes(settings), {
+    known: await knownParts(service),
+    hasAgents: servesAgents(service),
+    hasLinks: settings.workflow.publicUrl !== undefined,
+  });
   return { types, secretNames: Object.keys(settings.workflow.secrets) };
 }
 

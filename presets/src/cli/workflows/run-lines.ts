@@ -18,6 +18,8 @@ export function runLines({ event, data }: RunEvent, more: readonly string[]): st
       return [told("failed", data.nodeId, errorText(data.error))];
     case "workflow:human_gate":
       return [told("waiting", data.nodeId, gateText(data)), ...decisionLines(data, data.runId, more).map(indented)];
+    case "workflow:gate_notification":
+      return [told(data.status === "sent" ? "notified" : "unsent", data.nodeId, data.error ? errorText(data.error) : "")];
     case "workflow:error":
       return [`Error: ${errorText(data.error)}${data.nodeId === undefined ? "" : ` (node ${printable(data.nodeId)})`}`];
     case "workflow:complete":

@@ -52,6 +52,8 @@ export async function runCase(test: TestCase, { definition, document, types, sec
         token: new Secret(TOKEN),
         secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, new Secret(value)])),
         replacedKinds: ["agent", "workflow"],
+        // Links of gates are in notifications, which are sent to no one.
+        publicUrl: "http://workflow.test",
       }),
     ],
   });
