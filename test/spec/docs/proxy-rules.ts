@@ -126,6 +126,17 @@ export function keepsTheRulesOfProxies(
     expect([statusCode, headers["x-portico-request-id"]]).toEqual([404, undefined]);
   });
 
+  it("lets people open approval links at the workflow service's address, and only there", async () => {
+    for (const method of ["GET", "POST"] as const) {
+      const headers = { "content-type": "application/x-www-form-urlencoded", origin: "null" };
+      const sent = method === "POST" ? { headers, body: "decision=approve" } : {};
+      const page = await call("workflows.example", { path: "/approve/wrong", method, ...sent });
+      expect([page.statusCode, await page.body.text()]).toEqual([404, expect.stringContaining("This link is not valid")]);
+    }
+    const elsewhere = await call("agents.example", { path: "/approve/wrong", method: "GET" });
+    expect([elsewhere.statusCode, await elsewhere.body.text()]).toEqual([404, expect.not.stringContaining("This link")]);
+  });
+
   it.runIf(isDuplex)(
     "passes uploads on while they arrive: one that is refused hears of it before it has sent everything",
     async () => {

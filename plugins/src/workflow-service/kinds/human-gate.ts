@@ -2,6 +2,7 @@ import { orAborted, ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
 import { jsonSchema } from "../definition/document-schema.ts";
 import { duration } from "../definition/duration.ts";
+import { isRecord } from "../definition/is-record.ts";
 import { fromSensitivePaths } from "../definition/sensitive-paths.ts";
 import { isWoundUp } from "../runner/is-wound-up.ts";
 import { issueGateLink } from "../runner/issue-gate-link.ts";
@@ -57,10 +58,13 @@ export const humanGateKind: NodeKind = {
   keys: { form: "verbatim", links: "verbatim" },
   // Sent after the gate was opened. Its body can contain the link, which history must not show.
   later: new Set(["notify"]),
-  check: ({ notify, links }) =>
-    links !== undefined && links !== false && notify === undefined
-      ? [{ path: ["links"], message: "Links need `notify`: only the body of the notification can name the link" }]
-      : [],
+  check({ notify, links }) {
+    const hasNotify = notify !== undefined;
+    if (links !== undefined && links !== false && !hasNotify)
+      return [{ path: ["links"], message: "Links need `notify`: only the body of the notification can name the link" }];
+    // The link would be known to an expression outside of the body.
+    return hasNotify && !isRecord(notify) ? [{ path: ["notify"], message: "`notify` is an object, and no expression" }] : [];
+  },
   cases: () => ["approve", "reject"],
   gate: { pass: "approve", stop: "reject" },
   // Repeatable, because after a crash it only continues to wait.
