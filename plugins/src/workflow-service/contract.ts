@@ -78,9 +78,13 @@ const workflowDefinition = v.object({
       needs: v.array(v.object({ node: text, case: v.optional(text) })),
       cases: v.optional(v.array(text)),
       conditional: v.boolean(),
+      /** It runs when its needs have ended, whatever their end. */
+      always: v.optional(v.literal(true)),
       onError: v.picklist(["fail", "continue"]),
     }),
   ),
+  /** The node that is executed when a run has failed. In history, its id is `onFailure`. */
+  onFailure: v.optional(v.object({ type: text, name: v.optional(text) })),
 });
 
 /** A version of a definition: its hash, its use by readable runs, and its differences from the version before. */

@@ -3,10 +3,14 @@ import type { BrokenDefinition } from "./definition/open-catalogue.ts";
 
 /** The public view of a definition: its parameters and its graph. The inputs of nodes are not shown, because they reveal internal details. */
 export function definitionPage(definition: Definition, dslPath: string) {
-  const { id, name, description, creator, parameters, timeoutMs, graph, search } = definition;
+  const { id, name, description, creator, parameters, timeoutMs, graph, search, onFailure } = definition;
   const nodes = [...shownNodes(graph, undefined)];
   const searched = search && { search: { parameters: [...search.parameters], outputs: [...search.outputs] } };
-  return { id, name, description, creator, nodeCount: graph.nodes.size, dslPath, parameters, timeoutMs, ...searched, nodes };
+  const failing = onFailure && {
+    onFailure: { type: onFailure.rules.type, ...(onFailure.name !== undefined && { name: onFailure.name }) },
+  };
+  const nodeCount = graph.nodes.size;
+  return { id, name, description, creator, nodeCount, dslPath, parameters, timeoutMs, ...searched, nodes, ...failing };
 }
 
 /** Maximum problems of a broken definition in lists. `portico workflow check` shows all. */
@@ -26,6 +30,7 @@ interface ShownNode {
   readonly needs: { readonly node: string; readonly case?: string | undefined }[];
   readonly cases?: string[] | undefined;
   readonly conditional: boolean;
+  readonly always?: true | undefined;
   readonly onError: "fail" | "continue";
 }
 
@@ -33,7 +38,7 @@ interface ShownNode {
 function* shownNodes({ nodes }: Graph, parent: string | undefined): Generator<ShownNode, void> {
   const idOf = (id: string) => (parent === undefined ? id : `${parent}.${id}`);
   for (const node of nodes.values()) {
-    const { rules, name, needs, cases, condition, onError } = node;
+    const { rules, name, needs, cases, condition, isAlways, onError } = node;
     yield {
       id: idOf(node.id),
       parent,
@@ -42,6 +47,7 @@ function* shownNodes({ nodes }: Graph, parent: string | undefined): Generator<Sh
       needs: needs.map((need) => ({ node: idOf(need.node), case: need.case })),
       cases: cases && [...cases],
       conditional: condition !== undefined,
+      ...(isAlways && { always: isAlways }),
       onError,
     };
     for (const inner of graphsOf(node)) yield* shownNodes(inner, idOf(node.id));

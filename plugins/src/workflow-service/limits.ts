@@ -32,6 +32,9 @@ export const STAY_AWAY_MS = 24 * 60 * 60_000;
 /** How the notification of a gate is retried: the last of the attempts begins about eleven minutes after the first. */
 export const NOTIFICATION_RETRY = { attempts: 6, delayMs: 2_000, factor: 4, maxDelayMs: 600_000 } as const;
 
+/** Time for all nodes with `if: always` after a run has failed, and then for `onFailure`. */
+export const WIND_UP_MS = 600_000;
+
 /** Maximum differences between two versions of a definition that are listed. */
 export const VERSION_CHANGES = 200;
 /** Maximum characters of a text by which a run can be found. Longer texts are not searched. */

@@ -65,8 +65,17 @@ async function open(service: WorkflowService, path: string) {
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
-async function send(service: WorkflowService, path: string, fields: Record<string, string>, headers: object = {}) {
-  const answer = await fetch(service.url + path, { method: "POST", body: new URLSearchParams(fields), headers: { ...headers } });
+async function send(
+  service: WorkflowService,
+  path: string,
+  fields: Readonly<Record<string, string | undefined>>,
+  headers: object = {},
+) {
+  const answer = await fetch(service.url + path, {
+    method: "POST",
+    body: new URLSearchParams(fields as Record<string, string>),
+    headers: { ...headers },
+  });
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 

@@ -14,6 +14,8 @@ export interface Names {
   readonly secrets: ReadonlySet<string>;
   /** The fields of `gate`, where an expression can name it. */
   readonly gate?: readonly string[] | undefined;
+  /** Whether it can name the `failure` of the run. */
+  readonly hasFailure?: boolean | undefined;
 }
 
 export interface NameProblem {
@@ -23,6 +25,7 @@ export interface NameProblem {
 }
 
 const RUN_FIELDS = ["id", "workflowId", "startedAt"];
+const FAILURE_FIELDS = ["runId", "workflowId", "nodeId", "code", "message", "startedAt", "endedAt"];
 const NODE_FIELDS = ["output", "status", "error"];
 const BINDING = new Set(["all", "exists", "exists_one", "map", "filter", "sortBy"]);
 /** Names that the language defines: types, for `type(x) == int`, and namespaces. */
@@ -147,6 +150,11 @@ function walkChain(chain: Chain, at: Walk): void {
       if (!names.gate) tell(start, "`gate` is known in the `body` of a gate's `notify` only");
       else if (first?.name === "link" && !names.gate.includes("link")) tell(first.offset, "`gate.link` needs `links: true`");
       else if (first && !names.gate.includes(first.name)) tell(first.offset, unknown("field of `gate`", first.name, names.gate));
+      return;
+    case "failure":
+      if (!names.hasFailure) tell(start, "`failure` is known in `onFailure` only");
+      else if (first && !FAILURE_FIELDS.includes(first.name))
+        tell(first.offset, unknown("field of `failure`", first.name, FAILURE_FIELDS));
       return;
     case "run":
       if (!first) tell(computed?.start ?? start, `Name what of the run: ${listed(RUN_FIELDS.map((each) => `run.${each}`))}`);

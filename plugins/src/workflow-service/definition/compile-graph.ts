@@ -13,7 +13,7 @@ import {
   DEFINITION_NODES,
   GRAPH_DEPTH,
 } from "./definition-limits.ts";
-import type { Graph, GraphNode, NodeValue, Need, Retry } from "./definition.ts";
+import { type Graph, type GraphNode, type NodeValue, type Need, ON_FAILURE, type Retry } from "./definition.ts";
 import type { DefinitionProblem, Path } from "./definition-problem.ts";
 import { nodeId, type WrittenNode, writtenNode } from "./document-schema.ts";
 import type { Expression, Template } from "./expression.ts";
@@ -42,6 +42,7 @@ export interface Surroundings {
   /** All nodes of the surrounding graphs. */
   readonly known: ReadonlySet<string>;
   readonly isInside: Names["isInside"];
+  readonly hasFailure?: boolean | undefined;
   readonly depth: number;
 }
 
@@ -76,14 +77,16 @@ export function compileGraph(
     // Most nodes name no earlier node. Then the earlier nodes are not computed.
     let ancestors: ReadonlySet<string> | undefined;
     const before = { has: (other: string) => around.before.has(other) || (ancestors ??= ancestorsOf(id, needs)).has(other) };
-    const names: Names = { before, known, isInside: around.isInside, secrets: by.secrets };
+    const { isInside, hasFailure } = around;
+    const names: Names = { before, known, isInside, hasFailure, secrets: by.secrets };
     checkNeeds(id, drafts, [...path, id, "needs"], by);
     return compileNode(drafts.get(id)!, [...path, id], names, around, by);
   };
   const order = "order" in ordered ? ordered.order : [...drafts.keys()];
   const nodes = new Map(order.map((id) => [id, compile(id)!]));
   const before = { has: (id: string) => around.before.has(id) || drafts.has(id) };
-  return { graph: { nodes }, after: { before, known, isInside: around.isInside, secrets: by.secrets } };
+  const { isInside, hasFailure } = around;
+  return { graph: { nodes }, after: { before, known, isInside, hasFailure, secrets: by.secrets } };
 }
 
 /** A node with those of its written keys that are valid. */
@@ -125,7 +128,10 @@ function draftOf(id: string, value: unknown, path: Path, around: Surroundings, b
 
 function compileNode(draft: Draft, path: Path, names: Names, around: Surroundings, by: Compiling): GraphNode | undefined {
   const { id, node, rules } = draft;
-  const condition = node.if === undefined ? undefined : compileExpression(String(node.if), [...path, "if"], names, by);
+  const isAlways = node.if === ALWAYS;
+  if (isAlways) checkAlways(draft, path, around, by);
+  const condition =
+    node.if === undefined || isAlways ? undefined : compileExpression(String(node.if), [...path, "if"], names, by);
   if (!rules) return undefined;
   const below = [...path, "with"];
   checkWith(rules, draft.with, below, by);
@@ -135,6 +141,7 @@ function compileNode(draft: Draft, path: Path, names: Names, around: Surrounding
     rules,
     needs: (node.needs ?? []).map(toNeed),
     condition,
+    ...(isAlways && { isAlways }),
     with: compileWith(rules, draft.with, below, names, around, by),
     cases: draft.cases && new Set(draft.cases),
     retry: toRetry(node.retry),
@@ -143,6 +150,35 @@ function compileNode(draft: Draft, path: Path, names: Names, around: Surrounding
     idempotent: node.idempotent,
     sensitive: toSensitivePaths(node.sensitive),
   };
+}
+
+/** The `if` of nodes that run whatever the end of their needs is. */
+const ALWAYS = "always";
+
+function checkAlways({ rules }: Draft, path: Path, around: Surroundings, by: Compiling): void {
+  const tell = (message: string): void => by.tell(by.source.problem([...path, "if"], message));
+  if (around.hasFailure) tell("`onFailure` always runs when a run has failed: leave `if` out");
+  else if (around.depth > 0) tell("`always` is for nodes outside of `map` and `loop`");
+  else if (rules?.gate) tell("A node that waits for a person cannot run `always`");
+}
+
+/** Compiles `onFailure`. `after`: the names after all nodes of the definition. */
+export function compileOnFailure(
+  written: Readonly<Record<string, unknown>>,
+  nodes: Readonly<Record<string, unknown>>,
+  after: Names,
+  by: Compiling,
+): GraphNode | undefined {
+  const tell = (key: string, message: string): void => by.tell(by.source.keyProblem([ON_FAILURE, key], message));
+  if (Object.hasOwn(nodes, ON_FAILURE)) {
+    by.tell(by.source.keyProblem(["nodes", ON_FAILURE], `A node cannot be called "${ON_FAILURE}" beside \`onFailure\``));
+    return undefined;
+  }
+  for (const key of ["needs", "onError"]) if (Object.hasOwn(written, key)) tell(key, `\`onFailure\` has no \`${key}\``);
+  const { needs: _needs, onError: _onError, ...node } = written;
+  if (by.types.get(String(node["type"]))?.gate) tell("type", "`onFailure` cannot wait for a person");
+  const around = { ...after, hasFailure: true, depth: 0 };
+  return compileGraph({ [ON_FAILURE]: node }, [], around, by).graph.nodes.get(ON_FAILURE);
 }
 
 function compileWith(
@@ -167,7 +203,7 @@ function compileWith(
     const compiled = compileGraph(
       value,
       [...path, key],
-      { before: names.before, known: names.known, isInside, depth: around.depth + 1 },
+      { before: names.before, known: names.known, isInside, hasFailure: names.hasFailure, depth: around.depth + 1 },
       by,
     );
     inner = compiled.after;

@@ -162,6 +162,7 @@ function contextOf(scope: ExpressionScope): Record<string, unknown> {
     index: scope.index ?? null,
     previous: scope.previous ?? null,
     gate: scope.gate ?? null,
+    failure: scope.failure ?? null,
   };
 }
 

@@ -29,7 +29,7 @@ export function definitionJsonSchema(
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Portico workflow definition",
     ...document,
-    properties: { ...document.properties, nodes: { $ref: "#/$defs/nodes" } },
+    properties: { ...document.properties, nodes: { $ref: "#/$defs/nodes" }, onFailure: onFailureOf(document) },
     $defs: {
       ...book.shared,
       template: { type: "string", pattern: "\\$\\{\\{", description: "A text that contains `${{ CEL }}`." },
@@ -51,6 +51,12 @@ export function definitionJsonSchema(
       ...Object.fromEntries(all.map((rules) => [`with.${rules.type}`, writtenWith(rules, book)])),
     },
   };
+}
+
+/** A node that starts on its own. */
+function onFailureOf(document: JsonSchema): Schema {
+  const { description } = (document.properties?.["onFailure"] ?? {}) as Schema;
+  return { description, $ref: "#/$defs/node", properties: { needs: false, onError: false } };
 }
 
 /** The requirements for `with` of one node type. */

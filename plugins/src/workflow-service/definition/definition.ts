@@ -23,6 +23,8 @@ export interface Definition {
   /** Planned times at which it runs by itself. Empty if the definition was read for a run that began with it. */
   readonly schedules: readonly WorkflowSchedule[];
   readonly graph: Graph;
+  /** Executed once when a run has failed. Its id is ON_FAILURE. */
+  readonly onFailure?: GraphNode | undefined;
   /** Absent if the document has no outputs. The run then has no final outputs. */
   readonly outputs?: Template | undefined;
   /** The fields by which its runs can be found. */
@@ -48,6 +50,9 @@ export interface WorkflowSchedule {
   readonly overlap?: ports.ScheduleOverlap | undefined;
 }
 
+/** The id of the node of `onFailure` in a run. */
+export const ON_FAILURE = "onFailure";
+
 /** Nodes that depend on each other: those of a definition, or of a `map` or `loop` node. The graph has no cycles. */
 export interface Graph {
   /** Nodes by id. Every node comes after its needs. */
@@ -62,6 +67,8 @@ export interface GraphNode {
   readonly needs: readonly Need[];
   /** `if`. Without it, only the needs decide whether the node runs. */
   readonly condition?: Expression | undefined;
+  /** `if: always`: it runs when its needs have ended, whatever their end. Only outside of `map` and `loop`. */
+  readonly isAlways?: true | undefined;
   /** Values of `with` by key. The node type determines how each is compiled. */
   readonly with: Readonly<Record<string, NodeValue>>;
   /** Cases in which the node can end; undefined if it has no cases. */

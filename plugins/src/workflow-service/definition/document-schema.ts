@@ -78,7 +78,12 @@ export const writtenNode = v.strictObject({
     ),
   ),
   if: v.optional(
-    v.pipe(v.union([v.string(), v.boolean()]), v.description("A CEL expression. The node is skipped if it is false.")),
+    v.pipe(
+      v.union([v.string(), v.boolean()]),
+      v.description(
+        "A CEL expression. The node is skipped if it is false. Or `always`: the node runs when its needs have ended, whatever their end.",
+      ),
+    ),
   ),
   with: v.optional(v.pipe(anyObject, v.description("The inputs of the node, which depend on its type."))),
   retry: v.optional(v.pipe(retry, v.description("How failed attempts are retried; default: no retry."))),
@@ -125,6 +130,14 @@ export const writtenDocument = v.strictObject({
   ),
   schedules: v.optional(writtenSchedules),
   nodes: writtenGraph,
+  onFailure: v.optional(
+    v.pipe(
+      anyObject,
+      v.description(
+        "A node that is executed once when a run has failed or timed out. Its expressions can name `failure` and all nodes. It has no `needs` and no `onError`.",
+      ),
+    ),
+  ),
   outputs: v.optional(v.pipe(anyObject, v.description("The outputs of the run, by name: any JSON with expressions."))),
   search: v.optional(
     v.pipe(

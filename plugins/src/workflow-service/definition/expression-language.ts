@@ -5,7 +5,7 @@ import { registerLibrary } from "./functions/function-library.ts";
 import { Refused } from "./refused.ts";
 
 /** Names with which an expression can begin. A separate check decides where each name is allowed. */
-export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "index", "previous", "gate"] as const;
+export const ROOT_NAMES = ["parameters", "nodes", "run", "secrets", "item", "index", "previous", "gate", "failure"] as const;
 
 /**
  * Functions of the library that can run without end on texts of authors or callers, and their replacements. JavaScript's regular expressions

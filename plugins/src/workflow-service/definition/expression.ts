@@ -11,6 +11,8 @@ export interface ExpressionScope {
   readonly previous?: unknown;
   /** Only in the body of a gate's notification. */
   readonly gate?: unknown;
+  /** Only in `onFailure`. */
+  readonly failure?: unknown;
   /** Called with the read values and the result of each expression that may make new texts of what it reads. */
   readonly derived?: ((read: readonly unknown[], made: unknown) => void) | undefined;
   /** If set, long evaluations throw TakesLong, except for expressions whose results are in it, by source. */

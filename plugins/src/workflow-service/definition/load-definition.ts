@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { boundSchemas } from "./bound-schema.ts";
 import { checkSearch } from "./check-search.ts";
 import { checkShape } from "./check-shape.ts";
-import { type Compiling, compileGraph, compileValue } from "./compile-graph.ts";
+import { type Compiling, compileGraph, compileOnFailure, compileValue } from "./compile-graph.ts";
 import { createExpressions, type Expressions } from "./create-expressions.ts";
 import {
   DEFAULT_RUN_TIMEOUT_MS,
@@ -160,6 +160,8 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
   const { graph, after } = nodes
     ? compileGraph(nodes, ["nodes"], around, by)
     : { graph: { nodes: new Map() }, after: { ...around, secrets: by.secrets } };
+  const failing = isRecord(usable["onFailure"]) ? usable["onFailure"] : undefined;
+  const onFailure = failing && compileOnFailure(failing, nodes ?? {}, after, by);
   const outputs = isRecord(usable["outputs"]) ? compileValue(usable["outputs"], ["outputs"], after, by) : undefined;
   const declaring = { parameters: usable["parameters"], outputs: usable["outputs"], graph };
   const search = written.search && checkSearch(written.search, declaring, by);
@@ -173,6 +175,7 @@ function compile({ name, text, isStored }: DefinitionText, by: Compiling): Defin
     parameters,
     timeoutMs: written.settings?.timeout ?? DEFAULT_RUN_TIMEOUT_MS,
     ...{ schedules, graph },
+    ...(onFailure && { onFailure }),
     ...(outputs && { outputs }),
     ...(search && { search }),
   };

@@ -1,9 +1,10 @@
 import type { Definition, Graph, GraphNode, Need } from "./definition.ts";
 
 /** The graph of a definition as a Mermaid flowchart. Ids of the flowchart are numbers, so that no name can be a keyword of Mermaid. */
-export function mermaidGraph({ name, graph }: Definition): string {
+export function mermaidGraph({ name, graph, onFailure }: Definition): string {
   const ids = new Map<GraphNode, string>();
   const lines = linesOf(graph, ids, "  ");
+  if (onFailure) lines.push(...linesOf({ nodes: new Map([[onFailure.id, onFailure]]) }, ids, "  "));
   // The title is YAML, in which a JSON text is a valid text.
   return ["---", `title: ${JSON.stringify(name)}`, "---", "flowchart TD", ...lines].join("\n");
 }
@@ -36,9 +37,9 @@ function innerGraph({ with: values }: GraphNode): Graph | undefined {
   return Object.values(values).find((value) => value.kind === "graph")?.graph;
 }
 
-/** A dotted arrow leads to a node with a condition. */
-function arrow({ case: taken }: Need, { condition }: GraphNode): string {
-  const line = condition ? "-.->" : "-->";
+/** A dotted arrow leads to a node with a condition, or with `if: always`. */
+function arrow({ case: taken }: Need, { condition, isAlways }: GraphNode): string {
+  const line = condition || isAlways ? "-.->" : "-->";
   return taken === undefined ? line : `${line}|"${escaped(taken)}"|`;
 }
 

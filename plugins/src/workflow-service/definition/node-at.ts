@@ -1,11 +1,11 @@
-import type { Definition, Graph, GraphNode } from "./definition.ts";
+import { type Definition, type Graph, type GraphNode, ON_FAILURE } from "./definition.ts";
 
 /** A node by its id in a run (`each[3].send`), and the graph that contains it. Undefined if the definition has no such node. */
 export function nodeAt(definition: Definition, nodeId: string): { readonly graph: Graph; readonly node: GraphNode } | undefined {
   let { graph } = definition;
   const path = nodeId.replaceAll(/\[\d+\]/g, "").split(".");
   for (const [at, id] of path.entries()) {
-    const node = graph.nodes.get(id);
+    const node = graph.nodes.get(id) ?? (at === 0 && id === ON_FAILURE ? definition.onFailure : undefined);
     if (!node) return undefined;
     if (at === path.length - 1) return { graph, node };
     const { nodes } = node.with;

@@ -17,6 +17,7 @@ export function readScope(tree: SyntaxNode, scope: ExpressionScope): ExpressionS
     index: scope.index,
     previous: roots.has("previous") ? scope.previous : null,
     gate: roots.has("gate") ? scope.gate : null,
+    failure: roots.has("failure") ? scope.failure : null,
   };
 }
 

@@ -1,5 +1,5 @@
 import { ports } from "@portico/core";
-import type { Definition } from "../definition/definition.ts";
+import type { Definition, Graph } from "../definition/definition.ts";
 import { withDependents } from "../definition/dependents.ts";
 import { nodeAt } from "../definition/node-at.ts";
 import { workflowErrors } from "../errors.ts";
@@ -124,14 +124,30 @@ function planOf(
   { finished, unfinished }: ResumableResults,
   { from, as }: Pick<ResumeBody, "from" | "as">,
 ): { readonly repeat?: readonly string[]; readonly done?: string | undefined } {
+  const { graph } = definition;
   if (as === "done") {
     const done = from ?? onlyOne(unfinished);
     if (!unfinished.includes(done)) throw notResumable(`the node ${done} is not unfinished`);
-    return { done };
+    return { ...withAlways(graph, finished, []), done };
   }
-  if (from === undefined || unfinished.includes(from)) return {};
-  if (!definition.graph.nodes.has(from)) throw notResumable(`the definition has no node ${from} outside of map and loop`);
-  return finished.has(from) ? { repeat: withDependents(definition.graph, from) } : {};
+  if (from === undefined || unfinished.includes(from)) return withAlways(graph, finished, []);
+  if (!graph.nodes.has(from)) throw notResumable(`the definition has no node ${from} outside of map and loop`);
+  return withAlways(graph, finished, finished.has(from) ? withDependents(graph, from) : []);
+}
+
+/** Also repeats the nodes with `if: always` that had run before all their needs were finished, and what depends on them. */
+function withAlways(
+  graph: Graph,
+  finished: ReadonlySet<string>,
+  repeat: readonly string[],
+): { readonly repeat?: readonly string[] } {
+  const repeated = new Set(repeat);
+  const isOpen = (id: string) => repeated.has(id) || !finished.has(id);
+  // Every node comes after its needs.
+  for (const { id, isAlways, needs } of graph.nodes.values())
+    if (isAlways && finished.has(id) && needs.some(({ node }) => isOpen(node)))
+      for (const each of withDependents(graph, id)) repeated.add(each);
+  return repeated.size > 0 ? { repeat: [...repeated] } : {};
 }
 
 /** The innermost of the unfinished nodes, if there is only one. */

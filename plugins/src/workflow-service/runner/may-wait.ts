@@ -1,4 +1,4 @@
-import type { Definition, Graph } from "../definition/definition.ts";
+import type { Definition, GraphNode } from "../definition/definition.ts";
 import type { World } from "./running.ts";
 
 const known = new WeakMap<Definition, boolean>();
@@ -8,16 +8,18 @@ const known = new WeakMap<Definition, boolean>();
  * return their stored results, and its attempt is still the first.
  */
 export function mayWait(definition: Definition, kinds: World["kinds"]): boolean {
-  const answer = known.get(definition) ?? hasWaits(definition.graph, kinds);
+  const answer =
+    known.get(definition) ??
+    hasWaits([...definition.graph.nodes.values(), ...(definition.onFailure ? [definition.onFailure] : [])], kinds);
   known.set(definition, answer);
   return answer;
 }
 
-function hasWaits({ nodes }: Graph, kinds: World["kinds"]): boolean {
-  return [...nodes.values()].some(
+function hasWaits(nodes: readonly GraphNode[], kinds: World["kinds"]): boolean {
+  return nodes.some(
     ({ rules, retry, with: values }) =>
       kinds.get(rules.type)?.waits ||
       retry.attempts > 1 ||
-      Object.values(values).some((value) => value.kind === "graph" && hasWaits(value.graph, kinds)),
+      Object.values(values).some((value) => value.kind === "graph" && hasWaits([...value.graph.nodes.values()], kinds)),
   );
 }

@@ -53,7 +53,8 @@ async function attemptOnce(
   const { secrecy } = running;
   const { clock, telemetry } = running.world;
   const { runId, workflowId, userId, depth: workflowDepth = 0, resumes } = running.record;
-  const originalRunId = resumes && { originalRunId: resumes.originalRunId };
+  // A clean-up belongs to its own run, although an earlier run of the chain may have cleaned up, too.
+  const originalRunId = resumes && !node.isAlways && { originalRunId: resumes.originalRunId };
   const startedAt = clock.now();
   const stop = node.timeoutMs === undefined ? undefined : new AbortController();
   const timer = stop && clock.after(node.timeoutMs!, () => stop.abort());

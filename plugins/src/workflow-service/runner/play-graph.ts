@@ -1,11 +1,12 @@
 import { ports } from "@portico/core";
 import type { Graph, GraphNode } from "../definition/definition.ts";
+import { WIND_UP_MS } from "../limits.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
 import { isWoundUp } from "./is-wound-up.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
 import { playNode } from "./play-node.ts";
 import type { Frame, GraphOutcome, NodeOutcome, Running } from "./running.ts";
-import { type NodeEvent, schedule } from "./schedule.ts";
+import { type NodeEvent, schedule, scheduleLast } from "./schedule.ts";
 
 /** The error code of a gate's rejection if no node depends on it. */
 const REJECTED: NodeError = { code: "rejected", message: "rejected" };
@@ -17,43 +18,74 @@ const REJECTED: NodeError = { code: "rejected", message: "rejected" };
 export async function playGraph(running: Running, graph: Graph, outer: Frame): Promise<GraphOutcome> {
   if (outer.signal.aborted) return { type: "aborted" };
   const over = new AbortController();
-  const play = new GraphPlay(running, graph, { ...outer, signal: over.signal });
+  const last = new AbortController();
+  let endsAt: number | undefined;
+  const { clock } = running.world;
+  const left = () => (endsAt === undefined ? (outer.left?.() ?? running.deadline.left()) : Math.max(0, endsAt - clock.now()));
+  const play = new GraphPlay(running, graph, {
+    usual: { ...outer, signal: over.signal },
+    always: { ...outer, signal: last.signal, left },
+  });
   const abort = () => play.abort();
   outer.signal.addEventListener("abort", abort, { once: true });
   // True if the run is stopped or parked. Nodes that have not started will then start in a later execution.
   let isGoingOn = false;
+  let timer: ports.Timer | undefined;
   try {
-    return await play.run();
+    const outcome = await play.run();
+    if (outcome.type !== "completed" && hasAlways(graph)) {
+      over.abort();
+      // As a step, so that restarts do not prolong the time.
+      const begun = await running.context.step("run winds up", async () => clock.now(), { repeatable: true });
+      endsAt = begun + WIND_UP_MS;
+      timer = clock.after(left(), () => last.abort());
+      await play.windUp();
+    }
+    return outcome;
   } catch (error) {
     const { signal } = running.context;
     isGoingOn = signal.aborted && error === signal.reason && !(error instanceof ports.WorkCancelled);
     throw error;
   } finally {
+    timer?.cancel();
     outer.signal.removeEventListener("abort", abort);
     isGoingOn ||= outer.signal.aborted && !isWoundUp(running, outer);
     if (play.isWorking) {
-      over.abort(isGoingOn ? running.context.signal.reason : undefined);
+      for (const each of [over, last]) each.abort(isGoingOn ? running.context.signal.reason : undefined);
       await play.settled();
     }
     if (!isGoingOn) play.tellCancelled();
   }
 }
 
+function hasAlways({ nodes }: Graph): boolean {
+  return nodes.values().some(({ isAlways }) => isAlways);
+}
+
+/** The frames of a graph. Both have the same results. */
+interface Frames {
+  readonly usual: Frame;
+  /** For nodes with `if: always`, which go on after the graph has failed. */
+  readonly always: Frame;
+}
+
 class GraphPlay {
   readonly #running: Running;
   readonly #graph: Graph;
   readonly #frame: Frame;
+  readonly #always: Frame;
   readonly #events: NodeEvent[] = [];
   readonly #errors = new Map<string, NodeError>();
-  readonly #working = new Set<Promise<void>>();
+  readonly #working = new Map<Promise<void>, GraphNode>();
   #thrown: { readonly error: unknown } | undefined;
   #isAborted = false;
   #wake: () => void = () => {};
 
-  constructor(running: Running, graph: Graph, frame: Frame) {
+  constructor(running: Running, graph: Graph, { usual, always }: Frames) {
     this.#running = running;
     this.#graph = graph;
-    this.#frame = frame;
+    this.#frame = usual;
+    this.#always = always;
   }
 
   async run(): Promise<GraphOutcome> {
@@ -84,7 +116,24 @@ class GraphPlay {
 
   /** Resolves when no node runs any more. */
   async settled(): Promise<void> {
-    while (this.#working.size > 0) await Promise.all(this.#working);
+    while (this.#working.size > 0) await Promise.all(this.#working.keys());
+  }
+
+  /**
+   * Executes the nodes with `if: always` that have not ended, after the graph has failed or its time has elapsed. To be called once, when the
+   * signal of the other nodes has aborted.
+   */
+  async windUp(): Promise<void> {
+    const usual = () => [...this.#working].flatMap(([working, { isAlways }]) => (isAlways ? [] : [working]));
+    for (let working = usual(); working.length > 0; working = usual()) await Promise.all(working);
+    for (const node of this.#graph.nodes.values()) if (!node.isAlways) this.#cancel(node);
+    for (;;) {
+      if (this.#thrown) throw this.#thrown.error;
+      // The nodes that have no time any more are told as cancelled.
+      if (!this.#always.signal.aborted) for (const id of scheduleLast(this.#graph, this.#events)) this.#start(this.#nodeOf(id));
+      if (!this.isWorking) return;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
   }
 
   /** Reports nodes that never started, if the graph did not end by itself. */
@@ -95,7 +144,8 @@ class GraphPlay {
 
   #start(node: GraphNode): void {
     this.#events.push({ type: "started", node: node.id });
-    const working: Promise<void> = playNode(this.#running, node, this.#frame, playGraph)
+    const frame = node.isAlways ? this.#always : this.#frame;
+    const working: Promise<void> = playNode(this.#running, node, frame, playGraph)
       .then(
         (outcome) => this.#end(node, outcome),
         (error: unknown) => {
@@ -107,7 +157,7 @@ class GraphPlay {
         this.#working.delete(working);
         this.#wake();
       });
-    this.#working.add(working);
+    this.#working.set(working, node);
   }
 
   #end(node: GraphNode, outcome: NodeOutcome): void {
@@ -128,6 +178,15 @@ class GraphPlay {
       case "aborted":
         return;
     }
+  }
+
+  /** The node has not ended, and will not. */
+  #cancel(node: GraphNode): void {
+    const seen = this.#events.filter((event) => event.node === node.id);
+    if (seen.some(({ type }) => type !== "started")) return;
+    if (seen.length === 0) this.#tellUnplayed(node, "cancelled");
+    this.#frame.nodes[node.id] = { status: "cancelled" };
+    this.#events.push({ type: "cancelled", node: node.id });
   }
 
   #skip(node: GraphNode): void {

@@ -57,7 +57,7 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
     const { type } = node.rules;
     const kind = world.kinds.get(type);
     inputs = await evaluated(running, frame, (scope) => fill(node, scope, kind?.later));
-    const play = { running, node, nodeId, frame, inputs, playGraph, left: () => running.deadline.left() };
+    const play = { running, node, nodeId, frame, inputs, playGraph, left: () => frame.left?.() ?? running.deadline.left() };
     const result = kind
       ? await sized(withinTime(play, begun, (played) => kind.play(played)))
       : await playAttempts(world.nodes.get(type)!, play);
@@ -141,7 +141,7 @@ async function withinTime(whole: NodePlay, begun: number, play: (play: NodePlay)
     return await play({
       ...whole,
       frame: { ...frame, signal: stop.signal },
-      left: () => Math.min(left(), running.deadline.left()),
+      left: () => Math.min(left(), whole.left()),
     });
   } catch (thrown) {
     if (!stop.signal.aborted || signal.aborted || running.context.signal.aborted) throw thrown;

@@ -17,6 +17,7 @@ import { mayWait } from "./may-wait.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
 import { evaluated } from "./evaluated.ts";
 import { playGraph } from "./play-graph.ts";
+import { playOnFailure } from "./play-on-failure.ts";
 import { type Frame, type GraphOutcome, type Running, type World } from "./running.ts";
 import { openReusedResults } from "./reused-results.ts";
 import { type DoneNode, takeOver } from "./take-over.ts";
@@ -206,7 +207,11 @@ export function createRunWork(given: RunWorkGiven) {
     const { context, definition, live, deadline } = running;
     const frame: Frame = { prefix: "", nodes: {}, signal: deadline.signal, completed: () => live.completedNodeCount++ };
     try {
-      return await toOutcome(running, frame, await playGraph(running, definition.graph, frame));
+      const outcome = await toOutcome(running, frame, await playGraph(running, definition.graph, frame));
+      const { status, error } = outcome;
+      const { onFailure: node } = definition;
+      if (status !== "failed" || !error || !node) return outcome;
+      return { status, error: await playOnFailure(running, { node, nodes: frame.nodes, error }) };
     } catch (thrown) {
       if (thrown instanceof NodeInterrupted) {
         const error = { code: "process_restart", message: thrown.message, nodeId: thrown.nodeId };

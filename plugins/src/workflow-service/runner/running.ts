@@ -79,6 +79,10 @@ export interface Frame {
   readonly item?: unknown;
   readonly index?: number | undefined;
   readonly previous?: unknown;
+  /** In `onFailure`: why the run failed. */
+  readonly failure?: unknown;
+  /** Maximum milliseconds of a wait. Default: the rest of the run's time. */
+  left?(): number;
   /** Aborts when the graph ends while some nodes still run: another node failed, or the run's time has elapsed. */
   readonly signal: AbortSignal;
   /** Called for each node of the graph that has completed. */
@@ -140,10 +144,10 @@ export type GraphOutcome =
 /** Everything that expressions of a frame can name. `beside`: see ExpressionScope. */
 export function scopeOf(
   { scope }: Running,
-  { nodes, item, index, previous }: Frame,
+  { nodes, item, index, previous, failure }: Frame,
   beside?: ExpressionScope["beside"],
 ): ExpressionScope {
   // Each node makes one. A copy with `...` was among the most expensive functions of a short run.
   const { parameters, run, secrets, derived } = scope;
-  return { parameters, run, secrets, derived, nodes, item, index, previous, beside };
+  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, beside };
 }

@@ -8,7 +8,9 @@ export type NodeEvent =
   /** `case` is set for nodes that have cases. */
   | { readonly type: "completed"; readonly node: string; readonly case?: string | undefined }
   /** After its last attempt. */
-  | { readonly type: "failed"; readonly node: string };
+  | { readonly type: "failed"; readonly node: string }
+  /** The graph failed before the node ended. */
+  | { readonly type: "cancelled"; readonly node: string };
 
 export interface Decision {
   /** Nodes to start now, because their needs are met. Their `if` is evaluated after that. */
@@ -27,7 +29,8 @@ type Meeting = "met" | "skipped" | "open";
 /**
  * Decides the next steps in a graph from its events. It is a pure function. The rules (workflow.md): a node starts when all its needs have
  * ended and at least one of them was met. It is skipped if no need was met. A need is met if its node completed, in the named case, or failed
- * with `onError: continue`. A rejection that no node depends on fails the graph, like any other failure.
+ * with `onError: continue`. A node with `if: always` starts when all its needs have ended. A rejection that no node depends on fails the graph,
+ * like any other failure.
  */
 export function schedule(graph: Graph, events: Iterable<NodeEvent>): Decision {
   const outcomes = new Map<string, Outcome>();
@@ -46,14 +49,24 @@ export function schedule(graph: Graph, events: Iterable<NodeEvent>): Decision {
     if (started.has(id) || outcomes.has(id)) continue;
     const meetings = node.needs.map((need) => meetingOf(graph.nodes.get(need.node)!, outcomes.get(need.node), need));
     if (meetings.includes("open")) continue;
-    (meetings.length === 0 || meetings.includes("met") ? start : skip).push(id);
+    if (node.isAlways) start.push(id);
+    else (meetings.length === 0 || meetings.includes("met") ? start : skip).push(id);
   }
   return { start, skip, completed: outcomes.size === graph.nodes.size };
 }
 
+/** The nodes with `if: always` to start now in a graph that has failed: those whose needs have ended. */
+export function scheduleLast(graph: Graph, events: readonly NodeEvent[]): readonly string[] {
+  const seen = new Set(events.map(({ node }) => node));
+  const ended = new Set(events.flatMap(({ type, node }) => (type === "started" ? [] : [node])));
+  return [...graph.nodes.values()].flatMap(({ id, isAlways, needs }) =>
+    isAlways && !seen.has(id) && needs.every(({ node }) => ended.has(node)) ? [id] : [],
+  );
+}
+
 function meetingOf(needed: GraphNode, outcome: Outcome | undefined, { case: wanted }: Need): Meeting {
   if (!outcome) return "open";
-  if (outcome.type === "skipped") return "skipped";
+  if (outcome.type === "skipped" || outcome.type === "cancelled") return "skipped";
   // The node failed and the graph continues. A failed node has no case.
   if (outcome.type === "failed") return wanted === undefined ? "met" : "skipped";
   const meant = wanted ?? needed.rules.gate?.pass;

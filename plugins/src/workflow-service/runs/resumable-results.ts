@@ -1,5 +1,5 @@
 import type { ports } from "@portico/core";
-import type { Definition, Graph, GraphNode } from "../definition/definition.ts";
+import { type Definition, type Graph, type GraphNode, ON_FAILURE } from "../definition/definition.ts";
 import { isNeeded } from "../definition/is-needed.ts";
 import { nodeAt, outermost } from "../definition/node-at.ts";
 import { readEntries } from "./ledger.ts";
@@ -34,6 +34,8 @@ export async function readResumableResults(
   let isPartial = false;
   for await (const entry of readEntries(log, runId, signal)) {
     if (entry.kind === "parameters" && !entry.isLeftOut) parameters ??= entry;
+    // It belongs to the failure, which the resume mends.
+    if (outermost(entry.nodeId) === ON_FAILURE && definition.onFailure) continue;
     if (entry.kind === "start") begun.add(entry.nodeId);
     if (entry.kind !== "end" || repeated.has(outermost(entry.nodeId))) continue;
     const found = nodeAt(definition, entry.nodeId);

@@ -21,13 +21,14 @@ export function lintDefinition(definition: Definition, types: Types): readonly D
   const read = readSource(definition.text);
   if ("problems" in read || !isRecord(read.source.value)) return [];
   const { source } = read;
-  const { nodes, outputs, parameters } = read.source.value;
-  const ofNodes = [...expressionsOfNodes(nodes, ["nodes"], types)];
+  const { nodes, outputs, parameters, onFailure } = read.source.value;
+  const failing = onFailure === undefined ? {} : { onFailure };
+  const ofNodes = [...expressionsOfNodes(nodes, ["nodes"], types), ...expressionsOfNodes(failing, [], types)];
   const ofOutputs = [...expressionsOfTemplate(outputs, ["outputs"])];
   return inOrder([
     ...undeclaredParameters([...ofNodes, ...ofOutputs], definition.parameters, source),
     ...undeclaredOfSchedules(definition, source),
-    ...strangeKeywords(schemasOf(parameters, nodes, types), source),
+    ...strangeKeywords([...schemasOf(parameters, nodes, types), ...schemasOf(undefined, failing, types, [])], source),
     ...lackingOutputs(ofOutputs, definition, source),
   ]);
 }

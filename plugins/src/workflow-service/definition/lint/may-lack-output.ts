@@ -30,7 +30,8 @@ export function mayLackOutput(graph: Graph, id: string): boolean {
     });
   };
   const outcomesOf = (node: GraphNode): readonly Outcome[] => {
-    const isStarted = node.needs.length === 0 || node.needs.some((need) => isMet(need, graph.nodes.get(need.node)!, outcomes));
+    const isStarted =
+      node.isAlways || node.needs.length === 0 || node.needs.some((need) => isMet(need, graph.nodes.get(need.node)!, outcomes));
     if (!isStarted) return [undefined];
     const ends: Outcome[] = node.cases ? [...node.cases].map((each) => ({ case: each })) : [{}];
     const stop = node.rules.gate?.stop;

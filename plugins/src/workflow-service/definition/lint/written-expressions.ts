@@ -20,7 +20,8 @@ export function* expressionsOfNodes(
   for (const [id, node] of entriesOf(nodes)) {
     if (!isRecord(node)) continue;
     const at = [...path, id];
-    yield* bare(node["if"], [...at, "if"]);
+    // The word is no expression.
+    if (node["if"] !== "always") yield* bare(node["if"], [...at, "if"]);
     const keys = types.get(String(node["type"]))?.keys ?? {};
     for (const [key, value] of entriesOf(node["with"])) {
       const below = [...at, "with", key];
