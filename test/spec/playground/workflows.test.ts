@@ -17,7 +17,7 @@ import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions
 import { root } from "../../rooms/repository.ts";
 
 const FOLDER = resolve(root, "playground/workflows");
-const SECRETS = { TRACKER: new Secret("tracker-secret"), SHOP: new Secret("shop-secret") };
+const SECRETS = { TRACKER: new Secret("tracker-secret"), SHOP: new Secret("shop-secret"), MAIL: new Secret("mail-secret") };
 
 interface Asked {
   readonly method: string;
@@ -83,7 +83,13 @@ function startPlayground(host = "127.0.0.1:9", more: WorkflowServiceOptions = {}
     ]),
   );
   const adapters = [modelNode(), toolNode(), httpNode({ allow: [host] }), codeNode({}), tools];
-  return startWorkflowService({ definitions, adapters, agents: { agents }, runtime: { secrets: SECRETS }, ...more });
+  return startWorkflowService({
+    definitions,
+    adapters,
+    agents: { agents },
+    runtime: { secrets: SECRETS, publicUrl: "https://workflows.example" },
+    ...more,
+  });
 }
 
 async function decide(service: WorkflowService, runId: string, body: object, workflowId = "triage") {
@@ -102,7 +108,7 @@ describe("playground/workflows", () => {
     await using service = await startPlayground();
     const { workflows } = (await service.call("GET", "/api/workflows")).body;
     expect(workflows.map(({ id }: { id: string }) => id)).toEqual([
-      ...["answer", "deliver", "digest", "nightly", "price-list", "refund", "summarize", "triage"],
+      ...["answer", "deliver", "digest", "nightly", "price-list", "publish", "refund", "stocktake", "summarize", "triage"],
     ]);
   });
 
@@ -273,6 +279,58 @@ describe("playground/workflows", () => {
     expect((await service.detail("nightly", runId)).finalOutputs).toEqual({ began, file: "export.csv" });
     expect(times.map(({ path }) => path)).toEqual(["POST /exports", ...Array.from({ length: 3 }, () => "GET /exports/e1")]);
     expect(times[0]!.at).toBeGreaterThanOrEqual(Date.parse(began));
+  });
+});
+
+describe("playground/workflows: publish", () => {
+  it.each([
+    ["approve", { "value.audience": '"members"' }, { published: true, reason: null }],
+    ["reject", { comment: "Too long" }, { published: false, reason: "Too long" }],
+  ])("a mail has a link, with which a person can %s", async (decision, fields, outputs) => {
+    await using services = await startServices(() => [201, {}]);
+    await using service = await startPlayground(services.host);
+    const runId = await service.trigger("publish", { about: "The lift works again", reviewer: "mia@house.example" });
+    await expect.poll(() => services.asked.length).toBe(1);
+    const [mail] = services.asked;
+    expect(mail).toMatchObject({
+      path: "/messages",
+      headers: { authorization: "Bearer mail-secret" },
+      body: { to: "mia@house.example", subject: "Publish this notice?" },
+    });
+    const [, path] = /https:\/\/workflows\.example(\/approve\/\S+)/.exec(mail!.body.text)!;
+    expect((await fetch(service.url + path)).status).toBe(200);
+    const answer = await fetch(service.url + path, { method: "POST", body: new URLSearchParams({ decision, ...fields }) });
+    expect(answer.status).toBe(200);
+    expect(await service.ended("publish", runId)).toMatchObject({ status: "completed", finalOutputs: outputs });
+    expect(services.asked.slice(1).map(({ body }) => body.audience)).toEqual(decision === "approve" ? ["members"] : []);
+  });
+});
+
+describe("playground/workflows: stocktake", () => {
+  it("unlocks the shelf after the booking, and raises no alarm", async () => {
+    await using services = await startServices(({ path }) => (path === "/locks" ? [201, { id: "l1" }] : [200, { items: 7 }]));
+    await using service = await startPlayground(services.host);
+    const detail = await service.ended("stocktake", await service.trigger("stocktake", { shelf: "A1" }));
+    expect(detail).toMatchObject({ status: "completed", finalOutputs: { items: 7 } });
+    expect(services.asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      ...["POST /locks", "GET /shelves/A1", "POST /stock", "DELETE /locks/l1"],
+    ]);
+  });
+
+  it.each([
+    ["/stock", "DELETE /locks/l1"],
+    ["/locks", "DELETE /locks/none"],
+  ])("unlocks the shelf and raises the alarm where %s fails", async (failing, unlocked) => {
+    await using services = await startServices(({ method, path }) => {
+      if (path === failing && method === "POST") return [400, {}];
+      return path === "/locks" ? [201, { id: "l1" }] : [200, { items: 7 }];
+    });
+    await using service = await startPlayground(services.host);
+    const runId = await service.trigger("stocktake", { shelf: "A1" });
+    expect(await service.ended("stocktake", runId)).toMatchObject({ status: "failed", error: { code: "http_status" } });
+    const calls = services.asked.map(({ method, path }) => `${method} ${path}`);
+    expect(calls.slice(-2)).toEqual([unlocked, "POST /alarms"]);
+    expect(services.asked.at(-1)!.body).toMatchObject({ text: expect.stringContaining("Shelf A1: "), run: runId });
   });
 });
 

@@ -56,7 +56,7 @@ export function definitionJsonSchema(
 /** A node that starts on its own. */
 function onFailureOf(document: JsonSchema): Schema {
   const { description } = (document.properties?.["onFailure"] ?? {}) as Schema;
-  return { description, $ref: "#/$defs/node", properties: { needs: false, onError: false } };
+  return { description, $ref: "#/$defs/node", not: { anyOf: [{ required: ["needs"] }, { required: ["onError"] }] } };
 }
 
 /** The requirements for `with` of one node type. */

@@ -1,6 +1,6 @@
 import type { GraphNode } from "../definition/definition.ts";
 import { WIND_UP_MS } from "../limits.ts";
-import type { RunError } from "../runs/run-records.ts";
+import type { RunError } from "../runs/run-record.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
 import { playGraph } from "./play-graph.ts";
 import { playNode } from "./play-node.ts";
