@@ -1,5 +1,7 @@
 import { createManualClock } from "@portico/adapters/clock/manual";
+import { httpNode } from "@portico/adapters/workflow-nodes/http";
 import { describe, expect, it } from "vitest";
+import { startHookServer } from "../../harness/hook-server.ts";
 import { createScriptedNodes } from "../../harness/scripted-node.ts";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
 
@@ -245,7 +247,7 @@ describe("a node with `if: always`", () => {
           nodes: {
             a: { type: "repeatable", with: { gate: "fails", fails: 1, retryable: false } },
             clean: { type: "scripted", if: "always", with: { say: "clean", gate: "held" } },
-            then: { ...cleanUp, needs: ["clean"], with: { say: "then" } },
+            after: { ...cleanUp, needs: ["clean"], with: { say: "after" } },
           },
           onFailure: { type: "scripted", with: { say: "told" } },
         },
@@ -258,7 +260,7 @@ describe("a node with `if: always`", () => {
     service.nodes.gate("held").open();
     const detail = await service.ended("w", runId);
     expect(detail).toMatchObject({ status: "failed", error: { nodeId: "a" }, nodeResults: { clean: { status: "completed" } } });
-    expect(service.nodes.played.slice(2).map(({ say }) => say)).toEqual(["then", "told"]);
+    expect(service.nodes.played.slice(2).map(({ say }) => say)).toEqual(["after", "told"]);
   });
 
   it("runs after the time of the run, with ten minutes of its own", async () => {
@@ -351,6 +353,21 @@ describe("a node with `if: always`", () => {
     expect(await service.ended("w", second)).toMatchObject({ status: "failed", nodeResults: { early: { reused: true } } });
     const said = (runId: string) => service.nodes.played.filter((each) => each.runId === runId).map(({ say }) => say);
     expect([said(first).sort(), said(second)]).toEqual([["a", "clean", "early"], ["clean"]]);
+  });
+
+  it("sends idempotency keys of its own run, because an earlier run of the chain may have cleaned up, too", async () => {
+    await using hook = await startHookServer();
+    const http = { type: "http", if: "always", needs: ["a"], with: { method: "POST", url: hook.url, body: {}, key: "node" } };
+    await using service = await startWorkflowService({
+      definitions: { "w.json": { nodes: { a: fail, clean: http } } },
+      adapters: [httpNode({ allow: [hook.host] })],
+    });
+    const first = await service.trigger("w");
+    await service.ended("w", first);
+    const second = await resume(service, first);
+    await service.ended("w", second);
+    const keys = hook.received.map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toEqual([`${first}:clean`, `${second}:clean`]);
   });
 
   it.each([

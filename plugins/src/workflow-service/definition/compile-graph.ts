@@ -1,11 +1,10 @@
 import { nearestWord, type ports } from "@portico/core";
 import * as v from "valibot";
-import type { SchemaFaultPlace } from "./bound-schema.ts";
 import { type Names, unknown } from "./check-names.ts";
 import { checkShape } from "./check-shape.ts";
 import { checkWith } from "./check-with.ts";
-import { compileTemplate } from "./compile-template.ts";
-import type { Expressions } from "./create-expressions.ts";
+import { compileNotification, GATE } from "./compile-notification.ts";
+import { type Compiling, compileExpression, compileValue } from "./compile-value.ts";
 import {
   DEFAULT_RETRY_DELAY_MS,
   DEFAULT_RETRY_FACTOR,
@@ -13,27 +12,13 @@ import {
   DEFINITION_NODES,
   GRAPH_DEPTH,
 } from "./definition-limits.ts";
-import { type Graph, type GraphNode, type NodeValue, type Need, ON_FAILURE, type Retry } from "./definition.ts";
-import type { DefinitionProblem, Path } from "./definition-problem.ts";
+import type { Graph, GraphNode, NodeValue, Need, Retry } from "./definition.ts";
+import type { Path } from "./definition-problem.ts";
 import { nodeId, type WrittenNode, writtenNode } from "./document-schema.ts";
-import type { Expression, Template } from "./expression.ts";
+import type { Expression } from "./expression.ts";
 import { isRecord } from "./is-record.ts";
 import { ancestorsOf, orderNodes } from "./order-nodes.ts";
 import { toSensitivePaths } from "./sensitive-paths.ts";
-import type { Source } from "./read-source.ts";
-
-/** The context of compiling one definition, and the receiver of its problems. */
-export interface Compiling {
-  readonly source: Source;
-  readonly types: ReadonlyMap<string, ports.NodeRules>;
-  readonly secrets: ReadonlySet<string>;
-  readonly expressions: Expressions;
-  /** Why a JSON Schema cannot be used. One reason is that all schemas of the definition together take too long. */
-  schemaFault(schema: Readonly<Record<string, unknown>>): SchemaFaultPlace | undefined;
-  tell(problem: DefinitionProblem): void;
-  /** Counts one node; false if there are too many. */
-  count(): boolean;
-}
 
 /** The surroundings of a graph. */
 export interface Surroundings {
@@ -162,25 +147,6 @@ function checkAlways({ rules }: Draft, path: Path, around: Surroundings, by: Com
   else if (rules?.gate) tell("A node that waits for a person cannot run `always`");
 }
 
-/** Compiles `onFailure`. `after`: the names after all nodes of the definition. */
-export function compileOnFailure(
-  written: Readonly<Record<string, unknown>>,
-  nodes: Readonly<Record<string, unknown>>,
-  after: Names,
-  by: Compiling,
-): GraphNode | undefined {
-  const tell = (key: string, message: string): void => by.tell(by.source.keyProblem([ON_FAILURE, key], message));
-  if (Object.hasOwn(nodes, ON_FAILURE)) {
-    by.tell(by.source.keyProblem(["nodes", ON_FAILURE], `A node cannot be called "${ON_FAILURE}" beside \`onFailure\``));
-    return undefined;
-  }
-  for (const key of ["needs", "onError"]) if (Object.hasOwn(written, key)) tell(key, `\`onFailure\` has no \`${key}\``);
-  const { needs: _needs, onError: _onError, ...node } = written;
-  if (by.types.get(String(node["type"]))?.gate) tell("type", "`onFailure` cannot wait for a person");
-  const around = { ...after, hasFailure: true, depth: 0 };
-  return compileGraph({ [ON_FAILURE]: node }, [], around, by).graph.nodes.get(ON_FAILURE);
-}
-
 function compileWith(
   rules: ports.NodeRules,
   written: Readonly<Record<string, unknown>>,
@@ -241,7 +207,7 @@ function compileWith(
       }
       default:
         if (rules.type === GATE && key === "notify" && isRecord(value)) {
-          values.set(key, compileNotification(value, at, { names, hasLinks: hasLinks(written["links"]) }, by));
+          values.set(key, compileNotification(value, at, { names, links: written["links"] }, by));
           break;
         }
         values.set(key, { kind: "template", template: compileValue(value, at, names, by) });
@@ -250,50 +216,6 @@ function compileWith(
   // In the written order, and without a prototype that keys could pollute.
   const ordered = Object.keys(written).flatMap((key) => (values.has(key) ? [[key, values.get(key)!] as const] : []));
   return Object.assign(Object.create(null) as Record<string, NodeValue>, Object.fromEntries(ordered));
-}
-
-/** The type of the nodes whose `notify` can name `gate`. */
-const GATE = "human_gate";
-/** The fields of `gate`. */
-const GATE_FIELDS = ["workflowId", "runId", "nodeId", "title", "message", "requestedAt", "expiresAt"];
-const LINK_FIELDS = ["link", "linkExpiresAt"];
-
-/** Only the body can name the gate, so that its link is in nothing that is shown or logged, such as the address. */
-function compileNotification(
-  { body, ...request }: Readonly<Record<string, unknown>>,
-  path: Path,
-  { names, hasLinks }: { readonly names: Names; readonly hasLinks: boolean },
-  by: Compiling,
-): NodeValue {
-  const inBody = { ...names, gate: hasLinks ? [...GATE_FIELDS, ...LINK_FIELDS] : GATE_FIELDS };
-  return {
-    kind: "notification",
-    request: compileValue(request, path, names, by),
-    body: body === undefined ? undefined : compileValue(body, [...path, "body"], inBody, by),
-  };
-}
-
-function hasLinks(written: unknown): boolean {
-  return written !== undefined && written !== false;
-}
-
-/** A template of any JSON at a path. */
-export function compileValue(value: unknown, path: Path, names: Names, by: Compiling): Template {
-  return compileTemplate(
-    value,
-    (source) => by.expressions.compile(source, names),
-    (problem) => by.tell(by.source.textProblem([...path, ...problem.path], problem.offset, problem.message)),
-  );
-}
-
-/** CEL as it is, or in `${{ }}`. */
-function compileExpression(text: string, path: Path, names: Names, by: Compiling): Expression | undefined {
-  const wrapped = /^(\s*\$\{\{)([^]*)\}\}\s*$/.exec(text);
-  const compiled = by.expressions.compile(wrapped?.[2] ?? text, names);
-  if ("expression" in compiled) return compiled.expression;
-  const offset = wrapped?.[1]?.length ?? 0;
-  for (const problem of compiled.problems) by.tell(by.source.textProblem(path, offset + problem.offset, problem.message));
-  return undefined;
 }
 
 function checkNeeds(id: string, drafts: ReadonlyMap<string, Draft>, path: Path, by: Compiling): void {

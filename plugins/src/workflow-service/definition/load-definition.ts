@@ -4,7 +4,9 @@ import * as v from "valibot";
 import { boundSchemas } from "./bound-schema.ts";
 import { checkSearch } from "./check-search.ts";
 import { checkShape } from "./check-shape.ts";
-import { type Compiling, compileGraph, compileOnFailure, compileValue } from "./compile-graph.ts";
+import { compileGraph } from "./compile-graph.ts";
+import { compileOnFailure } from "./compile-on-failure.ts";
+import { type Compiling, compileValue } from "./compile-value.ts";
 import { createExpressions, type Expressions } from "./create-expressions.ts";
 import {
   DEFAULT_RUN_TIMEOUT_MS,

@@ -2,13 +2,14 @@ import { createServer, type RequestListener } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import type * as undici from "undici";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { openNode } from "../../../harness/run-node.ts";
 import { readPage } from "../../docs/pages.ts";
 
 const { agents, pools } = vi.hoisted(() => ({ agents: [] as any[], pools: [] as any[] }));
 vi.mock("undici/index.js", async (original) => {
-  const real = await original<typeof import("undici")>();
+  const real = await original<typeof undici>();
   class Agent extends real.Agent {
     constructor(options: any) {
       agents.push(options);
