@@ -64,10 +64,14 @@ export const agentSchedules = definePlugin({
         });
         return { schedules: await Promise.all(shown) };
       },
-      async trigger({ params, signal, fail }) {
-        const started = await startTurn(given, await find(params), undefined, signal);
-        if (!started) throw fail.no_owner();
-        return started;
+      async trigger({ params, who, head, signal, fail }) {
+        const own = await find(params);
+        const fact = { action: "schedule.trigger", object: idOf(own), who: auditActor(who, head) };
+        return audit.attempt(fact, async () => {
+          const started = await startTurn(given, own, undefined, signal);
+          if (!started) throw fail.no_owner();
+          return started;
+        });
       },
       pause: ({ params, who, head }) => pause(params, true, auditActor(who, head)),
       resume: ({ params, who, head }) => pause(params, false, auditActor(who, head)),

@@ -167,6 +167,10 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     { action: "webhook-event.delete", object: "helper/pushed" },
     await call("agent", "DELETE", `${webhooks}/events/pushed`),
   ],
+  "agent-schedules.trigger": async () => [
+    { action: "schedule.trigger", object: "helper/heartbeat" },
+    await call("agent", "POST", "/api/schedules/helper/heartbeat/trigger"),
+  ],
   "agent-schedules.pause": async () => [
     { action: "schedule.pause", object: "helper/heartbeat" },
     await call("agent", "POST", "/api/schedules/helper/heartbeat/pause"),
@@ -219,6 +223,10 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
       await call("workflow", "POST", `${path}/cancel`, undefined, grant),
     ];
   },
+  "workflow-service.triggerSchedule": async () => [
+    { action: "workflow-schedule.trigger", object: "notice/daily", who: { role: "workflow" } },
+    await call("workflow", "POST", "/api/workflow/notice/schedules/daily/trigger"),
+  ],
   "workflow-service.pauseSchedule": async () => [
     { action: "workflow-schedule.pause", object: "notice/daily", who: { role: "workflow" } },
     await call("workflow", "POST", "/api/workflow/notice/schedules/daily/pause"),
@@ -252,12 +260,10 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "attachments-media.uploadMedia": "a user's own file",
   "attachments-media.mediaLinks": "links to a user's own files, for five minutes",
   "agent-webhook.trigger": "an event: its run is its record",
-  "agent-schedules.trigger": "starts a run, which is its record",
   "workflow-service.createDefinition": "always refused: definitions are deployed as files",
   "workflow-service.replaceDefinition": "always refused: definitions are deployed as files",
   "workflow-service.trigger": "starts a run, which is its record",
   "workflow-service.start": "starts a run, which is its record",
-  "workflow-service.triggerSchedule": "starts a run, which is its record",
 };
 
 const { value: settings } = loadConfig(localSchema, { env: {} });

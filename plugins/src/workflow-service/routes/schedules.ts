@@ -32,12 +32,15 @@ export function listSchedules({ runtime, schedules }: WorkflowServices): Workflo
 }
 
 /** Starts a run with the parameters of a schedule. */
-export function triggerSchedule({ runtime }: WorkflowServices): WorkflowHandlers["triggerSchedule"] {
-  return async ({ params }) => {
-    const { definition, schedule } = findSchedule(runtime, params);
+export function triggerSchedule({ runtime, audit }: WorkflowServices): WorkflowHandlers["triggerSchedule"] {
+  return async ({ params, head }) => {
+    const found = findSchedule(runtime, params);
+    const { definition, schedule } = found;
     const { name, parameters } = schedule;
+    const start = () => runtime.startRun({ definition, parameters, schedule: { name } });
+    const fact = { action: "workflow-schedule.trigger", object: idOf(found), who: auditActor({ role: "workflow" }, head) };
     try {
-      return { ...(await runtime.startRun({ definition, parameters, schedule: { name } })), status: "started" };
+      return { ...(await (audit?.attempt(fact, start) ?? start())), status: "started" };
     } catch (error) {
       throw toServiceError(error);
     }
