@@ -638,6 +638,15 @@ describe("a background turn whose model's provider was away", () => {
     expect((await receiptOf(runId)).output).toBe("erase is done");
   });
 
+  it("does not begin again when its plan is looked at again after a kill, while it waits", async () => {
+    const runId = await begin();
+    const engine = service.app.port(ports.engine);
+    // What the engine does if the process died after the attempt had begun, and before the engine knew.
+    await engine.start("background-retry", "looked-at-again", { runId, attempt: 2, delayMs: 0 });
+    await expect.poll(async () => (await engine.status("looked-at-again"))?.state).toBe("completed");
+    expect([await runOf(runId), calls]).toMatchObject([{ status: "running", attempts: 2, approvals: [{}] }, 2]);
+  });
+
   it("can be stopped while its next attempt waits", async () => {
     const runId = await begin();
     expect(await service.app.port(ports.backgroundTurns).stop(runId, "not_needed")).toBe(true);

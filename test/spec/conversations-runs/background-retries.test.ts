@@ -1,8 +1,12 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createManualClock, type ManualClock } from "@portico/adapters/clock/manual";
+import { compactSqliteStore } from "@portico/adapters/stores/compact-sqlite";
 import { functionTools } from "@portico/adapters/tools/functions";
 import { definePlugin, ports } from "@portico/core";
 import * as v from "valibot";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createStoredRuns } from "../../../plugins/src/conversations-runs/stored-runs.ts";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "../../harness/agent-app.ts";
 import { forgetWork } from "../../harness/forgotten-work.ts";
 import { temporaryFolder } from "../../harness/portico-process.ts";
@@ -236,6 +240,46 @@ describe("a background turn whose model's provider is away", () => {
     expect(open.items).toEqual([]);
   });
 
+  it("is erased with its user: no attempt begins, nothing of the user is left, and an attempt that was just begun does nothing", async () => {
+    await start();
+    away("Secret words of ada", 9);
+    const { runId } = await turns.start(turn("Secret words of ada", { userId: "member" }));
+    await untilRun(runId, { status: "idle", attempts: 1 });
+    const stored = createStoredRuns({
+      records: service.app.port(ports.records),
+      log: service.app.port(ports.log),
+      clock: service.app.port(ports.clock),
+      ids: service.app.port(ports.ids),
+    });
+    const { signal } = new AbortController();
+    const open = service.app.port(ports.records).collection<{ turn: object }>({ name: "background-turns" });
+    const { turn: accepted } = (await open.get(runId))!.value;
+    expect(await stored.countOpen("member")).toBe(1);
+    expect(await stored.erase("member", signal)).toMatchObject({ runs: 0 });
+    expect((await service.call("owner", "POST", "/api/users/member/stop-turns")).body.stopped).toBe(1);
+    expect(await stored.countOpen("member")).toBe(0);
+    expect(await stored.erase("member", signal)).toMatchObject({ runs: 1 });
+    // The process that begins the attempt read the turn before it was stopped, and goes on now.
+    const engine = service.app.port(ports.engine);
+    const late = `${runId.replace("run_", "turn_")}!2-late`;
+    await engine.start("background-turn", late, { ...accepted, attempt: 2 }, { key: "helper" });
+    await expect.poll(async () => (await engine.status(late))?.state).toBe("completed");
+    await clock.advance(10 * MINUTE_MS);
+    const other = await turns.start(turn("Other"));
+    await untilRun(other.runId, { status: "completed" });
+    expect(service.engine.played).toEqual(["Secret words of ada", "Other"]);
+    expect((await service.call("owner", "GET", `/api/runs/${runId}`)).status).toBe(404);
+    expect(await Array.fromAsync(stored.items("member", signal))).toEqual([]);
+    await restart();
+    await clock.advance(10 * MINUTE_MS);
+    expect(service.engine.played).toEqual([]);
+    await service.close();
+    // As the command that erases a user.
+    await compactSqliteStore(folder.path, signal);
+    expect(filesWith(folder.path, "Secret words of ada")).toEqual([]);
+    await start();
+  });
+
   it("can be stopped during a later attempt", async () => {
     await start();
     let count = 0;
@@ -250,6 +294,13 @@ describe("a background turn whose model's provider is away", () => {
     await untilRun(runId, { status: "idle", interruption_reason: "workflow_cancelled", attempts: 2 });
   });
 });
+
+/** The files of a folder that contain a text. */
+function filesWith(dir: string, text: string): string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name)).includes(text))
+    .map(({ name }) => name);
+}
 
 describe("run again", () => {
   it("starts a failed background run in a new run that names it, once, for the owner", async () => {

@@ -116,12 +116,12 @@ export function createBackgroundRecords(given: {
     begin: (turn: AcceptedTurn, held: HeldCondition): Promise<{ readonly isOver: boolean; readonly stop: string | undefined }> =>
       writeWhileHeld(held, async (condition) => {
         const { run, kept } = await read(turn.runId);
-        // The record exists if the store accepted it and its answer was lost.
-        if (!run) await runs.writeAll([...condition, ...runs.begin(begun(turn, now()))]);
         if (isOver(turn, { run, kept })) {
           await close(turn, kept);
           return { isOver: true, stop: undefined };
         }
+        // The record exists if the store accepted it and its answer was lost.
+        if (!run) await runs.writeAll([...condition, ...runs.begin(begun(turn, now()))]);
         if (run && isPlanned(run.value))
           await runs.writeAll([...condition, ...runs.replace(run, begunAgain(turn, run.value, now()))]);
         return { isOver: false, stop: kept?.value.stop };
@@ -299,8 +299,10 @@ function orChanged(error: unknown): void {
   if (!(error instanceof ports.RecordConflict)) throw error;
 }
 
-/** Whether this attempt of a turn has ended. */
+/** Whether this attempt of a turn has ended, or may not begin. */
 function isOver(turn: AcceptedTurn, { run, kept }: Found): boolean {
+  // Only the first attempt begins a run. The run of a later one was removed with its user, while a process began the attempt.
+  if (!run && attemptOf(turn) > 1) return true;
   return hasEnded(run) || (kept !== undefined && attemptOf(kept.value) !== attemptOf(turn));
 }
 
