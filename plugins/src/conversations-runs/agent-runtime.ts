@@ -57,6 +57,8 @@ export interface AgentRuntime {
   readonly consents: Consents;
   /** The instance's rules for tools. */
   readonly toolPolicy: InstanceToolPolicy;
+  /** Whether the app has the calls that decide approvals. */
+  readonly hasApprovals: boolean;
 }
 
 /** Filled by `agentRuntime`. */
@@ -169,6 +171,7 @@ export const agentRuntime = defineAdapter({
       records: turnRecords,
       waits,
       toolPolicy: settings.toolPolicy,
+      hasApprovals: settings.hasApprovals,
       consents,
       desk,
       limits,
@@ -232,6 +235,7 @@ export const agentRuntime = defineAdapter({
       waits,
       consents,
       toolPolicy: settings.toolPolicy,
+      hasApprovals: settings.hasApprovals,
     };
   },
 });

@@ -14,6 +14,11 @@ export const agentTurns = definePlugin({
   config: agentTurnsConfig,
   needs: {},
   contract: {},
-  provides: ({ background, ...runtime }) => [agentRuntime(runtime), backgroundTurns(background), noClients()],
+  // Its apps have no call that decides an approval: a call that waited would wait for its whole time.
+  provides: ({ background, ...runtime }) => [
+    agentRuntime({ ...runtime, hasApprovals: false }),
+    backgroundTurns(background),
+    noClients(),
+  ],
   setup: () => ({}),
 });

@@ -34,13 +34,13 @@ export const backgroundTurns = defineAdapter({
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, tools, clock, ids, telemetry } = given;
-    const { desk, runs, delegate, files, shownRoom, limits, waits, consents, toolPolicy } = runtime;
+    const { desk, runs, delegate, files, shownRoom, limits, waits, consents, toolPolicy, hasApprovals } = runtime;
     const { concurrencyPerAgent, timeoutMs, retryDelaysMs: delaysMs } = v.parse(backgroundTurnsConfig, options);
     const deliveries = createDeliveries(given);
     const records = createBackgroundRecords({ ...given, runs, waits });
     const retries = createPlannedRetries({ engine, clock, records, delaysMs, kind: KIND });
-    const parts = { records, retries, deliveries, desk, delegate, files, shownRoom, limits, waits, consents, toolPolicy };
-    const work = createBackgroundWork({ ...given, ...parts, timeoutMs });
+    const shared = { desk, delegate, files, shownRoom, limits, waits, consents, toolPolicy, hasApprovals };
+    const work = createBackgroundWork({ ...given, ...shared, records, retries, deliveries, timeoutMs });
     waits.onWake("background", async ({ turnId, runId, number: part }) => {
       const { turn, attempt } = (await records.openTurn(runId)) ?? {};
       if (turn) await engine.start(KIND, workIdOf(turnId, { attempt, part }), { ...turn, attempt, part }, { key: turn.agentId });

@@ -119,7 +119,11 @@ export const conversationsRunsConfig = v.pipe(
 
 /** Options of the runtime of turns alone. */
 export const agentRuntimeConfig = v.pipe(
-  v.strictObject(runtimeEntries),
+  v.strictObject({
+    ...runtimeEntries,
+    /** Whether the app has the calls that decide approvals. Without them, calls that need one are refused. Default: true. */
+    hasApprovals: v.optional(v.boolean(), true),
+  }),
   v.check((options) => isReplayRemembered(options), REPLAY_EXPECTED),
 );
 

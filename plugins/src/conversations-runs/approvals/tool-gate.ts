@@ -20,6 +20,8 @@ export interface ToolGateGiven {
   readonly policy: TurnPolicy;
   /** Whether the engine of the turn can wait. */
   readonly canPause: boolean;
+  /** Whether the app has the calls that decide approvals. */
+  readonly hasApprovals: boolean;
   /** Whether the turn's user consented to this definition of a tool. */
   readonly hasConsent: (toolId: string, digest: string) => Promise<boolean>;
   /** The decided approvals of the wait before. */
@@ -44,9 +46,9 @@ export class ToolGate {
 
   /** Whether a person must decide about a call before the turn goes on. */
   async mustWait(tool: ports.ToolDefinition, call: GatedCall): Promise<boolean> {
-    const { policy, canPause, hasConsent } = this.#given;
+    const { policy, canPause, hasApprovals, hasConsent } = this.#given;
     const { permission, mayWait } = permissionOf(tool, policy);
-    if (!canPause || !mayWait || permission !== "ask" || this.#decisionOf(call)) return false;
+    if (!canPause || !hasApprovals || !mayWait || permission !== "ask" || this.#decisionOf(call)) return false;
     // No person can approve a call that the tool would refuse.
     if (argumentsCheck(tool.inputSchema)(call.arguments) !== undefined) return false;
     return !(await hasConsent(tool.id, toolDigest(tool)));
@@ -54,7 +56,7 @@ export class ToolGate {
 
   /** Call it once for each call that would run now. */
   async admit(tool: ports.ToolDefinition, call: GatedCall): Promise<Admitted> {
-    const { policy, canPause, hasConsent } = this.#given;
+    const { policy, canPause, hasApprovals, hasConsent } = this.#given;
     const { permission, mayWait } = permissionOf(tool, policy);
     if (permission === "deny") return refused("The policy does not permit this tool");
     const approval = this.#decisionOf(call);
@@ -63,6 +65,8 @@ export class ToolGate {
       return admittedBy(approval, tool, call);
     }
     if (permission === "allow") return { isRefused: false, arguments: call.arguments };
+    if (mayWait && !hasApprovals)
+      return refused("This tool needs a person's confirmation, which no person can give in this service. It was not run");
     const counts = canPause && mayWait;
     if (counts && (await hasConsent(tool.id, toolDigest(tool)))) return { isRefused: false, arguments: call.arguments };
     // The model can mend these, and is asked for its call again.

@@ -37,6 +37,8 @@ export interface PlayGiven {
   readonly limits: TurnLimits;
   /** The instance's rules for tools. */
   readonly toolPolicy: InstanceToolPolicy;
+  /** Whether the app has the calls that decide approvals. */
+  readonly hasApprovals: boolean;
   readonly consents: Pick<Consents, "has">;
 }
 
@@ -90,8 +92,21 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
 }
 
 async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | PausedEnd> {
-  const { clock, telemetry, agents, agentEngines, models, tools, files, shownRoom, delegate, limits, toolPolicy, consents } =
-    given;
+  const {
+    clock,
+    telemetry,
+    agents,
+    agentEngines,
+    models,
+    tools,
+    files,
+    shownRoom,
+    delegate,
+    limits,
+    toolPolicy,
+    hasApprovals,
+    consents,
+  } = given;
   const { context, turn, toolIds, said, voice, deliver, trace, resumed } = playing;
   const executedMs = resumed?.kept.executedMs ?? 0;
   const beganAt = clock.now();
@@ -127,6 +142,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
     const gate = new ToolGate({
       policy: { instance: toolPolicy, agent: definition.toolPolicy, isBackground: isBackground(turn) },
       canPause: agentEngine.canPause === true,
+      hasApprovals,
       hasConsent: (toolId, digest) =>
         retryWhileStoreAway({ clock, signal }, () => consents.has({ userId, agentId, toolId }, digest)),
       decided: resumed?.decided ?? [],
