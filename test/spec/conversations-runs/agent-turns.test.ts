@@ -12,9 +12,14 @@ import { agentTurns } from "@portico/plugins/conversations-runs/agent-turns";
 import { workflowService } from "@portico/plugins/workflow-service";
 import { expect, it } from "vitest";
 import { receiptStream } from "../../../plugins/src/conversations-runs/runs/receipts.ts";
-import { toolOf } from "../../harness/looped-agents.ts";
 
-const erase = { ...toolOf("erase", { requiresConfirmation: true }), run: async () => "erased" };
+const erase = {
+  ...{ name: "erase", description: "Erases", inputSchema: { type: "object" } },
+  riskLevel: "high",
+  requiresConfirmation: true,
+  run: async () => "erased",
+} as const;
+
 const definition = `
 nodes:
   greet: { type: agent, with: { agent: helper, prompt: "Hello" } }
