@@ -190,6 +190,120 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       expect(groups.reduce((all, { sums }) => all + sums.inputTokens, 0)).toBe(3000);
     });
 
+    const series = async (usage: ports.Usage, query: Partial<ports.UsageSeriesQuery> = {}) =>
+      usage.series({ since: subject.now(), until: subject.now() + 1, step: "hour", top: 10, ...query });
+
+    it("shows calls over time in steps, also in those without calls", async () => {
+      const { usage } = await open();
+      const start = subject.now();
+      usage.note(agent()).end(used(1, 2));
+      await subject.pass(2 * HOUR_MS);
+      usage.note(agent()).end(used(3, 4));
+      usage.note(agent()).end(used(5, 6));
+      const { steps, series: found } = await series(usage, { since: start + 1, until: subject.now() + HOUR_MS });
+      expect(steps.map((at) => at - start)).toEqual([0, HOUR_MS, 2 * HOUR_MS]);
+      expect(found.map(({ value, isRest }) => [value, isRest])).toEqual([[undefined, false]]);
+      expect(found[0]?.points.map(({ sums }) => [sums.calls, sums.inputTokens])).toEqual([
+        [1, 1],
+        [0, 0],
+        [2, 8],
+      ]);
+      const byMinute = await series(usage, { since: start, until: start + 3 * MINUTE_MS, step: "minute" });
+      expect(byMinute.series[0]?.points.map(({ sums }) => sums.calls)).toEqual([1, 0, 0]);
+      const byDay = await series(usage, { since: start, until: start + DAY_MS + 1, step: "day" });
+      expect([byDay.steps.map((at) => at - start), byDay.series[0]?.points.map(({ sums }) => sums.calls)]).toEqual([
+        [0, DAY_MS],
+        [3, 0],
+      ]);
+    });
+
+    it("adds the latencies of several processes, also of those that have ended, with an error of at most 10 %", async () => {
+      const [one, two] = [await open(), await open()];
+      for (let ms = 1; ms <= 1000; ms++) {
+        const of = ms % 2 === 0 ? one : two;
+        of.usage.note(agent()).end({ ...used(1, 1), durationMs: ms * 10, firstTokenMs: ms });
+      }
+      await one.close();
+      await two.close();
+      const { usage } = await open();
+      const { duration, firstToken, sums } = (await series(usage)).series[0]!.points[0]!;
+      expect(sums.calls).toBe(1000);
+      for (const [found, exact] of [
+        [duration.p50, 5000],
+        [duration.p95, 9500],
+        [firstToken.p50, 500],
+        [firstToken.p95, 950],
+      ] as const)
+        expect(Math.abs(found! / exact - 1)).toBeLessThan(0.1);
+    });
+
+    it("has no latency of calls that failed or told none, and takes only durations for durations", async () => {
+      const { usage } = await open();
+      usage.note(agent()).end({ isFailed: true, durationMs: 10 });
+      usage.note(agent()).end({ isRefused: true, durationMs: 10 });
+      usage.note(agent()).end(used(1, 1));
+      for (const durationMs of [Number.NaN, -1, Infinity]) usage.note(agent()).end({ ...used(1, 1), durationMs });
+      const none = { p50: undefined, p95: undefined };
+      const [point] = (await series(usage)).series[0]!.points;
+      expect([point?.duration, point?.firstToken]).toEqual([none, none]);
+      usage.note(agent()).end({ ...used(1, 1), durationMs: Number.MAX_VALUE });
+      const [later] = (await series(usage)).series[0]!.points;
+      expect(later?.duration.p50).toBeGreaterThan(60 * MINUTE_MS);
+    });
+
+    it("counts refused and other failed calls as failed", async () => {
+      const { usage } = await open();
+      usage.note(agent()).end({ isRefused: true });
+      usage.note(agent()).end({ isFailed: true });
+      usage.note(agent()).end(used(1, 1));
+      usage.note(agent());
+      expect((await read(usage))[0]?.sums).toMatchObject({ calls: 4, refused: 1, failed: 2, unknown: 2 });
+      expect((await series(usage)).series[0]?.points[0]?.sums).toMatchObject({ calls: 4, refused: 1, failed: 2 });
+    });
+
+    it("gives the values with the most calls a series, and the rest one together", async () => {
+      const { usage } = await open();
+      for (let user = 1; user <= 6; user++)
+        for (let call = 0; call < user; call++) usage.note(agent({ userId: `u${user}` })).end(used(1, 0));
+      usage.note({ source: "proxy", provider: "main", model: "m", tokenId: "tok_1" }).end(used(1, 0));
+      const found = async (query: Partial<ports.UsageSeriesQuery>) =>
+        (await series(usage, query)).series.map(({ value, isRest, points }) => [value, isRest, points[0]?.sums.calls]);
+      expect(await found({ by: "userId", top: 2 })).toEqual([
+        ["u6", false, 6],
+        ["u5", false, 5],
+        [undefined, true, 11],
+      ]);
+      expect(await found({ by: "tokenId", top: 2 })).toEqual([
+        [undefined, false, 21],
+        ["tok_1", false, 1],
+      ]);
+    });
+
+    it("keeps series by minute for 25 hours and by hour for longer", async () => {
+      const { usage } = await open();
+      const start = subject.now();
+      usage.note(agent()).end({ ...used(1, 1), durationMs: 5 });
+      const within = { since: start, until: start + MINUTE_MS };
+      await subject.pass(24 * HOUR_MS);
+      expect((await series(usage, { ...within, step: "minute" })).series).toHaveLength(1);
+      await subject.pass(3 * HOUR_MS);
+      await expect.poll(async () => (await series(usage, { ...within, step: "minute" })).series).toEqual([]);
+      const kept = (await series(usage, { ...within, step: "day" })).series[0]?.points[0];
+      expect([kept?.sums.calls, kept?.duration.p50 !== undefined]).toEqual([1, true]);
+    });
+
+    it("bounds the steps and the series of an answer", async () => {
+      const { usage } = await open();
+      for (let at = 0; at < 3000; at++) usage.note(agent({ model: `invented-${at}` })).end(used(1, 0));
+      const { series: found } = await series(usage, { by: "model", top: 5 });
+      expect(found).toHaveLength(6);
+      expect(found.reduce((sum, { points }) => sum + points[0]!.sums.calls, 0)).toBe(3000);
+      const until = subject.now() + 2001 * MINUTE_MS;
+      await expect(series(usage, { until, step: "minute" })).rejects.toThrow(expect.objectContaining({ name: "UsageTooWide" }));
+      await expect(series(usage, { since: Number.NaN })).rejects.toThrow(RangeError);
+      expect(await series(usage, { until: subject.now() })).toMatchObject({ steps: [], series: [] });
+    });
+
     it("takes any text as a name", async () => {
       const { usage } = await open();
       for (const model of ["", "\0", "\ud800", "x".repeat(10_000)]) (await usage.begin(agent({ model }), alive)).end(used(1, 0));

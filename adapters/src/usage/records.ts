@@ -1,7 +1,9 @@
 import { defineAdapter, ports, retryWhileStoreAway, type Scope } from "@portico/core";
 import { daysOf } from "./records/day.ts";
+import { addDuration, type Latency, noLatency } from "./records/latency.ts";
 import { createPriceOf, type PriceTable } from "./records/prices.ts";
-import { addSums, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
+import { readSeries } from "./records/read-series.ts";
+import { addSums, countsOf, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
 import { Bucket, keyOf, type Tally } from "./records/tally.ts";
 
 export type { ModelPrice, PriceTable } from "./records/prices.ts";
@@ -33,6 +35,7 @@ interface Row extends Tally {
   readonly id: string;
   readonly kind: StoredUsage["kind"];
   readonly at: number;
+  readonly latency: Latency;
 }
 
 /**
@@ -109,17 +112,23 @@ class RecordedUsage implements ports.Usage {
     this.#mark(rows);
     let hasEnded = false;
     return {
-      end: ({ inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, isRefused = false }) => {
+      end: ({ inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, isRefused = false, ...told }) => {
         if (hasEnded) return;
         hasEnded = true;
+        const isFailed = isRefused || told.isFailed === true;
         const isKnown = isRefused || (inputTokens !== undefined && outputTokens !== undefined);
         for (const count of counts) {
           if (isRefused) count.refused++;
+          if (isFailed) count.failed++;
           if (isKnown) count.unknown--;
           count.inputTokens += whole(inputTokens);
           count.outputTokens += whole(outputTokens);
           count.cachedInputTokens += whole(cachedInputTokens);
           count.cacheWriteTokens += whole(cacheWriteTokens);
+        }
+        for (const { latency } of rows) {
+          if (!isFailed) addDuration(latency.durations, told.durationMs);
+          addDuration(latency.firstTokens, told.firstTokenMs);
         }
         this.#mark(rows);
       },
@@ -130,6 +139,12 @@ class RecordedUsage implements ports.Usage {
     await this.#write();
     const groups = await readUsage(this.#stored, query, { days: this.#days, priceOf: this.#priceOf });
     return { groups, currency: this.#currency };
+  }
+
+  async series(query: ports.UsageSeriesQuery): Promise<ports.UsageSeriesReport> {
+    await this.#write();
+    const found = await readSeries(this.#stored, query, { days: this.#days, priceOf: this.#priceOf });
+    return { ...found, currency: this.#currency };
   }
 
   async today(): Promise<ports.UsageDay> {
@@ -160,8 +175,10 @@ class RecordedUsage implements ports.Usage {
       storedBetween(this.#stored, "hour", firstHour, Infinity),
     ];
     for (const part of parts) {
-      for await (const { life, subject, counts, at } of part) {
-        if (life === this.#life) continue;
+      for await (const row of part) {
+        const { subject, at } = row;
+        if (row.life === this.#life) continue;
+        const counts = countsOf(row);
         const key = keyOf(subject);
         const group = groups.get(key) ?? { subject, sums: noSums() };
         groups.set(key, group);
@@ -188,6 +205,7 @@ class RecordedUsage implements ports.Usage {
       ...tally,
       kind,
       at,
+      latency: noLatency(),
       id: `${kind}-${at}-${this.#life}-${++this.#rows}`,
     }));
   }
@@ -222,8 +240,8 @@ class RecordedUsage implements ports.Usage {
     this.#changed.clear();
     for (let from = 0; from < changed.length; from += WRITES_AT_ONCE) {
       const rows = changed.slice(from, from + WRITES_AT_ONCE);
-      const writes = rows.map(({ id, kind, at, subject, counts }) =>
-        this.#stored.write.put(id, { kind, at, life: this.#life, subject, counts: { ...counts } }),
+      const writes = rows.map(({ id, kind, at, subject, counts, latency }) =>
+        this.#stored.write.put(id, { kind, at, life: this.#life, subject, counts: { ...counts }, ...told(latency) }),
       );
       try {
         await this.#given.records.batch(writes);
@@ -277,6 +295,15 @@ class RecordedUsage implements ports.Usage {
     await this.#given.records.batch(old.map(({ id }) => this.#stored.write.remove(id)));
     return old.length === SWEPT_AT_ONCE;
   }
+}
+
+/** A copy of the parts that have a duration. */
+function told({ durations, firstTokens }: Latency): Pick<StoredUsage, "latency"> {
+  const [hasDurations, hasFirstTokens] = [durations, firstTokens].map((part) => Object.keys(part).length > 0);
+  if (!hasDurations && !hasFirstTokens) return {};
+  return {
+    latency: { ...(hasDurations && { durations: { ...durations } }), ...(hasFirstTokens && { firstTokens: { ...firstTokens } }) },
+  };
 }
 
 function whole(tokens: number | undefined): number {

@@ -1,7 +1,7 @@
 import { definePort, type Port } from "../port.ts";
 
 /**
- * Counts of model calls, by who made them and what they called. They are kept by minute for 25 hours, and by hour for 400 days. A
+ * Counts and latencies of model calls, by who made them and what they called. They are kept by minute for 25 hours, and by hour for 400 days. A
  * call belongs to the minute in which it began. Counts have ids and names, and never a prompt, an answer or a credential.
  */
 export interface Usage {
@@ -14,6 +14,11 @@ export interface Usage {
   note(subject: UsageSubject): UsageCall;
   /** Sums of calls. Processes see each other's calls after a second. Throws UsageTooWide, and RangeError for a query without time. */
   read(query: UsageQuery): Promise<UsageReport>;
+  /**
+   * Sums and latencies of calls over time, for charts. Processes see each other's calls after a second. Throws UsageTooWide for more
+   * than `USAGE_STEPS` steps, and RangeError for a query without time.
+   */
+  series(query: UsageSeriesQuery): Promise<UsageSeriesReport>;
   /**
    * The calls of the current day, for limits. Counts of this process are exact; those of other processes are at most some seconds
    * late.
@@ -51,6 +56,12 @@ export interface UsageEnd {
   readonly cacheWriteTokens?: number | undefined;
   /** The provider answered with an error status, and so reports no usage. */
   readonly isRefused?: boolean | undefined;
+  /** The call failed. Refused calls are failed ones, and calls whose caller left are not. */
+  readonly isFailed?: boolean | undefined;
+  /** Milliseconds from the call to the end of its whole answer. Ignored for a call that failed. */
+  readonly durationMs?: number | undefined;
+  /** Milliseconds from the call to the first part of a streamed answer. */
+  readonly firstTokenMs?: number | undefined;
 }
 
 /** Sums of calls. */
@@ -58,6 +69,8 @@ export interface UsageSums {
   readonly calls: number;
   /** Calls that the provider refused with an error status. */
   readonly refused: number;
+  /** Calls that failed, with those that were refused. Calls that a kill cut are not known to have failed. */
+  readonly failed: number;
   /** Calls whose usage is not known: cut, still running, or not reported. */
   readonly unknown: number;
   readonly inputTokens: number;
@@ -104,6 +117,55 @@ export interface UsageReport {
   readonly currency: string | undefined;
 }
 
+/** Which calls to show over time. */
+export interface UsageSeriesQuery {
+  /** Milliseconds since 1970, in the first step. */
+  readonly since: number;
+  /** Steps that begin before this time. */
+  readonly until: number;
+  /** Days are those of the adapter's time zone. */
+  readonly step: "minute" | "hour" | "day";
+  /** A series for each value of this field. Default: one series for all calls. */
+  readonly by?: UsageField | undefined;
+  /** The values with the most calls have series of their own, at most this number. All others share one. */
+  readonly top: number;
+}
+
+/** The answer to a query of series. */
+export interface UsageSeriesReport {
+  /** Milliseconds since 1970 at which each step begins, also of steps without calls. The first one contains `since`. */
+  readonly steps: readonly number[];
+  /** The currency of `cost`. Undefined without prices. */
+  readonly currency: string | undefined;
+  /** Those with the most calls first, and the shared one last. Empty without calls. */
+  readonly series: readonly UsageSeries[];
+}
+
+/** The calls of one value over time. */
+export interface UsageSeries {
+  /** The value of `by`. Undefined for calls that do not have the field, without `by`, and if `isRest`. */
+  readonly value: string | undefined;
+  /** The series of all values that have none of their own. */
+  readonly isRest: boolean;
+  /** One for each step. */
+  readonly points: readonly UsagePoint[];
+}
+
+/** The calls of one step. */
+export interface UsagePoint {
+  readonly sums: UsageSums;
+  /** Of calls that did not fail. */
+  readonly duration: UsageLatency;
+  /** Of streamed answers. */
+  readonly firstToken: UsageLatency;
+}
+
+/** Percentiles in milliseconds, from buckets whose bounds are 19 % apart. Undefined without a call. */
+export interface UsageLatency {
+  readonly p50: number | undefined;
+  readonly p95: number | undefined;
+}
+
 /** The current day. */
 export interface UsageDay {
   /** Milliseconds since 1970. */
@@ -116,7 +178,10 @@ export interface UsageDay {
 /** Most groups of one report. */
 export const USAGE_GROUPS = 10_000;
 
-/** Thrown by `read` for a query with more than `USAGE_GROUPS` groups. */
+/** Most steps of one report of series. */
+export const USAGE_STEPS = 2000;
+
+/** Thrown by `read` for a query with more than `USAGE_GROUPS` groups, and by `series` for more than `USAGE_STEPS` steps. */
 export class UsageTooWide extends Error {
   override readonly name = "UsageTooWide";
 }

@@ -52,7 +52,7 @@ export const modelProxy = definePlugin({
     scope.onClose(() => converter.close());
 
     const call = (protocol: Protocol, input: CallInput) =>
-      whileCounted(usage, input.who, (counted) => answer(protocol, input, counted));
+      whileCounted(usage, input, (counted) => answer(protocol, input, counted));
     const answer = async (protocol: Protocol, { exchange, head, who, signal, trace }: CallInput, counted: CallUsage) => {
       const startedAt = clock.now();
       const provider = directory.bound(who.providerId);

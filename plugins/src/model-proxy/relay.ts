@@ -37,7 +37,7 @@ export async function relay(call: RelayCall): Promise<void> {
   const { protocol, provider, exchange, received, answering } = call;
   const answer = await send(call);
   answering(received.facts.stream === true);
-  call.counted.answered(answer.status);
+  call.counted.answered(answer.status, received.facts.stream === true);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
   const headers = answerHeaders(answer.headers, provider);
   const watched = observeAnswer(call, answer);

@@ -73,7 +73,7 @@ export async function translate(call: TranslateCall, services: TranslateServices
     )
     .catch(callFailure);
   call.answering(request.isStream);
-  counted.answered(answer.status);
+  counted.answered(answer.status, request.isStream);
   if (answer.status < 200 || answer.status > 299) return relayError({ protocol, provider, exchange, answer });
 
   const headers = {
@@ -87,7 +87,10 @@ export async function translate(call: TranslateCall, services: TranslateServices
     isLegacy: request.isLegacy,
   };
   const note = (events: readonly ModelEvent[]) => noteUsage(call, events);
-  const failed = (error: EndCode) => trace.note({ error });
+  const failed = (error: EndCode) => {
+    counted.broke(error);
+    trace.note({ error });
+  };
   if (request.isStream) {
     const writer =
       protocol === "messages" ? writeMessagesStream(names) : writeChatStream({ ...names, includeUsage: request.includeUsage });

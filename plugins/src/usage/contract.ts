@@ -29,6 +29,7 @@ const group = v.object({
   tokenId: v.optional(v.string()),
   calls: count,
   refused: count,
+  failed: count,
   unknown: count,
   inputTokens: count,
   cachedInputTokens: count,

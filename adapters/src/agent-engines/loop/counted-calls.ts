@@ -19,10 +19,23 @@ export function countedCalls(
   return { begin: (called, signal = never) => usage.begin({ ...subject, ...called }, signal) };
 }
 
-/** What a call used. `error` is the code of a failure: a number is the status with which the provider refused it. */
-export function toUsageEnd(usage: Usage | undefined, error: string | undefined): ports.UsageEnd {
-  if (!usage) return { isRefused: error !== undefined && /^\d{3}$/.test(error) };
+/**
+ * What a call used. `error` is the code of a failure: a number is the status with which the provider refused it. A call that was aborted has
+ * not failed, and its duration says nothing.
+ */
+export function toUsageEnd(
+  usage: Usage | undefined,
+  error: string | undefined,
+  { durationMs, firstTokenMs }: Pick<ports.UsageEnd, "durationMs" | "firstTokenMs">,
+): ports.UsageEnd {
+  const ended = {
+    firstTokenMs,
+    ...(error === undefined && { durationMs }),
+    isFailed: error !== undefined && error !== "aborted",
+  };
+  if (!usage) return { ...ended, isRefused: error !== undefined && /^\d{3}$/.test(error) };
   return {
+    ...ended,
     inputTokens: usage.inputTokens.total,
     outputTokens: usage.outputTokens.total,
     cachedInputTokens: usage.inputTokens.cacheRead,

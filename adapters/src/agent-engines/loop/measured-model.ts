@@ -27,13 +27,14 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
     const tell = (usage: Usage | undefined, error?: string) => {
       if (isTold) return;
       isTold = true;
-      call?.end(toUsageEnd(usage, error));
+      const durationMs = performance.now() - beganAt;
+      call?.end(toUsageEnd(usage, error, { durationMs, firstTokenMs }));
       meter.telemetry.modelCall({
         source: meter.source,
         provider: provider.id,
         providerType: provider.type,
         model: model.modelId,
-        durationMs: performance.now() - beganAt,
+        durationMs,
         firstTokenMs,
         inputTokens: usage?.inputTokens.total,
         outputTokens: usage?.outputTokens.total,

@@ -1,7 +1,8 @@
 import { ports } from "@portico/core";
 import type { Days } from "./day.ts";
 import type { createPriceOf } from "./prices.ts";
-import type { Counts } from "./tally.ts";
+import type { Latency } from "./latency.ts";
+import { type Counts, noCounts } from "./tally.ts";
 
 /** Counts as they are stored: those of one process, in one bucket, of one subject. */
 export interface StoredUsage {
@@ -11,7 +12,10 @@ export interface StoredUsage {
   /** The process that counted. Only it writes this record. */
   readonly life: string;
   readonly subject: ports.UsageSubject;
-  readonly counts: Counts;
+  /** Earlier versions stored no `failed`. */
+  readonly counts: Omit<Counts, "failed"> & Partial<Counts>;
+  /** Absent, or without a part, if no call told it. */
+  readonly latency?: Partial<Latency>;
 }
 
 const PAGE = 1000;
@@ -48,7 +52,8 @@ export async function readUsage(
   if (!Number.isFinite(since) || !Number.isFinite(until)) throw new RangeError("A query of usage has a beginning and an end");
   const groups = new Map<string, { at: number; subject: Partial<ports.UsageSubject>; sums: Sums }>();
   const wanted = Object.entries(where).filter(([, value]) => value !== undefined) as [ports.UsageField, string][];
-  for await (const { at, subject, counts } of storedBetween(usage, step === "minute" ? "minute" : "hour", since, until)) {
+  for await (const row of storedBetween(usage, step === "minute" ? "minute" : "hour", since, until)) {
+    const { at, subject } = row;
     if (wanted.some(([field, value]) => subject[field] !== value)) continue;
     const begins = step === undefined ? since : step === "day" ? days.startOf(at) : at;
     const named = Object.fromEntries(by.flatMap((field) => (subject[field] === undefined ? [] : [[field, subject[field]]])));
@@ -58,6 +63,7 @@ export async function readUsage(
       if (groups.size === ports.USAGE_GROUPS) throw new ports.UsageTooWide("The query has too many groups");
       groups.set(key, (group = { at: begins, subject: named, sums: noSums() }));
     }
+    const counts = countsOf(row);
     addSums(group.sums, { ...counts, ...priceOf(subject, at, counts) });
   }
   return [...groups.values()].sort((one, other) => one.at - other.at);
@@ -65,12 +71,15 @@ export async function readUsage(
 
 type Sums = { -readonly [K in keyof ports.UsageSums]: number };
 
+/** The counts of a record, also of one that an earlier version stored. */
+export function countsOf({ counts }: Pick<StoredUsage, "counts">): Counts {
+  // Every refused call failed, and earlier versions counted no other failures.
+  return { failed: counts.refused, ...counts };
+}
+
 /** Sums of nothing. */
 export function noSums(): Sums {
-  return {
-    ...{ calls: 0, refused: 0, unknown: 0, inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },
-    ...{ cost: 0, unpriced: 0 },
-  };
+  return { ...noCounts(), cost: 0, unpriced: 0 };
 }
 
 /** Adds sums to others. */

@@ -48,7 +48,16 @@ export class Bucket<T extends Tally> {
 
 /** Counts of nothing. */
 export function noCounts(): Mutable<Counts> {
-  return { calls: 0, refused: 0, unknown: 0, inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
+  return {
+    calls: 0,
+    refused: 0,
+    failed: 0,
+    unknown: 0,
+    inputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 0,
+  };
 }
 
 /** Adds counts to others. */

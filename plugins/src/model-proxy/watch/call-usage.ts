@@ -2,17 +2,21 @@ import type { ports } from "@portico/core";
 import { mergeUsage } from "../convert/answer/usage.ts";
 import type { Usage } from "../convert/model-events.ts";
 import type { SafeToken } from "../safe-tokens.ts";
+import type { EndCode } from "./end-code.ts";
 import { tokenCounts } from "./token-counts.ts";
 
 /** Counts one call, whose answer has ended when `run` resolves or rejects. */
 export async function whileCounted(
   usage: ports.Usage | undefined,
-  who: SafeToken,
+  { who, signal }: { readonly who: SafeToken; readonly signal: AbortSignal },
   run: (counted: CallUsage) => Promise<void>,
 ): Promise<void> {
   const counted = new CallUsage(usage, who);
   try {
     await run(counted);
+  } catch (error) {
+    counted.broke(signal.aborted ? "caller_left" : "upstream_error");
+    throw error;
   } finally {
     counted.end();
   }
@@ -25,6 +29,10 @@ export class CallUsage {
   #call: ports.UsageCall | undefined;
   #counted: Usage | undefined;
   #isRefused = false;
+  #broke: EndCode | undefined;
+  #firstByteMs: number | undefined;
+  /** Monotonic: a clock that is set back would give negative durations. */
+  #sentAt = 0;
   #model = "";
 
   constructor(usage: ports.Usage | undefined, who: SafeToken) {
@@ -40,12 +48,19 @@ export class CallUsage {
   /** Call it before the request is sent. */
   sending(): void {
     const { providerId: provider, tokenId } = this.#who;
+    this.#sentAt = performance.now();
     this.#call ??= this.#usage?.note({ source: "proxy", provider, model: this.#model, tokenId });
   }
 
-  /** Call it with the status of the answer. */
-  answered(status: number): void {
+  /** Call it when the answer begins, with its status and whether the caller asked for a stream. */
+  answered(status: number, isStream: boolean): void {
     this.#isRefused = status >= 400;
+    if (isStream && !this.#isRefused) this.#firstByteMs = performance.now() - this.#sentAt;
+  }
+
+  /** Call it if there is no whole answer. The first reason counts. */
+  broke(code: EndCode): void {
+    this.#broke ??= code;
   }
 
   /** Counts that the answer reports. They are cumulative: later ones replace earlier ones. */
@@ -61,6 +76,9 @@ export class CallUsage {
       cachedInputTokens: cacheRead,
       cacheWriteTokens: cacheWrite,
       isRefused: this.#isRefused,
+      isFailed: this.#broke !== undefined && this.#broke !== "caller_left",
+      firstTokenMs: this.#firstByteMs,
+      ...(this.#broke === undefined && { durationMs: performance.now() - this.#sentAt }),
     });
   }
 }

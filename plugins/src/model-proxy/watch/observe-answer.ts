@@ -32,6 +32,7 @@ export function observeAnswer({ protocol, trace, signal, counted }: ObservedCall
     const ending = watch?.ending();
     const error = code(ending?.state);
     counted.used(ending?.usage);
+    if (error) counted.broke(error);
     trace.note({ ...tokenCounts(ending?.usage), ...(error && { error }) });
   };
   // The signal aborts before the request is measured; the answer closes only afterwards. A caller may leave as soon as it has read the end.

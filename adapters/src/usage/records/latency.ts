@@ -1,0 +1,52 @@
+import type { ports } from "@portico/core";
+
+/**
+ * How many durations fell into each bucket, by the number of the bucket. Empty buckets are absent. Bucket 0 ends at 1 ms, and each one after
+ * it at 2^(1/4) times the end of the one before. The bounds never change: stored counts of all processes and versions are added.
+ */
+export type Latencies = Record<number, number>;
+
+/** The latencies of one subject in one bucket of time. */
+export interface Latency {
+  readonly durations: Latencies;
+  readonly firstTokens: Latencies;
+}
+
+const BUCKETS_PER_DOUBLING = 4;
+/** Everything from 70 minutes on. */
+const LAST_BUCKET = 22 * BUCKETS_PER_DOUBLING;
+
+/** Latencies of nothing. */
+export function noLatency(): Latency {
+  return { durations: {}, firstTokens: {} };
+}
+
+/** Adds a duration in milliseconds. Ignores what is not a duration. */
+export function addDuration(to: Latencies, ms: number | undefined): void {
+  if (ms === undefined || !Number.isFinite(ms) || ms < 0) return;
+  const bucket = ms <= 1 ? 0 : Math.min(LAST_BUCKET, Math.ceil(Math.log2(ms) * BUCKETS_PER_DOUBLING));
+  to[bucket] = (to[bucket] ?? 0) + 1;
+}
+
+/** Adds stored counts to others. */
+export function addLatencies(to: Latencies, more: Latencies): void {
+  for (const [bucket, count] of Object.entries(more)) to[Number(bucket)] = (to[Number(bucket)] ?? 0) + count;
+}
+
+/** The median and the 95th percentile. */
+export function percentilesOf(latencies: Latencies): ports.UsageLatency {
+  // Whole numbers are the keys of an object in ascending order.
+  const buckets = Object.entries(latencies).map(([bucket, count]) => [Number(bucket), count] as const);
+  const total = buckets.reduce((sum, [, count]) => sum + count, 0);
+  const at = (share: number) => {
+    let left = Math.ceil(total * share);
+    const found = buckets.find(([, count]) => (left -= count) <= 0);
+    return found && middleOf(found[0]);
+  };
+  return { p50: at(0.5), p95: at(0.95) };
+}
+
+/** At most 10 % from each duration of the bucket above 1 ms. */
+function middleOf(bucket: number): number {
+  return bucket === 0 ? 1 : Math.round(2 ** ((bucket - 0.5) / BUCKETS_PER_DOUBLING) * 10) / 10;
+}

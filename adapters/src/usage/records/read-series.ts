@@ -1,0 +1,88 @@
+import { ports } from "@portico/core";
+import type { Days } from "./day.ts";
+import { addLatencies, type Latency, noLatency, percentilesOf } from "./latency.ts";
+import type { createPriceOf } from "./prices.ts";
+import { addSums, countsOf, noSums, type StoredUsage, storedBetween } from "./read-usage.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Values that are compared by their calls. Later ones belong to the rest. */
+const MOST_VALUES = 10_000;
+
+interface Point {
+  readonly sums: ReturnType<typeof noSums>;
+  readonly latency: Latency;
+}
+
+/** What a query of series finds, without its currency. Throws UsageTooWide. */
+export async function readSeries(
+  usage: ports.Collection<StoredUsage>,
+  { since, until, step, by, top }: ports.UsageSeriesQuery,
+  { days, priceOf }: { readonly days: Days; readonly priceOf: ReturnType<typeof createPriceOf> },
+): Promise<Omit<ports.UsageSeriesReport, "currency">> {
+  const steps = stepsOf(since, until, step, days);
+  const kind = step === "minute" ? "minute" : "hour";
+  const [first] = steps;
+  if (first === undefined) return { steps, series: [] };
+  const stored = () => storedBetween(usage, kind, floor(first, kind === "hour" ? HOUR_MS : MINUTE_MS), until);
+
+  // Read twice, so that the memory holds the points of the chosen values alone.
+  const own = await valuesWithMostCalls(stored(), by, top);
+  const places = new Map(steps.map((at, place) => [at, place]));
+  const found = new Map<string | undefined, Map<number, Point>>(own.map((value) => [value, new Map()]));
+  const rest = new Map<number, Point>();
+  for await (const row of stored()) {
+    const place = places.get(step === "day" ? days.startOf(row.at) : row.at);
+    if (place === undefined) continue;
+    const points = found.get(by && row.subject[by]) ?? rest;
+    let point = points.get(place);
+    if (!point) points.set(place, (point = { sums: noSums(), latency: noLatency() }));
+    const counts = countsOf(row);
+    addSums(point.sums, { ...counts, ...priceOf(row.subject, row.at, counts) });
+    if (row.latency?.durations) addLatencies(point.latency.durations, row.latency.durations);
+    if (row.latency?.firstTokens) addLatencies(point.latency.firstTokens, row.latency.firstTokens);
+  }
+  const whole = (points: Map<number, Point>) => steps.map((_, place) => toPoint(points.get(place)));
+  const series = own.map((value) => ({ value, isRest: false, points: whole(found.get(value)!) }));
+  if (rest.size > 0) series.push({ value: undefined, isRest: true, points: whole(rest) });
+  return { steps, series };
+}
+
+async function valuesWithMostCalls(
+  stored: AsyncIterable<StoredUsage>,
+  by: ports.UsageField | undefined,
+  top: number,
+): Promise<readonly (string | undefined)[]> {
+  const calls = new Map<string | undefined, number>();
+  for await (const { subject, counts } of stored) {
+    const value = by && subject[by];
+    const before = calls.get(value);
+    if (before !== undefined || calls.size < MOST_VALUES) calls.set(value, (before ?? 0) + counts.calls);
+  }
+  return [...calls]
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, top)
+    .map(([value]) => value);
+}
+
+function stepsOf(since: number, until: number, step: ports.UsageSeriesQuery["step"], days: Days): readonly number[] {
+  if (!Number.isFinite(since) || !Number.isFinite(until)) throw new RangeError("A query of usage has a beginning and an end");
+  const length = step === "minute" ? MINUTE_MS : HOUR_MS;
+  const steps: number[] = [];
+  let at = step === "day" ? days.startOf(since) : floor(since, length);
+  while (at < until) {
+    if (steps.length === ports.USAGE_STEPS) throw new ports.UsageTooWide("The query has too many steps");
+    steps.push(at);
+    at = step === "day" ? days.endOf(at) : at + length;
+  }
+  return steps;
+}
+
+function toPoint(point: Point | undefined): ports.UsagePoint {
+  const { sums, latency } = point ?? { sums: noSums(), latency: noLatency() };
+  return { sums, duration: percentilesOf(latency.durations), firstToken: percentilesOf(latency.firstTokens) };
+}
+
+function floor(ms: number, length: number): number {
+  return ms - (ms % length);
+}
