@@ -10,7 +10,18 @@ const topLevel = [
 ];
 const furniture = ["README.md", "contract.ts", "errors.ts", "envelope.ts", "guards.ts", "limits.ts", "config.ts", "plugin.ts"];
 /** Pages that any service can have beside its areas: small, and with one folder each. */
-const servicePages = ["agent-schedules", "api-docs", "audit", "console", "listeners", "metrics", "probes", "sign-in", "usage"];
+const servicePages = [
+  "agent-schedules",
+  "api-docs",
+  "audit",
+  "console",
+  "listeners",
+  "measurements",
+  "metrics",
+  "probes",
+  "sign-in",
+  "usage",
+];
 const pageFurniture = ["README.md", "contract.ts", "config.ts", "plugin.ts"];
 const namelessWords = /^(?:utils?|helpers?|types?|common|misc|shared|lib)\.[cm]?[jt]s$/;
 

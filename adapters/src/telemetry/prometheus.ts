@@ -3,7 +3,7 @@ import type { Gauges, ReadGauge } from "./gauges.ts";
 import type { EndedCall } from "./opentelemetry/ended-call.ts";
 import type { EndedWork } from "./opentelemetry/ended-work.ts";
 import type { EndedRequest } from "./opentelemetry/request-record.ts";
-import { errorType } from "./opentelemetry/semantic-names.ts";
+import { CALLER_LEFT, errorType } from "./opentelemetry/semantic-names.ts";
 
 /** Metrics for a Prometheus server to scrape. Pass them to the adapter `telemetry/opentelemetry`, which feeds them. */
 export interface PrometheusMetrics {
@@ -11,11 +11,25 @@ export interface PrometheusMetrics {
   readonly contentType: string;
   /** All metrics so far, in Prometheus' text format. */
   text(): Promise<string>;
+  /** Sums of this process since its start, and its present memory. */
+  counters(): ProcessCounters;
   record(ended: EndedRequest): void;
   recordCall(ended: EndedCall): void;
   recordWork(ended: EndedWork): void;
   /** Read these gauges for each text. */
   collect(gauges: Pick<Gauges, "read">): void;
+}
+
+/** What a process counted since its start. */
+export interface ProcessCounters {
+  readonly requests: number;
+  /** Requests with status 500 or higher, or whose answer broke. A request that was aborted by its caller is no failure. */
+  readonly failedRequests: number;
+  readonly modelCalls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly residentBytes: number;
+  readonly uptimeSeconds: number;
 }
 
 const HTTP_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -54,6 +68,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   });
   processMetrics(registers);
   const collected: Pick<Gauges, "read">[] = [];
+  const counted = { requests: 0, failedRequests: 0, modelCalls: 0, inputTokens: 0, outputTokens: 0 };
 
   return {
     contentType: registry.contentType,
@@ -61,12 +76,15 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       const read = (await Promise.all(collected.map((gauges) => gauges.read()))).flat();
       return (await registry.metrics()) + (await textOf(read));
     },
+    counters: () => ({ ...counted, residentBytes: process.memoryUsage.rss(), uptimeSeconds: process.uptime() }),
     collect: (gauges) => void collected.push(gauges),
     record(ended) {
       const { request, status, beganAt, endedAt } = ended;
       const method = METHODS.has(request.method) ? request.method : "other";
       // Every other failure has its status. Only an answer that broke after a successful head needs its own label.
       const error = status < 400 ? errorType(ended) : undefined;
+      counted.requests++;
+      if (status >= 500 || (error !== undefined && error !== CALLER_LEFT.error)) counted.failedRequests++;
       requests.observe(
         { area: request.area, route: request.route, method, status: `${status}`, ...(error && { error_type: error }) },
         (endedAt - beganAt) / 1000,
@@ -74,6 +92,9 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     },
     recordCall({ source, facts, error, beganAt, endedAt }) {
       const call = { provider: facts.provider ?? "unknown", model: facts.model ?? "unknown" };
+      counted.modelCalls++;
+      counted.inputTokens += facts.inputTokens ?? 0;
+      counted.outputTokens += facts.outputTokens ?? 0;
       operations.observe({ ...call, source, ...(error && { error_type: error }) }, (endedAt - beganAt) / 1000);
       if (facts.inputTokens !== undefined) tokens.inc({ ...call, type: "input", source }, facts.inputTokens);
       if (facts.outputTokens !== undefined) tokens.inc({ ...call, type: "output", source }, facts.outputTokens);

@@ -9,6 +9,7 @@ import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { listeners as listenersPage } from "@portico/plugins/listeners";
 import { signIn } from "@portico/plugins/sign-in";
+import { measurements } from "@portico/plugins/measurements";
 import { usagePage } from "@portico/plugins/usage";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { keepingMs } from "../settings/keeping.ts";
@@ -62,6 +63,7 @@ export function agentService(
       listenersPage({ urls }),
       auditPage({}),
       usagePage({}),
+      measurements({ counted: measured }),
       agentSchedules({}),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
