@@ -60,6 +60,7 @@ class RecordedUsage implements ports.Usage {
   readonly #given: Given;
   readonly #stored: ports.Collection<StoredUsage>;
   readonly #life: string;
+  readonly #timeZone: string;
   readonly #days: ReturnType<typeof daysOf>;
   readonly #priceOf: ReturnType<typeof createPriceOf>;
   readonly #currency: string | undefined;
@@ -79,6 +80,7 @@ class RecordedUsage implements ports.Usage {
     this.#given = given;
     this.#stored = given.records.collection<StoredUsage>({ name: "usage", indexes: { byTime: ["kind", "at"] } });
     this.#life = given.ids.id("");
+    this.#timeZone = timeZone;
     this.#days = daysOf(timeZone);
     this.#priceOf = createPriceOf(prices);
     this.#currency = prices?.currency;
@@ -144,7 +146,7 @@ class RecordedUsage implements ports.Usage {
   async series(query: ports.UsageSeriesQuery): Promise<ports.UsageSeriesReport> {
     await this.#write();
     const found = await readSeries(this.#stored, query, { days: this.#days, priceOf: this.#priceOf });
-    return { ...found, currency: this.#currency };
+    return { ...found, timeZone: this.#timeZone, currency: this.#currency };
   }
 
   async today(): Promise<ports.UsageDay> {

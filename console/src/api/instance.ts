@@ -26,8 +26,6 @@ export interface Instance {
   readonly workflow: WorkflowService;
   /** Typed calls of a contract of the agent service. A 401 on any call ends the session. */
   client<C extends Contract>(contract: C): Client<C>;
-  /** A call of the agent service that is in no area's contract, such as `/metrics`. */
-  fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Sends a complete request to the agent service, for a client that builds its own requests. */
   send(request: Request): Promise<Response>;
   /** Upload a file to a path of the agent service, with progress reports. Throws CallFailed, and the signal's reason. */
@@ -75,8 +73,6 @@ export async function openInstance(token: string, refused: () => void): Promise<
     proxy,
     workflow: new WorkflowService(listeners["workflow"], token, getsServiceTokens ? issueServiceToken : undefined),
     client,
-    fetch: (path, init) =>
-      send(new Request(`${baseURL}${path}`, { ...init, headers: { ...headers, ...(init?.headers as object) } })),
     send,
     upload: async (path, request) => {
       try {

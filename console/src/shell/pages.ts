@@ -1,6 +1,7 @@
 import Activity from "@lucide/svelte/icons/activity";
 import Bot from "@lucide/svelte/icons/bot";
 import CalendarClock from "@lucide/svelte/icons/calendar-clock";
+import ChartLine from "@lucide/svelte/icons/chart-line";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import LayoutDashboard from "@lucide/svelte/icons/layout-dashboard";
 import ShieldQuestionMark from "@lucide/svelte/icons/shield-question-mark";
@@ -26,5 +27,6 @@ export const pages: readonly Page[] = [
   { id: "schedules", title: "Schedules", icon: CalendarClock, load: () => import("../pages/Schedules.svelte") },
   { id: "workflows", title: "Workflows", icon: Workflow, load: () => import("../pages/Workflows.svelte") },
   { id: "runs", title: "Runs", icon: Activity, load: () => import("../pages/Runs.svelte") },
+  { id: "measurements", title: "Measurements", icon: ChartLine, load: () => import("../pages/Measurements.svelte") },
   { id: "approvals", title: "Approvals", icon: ShieldQuestionMark, load: () => import("../pages/Approvals.svelte") },
 ];

@@ -135,6 +135,8 @@ export interface UsageSeriesQuery {
 export interface UsageSeriesReport {
   /** Milliseconds since 1970 at which each step begins, also of steps without calls. The first one contains `since`. */
   readonly steps: readonly number[];
+  /** IANA time zone of steps of a day. */
+  readonly timeZone: string;
   /** The currency of `cost`. Undefined without prices. */
   readonly currency: string | undefined;
   /** Those with the most calls first, and the shared one last. Empty without calls. */

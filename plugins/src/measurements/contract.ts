@@ -61,6 +61,8 @@ export const measurementsContract = defineContract(
         v.object({
           /** The currency of `cost`. Absent without prices. */
           currency: v.optional(v.string()),
+          /** IANA time zone of steps of a day. */
+          timeZone: v.string(),
           /** ISO 8601 of the beginning of each step. The lists of a series have one number for each. */
           steps: v.array(v.string()),
           series: v.array(series),

@@ -35,9 +35,10 @@ export const measurements = definePlugin({
       const until = to?.getTime() ?? clock.now() + 1;
       const since = from?.getTime() ?? until - DEFAULT_MS;
       try {
-        const { steps, series, currency } = await usage.series({ since, until, step, by, top });
+        const { steps, series, currency, timeZone } = await usage.series({ since, until, step, by, top });
         return {
           ...(currency !== undefined && { currency }),
+          timeZone,
           steps: steps.map((at) => new Date(at).toISOString()),
           series: series.map((one) => toColumns(one, currency !== undefined)),
         };

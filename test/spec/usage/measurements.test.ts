@@ -134,7 +134,7 @@ describe("GET /api/measurements", () => {
 
   it("has one number for each step in every list, also of steps without calls", async () => {
     const { body } = await read("step=minute&from=2030-01-01T00:00:30Z&to=2030-01-01T00:03:00Z", "owner");
-    expect(body).toMatchObject({ currency: "EUR", series: [] });
+    expect(body).toMatchObject({ currency: "EUR", timeZone: "UTC", series: [] });
     expect(body.steps).toEqual(["2030-01-01T00:00:00.000Z", "2030-01-01T00:01:00.000Z", "2030-01-01T00:02:00.000Z"]);
     const day = (await read("", "owner")).body;
     expect(day.steps.length).toBeGreaterThanOrEqual(24);

@@ -14,12 +14,12 @@ interface Point {
   readonly latency: Latency;
 }
 
-/** What a query of series finds, without its currency. Throws UsageTooWide. */
+/** The steps and series of a query. Throws UsageTooWide. */
 export async function readSeries(
   usage: ports.Collection<StoredUsage>,
   { since, until, step, by, top }: ports.UsageSeriesQuery,
   { days, priceOf }: { readonly days: Days; readonly priceOf: ReturnType<typeof createPriceOf> },
-): Promise<Omit<ports.UsageSeriesReport, "currency">> {
+): Promise<Pick<ports.UsageSeriesReport, "steps" | "series">> {
   const steps = stepsOf(since, until, step, days);
   const kind = step === "minute" ? "minute" : "hour";
   const [first] = steps;

@@ -1,0 +1,89 @@
+import "uplot/dist/uPlot.min.css";
+import UPlot from "uplot";
+import type { ChartContent, ChartLook, DrawnChart } from "./chart.ts";
+
+const HEIGHT = 200;
+const AXIS_WIDTH = 58;
+const AXIS_HEIGHT = 28;
+const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+/** Lines from this one on are dashed, so that colour alone does not tell them apart. */
+const FIRST_DASHED = 4;
+const DASH = [6, 4];
+
+/** Draws a chart into an element. uPlot styles its elements by script, which the page's policy allows. */
+export function drawChart(into: HTMLElement, content: ChartContent, look: ChartLook, width: number): DrawnChart {
+  const options = (lines: ChartContent["lines"]): UPlot.Options => ({
+    width,
+    height: HEIGHT,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, points: { size: 7 } },
+    tzDate: (seconds) => inZone(seconds, look.timeZone),
+    scales: { y: { range: (_chart, _least, most) => [0, most > 0 ? most * 1.1 : 1] } },
+    axes: [
+      {
+        stroke: () => look.textColour(),
+        font: look.font,
+        size: AXIS_HEIGHT,
+        grid: { show: false },
+        ticks: { show: false },
+        values: (_chart, splits) => splits.map((seconds) => look.writeTime(new Date(seconds * 1000))),
+        space: 64,
+      },
+      {
+        stroke: () => look.textColour(),
+        font: look.font,
+        size: AXIS_WIDTH,
+        grid: { stroke: () => look.gridColour(), width: 1 },
+        ticks: { show: false },
+        ...(look.isWhole && { incrs: WHOLE_STEPS }),
+        values: (_chart, splits) => splits.map((value) => look.writeValue(value, true)),
+      },
+    ],
+    series: [
+      {},
+      ...lines.map((line, at) => ({
+        label: line.label,
+        stroke: () => look.lineColour(at),
+        width: 2,
+        // A value between two gaps has no line.
+        points: { size: 5, show: true, filter: (chart, of) => alone(chart.data[of]!) },
+        ...(at >= FIRST_DASHED && { dash: DASH }),
+      })),
+    ],
+    hooks: {
+      setCursor: [({ cursor: { idx } }) => look.pointed(idx ?? undefined)],
+    },
+  });
+  let shown = content;
+  let chart = new UPlot(options(content.lines), dataOf(content), into);
+  return {
+    show(next) {
+      const isSame = next.lines.map(({ label }) => label).join("\n") === shown.lines.map(({ label }) => label).join("\n");
+      shown = next;
+      if (isSame) return chart.setData(dataOf(next));
+      chart.destroy();
+      chart = new UPlot(options(next.lines), dataOf(next), into);
+    },
+    resize(next) {
+      width = next;
+      chart.setSize({ width, height: HEIGHT });
+    },
+    redraw: () => chart.redraw(false, true),
+    close: () => chart.destroy(),
+  };
+}
+
+function alone(values: UPlot.AlignedData[number]): number[] {
+  const isKnown = (at: number) => values[at] !== null && values[at] !== undefined;
+  return Array.from(values.keys()).filter((at) => isKnown(at) && !isKnown(at - 1) && !isKnown(at + 1));
+}
+
+function dataOf({ times, lines }: ChartContent): UPlot.AlignedData {
+  return [times.map((at) => at / 1000), ...lines.map(({ values }) => [...values])];
+}
+
+function inZone(seconds: number, timeZone: string | undefined): Date {
+  const at = new Date(seconds * 1000);
+  return timeZone === undefined ? at : UPlot.tzDate(at, timeZone);
+}
