@@ -1,0 +1,167 @@
+import { connectAgent } from "@portico/client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
+
+const [OWNER, MEMBER] = ["owner-token-0123456789abcdef0123456789", "member-token-0123456789abcdef012345678"];
+
+describe.skipIf(findChromium() === undefined)("the measurements of the web console", () => {
+  const browser = useChromium();
+  let opened: OpenConsole;
+  beforeAll(async () => {
+    opened = await openConsole({
+      browser: browser(),
+      files: { "agents/helper/agent.json": { name: "Helper" } },
+      config: {
+        agent: {
+          tokens: [
+            { token: OWNER, userId: "owner", role: "owner" },
+            { token: MEMBER, userId: "mia", role: "member" },
+          ],
+        },
+        prices: { currency: "EUR", models: [{ model: "demo", from: "2026-01-01", input: 200_000, output: 200_000 }] },
+      },
+      isSignedIn: false,
+    });
+    await opened.signIn(OWNER);
+    await opened.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  });
+  afterAll(() => opened[Symbol.asyncDispose]());
+
+  const drawn = () => opened.page.locator('[data-drawn="true"]');
+  const table = (name: string) => opened.page.getByRole("table", { name: new RegExp(`^${name} over the last`) });
+  /** The sum of a column of an open table. */
+  const sumOf = async (name: string, column: number) =>
+    (await table(name).locator(`tbody tr > :nth-child(${column})`).allTextContents())
+      .map((text) => Number(text.replaceAll(/[^\d.]/g, "")))
+      .reduce((sum, each) => sum + each, 0);
+  const chart = (name: string) => opened.page.getByRole("img", { name: new RegExp(`^${name} over the last`) });
+  /** The colours of the drawn pixels of a chart, without those of the page. */
+  const coloursOf = (name: string) =>
+    chart(name)
+      .locator("canvas")
+      .evaluate((canvas: HTMLCanvasElement) => {
+        const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+        const found = new Map<string, number>();
+        for (let at = 0; at < data.length; at += 4)
+          if (data[at + 3] === 255) {
+            const colour = data.subarray(at, at + 3).join(" ");
+            found.set(colour, (found.get(colour) ?? 0) + 1);
+          }
+        return [...found.keys()];
+      });
+
+  async function callProxy(times: number): Promise<void> {
+    const headers = { "content-type": "application/json", "x-api-key": await opened.service.token("demo") };
+    const body = JSON.stringify({ model: "demo", max_tokens: 9, stream: true, messages: [{ role: "user", content: "Hello" }] });
+    for (let call = 0; call < times; call++)
+      await (await fetch(`${opened.service.url("proxy")}/messages`, { method: "POST", headers, body })).text();
+  }
+
+  it("says what would be there before the first call", async () => {
+    await opened.goTo("Measurements");
+    await opened.page.getByText("No calls of models in this time").waitFor();
+    expect(await drawn().count()).toBe(0);
+  });
+
+  it("draws calls, failures, tokens, costs and latencies when there are calls, without another visit", async () => {
+    await callProxy(3);
+    for (const name of ["Calls", "Failures", "Tokens", "Cost", "Latency", "First token"]) await chart(name).waitFor();
+    await expect.poll(() => drawn().count()).toBe(6);
+    await expect.poll(async () => (await coloursOf("Calls")).length).toBeGreaterThan(2);
+  });
+
+  it("has a table behind each chart with the values of each step", async () => {
+    const { page } = opened;
+    await page.getByRole("button", { name: "Calls as a table" }).click();
+    await expect.poll(() => sumOf("Calls", 2)).toBe(3);
+    expect(await table("Calls").locator("tbody tr").count()).toBe(60);
+    await page.getByRole("button", { name: "Cost as a table" }).click();
+    await expect.poll(() => sumOf("Cost", 2)).toBeGreaterThan(0);
+    await page.getByRole("button", { name: "Latency as a table" }).click();
+    const median = table("Latency").locator("tbody td:nth-child(2)");
+    expect((await median.allTextContents()).filter((text) => /\d (ms|sec)/.test(text)).length).toBeGreaterThan(0);
+  });
+
+  it("shows a line for each value of the chosen field", async () => {
+    const { page } = opened;
+    await using client = connectAgent({ baseURL: opened.service.url("agent"), token: OWNER });
+    expect((await client.submit({ agentId: "helper", prompt: "Hello" }).ended).status).toBe("completed");
+    await page.getByLabel("Show by").selectOption("Area");
+    await page.getByRole("button", { name: "Calls as a table" }).click();
+    await expect.poll(() => table("Calls").locator("thead th").allTextContents()).toEqual(["Time", "Model proxy", "Agents"]);
+    await expect.poll(async () => [await sumOf("Calls", 2), await sumOf("Calls", 3)]).toEqual([3, 1]);
+    await chart("Latency, 95th percentile").waitFor();
+  });
+
+  it("is used with the keyboard: the time, the field and the tables", async () => {
+    const { page } = opened;
+    await page.getByLabel("Show by").focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => page.getByRole("tab", { name: "Day" }).getAttribute("aria-selected")).toBe("true");
+    await chart("Calls").waitFor();
+    await page.getByRole("button", { name: "Calls as a table" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => table("Calls").locator("tbody tr").count()).toBe(24);
+    await page.getByRole("tab", { name: "Day" }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("button", { name: "Calls as a table" }).press("Enter");
+    await expect.poll(() => table("Calls").locator("tbody tr").count()).toBe(30);
+    expect(await sumOf("Calls", 2)).toBe(3);
+  });
+
+  it("keeps what was chosen in its address", async () => {
+    const { page } = opened;
+    expect(new URL(page.url()).hash).toBe("#/measurements?range=month&by=source");
+    await page.evaluate(() => (location.hash = "#/measurements?range=day&by=model"));
+    await expect.poll(() => page.getByLabel("Show by").inputValue()).toBe("model");
+    expect(await page.getByRole("tab", { name: "Day" }).getAttribute("aria-selected")).toBe("true");
+    await page.goBack();
+    await expect.poll(() => page.getByLabel("Show by").inputValue()).toBe("source");
+  });
+
+  it("has no serious finding of axe, with an open table, in light, dark and on a phone", async () => {
+    await opened.page.getByRole("button", { name: "Calls as a table" }).click();
+    await table("Calls").waitFor();
+    expect(await findingsInEveryLook(opened.page)).toEqual([]);
+  });
+
+  it("draws again in the colours of a changed theme, and in the width of a changed window", async () => {
+    const { page } = opened;
+    const light = await coloursOf("Calls");
+    const line = (colours: string[], rgb: string) => colours.includes(rgb);
+    expect(line(light, "58 78 208")).toBe(true);
+    await page
+      .getByRole("radio", { name: "Dark" })
+      .or(page.getByRole("button", { name: "Dark" }))
+      .first()
+      .click();
+    await expect.poll(async () => line(await coloursOf("Calls"), "160 176 255")).toBe(true);
+    expect(line(await coloursOf("Calls"), "58 78 208")).toBe(false);
+    const width = () =>
+      chart("Calls")
+        .locator("canvas")
+        .evaluate(({ clientWidth }) => clientWidth);
+    const before = await width();
+    await page.setViewportSize({ width: 500, height: 860 });
+    await expect.poll(width).not.toBe(before);
+  });
+
+  it("shows users who are not owners that only the owner reads it", async () => {
+    await using other = await openConsoleOf(MEMBER);
+    await other.goTo("Measurements");
+    await other.page.getByText("Only the owner can read measurements").waitFor();
+  });
+
+  const openConsoleOf = async (token: string) => {
+    const other = await openConsole({
+      browser: browser(),
+      config: { agent: { tokens: [{ token, userId: "mia", role: "member" }] } },
+      isSignedIn: false,
+    });
+    await other.signIn(token);
+    await other.page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    return other;
+  };
+});
