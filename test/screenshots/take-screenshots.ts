@@ -5,6 +5,7 @@ import { connectAgent } from "@portico/client";
 import { findChromium, startChromium } from "../harness/chromium.ts";
 import { DESKTOP, openConsole, PHONE } from "../harness/console.ts";
 import { takeAgents } from "./agent-conversation.ts";
+import { takeMeasurements } from "./measurements-of-a-day.ts";
 
 const images = resolve(import.meta.dirname, "../../docs/images");
 const workflow = (name: string) => readFileSync(resolve(import.meta.dirname, "../../playground/workflows", name), "utf8");
@@ -112,6 +113,7 @@ try {
   waiting.abort();
   await waiting.ended;
   await takeAgents(browser, (name) => resolve(images, `${name}.png`));
+  await takeMeasurements(browser, (name) => resolve(images, `${name}.png`));
 } finally {
   await browser.close();
 }

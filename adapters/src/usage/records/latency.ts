@@ -40,13 +40,16 @@ export function percentilesOf(latencies: Latencies): ports.UsageLatency {
   const total = buckets.reduce((sum, [, count]) => sum + count, 0);
   const at = (share: number) => {
     let left = Math.ceil(total * share);
-    const found = buckets.find(([, count]) => (left -= count) <= 0);
-    return found && middleOf(found[0]);
+    for (const [bucket, count] of buckets) {
+      if (left <= count) return within(bucket, (left - 0.5) / count);
+      left -= count;
+    }
+    return undefined;
   };
   return { p50: at(0.5), p95: at(0.95) };
 }
 
-/** At most 10 % from each duration of the bucket above 1 ms. */
-function middleOf(bucket: number): number {
-  return bucket === 0 ? 1 : Math.round(2 ** ((bucket - 0.5) / BUCKETS_PER_DOUBLING) * 10) / 10;
+/** Milliseconds, with the durations of a bucket spread over its length. */
+function within(bucket: number, share: number): number {
+  return bucket === 0 ? 1 : Math.round(2 ** ((bucket - 1 + share) / BUCKETS_PER_DOUBLING) * 10) / 10;
 }

@@ -3,14 +3,13 @@ import type { ChartOf } from "./lines.ts";
 const short = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 const shortMoney = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 2 });
 const whole = new Intl.NumberFormat();
-const seconds = new Intl.NumberFormat(undefined, { style: "unit", unit: "second", maximumSignificantDigits: 3 });
-const milliseconds = new Intl.NumberFormat(undefined, { style: "unit", unit: "millisecond", maximumSignificantDigits: 3 });
+const digits = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
 const money = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 
 /** A value of a chart as text. `isShort`: beside an axis. */
 export function writeValue(value: number | null, unit: ChartOf["unit"], isShort = false): string {
   if (value === null) return "–";
-  if (unit === "duration") return value >= 1000 ? seconds.format(value / 1000) : milliseconds.format(value);
+  if (unit === "duration") return value >= 1000 ? `${digits.format(value / 1000)} s` : `${digits.format(value)} ms`;
   if (unit === "money") return isShort ? shortMoney.format(value) : money.format(value);
   return isShort ? short.format(value) : whole.format(value);
 }
