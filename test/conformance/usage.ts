@@ -279,6 +279,23 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       ]);
     });
 
+    it("shows days of several weeks, with what every process counted", async () => {
+      const [one, two] = [await open(), await open()];
+      const start = subject.now();
+      for (let day = 0; day < 30; day++) {
+        one.usage.note(agent()).end(used(day, 0));
+        two.usage.note(agent()).end({ ...used(100, 0), durationMs: 50 });
+        await series(one.usage);
+        await series(two.usage);
+        await subject.pass(DAY_MS);
+      }
+      const { steps, series: found } = await series(one.usage, { since: start, until: start + 30 * DAY_MS, step: "day" });
+      expect(steps.map((at) => (at - start) / DAY_MS)).toEqual(Array.from({ length: 30 }, (_, day) => day));
+      const points = found[0]!.points;
+      expect(points.map(({ sums }) => sums.inputTokens)).toEqual(Array.from({ length: 30 }, (_, day) => 100 + day));
+      expect(points.every(({ duration }) => duration.p50! > 40)).toBe(true);
+    });
+
     it("keeps series by minute for 25 hours and by hour for longer", async () => {
       const { usage } = await open();
       const start = subject.now();

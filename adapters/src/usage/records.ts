@@ -21,11 +21,10 @@ const HOUR_MS = 60 * MINUTE_MS;
 const FLUSH_MS = 1000;
 /** How old the counts of other processes may be that limits see, in addition to the second in which they write them. */
 const OTHERS_MS = 4000;
-const KEEP_MINUTES_MS = 25 * HOUR_MS;
-const KEEP_HOURS_MS = 400 * 24 * HOUR_MS;
+const KEEP_MS = { minute: 25 * HOUR_MS, hour: 400 * 24 * HOUR_MS, day: 400 * 24 * HOUR_MS };
 /** Subjects per bucket in one process. */
 const MOST_SUBJECTS = 1000;
-/** Subjects of the current day in the memory of one process. */
+/** The same of the current day. Limits of a day need more of them. */
 const MOST_SUBJECTS_OF_DAY = 10_000;
 const WRITES_AT_ONCE = 500;
 const SWEPT_AT_ONCE = 500;
@@ -68,7 +67,7 @@ class RecordedUsage implements ports.Usage {
   #rows = 0;
   #minute: Bucket<Row>;
   #hour: Bucket<Row>;
-  #day: Bucket<Tally>;
+  #day: Bucket<Row>;
   #timer: ports.Timer | undefined;
   #writing: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -87,7 +86,7 @@ class RecordedUsage implements ports.Usage {
     const now = given.clock.now();
     this.#minute = this.#bucket("minute", now - (now % MINUTE_MS));
     this.#hour = this.#bucket("hour", now - (now % HOUR_MS));
-    this.#day = new Bucket(this.#days.startOf(now), MOST_SUBJECTS_OF_DAY, (tally) => tally);
+    this.#day = this.#bucket("day", this.#days.startOf(now), MOST_SUBJECTS_OF_DAY);
     scope.onClose(async () => {
       this.#isClosed = true;
       this.#timer?.cancel();
@@ -105,8 +104,8 @@ class RecordedUsage implements ports.Usage {
   note(named: ports.UsageSubject): ports.UsageCall {
     const subject = shortened(named);
     this.#turn();
-    const rows = [this.#minute.of(subject), this.#hour.of(subject)];
-    const counts = [...rows, this.#day.of(subject)].map((tally) => tally.counts);
+    const rows = [this.#minute.of(subject), this.#hour.of(subject), this.#day.of(subject)];
+    const counts = rows.map((row) => row.counts);
     for (const count of counts) {
       count.calls++;
       count.unknown++;
@@ -199,11 +198,11 @@ class RecordedUsage implements ports.Usage {
     const hour = now - (now % HOUR_MS);
     if (this.#hour.at !== hour) this.#hour = this.#bucket("hour", hour);
     const day = this.#days.startOf(now);
-    if (this.#day.at !== day) this.#day = new Bucket(day, MOST_SUBJECTS_OF_DAY, (tally) => tally);
+    if (this.#day.at !== day) this.#day = this.#bucket("day", day, MOST_SUBJECTS_OF_DAY);
   }
 
-  #bucket(kind: Row["kind"], at: number): Bucket<Row> {
-    return new Bucket(at, MOST_SUBJECTS, (tally) => ({
+  #bucket(kind: Row["kind"], at: number, most = MOST_SUBJECTS): Bucket<Row> {
+    return new Bucket(at, most, (tally) => ({
       ...tally,
       kind,
       at,
@@ -267,7 +266,7 @@ class RecordedUsage implements ports.Usage {
     let sweeping: Promise<void> = Promise.resolve();
     const sweep = async () => {
       try {
-        for (const [kind, keepMs] of [["minute", KEEP_MINUTES_MS] as const, ["hour", KEEP_HOURS_MS] as const])
+        for (const [kind, keepMs] of Object.entries(KEEP_MS) as [Row["kind"], number][])
           while (!closing.signal.aborted && (await this.#removeBefore(kind, clock.now() - keepMs)));
       } catch (error) {
         if (!closing.signal.aborted) telemetry.log.warn("Old counts of usage could not be removed", {}, error);

@@ -29,7 +29,14 @@ it("counts of versions without failures and latencies are read: their refused ca
   expect(series[0]?.points[0]).toMatchObject({ sums: { calls: 4, refused: 2, failed: 2, inputTokens: 8 } });
   expect(series[0]?.points[0]?.duration.p50).toBeGreaterThan(90);
   expect((await usage.read(query)).groups[0]?.sums).toMatchObject({ calls: 4, failed: 2 });
+  // Of the day of the change, only the hours have all calls.
+  const byDay = await usage.series({ ...query, step: "day", top: 1 });
+  expect(byDay.series[0]?.points[0]?.sums).toMatchObject({ calls: 4, failed: 2, inputTokens: 8 });
+  await clock.advance(24 * 3_600_000);
+  usage.note(subject as ports.UsageSubject).end({ inputTokens: 1, outputTokens: 1 });
+  const twoDays = await usage.series({ since: at, until: clock.now() + 1, step: "day", top: 1 });
+  expect(twoDays.series[0]?.points.map(({ sums }) => sums.calls)).toEqual([4, 1]);
   const { groups } = await usage.today();
-  expect(groups.reduce((sum, { sums }) => sum + sums.failed, 0)).toBe(2);
+  expect(groups.reduce((sum, { sums }) => sum + sums.calls, 0)).toBe(1);
   await close();
 });

@@ -4,8 +4,7 @@ import { addLatencies, type Latency, noLatency, percentilesOf } from "./latency.
 import type { createPriceOf } from "./prices.ts";
 import { addSums, countsOf, noSums, type StoredUsage, storedBetween } from "./read-usage.ts";
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+const HOUR_MS = 60 * 60_000;
 /** Values that are compared by their calls. Later ones belong to the rest. */
 const MOST_VALUES = 10_000;
 
@@ -21,10 +20,11 @@ export async function readSeries(
   { days, priceOf }: { readonly days: Days; readonly priceOf: ReturnType<typeof createPriceOf> },
 ): Promise<Pick<ports.UsageSeriesReport, "steps" | "series">> {
   const steps = stepsOf(since, until, step, days);
-  const kind = step === "minute" ? "minute" : "hour";
   const [first] = steps;
   if (first === undefined) return { steps, series: [] };
-  const stored = () => storedBetween(usage, kind, floor(first, kind === "hour" ? HOUR_MS : MINUTE_MS), until);
+  const firstDay = step === "day" ? await firstWholeDay(usage, days) : undefined;
+  const stored = () =>
+    firstDay === undefined ? storedBetween(usage, step, first, until) : storedDays(usage, { first, firstDay, until });
 
   // Read twice, so that the memory holds the points of the chosen values alone.
   const own = await valuesWithMostCalls(stored(), by, top);
@@ -48,6 +48,22 @@ export async function readSeries(
   return { steps, series };
 }
 
+/** The first day of which every call is in a record of a day. Earlier versions stored no such records. */
+async function firstWholeDay(usage: ports.Collection<StoredUsage>, days: Days): Promise<number> {
+  const { items } = await usage.query({ where: { kind: "day" }, order: { by: "at", direction: "ascending" }, limit: 1 });
+  const [oldest] = items;
+  return oldest ? days.endOf(days.startOf(oldest.value.at)) : Infinity;
+}
+
+/** Days before `firstDay` are read from their hours. */
+async function* storedDays(
+  usage: ports.Collection<StoredUsage>,
+  { first, firstDay, until }: { readonly first: number; readonly firstDay: number; readonly until: number },
+): AsyncIterable<StoredUsage> {
+  if (first < firstDay) yield* storedBetween(usage, "hour", floor(first, HOUR_MS), Math.min(firstDay, until));
+  if (firstDay < until) yield* storedBetween(usage, "day", Math.max(first, firstDay), until);
+}
+
 async function valuesWithMostCalls(
   stored: AsyncIterable<StoredUsage>,
   by: ports.UsageField | undefined,
@@ -67,7 +83,7 @@ async function valuesWithMostCalls(
 
 function stepsOf(since: number, until: number, step: ports.UsageSeriesQuery["step"], days: Days): readonly number[] {
   if (!Number.isFinite(since) || !Number.isFinite(until)) throw new RangeError("A query of usage has a beginning and an end");
-  const length = step === "minute" ? MINUTE_MS : HOUR_MS;
+  const length = step === "minute" ? 60_000 : HOUR_MS;
   const steps: number[] = [];
   let at = step === "day" ? days.startOf(since) : floor(since, length);
   while (at < until) {

@@ -6,7 +6,7 @@ import { type Counts, noCounts } from "./tally.ts";
 
 /** Counts as they are stored: those of one process, in one bucket, of one subject. */
 export interface StoredUsage {
-  readonly kind: "minute" | "hour";
+  readonly kind: "minute" | "hour" | "day";
   /** When the bucket begins, in milliseconds since 1970. */
   readonly at: number;
   /** The process that counted. Only it writes this record. */
