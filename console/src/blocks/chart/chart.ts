@@ -29,7 +29,7 @@ export interface ChartLook {
   writeTime(at: Date): string;
   /** `isShort`: beside an axis. */
   writeValue(value: number | null, isShort: boolean): string;
-  /** The pointer is over this time, or over none. */
+  /** The time at which the pointer is. Undefined if it is elsewhere. */
   pointed(at: number | undefined): void;
 }
 
