@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { demo } from "@portico/adapters/models/demo";
 import { functionTools } from "@portico/adapters/tools/functions";
+import { recordSchedules } from "@portico/adapters/schedules/records";
 import { codeNode } from "@portico/adapters/workflow-nodes/code";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
@@ -109,6 +110,7 @@ describe("playground/workflows", () => {
     const { workflows } = (await service.call("GET", "/api/workflows")).body;
     expect(workflows.map(({ id }: { id: string }) => id)).toEqual([
       ...["answer", "deliver", "digest", "nightly", "price-list", "publish", "refund", "stocktake", "summarize", "triage"],
+      "watch",
     ]);
   });
 
@@ -280,6 +282,48 @@ describe("playground/workflows", () => {
     expect(times.map(({ path }) => path)).toEqual(["POST /exports", ...Array.from({ length: 3 }, () => "GET /exports/e1")]);
     expect(times[0]!.at).toBeGreaterThanOrEqual(Date.parse(began));
   });
+
+  it("nightly: a run starts in the evening, and waits for the night", async () => {
+    const clock = createManualClock({ startAt: "2030-01-01T17:59:00Z" });
+    await using services = await startServices(({ method }) =>
+      method === "POST" ? [201, { id: "e1" }] : [200, { status: "running" }],
+    );
+    await using service = await startPlayground(services.host, { clock, agents: undefined, ...scheduled(services.host) });
+    const runs = async (): Promise<any[]> => (await service.call("GET", "/api/workflow/nightly/runs")).body.runs;
+    await expect.poll(async () => (await clock.advance(1000), (await runs()).length), { interval: 1 }).toBe(1);
+    const [{ runId, schedule }] = await runs();
+    expect(schedule).toEqual({ name: "evening", plannedAt: "2030-01-01T18:00:00.000Z" });
+    const { nodeResults } = await service.until("nightly", runId, ({ nodeResults: nodes }) => nodes.night?.status === "running");
+    expect(nodeResults.time.outputs).toBe("2030-01-02T02:00:00.000Z");
+    expect(services.asked.filter(({ path }) => path.startsWith("/exports"))).toEqual([]);
+  });
+
+  it.each([
+    ["few", 20, false, []],
+    ["many", 21, true, [{ text: "21 orders wait" }]],
+  ])("watch: at %s orders that wait, an alarm is sent only above the limit of the schedule", async (_how, count, alarm, told) => {
+    // A Tuesday.
+    const clock = createManualClock({ startAt: "2030-01-01T07:59:00Z" });
+    await using services = await startServices(({ method }) => (method === "POST" ? [201, {}] : [200, { count }]));
+    await using service = await startPlayground(services.host, { clock, agents: undefined, ...scheduled(services.host) });
+    const runsOf = async (name: string): Promise<any[]> =>
+      (await service.call("GET", "/api/workflow/watch/runs")).body.runs.filter((run: any) => run.schedule?.name === name);
+    await expect
+      .poll(
+        async () => (
+          await clock.advance(1000),
+          [(await runsOf("office-hours")).length, (await runsOf("always")).length].map(Math.sign)
+        ),
+        { interval: 1, timeout: 30_000 },
+      )
+      .toEqual([1, 1]);
+    const ends = async (name: string) => (await service.ended("watch", (await runsOf(name)).at(-1).runId)).finalOutputs;
+    expect([await ends("office-hours"), await ends("always")]).toEqual([
+      { waiting: count, alarm },
+      { waiting: count, alarm: false },
+    ]);
+    expect(services.asked.filter(({ method }) => method === "POST").map(({ body }) => body)).toEqual(told);
+  });
 });
 
 describe("playground/workflows: publish", () => {
@@ -333,6 +377,10 @@ describe("playground/workflows: stocktake", () => {
     expect(services.asked.at(-1)!.body).toMatchObject({ text: expect.stringContaining("Shelf A1: "), run: runId });
   });
 });
+/** Also with schedules. */
+function scheduled(host: string): Pick<WorkflowServiceOptions, "adapters"> {
+  return { adapters: [...offline(host).adapters!, recordSchedules({})] };
+}
 
 /** Without agents beside: time is the test's. */
 function offline(host: string): Pick<WorkflowServiceOptions, "adapters"> {

@@ -1,5 +1,5 @@
 import { chainsOf } from "./check-names.ts";
-import type { Compiling } from "./compile-graph.ts";
+import type { Compiling } from "./compile-value.ts";
 import { syntaxTree } from "./create-expressions.ts";
 import { EXPRESSION_LENGTH } from "./definition-limits.ts";
 import type { Definition, Graph, SearchFields } from "./definition.ts";
