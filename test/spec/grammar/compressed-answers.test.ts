@@ -16,6 +16,7 @@ const contract = defineContract(
     long: { method: "GET", path: "/long", ...texts },
     short: { method: "GET", path: "/short", ...texts },
     pieces: { method: "GET", path: "/pieces", ...texts },
+    endless: { method: "GET", path: "/endless", ...texts },
     broken: { method: "GET", path: "/broken", ...texts },
     created: { method: "POST", path: "/long", ...texts },
     events: { method: "GET", path: "/events", summary: "Events", success: reply.events({ tick: v.string() }) },
@@ -23,13 +24,12 @@ const contract = defineContract(
   },
 );
 const long = Array.from({ length: 2000 }, (_, at) => `text ${at} ünïcode`);
-/** More than the buffers of a connection hold. */
 const COUNT = 400;
 const piece = JSON.stringify("piece ".repeat(10_000));
 
 async function open(kind: (typeof hostKinds)[number]) {
   const telemetry = createMemoryTelemetry();
-  const state = { made: 0, isLeft: false };
+  const state = { isLeft: false };
   const plugin = definePlugin({
     name: "texts",
     needs: {},
@@ -42,12 +42,16 @@ async function open(kind: (typeof hostKinds)[number]) {
       pieces: () =>
         new JsonPieces(
           (async function* () {
+            for (let at = 0; at < COUNT; at++) yield `${at === 0 ? "[" : ","}${piece}`;
+            yield "]";
+          })(),
+        ),
+      endless: () =>
+        new JsonPieces(
+          (async function* () {
             try {
-              for (let at = 0; at < COUNT; at++) {
-                state.made++;
-                yield `${at === 0 ? "[" : ","}${piece}`;
-              }
-              yield "]";
+              yield "[1";
+              for (;;) yield `,${piece}`;
             } finally {
               state.isLeft = true;
             }
@@ -169,16 +173,16 @@ describe("a long JSON answer, on the wire", () => {
     expect(JSON.stringify(service.telemetry.lines)).not.toContain("hunter2");
   });
 
-  it("is made only as fast as its reader takes it, and its source is told when the reader leaves", async () => {
+  it("tells its source when the reader leaves", async () => {
     await using service = await open("node");
-    // Compressed, all of it would fit into the buffers of the connection, so this text is taken from the reader's end.
-    const answer = get(`${service.host.origin}/pieces`, { headers: { "accept-encoding": "gzip" } });
+    const answer = get(`${service.host.origin}/endless`, { headers: { "accept-encoding": "gzip" } });
     answer.on("response", (response) => response.once("data", () => answer.destroy())).on("error", () => {});
     await expect.poll(() => service.isLeft).toBe(true);
     await expect.poll(() => service.telemetry.requests.length).toBe(1);
+    expect(service.telemetry.lines).toEqual([]);
   });
 
-  it("is one line of the log, with its status, when the caller has left before it was compressed", async () => {
+  it("causes no error when the caller leaves while it is compressed", async () => {
     await using service = await open("node");
     for (let at = 0; at < 5; at++) {
       const answer = request(`${service.host.origin}/long`, { headers: { "accept-encoding": "br" } });

@@ -197,7 +197,7 @@ describe("runs that ended long ago (`keepRuns`)", () => {
     const removals = batch.mock.calls.map(
       ([writes]) => writes.filter((write) => write.collection === "workflow-runs" && write.value === undefined).length,
     );
-    expect([Math.max(...removals), removals.reduce((sum, each) => sum + each, 0)]).toEqual([50, count]);
+    expect(Math.max(...removals)).toBe(50);
     await pass(service, 0);
     const left = await Promise.all(all.map((runId) => ledgerLength(service, runId)));
     expect(left.filter((length) => length > 0)).toEqual([]);
