@@ -43,7 +43,9 @@ export const FIELD_CHARACTERS = 200;
 export const RUN_ERROR_WORDS = 16;
 /** Runs in one page of a search: default and maximum. */
 export const SEARCH_RUNS = { usual: 20, most: 200 } as const;
-/** Maximum words of a search, maximum characters of them, and maximum fields. */
+/** Maximum words of a search for runs. */
 export const SEARCH_WORDS = 8;
+/** Maximum characters of the words of a search for runs. */
 export const SEARCH_CHARACTERS = 200;
+/** Maximum parameters, and maximum outputs, of a search for runs. */
 export const SEARCHED_FIELDS = 8;
