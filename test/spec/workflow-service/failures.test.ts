@@ -334,6 +334,32 @@ describe("a node with `if: always`", () => {
     await first.close().catch(() => {});
   });
 
+  it("sees the same results after a restart: the nodes that the first error stopped stay cancelled", async () => {
+    const nodes = {
+      stopped: { type: "repeatable", with: { gate: "never" } },
+      a: { type: "repeatable", with: { gate: "fails", fails: 1, retryable: false } },
+      clean: {
+        ...{ type: "repeatable", if: "always", needs: ["stopped", "a"] },
+        with: { say: "${{ [nodes.stopped.status, nodes.a.status] }}", gate: "held" },
+      },
+    };
+    const first = await startWorkflowService({ definitions: { "w.json": { nodes } } });
+    const runId = await first.trigger("w");
+    await expect.poll(() => first.nodes.played.length).toBe(2);
+    first.nodes.gate("fails").open();
+    await expect.poll(() => first.nodes.played.length).toBe(3);
+    const scripted = createScriptedNodes();
+    scripted.gate("held").open();
+    await using second = await startWorkflowService({ dataDir: first.dataDir, nodes: scripted });
+    const detail = await second.ended("w", runId);
+    expect(detail).toMatchObject({ status: "failed", error: { nodeId: "a" } });
+    expect([first.nodes.played[2]!.say, ...scripted.played.map(({ say }) => say)]).toEqual([
+      ["cancelled", "failed"],
+      ["cancelled", "failed"],
+    ]);
+    await first.close().catch(() => {});
+  });
+
   it("runs again in a run that resumes a failed one, because a node that it needs does", async () => {
     await using service = await startWorkflowService({
       definitions: {

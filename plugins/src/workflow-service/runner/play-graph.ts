@@ -21,10 +21,12 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
   const last = new AbortController();
   let endsAt: number | undefined;
   const { clock } = running.world;
+  const winds = outer.prefix === "" && hasAlways(graph);
   const left = () => (endsAt === undefined ? (outer.left?.() ?? running.deadline.left()) : Math.max(0, endsAt - clock.now()));
   const play = new GraphPlay(running, graph, {
     usual: { ...outer, signal: over.signal },
     always: { ...outer, signal: last.signal, left },
+    known: winds ? earlierWindUp(running)?.outcome : undefined,
   });
   const abort = () => play.abort();
   outer.signal.addEventListener("abort", abort, { once: true });
@@ -33,15 +35,14 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
   let timer: ports.Timer | undefined;
   try {
     const outcome = await play.run();
-    if (outcome.type !== "completed" && hasAlways(graph)) {
-      over.abort();
-      // As a step, so that restarts do not prolong the time.
-      const begun = await running.context.step("run winds up", async () => clock.now(), { repeatable: true });
-      endsAt = begun + WIND_UP_MS;
-      timer = clock.after(left(), () => last.abort());
-      await play.windUp();
-    }
-    return outcome;
+    if (outcome.type === "completed" || !winds) return outcome;
+    over.abort();
+    // As a step, so that restarts neither prolong the time nor change the first error.
+    const begun = await running.context.step<WindUp>(WIND_UP, async () => ({ at: clock.now(), outcome }), { repeatable: true });
+    endsAt = begun.at + WIND_UP_MS;
+    timer = clock.after(left(), () => last.abort());
+    await play.windUp();
+    return begun.outcome;
   } catch (error) {
     const { signal } = running.context;
     isGoingOn = signal.aborted && error === signal.reason && !(error instanceof ports.WorkCancelled);
@@ -58,6 +59,20 @@ export async function playGraph(running: Running, graph: Graph, outer: Frame): P
   }
 }
 
+/** How a graph ended whose nodes with `if: always` are executed after that. */
+interface WindUp {
+  readonly at: number;
+  readonly outcome: GraphOutcome;
+}
+
+/** The name of its step. */
+const WIND_UP = "run winds up";
+
+/** What an earlier execution of the run had stored. */
+function earlierWindUp({ context }: Running): WindUp | undefined {
+  return context.earlier().find(({ kind, name }) => kind === "step" && name === WIND_UP)?.value as WindUp | undefined;
+}
+
 function hasAlways({ nodes }: Graph): boolean {
   return nodes.values().some(({ isAlways }) => isAlways);
 }
@@ -67,6 +82,8 @@ interface Frames {
   readonly usual: Frame;
   /** For nodes with `if: always`, which go on after the graph has failed. */
   readonly always: Frame;
+  /** How an earlier execution of the graph ended. */
+  readonly known: GraphOutcome | undefined;
 }
 
 class GraphPlay {
@@ -74,6 +91,7 @@ class GraphPlay {
   readonly #graph: Graph;
   readonly #frame: Frame;
   readonly #always: Frame;
+  readonly #known: GraphOutcome | undefined;
   readonly #events: NodeEvent[] = [];
   readonly #errors = new Map<string, NodeError>();
   readonly #working = new Map<Promise<void>, GraphNode>();
@@ -81,11 +99,12 @@ class GraphPlay {
   #isAborted = false;
   #wake: () => void = () => {};
 
-  constructor(running: Running, graph: Graph, { usual, always }: Frames) {
+  constructor(running: Running, graph: Graph, { usual, always, known }: Frames) {
     this.#running = running;
     this.#graph = graph;
     this.#frame = usual;
     this.#always = always;
+    this.#known = known;
   }
 
   async run(): Promise<GraphOutcome> {
@@ -99,6 +118,8 @@ class GraphPlay {
       }
       for (const id of skip) this.#skip(this.#nodeOf(id));
       for (const id of start) this.#start(this.#nodeOf(id));
+      // All that an earlier execution reached has been reached again.
+      if (this.#known && skip.length === 0 && !this.isWorking) return this.#known;
       // Skipped nodes can immediately decide about other nodes.
       if (skip.length === 0) await new Promise<void>((resolve) => (this.#wake = resolve));
     }
@@ -171,6 +192,7 @@ class GraphPlay {
         completed?.();
         return;
       case "failed":
+        if (this.#isAfterwards(node)) return;
         nodes[node.id] = { status: "failed", error: outcome.error };
         this.#errors.set(node.id, outcome.error);
         this.#events.push({ type: "failed", node: node.id });
@@ -178,6 +200,12 @@ class GraphPlay {
       case "aborted":
         return;
     }
+  }
+
+  /** Whether the failure of another node, or the time of the run, aborted the node in an earlier execution: its attempt is stored as failed. */
+  #isAfterwards({ id, onError, isAlways }: GraphNode): boolean {
+    const first = this.#known?.type === "failed" ? this.#known.nodeId : undefined;
+    return this.#known !== undefined && !isAlways && onError === "fail" && id !== first;
   }
 
   /** The node has not ended, and will not. */
