@@ -176,7 +176,10 @@ export function createSurface(
 function isPathOf(declared: string, path: string): boolean {
   const segments = path.split("/");
   const wanted = declared.split("/");
-  return wanted.length === segments.length && wanted.every((each, at) => each.startsWith(":") || each === segments[at]);
+  return (
+    wanted.length === segments.length &&
+    wanted.every((each, at) => (each.startsWith(":") ? segments[at] !== "" : each === segments[at]))
+  );
 }
 
 function pathOf(url: string | undefined): string {

@@ -31,7 +31,7 @@ afterAll(() => {
 });
 
 it(
-  `${LIVES} kills at random instants under ${RUNS} runs with every kind of node: each is completed, or interrupted at a node that may not be repeated; none of those ran twice, history says what happened, and each interrupted run is resumed to its right end without repeating a finished node`,
+  `${LIVES} kills at random instants under ${RUNS} runs with every kind of node: each is completed, or interrupted at a node that may not be repeated; none of those ran twice, history says what happened, each run that fails is cleaned up and told once, and each interrupted run is resumed to its right end without repeating a finished node`,
   async () => {
     const seen: { name: string; run: string; key: string | undefined }[] = [];
     const server = createServer((request, response) => {
@@ -52,8 +52,10 @@ it(
     mkdirSync(join(folder.path, "workflows"));
     for (const [name, definition] of Object.entries(everyNode({ effects, tool: "mark", wait: "30ms" })))
       writeFileSync(join(folder.path, "workflows", `${name}.json`), JSON.stringify(definition));
+    writeFileSync(join(folder.path, "workflows", "broken.json"), JSON.stringify(broken(effects)));
     const { approve, resume } = await grantHolder();
     const accepted = new Set<string>();
+    const failing = new Set<string>();
     let service = await begin(folder.path, happened, effects);
     for (let life = 0; life <= LIVES; life++) {
       if (life > 0) service = await begin(folder.path, happened, effects);
@@ -63,6 +65,8 @@ it(
         while (!over.signal.aborted && accepted.size < (RUNS * (life + 1)) / (LIVES + 1)) {
           const runId = await trigger(url, accepted.size, over.signal).catch(() => undefined);
           if (runId !== undefined) accepted.add(runId);
+          const failed = await trigger(url, accepted.size, over.signal, "broken").catch(() => undefined);
+          if (failed !== undefined) failing.add(failed);
         }
       })();
       if (life === LIVES) {
@@ -124,6 +128,20 @@ it(
         [],
       );
     }
+    // Its error stays the first one, although its nodes began again after a kill.
+    expect(failing.size).toBeGreaterThan(RUNS / 4);
+    for (const runId of failing) {
+      await expect
+        .poll(() => get(url, `/api/workflow/broken/runs/${runId}`), { timeout: 30_000 })
+        .toMatchObject({
+          ...{ status: "failed", error: { code: "failed", nodeId: "break" } },
+          nodeResults: { clean: { status: "completed" }, onFailure: { status: "completed" } },
+        });
+      for (const name of ["clean", "told"]) {
+        const keys = new Set(seen.flatMap((one) => (one.name === name && one.run === runId ? [one.key] : [])));
+        expect([...keys], `${name} of ${runId}`).toHaveLength(1);
+      }
+    }
     // Most of them succeed.
     expect(ended["completed"]).toBeGreaterThan(RUNS / 4);
 
@@ -176,6 +194,23 @@ it(
   60_000 + LIVES * 20_000 + RUNS * 500,
 );
 
+/** A workflow that always fails. Its effects after the failure carry one key for each run. */
+function broken(effects: string): object {
+  const call = (name: string) => ({
+    type: "http",
+    with: { method: "POST", url: `${effects}/${name}`, body: { run: "${{ run.id }}" }, key: "node" },
+  });
+  return {
+    nodes: {
+      work: call("work"),
+      break: { type: "fail", needs: ["work"], with: { message: "It broke" } },
+      beside: { type: "wait", with: { for: "1h" } },
+      clean: { ...call("clean"), if: "always", needs: ["break", "beside"] },
+    },
+    onFailure: call("told"),
+  };
+}
+
 async function begin(dataDir: string, happened: string, effects: string) {
   const child = fork(join(import.meta.dirname, "processes/workflow-service.ts"), [dataDir, happened, effects, String(EFFECT_MS)]);
   children.push(child);
@@ -185,9 +220,9 @@ async function begin(dataDir: string, happened: string, effects: string) {
 
 const headers = { "content-type": "application/json", "x-workflow-service-token": SERVICE_TOKEN };
 
-async function trigger(url: string, n: number, signal: AbortSignal): Promise<string | undefined> {
+async function trigger(url: string, n: number, signal: AbortSignal, workflow = "main"): Promise<string | undefined> {
   const body = JSON.stringify({ n });
-  const answer = await fetch(`${url}/api/workflow/webhook?id=main`, { method: "POST", headers, body, signal });
+  const answer = await fetch(`${url}/api/workflow/webhook?id=${workflow}`, { method: "POST", headers, body, signal });
   const { runId } = (await answer.json()) as { runId?: string };
   return runId;
 }

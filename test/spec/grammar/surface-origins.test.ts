@@ -10,6 +10,7 @@ const contract = defineContract(
   {
     hello: { method: "GET", path: "/hello", summary: "Hello", success: reply.json(v.object({ ok: v.boolean() })) },
     raw: { method: "POST", path: "/raw", summary: "Raw", success: reply.exchange(["text/plain"]) },
+    link: { method: "POST", path: "/links/:token", summary: "Link", otherOrigins: "answered", success: reply.json(v.object({})) },
     elsewhere: { method: "GET", path: "/bytes", summary: "Foreign headers", success: reply.bytes() },
   },
 );
@@ -21,6 +22,7 @@ const plugin = definePlugin({
   guards: () => ({ key: () => undefined }),
   setup: () => ({
     hello: () => ({ ok: true }),
+    link: () => ({}),
     raw: ({ exchange }) => void exchange.respond(200, { "content-type": "text/plain" }).end("raw"),
     // Its headers cannot be changed.
     elsewhere: () => Response.redirect("https://elsewhere.example/", 302),
@@ -61,6 +63,16 @@ describe.each(Object.entries(hosts))("the origin rule of a surface (open points 
     const answer = await call("/raw", { method: "POST", headers: { origin: "https://evil.example" } });
     expect([answer.status, await answer.json()]).toEqual([403, { error: "origin_not_allowed" }]);
   });
+
+  it.each(["https://evil.example", "null"])(
+    "a route whose path is the credential answers pages of %s, which cannot read the answer",
+    async (origin) => {
+      const answer = await call("/links/a-token", { method: "POST", headers: { origin } });
+      expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, null]);
+      for (const path of ["/links", "/links/", "/links/a/b"])
+        expect([path, (await call(path, { method: "POST", headers: { origin } })).status]).toEqual([path, 403]);
+    },
+  );
 
   it("no origin and the service's own are not spoken to about origins", async () => {
     const plain = await call("/hello");
