@@ -56,12 +56,13 @@ function flat({ at, subject, sums: { cost, unpriced, ...sums } }: ports.UsageGro
 
 /** One line for a person: since when, of what, how many calls and tokens, and for how much. */
 function lineOf({ at, subject, sums }: ports.UsageGroup, currency: string | undefined): string {
-  const { calls, refused, unknown, inputTokens, cachedInputTokens, outputTokens, cost, unpriced } = sums;
+  const { calls, refused, failed, unknown, inputTokens, cachedInputTokens, outputTokens, cost, unpriced } = sums;
   const parts = [
     new Date(at).toISOString(),
     ...Object.values(subject),
     `${calls} calls`,
     refused === 0 ? "" : `${refused} refused`,
+    failed === refused ? "" : `${failed} failed`,
     unknown === 0 ? "" : `${unknown} unknown`,
     `${inputTokens} in${cachedInputTokens === 0 ? "" : ` (${cachedInputTokens} cached)`}`,
     `${outputTokens} out`,

@@ -124,12 +124,15 @@ describe("GET /api/measurements", () => {
     expect(await seriesOf("tokenId", tokenId)).not.toHaveProperty("durationP50");
   });
 
-  it("counts a failed call of an agent as failed", async () => {
+  it.each([
+    ["refused", refusal],
+    ["broken", events([...begun, CUT])],
+  ])("counts a %s call of an agent as failed", async (_name, answer) => {
     const failed = async () => (await seriesOf("agentId", "talker"))?.["failed"] ?? 0;
     const before = await failed();
-    agents.upstream.answerAll(refusal);
-    expect((await agents.ask("talker", "hello")).event).toBe("query:error");
-    await expect.poll(failed, { timeout: 10_000 }).toBe(before + 1);
+    agents.upstream.answerAll(answer);
+    await agents.ask("talker", "hello");
+    await expect.poll(failed, { timeout: 10_000 }).toBe(before + agents.upstream.requests.length);
   });
 
   it("has one number for each step in every list, also of steps without calls", async () => {
