@@ -102,6 +102,46 @@ describe("portico workflow test", () => {
     expect(stdout).toContain("nodes.below: the case has no answer for this node");
   });
 
+  it("executes what follows a failure, and lets a gate without its notification be decided", async () => {
+    folder.deploy(
+      "flow.yaml",
+      `
+nodes:
+  ask:
+    type: human_gate
+    with: { title: Well?, links: true, notify: { url: "https://10.0.0.1/hook", body: "\${{ gate.link }}" } }
+  send: { type: http, needs: [ask], with: { url: "https://example.com" } }
+  clean: { type: tool, if: always, needs: [send], with: { tool: sweep } }
+onFailure: { type: workflow, with: { workflow: alarm, parameters: { about: "\${{ failure.code }}" } } }
+`,
+    );
+    const refused = { error: { code: "http_status", retryable: false } };
+    const failing = {
+      nodes: { ask: refused, send: refused, clean: { output: "clean" }, onFailure: { output: null } },
+      gates: { ask: { decision: "approve" } },
+      expect: {
+        ...{ status: "failed", error: { code: "http_status", nodeId: "send" } },
+        nodes: { ask: "completed", clean: "completed", onFailure: "completed" },
+      },
+    };
+    const well = {
+      ...failing,
+      nodes: { ...failing.nodes, send: { output: {} } },
+      expect: { status: "completed", nodes: { clean: "completed" } },
+    };
+    write({
+      cases: [
+        { name: "failing", ...failing },
+        { name: "well", ...well },
+      ],
+    });
+    expect(await test("cases.json")).toMatchObject({
+      stdout: expect.stringContaining("2 passed, 0 failed"),
+      stderr: "",
+      code: 0,
+    });
+  });
+
   it("decides at gates as the case says, and fails a case that has no decision", async () => {
     mkdirSync(join(folder.path, "tests"));
     folder.deploy("triage.yaml", yamlOf("docs/workflow-definitions.md"));

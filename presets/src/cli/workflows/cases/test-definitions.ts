@@ -40,14 +40,18 @@ export async function testDefinitions(flags: SettingsFlags, files: readonly stri
   return results;
 }
 
+const GATE = "human_gate";
+
 /** The rules without checks that depend on the instance, such as its providers. */
 function withoutInstance(rules: ports.NodeRules): ports.NodeRules {
-  return EXECUTED.has(rules.type) ? rules : { ...rules, check: () => [] };
+  // Of a gate, the checks of its notification and its links depend on the instance.
+  return EXECUTED.has(rules.type) && rules.type !== GATE ? rules : { ...rules, check: () => [] };
 }
 
 /** A case that answers for a node which the definition does not have, or which is executed, tests something else than it says. */
-function refuseUnknownIds({ file, cases }: CaseFile, { graph }: Definition): void {
-  const nodes = typesOf(graph);
+function refuseUnknownIds({ file, cases }: CaseFile, { graph, onFailure }: Definition): void {
+  const nodes = new Map(typesOf(graph));
+  if (onFailure) for (const [id, type] of typesOf({ nodes: new Map([[onFailure.id, onFailure]]) })) nodes.set(id, type);
   for (const { name, nodes: answers, gates, expect } of cases) {
     const refuse = (id: string, reason: string): never => {
       throw new CommandFailed(`${file}: case "${name}": ${id}: ${reason}`, EXIT.failed);
@@ -57,10 +61,11 @@ function refuseUnknownIds({ file, cases }: CaseFile, { graph }: Definition): voi
     }
     for (const id of Object.keys(answers)) {
       const type = nodes.get(idWithoutPlaces(id))!;
-      if (EXECUTED.has(type)) refuse(id, `Nodes of type ${type} are executed: they take no answer`);
+      // The answer of a gate is that of its notification.
+      if (EXECUTED.has(type) && type !== GATE) refuse(id, `Nodes of type ${type} are executed: they take no answer`);
     }
     for (const id of Object.keys(gates)) {
-      if (nodes.get(idWithoutPlaces(id)) !== "human_gate") refuse(id, "This node is not a human_gate");
+      if (nodes.get(idWithoutPlaces(id)) !== GATE) refuse(id, "This node is not a human_gate");
     }
   }
 }
