@@ -1,9 +1,8 @@
 /**
  * Measures finding and removing workflow runs: `npm run bench:workflow-runs`, about fifteen minutes, most of them for filling the stores. One
  * workflow service in this process has 1,000,000 ended runs of ten workflows. The report has the p50 of the HTTP answer of searches and of the
- * versions of a workflow. It has the same with 30,000 runs, so that growth is visible. Then the retention removes all runs, while a caller
- * triggers runs one after another. `npm run bench:workflow-runs --
- * 200000` fills the larger store with this number of runs.
+ * versions of a workflow. It has the same with 30,000 runs, so that growth is visible. Then the retention removes the oldest 100,000 runs, while
+ * a caller triggers runs one after another. `npm run bench:workflow-runs -- 200000` fills the larger store with this number of runs.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -24,7 +23,8 @@ const CALLS = 300;
 /** Number of runs in one commit. */
 const GROUP = 500;
 const WORKFLOWS = 10;
-const KEEP_MS = 90 * 24 * 60 * 60_000;
+/** As many runs as the retention has to remove in a day of an instance with 100,000 runs a day. */
+const REMOVED = 100_000;
 const FIRST_MS = Date.UTC(2023, 10, 15);
 const headers = { "x-workflow-service-token": SERVICE_TOKEN };
 const versions = ["a", "b", "c"].map((letter) => letter.repeat(64));
@@ -67,6 +67,8 @@ for (const size of SIZES) {
   console.log(`${size} runs: filled with ${Math.round((size * 1000) / (performance.now() - begun))} runs/s`);
   const signal = new AbortController().signal;
   for (const [query, name] of searches) note(name, await time(service, `/api/workflow/runs/search?${query}`));
+  for (const coding of ["identity", "gzip", "br"])
+    note(`200 runs, content coding ${coding}`, await time(service, "/api/workflow/runs/search?limit=200", CALLS, coding));
   note("the versions of a workflow, before its runs are counted", await time(service, "/api/workflow/w3/versions", 1));
   for (let at = 0; at < WORKFLOWS; at++) await runs.use.count(`w${at}`, Date.now(), signal);
   note("the versions of a workflow", await time(service, "/api/workflow/w3/versions"));
@@ -80,9 +82,9 @@ for (const size of SIZES) {
       clock: service.app.port(ports.clock),
       log: service.app.port(ports.telemetry).log,
     },
-    keepMs: KEEP_MS,
+    keepMs: Date.now() - (FIRST_MS + REMOVED * 1000),
   });
-  await measureSweep(service, size, () => sweep(signal));
+  await measureSweep(service, Math.min(size, REMOVED), () => sweep(signal));
   await service.close();
   rmSync(dataDir, { recursive: true });
 }
@@ -185,14 +187,16 @@ async function measureSweep(service: WorkflowService, size: number, sweep: () =>
   await pool.close();
 }
 
-async function time(service: WorkflowService, path: string, calls = CALLS): Promise<number> {
+async function time(service: WorkflowService, path: string, calls = CALLS, coding?: string): Promise<number> {
   const pool = new Pool(service.url, { connections: 1 });
   const times: number[] = [];
   for (let call = 0; call < calls; call++) {
     const begun = performance.now();
-    const { statusCode, body } = await pool.request({ path, method: "GET", headers });
-    await body.text();
+    const accepted = coding === undefined ? {} : { "accept-encoding": coding };
+    const { statusCode, body } = await pool.request({ path, method: "GET", headers: { ...headers, ...accepted } });
+    const { byteLength } = await body.arrayBuffer();
     times.push(performance.now() - begun);
+    if (call === 0 && coding !== undefined) console.log(`${path}, ${coding}: ${byteLength} bytes`);
     if (statusCode !== 200) throw new Error(`${path} was answered with ${statusCode}`);
   }
   await pool.close();

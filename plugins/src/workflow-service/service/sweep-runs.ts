@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as wait } from "node:timers/promises";
 import type { ports } from "@portico/core";
 import type { UsedGrants } from "../grants.ts";
 import type { Gates } from "../runs/gates.ts";
@@ -56,9 +56,10 @@ export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<
 async function removeLedgers({ runs, eventLog }: Sweeping, closing: AbortSignal): Promise<void> {
   for await (const runIds of runs.removed()) {
     if (closing.aborted) return;
+    const begun = performance.now();
     await Promise.all(runIds.map((runId) => eventLog.remove(ledgerStream(runId))));
     await runs.forget(runIds);
-    await nextTurn();
+    await pauseSince(begun, closing);
   }
 }
 
@@ -68,11 +69,17 @@ async function removeRuns({ runs, clock, keepMs }: Sweeping, closing: AbortSigna
   // A run that began later has not ended before.
   for await (const page of runs.begunBefore(Math.max(0, before))) {
     if (closing.aborted) return;
+    const begun = performance.now();
     const isOld = await Promise.all(page.map((run) => isRemovable(runs, run, before)));
     const old = page.filter((_run, at) => isOld[at]);
     if (old.length > 0) await runs.remove(old);
-    await nextTurn();
+    await pauseSince(begun, closing);
   }
+}
+
+/** Leaves the store to others for as long as the last piece took. */
+async function pauseSince(begun: number, closing: AbortSignal): Promise<void> {
+  await wait(performance.now() - begun, undefined, { signal: closing }).catch(() => {});
 }
 
 /** A run that another run started, or resumes, stays while that run continues, which may read it again after a crash. */
