@@ -27,6 +27,13 @@ export function routeTo(page: string, ...path: readonly string[]): string {
   return `#/${[page, ...path].map(encodeURIComponent).join("/")}`;
 }
 
+/** Shows another address in place of the current one, without a step in the browser's history. */
+export function replaceRoute(address: string): void {
+  history.replaceState(history.state, "", address);
+  // `replaceState` tells no listener that the route has changed.
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
 function decoded(segment: string): string {
   try {
     return decodeURIComponent(segment);

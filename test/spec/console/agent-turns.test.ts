@@ -1,3 +1,4 @@
+import { connectAgent } from "@portico/client";
 import type { Locator, Page, Request, WebSocketRoute } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { answerEvents } from "../../harness/answer-events.ts";
@@ -94,6 +95,22 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     gate.open();
     await messages().getByText("one two three four").waitFor();
     await expect.poll(() => stop().count()).toBe(0);
+  });
+
+  it("of another client show their message while they go on, and their answer when they have ended", async () => {
+    await using other = connectAgent({ baseURL: opened.service.url("agent"), token: opened.token });
+    const first = other.submit({ agentId: "helper", prompt: "From elsewhere" });
+    await first.ended;
+    const { sessionId, conversationId } = (await first.started)!;
+    await page().evaluate((id) => (location.hash = `#/agents/helper/${id}`), conversationId);
+    await messages().getByText("well answered").waitFor();
+    const gate = answerInTwoParts("still", "working");
+    const second = other.submit({ agentId: "helper", sessionId, prompt: "More from elsewhere" });
+    await messages().getByText("More from elsewhere", { exact: true }).waitFor();
+    await messages().getByText("Its answer appears when it ends").waitFor();
+    gate.open();
+    await messages().getByText("still working").waitFor();
+    await second.ended;
   });
 
   it("are stopped with Escape: what was said stays, and the next turn goes on", async () => {

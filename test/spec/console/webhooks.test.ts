@@ -33,10 +33,10 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
   const configuration = () => opened.call("GET", "/api/agents/helper/webhooks");
   const agentFile = (id: string) => join(opened.service.cwd, "agents", id, "agent.json");
   /** Its own address, by the link to all agents. */
-  async function choose(name: string, id = name.toLowerCase()) {
+  async function choose(name: string) {
     await opened.goTo("Webhooks");
     await opened.page.getByRole("table", { name: "Agents" }).getByRole("link", { name, exact: true }).click();
-    await opened.page.getByRole("heading", { level: 1, name: id, exact: true }).waitFor();
+    await opened.page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
   }
   async function trigger(secret: string): Promise<number> {
     const answer = await fetch(`${opened.service.url("agent")}/api/webhook/helper`, {
