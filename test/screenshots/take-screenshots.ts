@@ -9,6 +9,33 @@ import { takeMeasurements } from "./measurements-of-a-day.ts";
 
 const images = resolve(import.meta.dirname, "../../docs/images");
 const workflow = (name: string) => readFileSync(resolve(import.meta.dirname, "../../playground/workflows", name), "utf8");
+/** Fails at its third order. */
+const checkOrders = `
+name: Check orders
+nodes:
+  load:
+    type: transform
+    name: Load the orders
+    with: { value: { orders: [{ id: 1, price: 20 }, { id: 2, price: 35 }, { id: 3 }] } }
+  each:
+    type: map
+    name: Each order
+    needs: [load]
+    with:
+      items: nodes.load.output.orders
+      concurrency: 1
+      nodes:
+        check:
+          type: code
+          name: Check the price
+          with:
+            input: \${{ item }}
+            source: |
+              if (input.price === undefined) throw new Error("Order " + input.id + " has no price")
+              return input.price
+      result: nodes.check.output
+  total: { type: code, name: Add them up, needs: [each], with: { input: "\${{ nodes.each.output }}", source: "return input.length" } }
+`;
 mkdirSync(images, { recursive: true });
 
 const path = findChromium();
@@ -29,6 +56,7 @@ try {
       ...Object.fromEntries(
         ["deliver.yaml", "digest.yaml", "summarize.yaml", "triage.yaml"].map((name) => [`workflows/${name}`, workflow(name)]),
       ),
+      "workflows/check-orders.yaml": checkOrders,
       "agents/release-notes/agent.json": { name: "Release notes", tools: ["SendUserMessage"] },
     },
     config: { workflow: { definitionsDir: "workflows", secrets: { TRACKER: "of the tracker", SHOP: "of the shop" } } },
@@ -89,11 +117,10 @@ try {
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await page.getByLabel("severity").fill("3");
-  await page
-    .getByRole("button", { name: /^Sort the ticket model Completed/ })
-    .last()
-    .click();
+  await page.getByRole("treeitem", { name: /^Sort the ticket/ }).click();
   await page.screenshot({ path: resolve(images, "console-workflow-run.png") });
+  // The console would ask about unsaved edits.
+  await page.getByLabel("severity").fill("");
   const show = async (address: string, shown: string) => {
     // Whatever was chosen last is not pointed at.
     await page.mouse.move(DESKTOP.width - 1, 0);
@@ -107,6 +134,20 @@ try {
   await page.screenshot({ path: resolve(images, "console-runs.png") });
   await show(`#/runs/${runId}`, "The tool answered");
   await page.screenshot({ path: resolve(images, "console-run.png") });
+  await page.setViewportSize({ ...DESKTOP, height: 620 });
+  await page
+    .getByRole("treeitem", { name: /^Tool / })
+    .first()
+    .click();
+  await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
+  await page.screenshot({ path: resolve(images, "console-trace.png") });
+  await show("#/workflows/check-orders", "Check orders");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
+  await page.getByText("has no price").first().waitFor();
+  await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
+  await page.screenshot({ path: resolve(images, "console-workflow-trace.png") });
+  await page.setViewportSize(DESKTOP);
   const waiting = client.submit({ agentId: "triage", prompt: "Ask with DelegateToAgent why the export is empty" });
   await show("#/approvals", "Expires");
   await page.screenshot({ path: resolve(images, "console-approvals.png") });

@@ -151,7 +151,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     const { page } = opened;
     const [boss] = await runsOf("agent_id=boss");
     await show(boss.run_id);
-    const parts = () => page.getByRole("list", { name: "Parts of the turn" }).getByRole("listitem");
+    const parts = () => page.getByRole("tree", { name: "Parts of the turn" }).getByRole("treeitem");
     const names = [
       "Accepted",
       "Waited in the queue",
@@ -162,7 +162,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
       "Delivered",
     ];
     await expect
-      .poll(async () => (await parts().allTextContents()).map((text) => names.find((name) => text.startsWith(name))))
+      .poll(async () => (await parts().allTextContents()).map((text) => names.find((name) => text.trim().startsWith(name))))
       .toEqual(names);
     expect(await parts().nth(3).textContent()).toMatch(/\d+ ms, after .* · first token after \d+ ms · \d+ tokens in · \d+ out/);
     const widths = await parts()

@@ -118,7 +118,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
   const node = (id: string) => opened.page.locator(`.svelte-flow__node[data-id="${id}"]`);
   const label = (text: string) => opened.page.locator(".svelte-flow__edge-label", { hasText: new RegExp(`^${text}$`) });
   const panel = (title: string) => opened.page.getByRole("region", { name: title, exact: true });
-  const row = (name: string) => panel("Timeline").getByRole("button", { name });
+  const row = (name: string) => panel("Timeline").getByRole("treeitem", { name });
   const status = () => opened.page.getByRole("status", { name: "Status of the run" });
   const button = (name: string) => opened.page.getByRole("button", { name, exact: true });
   async function boxOf(of: Locator) {

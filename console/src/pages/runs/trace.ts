@@ -1,23 +1,35 @@
+import CircleCheck from "@lucide/svelte/icons/circle-check";
+import Hourglass from "@lucide/svelte/icons/hourglass";
+import Play from "@lucide/svelte/icons/play";
+import Send from "@lucide/svelte/icons/send";
+import Sparkles from "@lucide/svelte/icons/sparkles";
+import UserRound from "@lucide/svelte/icons/user-round";
+import Wrench from "@lucide/svelte/icons/wrench";
 import type { CallResult } from "@portico/core/client";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+import type { Component } from "svelte";
+import type { Tone } from "../../blocks/StatusBadge.svelte";
+import type { WaterfallRow } from "../../blocks/waterfall.ts";
+import type { Receipt } from "./receipts.svelte.ts";
 import { describeDuration } from "./run.ts";
 
 export type TracedTurn = CallResult<typeof conversationsRunsContract.trace>["turns"][number];
 type Trace = NonNullable<TracedTurn["trace"]>;
 type Entry = Trace["entries"][number];
 
-/** One line of a timeline. */
-export interface TimelineRow {
+/** A part of a turn, with what its receipt knows of it. */
+export interface Step {
+  readonly key: string;
   readonly title: string;
-  /** What the service measured, as text. */
-  readonly facts: string;
-  readonly error: string | undefined;
-  readonly kind: Entry["kind"];
-  /** Place and width of its bar, in percent of the whole. */
-  readonly from: number;
-  readonly width: number;
-  /** Of a model call: the part until the first token, in percent of the bar. */
-  readonly first: number;
+  readonly entry: Entry;
+  /** Its number, if the model was called again because earlier calls failed. */
+  readonly attempt: number;
+  /** Of the first model call: the input of the turn. Of a call of a tool: the arguments. */
+  readonly input?: unknown;
+  /** Of the last model call: the output of the turn. */
+  readonly output?: string;
+  /** Of the last part of a turn that failed. */
+  readonly failure?: { readonly code: string; readonly message: string };
 }
 
 const TITLES: Readonly<Record<Exclude<Entry["kind"], "model" | "tool">, string>> = {
@@ -27,28 +39,86 @@ const TITLES: Readonly<Record<Exclude<Entry["kind"], "model" | "tool">, string>>
   wait: "Waited for a person",
   delivery: "Delivered",
 };
+const TONES: Readonly<Record<Entry["kind"], Tone>> = {
+  admission: "neutral",
+  queue: "neutral",
+  start: "neutral",
+  model: "active",
+  tool: "good",
+  wait: "warn",
+  delivery: "neutral",
+};
+
+const ICONS: Readonly<Record<Entry["kind"], Component>> = {
+  admission: CircleCheck,
+  queue: Hourglass,
+  start: Play,
+  model: Sparkles,
+  tool: Wrench,
+  wait: UserRound,
+  delivery: Send,
+};
 
 const count = new Intl.NumberFormat();
-/** So that short parts can be seen. */
-const LEAST_WIDTH = 0.6;
 
-/** The lines of a trace, in the order in which its parts began. */
-export function toTimeline({ entries }: Trace): readonly TimelineRow[] {
-  const whole = Math.max(1, ...entries.map(({ start_ms, duration_ms }) => start_ms + duration_ms));
-  return entries
-    .toSorted((one, other) => one.start_ms - other.start_ms)
-    .map((entry) => {
-      const width = Math.max((entry.duration_ms / whole) * 100, LEAST_WIDTH);
-      return {
-        title: titleOf(entry),
-        facts: factsOf(entry),
-        error: entry.error,
-        kind: entry.kind,
-        from: Math.min((entry.start_ms / whole) * 100, 100 - width),
-        width,
-        first: entry.duration_ms > 0 ? Math.min(((entry.first_token_ms ?? 0) / entry.duration_ms) * 100, 100) : 0,
-      };
-    });
+/** The parts of a turn, in the order in which they began. `receipt` is undefined if the user may not see it. */
+export function toSteps({ entries }: Trace, receipt: Receipt | undefined): readonly Step[] {
+  const ordered = entries.toSorted((one, other) => one.start_ms - other.start_ms);
+  const models = ordered.filter(({ kind }) => kind === "model");
+  const called = [...(receipt?.tool_calls ?? [])] as readonly Readonly<Record<string, unknown>>[];
+  const used = new Set<unknown>();
+  let failed = 0;
+  return ordered.map((entry, index) => {
+    const { kind, name, error } = entry;
+    const attempt = kind === "model" ? failed + 1 : 1;
+    if (kind === "model") failed = error === undefined ? 0 : failed + 1;
+    const call = kind === "tool" ? called.find((each) => !used.has(each) && isOf(each, name)) : undefined;
+    if (call) used.add(call);
+    const isLast = index === ordered.length - 1;
+    return {
+      key: `${index}`,
+      title: titleOf(entry),
+      entry,
+      attempt,
+      ...(receipt && entry === models[0] && { input: receipt.input }),
+      ...(call && { input: call["arguments"] ?? call }),
+      ...(receipt && entry === models.at(-1) && receipt.output !== "" && { output: receipt.output }),
+      ...(isLast && receipt?.failure && { failure: receipt.failure }),
+    };
+  });
+}
+
+/** The part at which a turn failed: the last one with an error, or else its end. */
+export function failingStep(steps: readonly Step[], hasFailed: boolean): string | undefined {
+  return (steps.findLast(({ entry }) => entry.error !== undefined) ?? (hasFailed ? steps.at(-1) : undefined))?.key;
+}
+
+/** The lines of a turn's waterfall. */
+export function toRows(steps: readonly Step[]): readonly WaterfallRow[] {
+  const whole = Math.max(1, ...steps.map(({ entry }) => entry.start_ms + entry.duration_ms));
+  return steps.map(({ key, title, entry, attempt, failure }) => {
+    const { kind, start_ms, duration_ms, first_token_ms = 0, error } = entry;
+    const isBad = error !== undefined || failure !== undefined;
+    const from = Math.min((start_ms / whole) * 100, 100);
+    return {
+      key,
+      title: attempt > 1 ? `${title}, attempt ${attempt}` : title,
+      about: factsOf(entry),
+      ...(isBad && { status: error ?? failure?.code ?? "failed" }),
+      tone: isBad ? "bad" : TONES[kind],
+      icon: ICONS[kind],
+      took: describeDuration(duration_ms),
+      bar: {
+        from,
+        width: Math.min((duration_ms / whole) * 100, 100 - from),
+        first: duration_ms > 0 ? Math.min((first_token_ms / duration_ms) * 100, 100) : 0,
+      },
+    };
+  });
+}
+
+function isOf({ name, tool_id }: Readonly<Record<string, unknown>>, wanted: string | undefined): boolean {
+  return name === wanted || tool_id === wanted;
 }
 
 function titleOf({ kind, name = "unknown" }: Entry): string {

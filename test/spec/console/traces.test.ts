@@ -1,0 +1,193 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { connectAgent } from "@portico/client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../harness/console.ts";
+import { root } from "../../rooms/repository.ts";
+
+const example = (name: string) => readFileSync(resolve(root, "playground/workflows", name), "utf8");
+/** Fails inside of a `map`. */
+const check = `
+name: Check numbers
+parameters: { type: object, properties: { limit: { type: integer, default: 1 } } }
+nodes:
+  begin: { type: transform, name: Begin, with: { value: "\${{ parameters.limit }}" } }
+  each:
+    type: map
+    name: Each number
+    needs: [begin]
+    with:
+      items: "[3, 0]"
+      nodes:
+        look:
+          type: code
+          name: Look
+          with: { input: "\${{ item }}", source: "if (input < 1) throw new Error('Too small'); return input" }
+      result: nodes.look.output
+  end: { type: transform, name: End, needs: [each], with: { value: done } }
+outputs: { all: "\${{ nodes.each.output }}" }
+`;
+
+describe.skipIf(findChromium() === undefined)("the trace of a run in the web console", () => {
+  const browser = useChromium();
+  let opened: OpenConsole;
+  beforeAll(async () => {
+    opened = await openConsole({
+      browser: browser(),
+      files: {
+        "agents/support/agent.json": { name: "Support" },
+        "agents/boss/agent.json": { name: "Boss", tools: ["DelegateToAgent"] },
+        "agents/broken/agent.json": { name: "Broken", provider: "nobody", model: "none" },
+        "workflows/check.yaml": check,
+        "workflows/triage.yaml": example("triage.yaml"),
+      },
+      config: { workflow: { definitionsDir: "workflows", secrets: { TRACKER: "tracker-secret" } } },
+    });
+    await opened.goTo("Workflows");
+  });
+  afterAll(() => opened?.[Symbol.asyncDispose]());
+
+  const tree = () => opened.page.getByRole("tree");
+  const line = (name: string | RegExp) => tree().getByRole("treeitem", { name });
+  const selected = () => tree().locator('[aria-selected="true"]').locator(".title").first().textContent();
+  const focused = () => opened.page.evaluate(() => document.activeElement?.querySelector(".title")?.textContent);
+  const panel = (title: string) => opened.page.getByRole("region", { name: title, exact: true });
+  const status = () => opened.page.getByRole("status", { name: "Status of the run" });
+  const button = (name: string) => opened.page.getByRole("button", { name, exact: true });
+  const show = (hash: string) => opened.page.evaluate((to) => void (location.hash = to), hash);
+  const place = () => opened.page.evaluate(() => location.hash);
+  /** Starts a workflow in its form, and shows the run. */
+  async function start(id: string, fields: Readonly<Record<string, string>> = {}) {
+    await show(`#/workflows/${id}`);
+    await button("Start").click();
+    const dialog = opened.page.getByRole("dialog");
+    for (const [label, value] of Object.entries(fields)) await dialog.getByLabel(label).fill(value);
+    await dialog.getByRole("button", { name: "Start" }).click();
+    await opened.page.getByRole("heading", { level: 1, name: /^Run of / }).waitFor();
+  }
+  /** Runs the shown run's test with the command line. */
+  async function runAsTest(name: string) {
+    const { page, service } = opened;
+    await button("Open as a test").click();
+    const yaml = (await page.getByRole("region", { name: "file of cases" }).textContent())!;
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+    mkdirSync(join(service.cwd, "cases"), { recursive: true });
+    writeFileSync(join(service.cwd, "cases", name), yaml);
+    const { code, stdout, stderr } = await service.run("workflow", "test", `cases/${name}`);
+    return { code, said: stdout + stderr, yaml };
+  }
+
+  it("of a workflow selects the failed node when it is opened, with its inputs and its error", async () => {
+    const { page } = opened;
+    await start("check");
+    await status().getByText("Failed").waitFor();
+    await page.reload();
+    await opened.signIn();
+    await status().getByText("Failed").waitFor();
+    await expect.poll(selected).toBe("Look");
+    await panel("Look").getByText("each[1].look").waitFor();
+    await panel("Look").locator(".error").getByText("Too small").waitFor();
+    expect(await panel("Look").locator(".json").first().textContent()).toContain("0");
+    expect(await line("End").textContent()).toContain("Cancelled");
+    expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+
+  it("is a tree for the keyboard: one stop of Tab, arrows between lines, and lines that open and close", async () => {
+    const { page } = opened;
+    await line(/^each\[1\]/).click();
+    await page.keyboard.press("Home");
+    expect([await selected(), await focused()]).toEqual(["Begin", "Begin"]);
+    await panel("Begin").getByText("Completed").waitFor();
+    await page.keyboard.press("ArrowDown");
+    expect(await focused()).toBe("Each number");
+    const count = await tree().getByRole("treeitem").count();
+    await page.keyboard.press("ArrowLeft");
+    await expect.poll(() => tree().getByRole("treeitem").count()).toBe(3);
+    expect(await line("Each number").getAttribute("aria-expanded")).toBe("false");
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => tree().getByRole("treeitem").count()).toBe(count);
+    await page.keyboard.press("ArrowRight");
+    expect(await focused()).toBe("each[0]");
+    expect(await line("each[0]").getAttribute("aria-level")).toBe("2");
+    await page.keyboard.press("ArrowLeft");
+    expect([await focused(), await line("each[0]").getAttribute("aria-expanded")]).toEqual(["each[0]", "false"]);
+    await page.keyboard.press("ArrowLeft");
+    expect(await focused()).toBe("Each number");
+    await page.keyboard.press("End");
+    expect(await focused()).toBe("End");
+    expect(await tree().locator('[tabindex="0"]').count()).toBe(1);
+  });
+
+  it("is used on a phone: nothing beside the page, and the detail below", async () => {
+    const { page } = opened;
+    await page.setViewportSize(PHONE);
+    await line("Begin").click();
+    await panel("Begin").getByText("Completed").waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(PHONE.width);
+    const [lines, detail] = [(await tree().boundingBox())!, (await panel("Begin").boundingBox())!];
+    expect(detail.y).toBeGreaterThan(lines.y + lines.height);
+    await page.setViewportSize(DESKTOP);
+  });
+
+  it("of a workflow becomes a test that passes: a run that failed", async () => {
+    const { code, said, yaml } = await runAsTest("failed.yaml");
+    expect(yaml).toContain("status: failed");
+    expect([code, said]).toEqual([0, expect.stringContaining("like wrun_")]);
+  });
+
+  it("of a workflow is resumed from a node, as a new run", async () => {
+    const before = await place();
+    await line("Begin").click();
+    await button("Resume from here").click();
+    await opened.page.getByRole("alertdialog", { name: "Resume this run from begin?" }).waitFor();
+    await opened.page.getByRole("alertdialog").getByRole("button", { name: "Resume the run" }).click();
+    await expect.poll(place).not.toBe(before);
+    await status().getByText("Failed").waitFor();
+    const old = decodeURIComponent(before.split("/").at(-1)!);
+    await opened.page.getByRole("link", { name: old }).waitFor();
+    expect(await line("Begin").textContent()).not.toContain("taken over");
+  });
+
+  it("of a workflow becomes a test that passes: a run with answers of a model and an agent, and a decision", async () => {
+    await start("triage", { ticket: "The export is empty" });
+    await button("Reject").click();
+    await status().getByText("Completed").waitFor();
+    const { code, said, yaml } = await runAsTest("rejected.yaml");
+    expect(yaml).toContain("decision: reject");
+    expect([code, said]).toEqual([0, expect.stringContaining("like wrun_")]);
+  });
+
+  it("of an agent shows the parts of a turn with arguments, input and output; the failed part is selected", async () => {
+    const { page, service, token } = opened;
+    await using client = connectAgent({ baseURL: service.url("agent"), token });
+    const prompt = 'DelegateToAgent {"agentId":"support","prompt":"Count sheep"}';
+    const worked = client.submit({ agentId: "boss", prompt });
+    await worked.ended;
+    await show(`#/runs/${(await worked.started)!.runId}`);
+    await line(/^Tool DelegateToAgent/).click();
+    const detail = page.getByRole("region", { name: "Selected part" });
+    expect(await detail.locator(".json").textContent()).toMatch(/agentId.*support.*prompt.*Count sheep/s);
+    await line(/^Model/)
+      .first()
+      .click();
+    await detail.getByRole("heading", { name: "Input of the turn" }).waitFor();
+    await line(/^Model/)
+      .last()
+      .click();
+    await detail.getByRole("heading", { name: "Output of the turn" }).waitFor();
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await line(/^Accepted/).click();
+    await page.keyboard.press("ArrowDown");
+    expect(await focused()).toBe("Waited in the queue");
+
+    const failed = client.submit({ agentId: "broken", prompt: "Break" });
+    await failed.ended;
+    const { runId } = (await failed.started)!;
+    await show(`#/runs/${runId}`);
+    const { receipts } = await opened.call("GET", `/api/runs/${runId}/receipt`);
+    await detail.getByText(receipts[0].failure.message).waitFor();
+    expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+});
