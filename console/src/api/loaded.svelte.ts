@@ -12,9 +12,9 @@ export interface Loaded<T> {
 
 /**
  * Loads a value when the component is shown, and then every `everyMs`, while the page is visible. Stops with the component. Must be
- * called during component initialization. State that `load` reads before its first `await` is tracked.
+ * called during component initialization. `whileHidden`: also while the page is hidden, as often as the browser allows. State that `load` reads before its first `await` is tracked.
  */
-export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: number): Loaded<T> {
+export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: number, { whileHidden = false } = {}): Loaded<T> {
   let value = $state.raw<T>();
   let error = $state.raw<unknown>();
   let isPending = $state(true);
@@ -37,7 +37,8 @@ export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: n
 
   $effect(() => {
     void refresh();
-    const timer = everyMs === undefined ? undefined : setInterval(() => document.hidden || void refresh(), everyMs);
+    const timer =
+      everyMs === undefined ? undefined : setInterval(() => (document.hidden && !whileHidden) || void refresh(), everyMs);
     return () => {
       clearInterval(timer);
       current?.abort();
