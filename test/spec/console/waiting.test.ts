@@ -76,7 +76,6 @@ describe.skipIf(findChromium() === undefined)("decisions that wait, in the web c
   });
 
   it("are told by the browser only after a button has asked for it, with a number and no contents", async () => {
-    const { page } = opened;
     await started();
     await expect.poll(title).toBe("(1) Approvals · Portico");
     expect(await told()).toEqual([]);

@@ -1,0 +1,270 @@
+import { connectAgent, type Query } from "@portico/client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findChromium, useChromium } from "../../harness/chromium.ts";
+import { type OpenConsole, openConsole } from "../../harness/console.ts";
+
+/** For both services, so that the console does not ask for a token. */
+const TOKEN = "one-token-for-both-services-0123456789abcdef";
+const ask = `
+name: Ask a person
+parameters: { type: object, properties: { word: { type: string } } }
+nodes:
+  each:
+    type: map
+    name: Each
+    with:
+      items: "[1, 2]"
+      nodes: { double: { type: transform, with: { value: "\${{ item * 2 }}" } } }
+      result: nodes.double.output
+  ask: { type: human_gate, name: Go on?, needs: [each], with: { title: Shall it go on? } }
+`;
+
+/** What a walk with Tab through a page found. */
+interface Walk {
+  /** Elements that can be operated and that Tab did not reach. */
+  readonly missed: readonly string[];
+  /** Elements that were reached without a name, unseen, or without a mark of the focus. */
+  readonly faults: readonly string[];
+  readonly stops: number;
+}
+
+describe.skipIf(findChromium() === undefined)("the web console with the keyboard alone", () => {
+  const browser = useChromium();
+  let opened: OpenConsole;
+  let waiting: Query;
+  let client: ReturnType<typeof connectAgent>;
+  beforeAll(async () => {
+    opened = await openConsole({
+      browser: browser(),
+      isSignedIn: false,
+      files: {
+        "agents/boss/agent.json": {
+          name: "Boss",
+          tools: ["DelegateToAgent"],
+          toolPolicy: { tools: { DelegateToAgent: "ask" } },
+        },
+        "agents/helper/agent.json": {
+          name: "Helper",
+          schedules: [{ name: "yearly", cron: "0 0 1 1 *", prompt: "Look around." }],
+          webhooks: {
+            enabled: true,
+            events: { deploy: { promptTemplate: "Version {{version}}", toolIds: ["SendUserMessage"] } },
+          },
+        },
+        "workflows/ask.yaml": ask,
+      },
+      config: {
+        workflow: { token: TOKEN, definitionsDir: "workflows" },
+        agent: { tokens: [{ token: TOKEN, userId: "owner", role: "owner" }] },
+      },
+    });
+    client = connectAgent({ baseURL: opened.service.url("agent"), token: TOKEN });
+    await client.submit({ agentId: "helper", prompt: "Say hello" }).ended;
+    waiting = client.submit({ agentId: "boss", prompt: "DelegateToAgent" });
+    for await (const { type } of waiting) if (type === "approval") break;
+    await fetch(`${opened.service.url("workflow")}/api/workflow/webhook?id=ask`, {
+      method: "POST",
+      headers: { "x-workflow-service-token": TOKEN, "content-type": "application/json" },
+      body: "{}",
+    });
+  });
+  afterAll(async () => {
+    waiting?.abort();
+    await client?.close();
+    await opened?.[Symbol.asyncDispose]();
+  });
+
+  const press = (key: string) => opened.page.keyboard.press(key);
+  const heading = (name: string) => opened.page.getByRole("heading", { level: 1, name, exact: true });
+  const focused = () => opened.page.evaluate(nameOfFocus);
+  /** Presses Tab until the element with this name has the focus. */
+  async function tabTo(name: string) {
+    const seen: string[] = [];
+    for (let presses = 0; presses < MOST_STOPS; presses++) {
+      await press("Tab");
+      const at = await focused();
+      if (at === name) return;
+      seen.push(at);
+    }
+    throw new Error(`Tab does not reach "${name}", only: ${seen.join(" | ")}`);
+  }
+  async function follow(name: string, title: string) {
+    await tabTo(name);
+    await press("Enter");
+    await heading(title).waitFor();
+    await opened.page
+      .getByRole("status")
+      .filter({ hasText: /^\s*Loading / })
+      .first()
+      .waitFor({ state: "detached" });
+  }
+  /** Presses Tab until the focus is where it was before. */
+  async function walk(): Promise<Walk> {
+    const { page } = opened;
+    await page.evaluate(beginWalk);
+    for (let presses = 0; presses < MOST_STOPS; presses++) {
+      await press("Tab");
+      if (await page.evaluate(noteStop)) break;
+    }
+    return page.evaluate(endWalk);
+  }
+  async function expectWhole() {
+    const { missed, faults, stops } = await walk();
+    expect({ missed, faults }).toEqual({ missed: [], faults: [] });
+    expect(stops).toBeGreaterThan(10);
+  }
+
+  it("signs in", async () => {
+    await tabTo("Instance token");
+    await opened.page.keyboard.type(TOKEN);
+    await press("Enter");
+    await heading("Overview").waitFor();
+  });
+
+  const PAGES = ["Providers", "Agents", "Webhooks", "Schedules", "Workflows", "Runs", "Overview"];
+  it.each(PAGES)("reaches everything on the page %s, with a name and a visible focus", async (title) => {
+    await follow(title, title);
+    await expectWhole();
+  });
+
+  it("reaches everything on the page Approvals, where calls and gates wait", async () => {
+    await opened.page.getByRole("link", { name: "Approvals (2 waiting)" }).waitFor();
+    await follow("Approvals 2 (2 waiting)", "Approvals");
+    await opened.page.getByRole("list", { name: "Waiting gates" }).waitFor();
+    await expectWhole();
+  });
+
+  it("writes to an agent, and goes on to the run of the conversation", async () => {
+    await follow("Agents", "Agents");
+    await follow("Helper", "Helper");
+    await expect.poll(focused).toBe("Message to Helper");
+    await opened.page.keyboard.type("Hello again");
+    await press("Enter");
+    await opened.page.getByRole("region", { name: "Messages" }).getByText("Hello again", { exact: true }).waitFor();
+    await expect.poll(() => opened.page.getByRole("button", { name: "Stop" }).count()).toBe(0);
+    await expectWhole();
+    await tabTo("Run");
+    await press("Enter");
+    await heading("Hello again").waitFor();
+    await opened.page.getByRole("tree", { name: "Parts of the turn" }).waitFor();
+    await expectWhole();
+  });
+
+  it("edits an event of a webhook", async () => {
+    await follow("Webhooks", "Webhooks");
+    await follow("Helper", "Helper");
+    await opened.page.getByRole("table", { name: "Events" }).waitFor();
+    await expectWhole();
+    await follow("deploy", "deploy");
+    await expectWhole();
+  });
+
+  it("opens a dialog, stays in it, and comes back to the button with Escape", async () => {
+    await follow("Workflows", "Workflows");
+    await follow("Ask a person", "Ask a person");
+    await opened.page.getByRole("table", { name: "Runs" }).waitFor();
+    await expectWhole();
+    await tabTo("Start");
+    await press("Enter");
+    await opened.page.getByRole("dialog").waitFor();
+    for (let presses = 0; presses < 12; presses++) {
+      await press("Tab");
+      expect(await opened.page.evaluate(() => document.activeElement?.closest("[role=dialog]") !== null)).toBe(true);
+    }
+    await press("Escape");
+    await expect.poll(() => opened.page.getByRole("dialog").count()).toBe(0);
+    await expect.poll(focused).toBe("Start");
+  });
+
+  it("decides a gate on the page of its run", async () => {
+    const { page } = opened;
+    const link = page.getByRole("table", { name: "Runs" }).getByRole("link");
+    await tabTo((await link.textContent())!.trim());
+    await press("Enter");
+    await heading("Run of Ask a person").waitFor();
+    await page.getByRole("treeitem", { name: "Go on?" }).waitFor();
+    await page.getByRole("button", { name: "Zoom in" }).waitFor();
+    await expectWhole();
+    await tabTo("Approve");
+    await press("Enter");
+    await page.getByRole("status", { name: "Status of the run" }).getByText("Completed").waitFor();
+  });
+
+  it("signs out", async () => {
+    await tabTo("Sign out");
+    await press("Enter");
+    await heading("Sign in").waitFor();
+  });
+});
+
+/** More than any page has. */
+const MOST_STOPS = 150;
+
+// These run in the page.
+
+interface Walked {
+  readonly seen: Set<Element>;
+  readonly faults: Set<string>;
+}
+declare const globalThis: { walked: Walked; nameOf: (element: Element) => string } & typeof window;
+
+function nameOfFocus(): string {
+  const element = document.activeElement;
+  if (element === null || element === document.body) return "";
+  const { labels } = element as HTMLInputElement;
+  const label = [...(labels ?? [])].map(({ textContent }) => textContent.trim()).join(" ");
+  return element.getAttribute("aria-label") ?? (label || element.textContent.trim().replaceAll(/\s+/g, " "));
+}
+
+function beginWalk(): void {
+  globalThis.nameOf = (element) => {
+    const labelledBy = element.getAttribute("aria-labelledby");
+    const labels = [...((element as HTMLInputElement).labels ?? [])].map(({ textContent }) => textContent);
+    const texts = [
+      element.getAttribute("aria-label"),
+      labelledBy && document.getElementById(labelledBy)?.textContent,
+      ...labels,
+      element.textContent,
+    ];
+    return texts.find((text) => text?.trim())?.trim() ?? "";
+  };
+  globalThis.walked = { seen: new Set(), faults: new Set() };
+}
+
+/** Returns whether the walk came back to a known element. */
+function noteStop(): boolean {
+  const { seen, faults } = globalThis.walked;
+  const element = document.activeElement;
+  if (element === null || element === document.body) return false;
+  if (seen.has(element)) return true;
+  seen.add(element);
+  const name = globalThis.nameOf(element);
+  const about = `${element.tagName.toLowerCase()} "${name.slice(0, 60)}"`;
+  if (name === "") faults.add(`without a name: ${element.outerHTML.slice(0, 120)}`);
+  const { width, height, bottom, top } = element.getBoundingClientRect();
+  if (width < 1 || height < 1 || bottom < 0 || top > innerHeight) faults.add(`not in view: ${about}`);
+  const marks = (at: Element | null) => at !== null && getComputedStyle(at).outlineStyle !== "none";
+  // The frame of the message's form changes its colour.
+  const frame = element.closest("form:focus-within");
+  const isFramed = frame !== null && element.tagName === "TEXTAREA";
+  const isSwitch = element.parentElement?.matches(":focus-within") === true && element.tagName === "INPUT";
+  if (!marks(element) && !isFramed && !isSwitch) faults.add(`without a mark of the focus: ${about}`);
+  return false;
+}
+
+function endWalk(): { missed: string[]; faults: string[]; stops: number } {
+  const { seen, faults } = globalThis.walked;
+  const operated = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+  const missed = [...document.querySelectorAll<HTMLElement>(operated)].filter((element) => {
+    if (seen.has(element) || element.tabIndex < 0 || (element as HTMLButtonElement).disabled) return false;
+    // Of a group, Tab reaches the chosen one.
+    if (element.matches('[type="radio"], [role="radio"], [role="tab"], [role="treeitem"]')) return false;
+    const { width, height } = element.getBoundingClientRect();
+    return element.checkVisibility() && width > 0 && height > 0;
+  });
+  return {
+    missed: missed.map((element) => `${element.tagName.toLowerCase()} "${globalThis.nameOf(element).slice(0, 60)}"`),
+    faults: [...faults],
+    stops: seen.size,
+  };
+}
