@@ -32,11 +32,11 @@ class Notify {
     if (!this.#isOn || !isAllowed()) return;
     const body = count === 1 ? "1 decision waits for you" : `${count} decisions wait for you`;
     const shown = new Notification("Portico", { body, tag: "portico-waiting" });
-    shown.onclick = () => {
+    shown.addEventListener("click", () => {
       focus();
       location.hash = routeTo("approvals");
       shown.close();
-    };
+    });
   }
 }
 

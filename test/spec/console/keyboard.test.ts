@@ -202,11 +202,10 @@ const MOST_STOPS = 150;
 
 // These run in the page.
 
-interface Walked {
-  readonly seen: Set<Element>;
-  readonly faults: Set<string>;
+interface WalkedPage {
+  walked: { readonly seen: Set<Element>; readonly faults: Set<string> };
+  nameOf: (element: Element) => string;
 }
-declare const globalThis: { walked: Walked; nameOf: (element: Element) => string } & typeof window;
 
 function nameOfFocus(): string {
   const element = document.activeElement;
@@ -217,7 +216,8 @@ function nameOfFocus(): string {
 }
 
 function beginWalk(): void {
-  globalThis.nameOf = (element) => {
+  const page = globalThis as unknown as WalkedPage;
+  page.nameOf = (element) => {
     const labelledBy = element.getAttribute("aria-labelledby");
     const labels = [...((element as HTMLInputElement).labels ?? [])].map(({ textContent }) => textContent);
     const texts = [
@@ -228,17 +228,18 @@ function beginWalk(): void {
     ];
     return texts.find((text) => text?.trim())?.trim() ?? "";
   };
-  globalThis.walked = { seen: new Set(), faults: new Set() };
+  page.walked = { seen: new Set(), faults: new Set() };
 }
 
 /** Returns whether the walk came back to a known element. */
 function noteStop(): boolean {
-  const { seen, faults } = globalThis.walked;
+  const { walked, nameOf } = globalThis as unknown as WalkedPage;
+  const { seen, faults } = walked;
   const element = document.activeElement;
   if (element === null || element === document.body) return false;
   if (seen.has(element)) return true;
   seen.add(element);
-  const name = globalThis.nameOf(element);
+  const name = nameOf(element);
   const about = `${element.tagName.toLowerCase()} "${name.slice(0, 60)}"`;
   if (name === "") faults.add(`without a name: ${element.outerHTML.slice(0, 120)}`);
   const { width, height, bottom, top } = element.getBoundingClientRect();
@@ -253,7 +254,8 @@ function noteStop(): boolean {
 }
 
 function endWalk(): { missed: string[]; faults: string[]; stops: number } {
-  const { seen, faults } = globalThis.walked;
+  const { walked, nameOf } = globalThis as unknown as WalkedPage;
+  const { seen, faults } = walked;
   const operated = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
   const missed = [...document.querySelectorAll<HTMLElement>(operated)].filter((element) => {
     if (seen.has(element) || element.tabIndex < 0 || (element as HTMLButtonElement).disabled) return false;
@@ -263,7 +265,7 @@ function endWalk(): { missed: string[]; faults: string[]; stops: number } {
     return element.checkVisibility() && width > 0 && height > 0;
   });
   return {
-    missed: missed.map((element) => `${element.tagName.toLowerCase()} "${globalThis.nameOf(element).slice(0, 60)}"`),
+    missed: missed.map((element) => `${element.tagName.toLowerCase()} "${nameOf(element).slice(0, 60)}"`),
     faults: [...faults],
     stops: seen.size,
   };

@@ -118,6 +118,7 @@ function recordNotifications(): void {
       notified.push(body);
     }
     close(): void {}
+    addEventListener(): void {}
   }
   Object.assign(globalThis, { Notification: Recorded, notified });
 }
