@@ -32,13 +32,15 @@ export function loaded<T>(load: (signal: AbortSignal) => Promise<T>, everyMs?: n
       if (attempt !== current) return;
       error = failure;
     }
+    current = undefined;
     isPending = false;
   };
 
   $effect(() => {
     void refresh();
-    const timer =
-      everyMs === undefined ? undefined : setInterval(() => (document.hidden && !whileHidden) || void refresh(), everyMs);
+    // A load that takes longer than the interval is not started again: it would never end.
+    const isDue = () => current === undefined && (whileHidden || !document.hidden);
+    const timer = everyMs === undefined ? undefined : setInterval(() => void (isDue() && refresh()), everyMs);
     return () => {
       clearInterval(timer);
       current?.abort();
