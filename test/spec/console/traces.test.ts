@@ -83,8 +83,10 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
     const { page } = opened;
     await start("check");
     await status().getByText("Failed").waitFor();
-    await page.reload();
-    await opened.signIn();
+    const run = await place();
+    await show("#/runs");
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    await show(run);
     await status().getByText("Failed").waitFor();
     await expect.poll(selected).toBe("Look");
     await panel("Look").getByText("each[1].look").waitFor();
@@ -148,6 +150,28 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
     const old = decodeURIComponent(before.split("/").at(-1)!);
     await opened.page.getByRole("link", { name: old }).waitFor();
     expect(await line("Begin").textContent()).not.toContain("taken over");
+  });
+
+  it("of a workflow is put beside another run: the nodes that differ, with both values", async () => {
+    const { page } = opened;
+    await start("check", { limit: "5" });
+    await status().getByText("Failed").waitFor();
+    await page.getByRole("link", { name: "Compare" }).click();
+    const other = page.getByLabel("The other run");
+    await expect.poll(() => other.evaluate((field) => field === document.activeElement)).toBe(true);
+    await expect.poll(() => other.locator("option").count()).toBe(3);
+    await other.selectOption({ index: 1 });
+    await page.getByText("1 of 5 nodes differ.").waitFor();
+    const rows = page.getByRole("table", { name: "Compared nodes" }).getByRole("row");
+    expect(await rows.nth(1).textContent()).toContain("Begin");
+    await rows.nth(1).getByRole("button").click();
+    const outputs = page.getByRole("region", { name: "Differences of begin" }).locator(".sides").last();
+    expect(await outputs.locator(".value").allTextContents()).toEqual(["5", "1"]);
+    await page.getByRole("checkbox", { name: "Show all nodes" }).check();
+    await expect.poll(() => rows.count()).toBeGreaterThan(2);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await page.getByRole("link", { name: "Close the comparison" }).click();
+    await expect.poll(() => other.count()).toBe(0);
   });
 
   it("of a workflow becomes a test that passes: a run with answers of a model and an agent, and a decision", async () => {
