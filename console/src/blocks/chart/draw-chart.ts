@@ -47,7 +47,7 @@ export function drawChart(into: HTMLElement, content: ChartContent, look: ChartL
         stroke: () => look.lineColour(at),
         width: 2,
         // A value between two gaps has no line.
-        points: { size: 5, show: true, filter: (chart, of) => alone(chart.data[of]!) },
+        points: { size: 5, show: true, filter: (chart: UPlot, of: number) => alone(chart.data[of]!) },
         ...(at >= FIRST_DASHED && { dash: DASH }),
       })),
     ],
