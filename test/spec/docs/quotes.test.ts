@@ -22,7 +22,7 @@ describe("code in the pages", () => {
     const strange: string[] = [];
     for (const { file, line, text, mark } of quoted) {
       const source = await readText(mark!.of);
-      if (![0, 2, 4, 6].some((depth) => source.includes(indented(text, depth))))
+      if (![0, 2, 4, 6, 8].some((depth) => source.includes(indented(text, depth))))
         strange.push(`${file}:${line}: ${mark!.of}\n${text}`);
     }
     expect(strange).toEqual([]);

@@ -5,6 +5,7 @@ import { createClient } from "@portico/core/client";
 import { auditContract } from "@portico/plugins/audit/contract";
 import { local, localSchema } from "portico/local";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type HookServer, startHookServer } from "../../harness/hook-server.ts";
 import { openCommand, type PorticoProcess, startPortico, temporaryFolder } from "../../harness/portico-process.ts";
 import { waitingCall } from "../../harness/waiting-call.ts";
 
@@ -13,6 +14,7 @@ const TOKENS = { owner: "owner-token-of-the-audit", member: "member-token-of-the
 
 const folder = temporaryFolder();
 let service: PorticoProcess;
+let hook: HookServer;
 let secrets: string[];
 beforeAll(async () => {
   mkdirSync(join(folder.path, "agents/helper"), { recursive: true });
@@ -35,13 +37,20 @@ beforeAll(async () => {
     join(folder.path, "workflows/notice.json"),
     JSON.stringify({ name: "Notice", schedules: [{ name: "daily", cron: "0 0 1 1 *" }], nodes: { review } }),
   );
+  hook = await startHookServer();
+  const ask = { type: "human_gate", with: { title: "Publish?", links: true, notify: { url: hook.url } } };
+  writeFileSync(join(folder.path, "workflows/linked.json"), JSON.stringify({ nodes: { ask } }));
   secrets = Object.values(TOKENS);
   service = await startPortico({
     cwd: folder.path,
     config: {
       shutdownGraceMs: 100,
       audit: { trustedProxies: ["127.0.0.1"] },
-      workflow: { token: "workflow-token-of-the-audit" },
+      workflow: {
+        token: "workflow-token-of-the-audit",
+        publicUrl: "https://workflows.example",
+        http: { allow: [hook.host] },
+      },
       agent: {
         toolPolicy: { tools: { SendUserMessage: "ask" } },
         tokens: [
@@ -54,6 +63,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service?.[Symbol.asyncDispose]();
+  await hook?.[Symbol.asyncDispose]();
   folder.remove();
 });
 
@@ -201,6 +211,19 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     const { runId } = (await call("agent", "POST", "/api/schedules/stuck/heartbeat/trigger")).body;
     await expect.poll(async () => (await call("agent", "GET", `/api/runs/${runId}`)).body.status, PATIENT).toBe("failed");
     return [{ action: "run.again", object: runId }, await call("agent", "POST", `/api/runs/${runId}/again`)];
+  },
+  async "workflow-service.approve"() {
+    const { body: started } = await call("workflow", "POST", "/api/workflow/webhook?id=linked", {});
+    await expect.poll(() => hook.received.at(-1)?.body.runId, PATIENT).toBe(started.runId);
+    const { pathname } = new URL(hook.received.at(-1)!.body.link);
+    secrets.push(pathname.split("/").at(-1)!);
+    const page = await fetch(service.url("workflow") + pathname, {
+      method: "POST",
+      headers: { "x-forwarded-for": "203.0.113.9" },
+      body: new URLSearchParams({ decision: "approve", comment: "a private comment" }),
+    });
+    const who = { role: "link", tokenId: expect.stringMatching(/^link_/) };
+    return [{ action: "gate.approve", object: `${started.runId}/ask`, who } as object, { status: page.status, body: undefined }];
   },
   async "workflow-service.decide"() {
     const { path, runId, grant } = await waitingRun();
