@@ -80,7 +80,8 @@ it.each([
       const isCancelled = schedule.name === "newest" && status === "cancelled";
       const isKilled = status === "interrupted" && error?.code === "process_restart";
       expect([runId, status, isCancelled || isKilled || status === "completed"]).toEqual([runId, status, true]);
-      if (status !== "cancelled") expect(marked.has(runId)).toBe(true);
+      // A kill may come between the start of the node and its mark.
+      if (status === "completed") expect(marked.has(runId)).toBe(true);
     }
     const careful = runs.filter(({ schedule }) => schedule.name === "careful").toSorted(byPlan);
     expect(careful.length).toBeGreaterThan(0);
