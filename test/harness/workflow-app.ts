@@ -34,6 +34,8 @@ export interface WorkflowServiceOptions {
   /** Undefined: no token. Default: SERVICE_TOKEN. */
   readonly token?: string | undefined;
   readonly nodes?: ScriptedNodes;
+  /** The instance's key to sign with. Default: the same in all tests. */
+  readonly key?: string;
   readonly adapters?: readonly Adapter[];
   readonly engine?: Parameters<typeof embeddedEngine>[0];
   readonly runtime?: Omit<Parameters<typeof workflowService>[0], "token">;
@@ -107,7 +109,7 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
   for (const [name, definition] of Object.entries(options.definitions ?? {})) deploy(name, definition);
   const plugin = workflowService({ ...options.runtime, ...(token !== undefined && { token: new Secret(token) }) });
   const own = (): readonly Adapter[] => [
-    hmacSigning({ key: new Secret("a key of this test") }),
+    hmacSigning({ key: new Secret(options.key ?? "a key of this test") }),
     aesGcmSealing({}),
     isClusterRun
       ? onRealTime(sharedFolderDocuments({ id: "workflows", dir: definitionsDir }))

@@ -259,6 +259,21 @@ describe("an approval link (open points 14)", () => {
     expect(hook.received).toHaveLength(1);
   });
 
+  it("ends when the instance gets another key, and the gate can still be decided in another way", async () => {
+    await using hook = await startHookServer();
+    const first = await start(hook);
+    const { runId, path } = await linked(first, hook);
+    await using second = await start(hook, { dataDir: first.dataDir, key: "another key of this test" });
+    expect((await open(second, path)).status).toBe(404);
+    expect((await send(second, path, { decision: "approve" })).status).toBe(404);
+    await second.until("gated", runId, ({ status }) => status === "waiting_human");
+    const headers = await grantHeaders(second);
+    const answer = await second.call("POST", `/api/workflow/gated/runs/${runId}/gate`, { decision: "approve" }, { headers });
+    expect(answer.status).toBe(200);
+    expect(await second.ended("gated", runId)).toMatchObject({ status: "completed" });
+    await first.close().catch(() => {});
+  });
+
   it("is in the notification alone: no log line, event, detail or store has it", async () => {
     await using hook = await startHookServer();
     await using service = await start(hook);
