@@ -1,6 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { defineWorkflowNode, ports } from "@portico/core";
 import { createAddressGuard } from "./http/address-guard.ts";
+import { bodyOf, type HttpBody } from "./http/http-body.ts";
 import { createHttpClient, type HttpTimeouts } from "./http/http-client.ts";
 import { addressRefused } from "./http/http-failure.ts";
 import { type HttpInput, httpInput, requestFaults, urlFaults } from "./http/http-input.ts";
@@ -46,12 +47,13 @@ export const httpNode = defineWorkflowNode({
         const fault = requestFaults(input)[0];
         if (fault)
           throw new ports.NodeFailed("http_request_invalid", `${fault.path.join(".")}: ${fault.message}`, { retryable: false });
+        const body = bodyOf(input);
         return client.send(
           {
             method: input.method,
             url: addressOf(input),
-            headers: headersOf(input, step, telemetry.traceparent()),
-            body: input.body === undefined || typeof input.body === "string" ? input.body : JSON.stringify(input.body),
+            headers: headersOf(input, body, step, telemetry.traceparent()),
+            body: body?.content,
             isExpected: (status) => (input.expect ?? ["200-299"]).some((expected) => isWithin(expected, status)),
           },
           signal,
@@ -70,18 +72,18 @@ function addressOf({ url: text, query = {} }: HttpInput): URL {
 }
 
 function headersOf(
-  { headers = {}, body, key }: HttpInput,
+  { headers = {}, key }: HttpInput,
+  body: HttpBody | undefined,
   { runId, originalRunId, nodeId, attempt }: ports.NodeStep,
   traceparent: string | undefined,
 ): Record<string, string> {
-  const type = typeof body === "string" ? "text/plain;charset=utf-8" : "application/json";
   return {
     accept: "*/*",
     "accept-encoding": "identity",
     "user-agent": "portico",
     // A definition may name another trace.
     ...(traceparent !== undefined && { traceparent }),
-    ...(body !== undefined && { "content-type": type }),
+    ...(body && { "content-type": body.type }),
     ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)])),
     ...(key !== false && {
       "idempotency-key": keyOf([originalRunId ?? runId, nodeId, ...(key === "node" ? [] : [String(attempt)])]),

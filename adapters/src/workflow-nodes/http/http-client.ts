@@ -12,7 +12,7 @@ export interface HttpRequest {
   readonly url: URL;
   /** By lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
+  readonly body?: string | Uint8Array | undefined;
   /** Statuses that are returned. A redirect with such a status is not followed. */
   isExpected(status: number): boolean;
 }

@@ -2,9 +2,17 @@ import type { ports } from "@portico/core";
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import * as v from "valibot";
 import type { AddressGuard } from "./address-guard.ts";
+import { bodyFaults } from "./body-faults.ts";
 import { readUrl } from "./read-url.ts";
 
 const scalar = v.union([v.string(), v.number(), v.boolean()]);
+const part = v.strictObject({
+  name: v.string(),
+  value: v.optional(scalar),
+  bytes: v.optional(v.string()),
+  filename: v.optional(v.string()),
+  type: v.optional(v.string()),
+});
 const status = v.pipe(v.number(), v.integer(), v.minValue(100), v.maxValue(599));
 const statusRange = v.pipe(v.string(), v.regex(/^[1-5]\d\d(?:-[1-5]\d\d)?$/));
 
@@ -25,6 +33,29 @@ export const httpInput = v.strictObject({
   ),
   body: v.optional(
     v.pipe(v.unknown(), v.description("A text is sent unchanged, anything else as JSON. `GET` and `HEAD` have no body.")),
+  ),
+  form: v.optional(
+    v.pipe(
+      v.record(v.string(), v.union([scalar, v.array(scalar)])),
+      v.description("Fields by name, sent as `application/x-www-form-urlencoded` instead of `body`. A list repeats its name."),
+    ),
+  ),
+  multipart: v.optional(
+    v.pipe(
+      v.array(part),
+      v.minLength(1),
+      v.description(
+        "Parts, sent as `multipart/form-data` instead of `body`: `name`, and `value` (a text, number, true or false) or `bytes` (base64). `filename` makes a part a file. `type` is its media type.",
+      ),
+    ),
+  ),
+  bytes: v.optional(
+    v.pipe(
+      v.string(),
+      v.description(
+        "Bytes in base64, sent decoded instead of `body`. The type is `application/octet-stream` unless `headers` name another.",
+      ),
+    ),
   ),
   expect: v.optional(
     v.pipe(
@@ -52,16 +83,14 @@ const NOT_AN_AUTHORS = new Set(
   ),
 );
 
-/** Problems of the headers, or of method and body together. Messages contain no value. */
+/** Problems of the headers, and of method and bodies together. Messages contain no value. */
 export function requestFaults(input: Readonly<Record<string, unknown>>): ports.NodeFault[] {
-  const { headers, method = "GET", body, key } = input;
+  const { headers, key } = input;
   const faults: ports.NodeFault[] = Object.entries(isObject(headers) ? headers : {}).flatMap(([name, value]) => {
     const message = headerFault(name, value, key === true || key === "node");
     return message === undefined ? [] : [{ path: ["headers", name], message }];
   });
-  if (body !== undefined && (method === "GET" || method === "HEAD"))
-    faults.push({ path: ["body"], message: `A ${method} request has no body` });
-  return faults;
+  return [...faults, ...bodyFaults(input)];
 }
 
 /** Problems of `url` that are known before its names are resolved. Empty for a URL with templates. */
