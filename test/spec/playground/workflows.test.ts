@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { demo } from "@portico/adapters/models/demo";
 import { functionTools } from "@portico/adapters/tools/functions";
@@ -27,18 +27,19 @@ interface Asked {
   readonly body: any;
 }
 
-/** All the services that the definitions call, in one: answers `status` and JSON. */
+/** All the services that the definitions call, in one: answers `status`, and JSON or bytes. A body that is sent is read as a form or as JSON. */
 async function startServices(answer: (asked: Asked) => readonly [number, object]) {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
-    void text(request).then((body) => {
+    void buffer(request).then(async (bytes) => {
       const call = {
         ...{ method: request.method!, path: request.url!, headers: request.headers },
-        body: body === "" ? undefined : JSON.parse(body),
+        body: await readBody(bytes, request.headers["content-type"] ?? ""),
       };
       asked.push(call);
       const [status, reply] = answer(call);
-      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(reply));
+      if (Buffer.isBuffer(reply)) response.writeHead(status, { "content-type": "application/pdf" }).end(reply);
+      else response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(reply));
     });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -50,6 +51,12 @@ async function startServices(answer: (asked: Asked) => readonly [number, object]
       await new Promise((closed) => server.close(closed));
     },
   };
+}
+
+async function readBody(bytes: Buffer, type: string): Promise<unknown> {
+  if (bytes.length === 0) return undefined;
+  const body = new Response(new Uint8Array(bytes), { headers: { "content-type": type } });
+  return /form/.test(type) ? body.formData() : body.json();
 }
 
 const tools = functionTools({
@@ -109,8 +116,8 @@ describe("playground/workflows", () => {
     await using service = await startPlayground();
     const { workflows } = (await service.call("GET", "/api/workflows")).body;
     expect(workflows.map(({ id }: { id: string }) => id)).toEqual([
-      ...["answer", "deliver", "digest", "nightly", "price-list", "publish", "refund", "stocktake", "summarize", "triage"],
-      "watch",
+      ...["answer", "contact", "deliver", "digest", "nightly", "price-list", "publish", "refund", "report", "stocktake"],
+      ...["summarize", "triage", "watch"],
     ]);
   });
 
@@ -182,6 +189,39 @@ describe("playground/workflows", () => {
     const { finalOutputs } = await service.ended("deliver", await service.trigger("deliver", { order: "A-1" }));
     expect(finalOutputs).toEqual({ result, tracking: null });
     expect(services.asked.map(({ path }) => path).slice(2)).toEqual(told);
+  });
+
+  it("contact: sends a form, with a list as repeated names", async () => {
+    await using services = await startServices(() => [202, {}]);
+    await using service = await startPlayground(services.host);
+    const parameters = { email: "a@b.example", message: "Hello & bye", topics: ["door", "lamp"] };
+    const { finalOutputs } = await service.ended("contact", await service.trigger("contact", parameters));
+    expect(finalOutputs).toEqual({ status: 202 });
+    expect([...services.asked[0]!.body]).toEqual([
+      ["email", "a@b.example"],
+      ["message", "Hello & bye"],
+      ["topic", "door"],
+      ["topic", "lamp"],
+    ]);
+  });
+
+  it("report: uploads the bytes that it fetched, as a file with a name", async () => {
+    const pdf = Buffer.from([37, 80, 68, 70, 0, 255, 13, 10]);
+    await using services = await startServices(({ method }) => (method === "GET" ? [200, pdf] : [201, { id: 5 }]));
+    await using service = await startPlayground(services.host);
+    const { finalOutputs } = await service.ended("report", await service.trigger("report", { month: "2026-10" }));
+    expect(finalOutputs).toEqual({ document: 5 });
+    const form = services.asked[1]!.body as FormData;
+    const file = form.get("document") as File;
+    expect([form.get("month"), file.name, file.type]).toEqual(["2026-10", "report-2026-10.pdf", "application/pdf"]);
+    expect(Buffer.from(await file.arrayBuffer())).toEqual(pdf);
+  });
+
+  it("report: uploads no text", async () => {
+    await using services = await startServices(() => [200, { maintenance: true }]);
+    await using service = await startPlayground(services.host);
+    const { finalOutputs } = await service.ended("report", await service.trigger("report", { month: "2026-10" }));
+    expect([finalOutputs, services.asked.length]).toEqual([{ document: null }, 1]);
   });
 
   it("answer: an agent answers with the tools that the node gives it", async () => {
