@@ -22,30 +22,37 @@ export interface WaitingGates {
 }
 
 const NONE: WaitingGates = { gates: [], isPart: false };
-/** Each workflow and each gate costs a call. */
-const MOST_WORKFLOWS = 100;
+const WAITING = "waiting_human";
+/** Each gate costs a call. */
 const MOST_GATES = 50;
+/** A page of a search may have fewer runs than it could, or none. */
+const MOST_PAGES = 5;
 
 /** The gates that wait, if the user has opened the workflow service, or it opens with the sign-in. */
 export async function loadWaitingGates(workflow: WorkflowService, signal: AbortSignal): Promise<WaitingGates> {
   if (workflow.state !== "open" && !(workflow.isIncluded && (await workflow.open()))) return NONE;
   const calls = workflow.client(workflowServiceContract);
-  const { workflows } = await calls.workflows({ signal });
-  const ran = workflows.filter(({ lastRun }) => lastRun !== undefined);
-  const found: { readonly id: string; readonly name: string; readonly runId: string }[] = [];
-  for (const { id, name } of ran.slice(0, MOST_WORKFLOWS)) {
-    const { runs } = await calls.runs({ params: { id }, signal });
-    for (const { runId, status } of runs) if (status === "waiting_human") found.push({ id, name, runId });
+  const found: { readonly id: string; readonly runId: string }[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES && found.length < MOST_GATES; page++) {
+    const query = { status: WAITING, limit: String(MOST_GATES), ...(cursor !== undefined && { cursor }) } as const;
+    const { runs, next } = await calls.searchRuns({ query, signal });
+    found.push(...runs.map(({ workflowId: id, runId }) => ({ id, runId })));
+    cursor = next;
+    if (next === undefined) break;
   }
-  const read = found.slice(0, MOST_GATES).map(async ({ id, name, runId }): Promise<WaitingGate[]> => {
+  if (found.length === 0) return { gates: [], isPart: cursor !== undefined };
+  const { workflows } = await calls.workflows({ signal });
+  const names = new Map(workflows.map(({ id, name }) => [id, name]));
+  const read = found.slice(0, MOST_GATES).map(async ({ id, runId }): Promise<WaitingGate[]> => {
     const run = await calls.run({ params: { id, runId }, signal });
     // It may have been decided meanwhile.
-    return run.humanGate ? [{ workflowName: name, run, gate: run.humanGate }] : [];
+    return run.humanGate ? [{ workflowName: names.get(id) ?? id, run, gate: run.humanGate }] : [];
   });
   const gates = (await Promise.all(read)).flat();
   return {
     gates: gates.toSorted((a, b) => a.gate.requestedAt.localeCompare(b.gate.requestedAt)),
-    isPart: found.length > MOST_GATES || ran.length > MOST_WORKFLOWS,
+    isPart: found.length > MOST_GATES || cursor !== undefined,
   };
 }
 
