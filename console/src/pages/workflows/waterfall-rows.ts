@@ -61,12 +61,13 @@ function elementRows(key: string, elements: readonly TimelineElement[], shown: S
   return rows;
 }
 
+/** Of the states of its nodes, the one that matters most. */
+const TELLING = ["failed", "waiting", "running", "cancelled"] as const;
+
 function stateOf({ nodes }: TimelineElement): { readonly status: string; readonly tone: Tone } {
-  const statuses = nodes.map(({ result }) => result?.status);
-  if (statuses.includes("failed")) return { status: "failed", tone: "bad" };
-  if (statuses.includes("waiting")) return { status: "waits for a person", tone: "warn" };
-  if (statuses.includes("running")) return { status: "running", tone: "active" };
-  return { status: statuses.includes("cancelled") ? "cancelled" : "", tone: "neutral" };
+  const state = TELLING.find((each) => nodes.some(({ result }) => result?.status === each));
+  if (!state) return { status: "", tone: "neutral" };
+  return { status: NODE_WORDS[state].text, tone: NODE_WORDS[state].tone };
 }
 
 function timeOf(result: NodeResult | undefined, { from, to }: Span): Pick<WaterfallRow, "bar" | "took"> {
