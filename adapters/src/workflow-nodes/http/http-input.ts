@@ -7,11 +7,11 @@ import { readUrl } from "./read-url.ts";
 
 const scalar = v.union([v.string(), v.number(), v.boolean()]);
 const part = v.strictObject({
-  name: v.string(),
-  value: v.optional(scalar),
-  bytes: v.optional(v.string()),
-  filename: v.optional(v.string()),
-  type: v.optional(v.string()),
+  name: v.pipe(v.string(), v.description("The name of the field.")),
+  value: v.optional(v.pipe(scalar, v.description("The value of the field: a text, a number, true or false."))),
+  bytes: v.optional(v.pipe(v.string(), v.description("Instead of `value`: bytes in base64."))),
+  filename: v.optional(v.pipe(v.string(), v.description("Makes the part a file with this name."))),
+  type: v.optional(v.pipe(v.string(), v.description("The media type of the part."))),
 });
 const status = v.pipe(v.number(), v.integer(), v.minValue(100), v.maxValue(599));
 const statusRange = v.pipe(v.string(), v.regex(/^[1-5]\d\d(?:-[1-5]\d\d)?$/));
