@@ -531,15 +531,15 @@ describe("http: what goes wrong", () => {
       () => undefined,
       (_request: unknown, response: ServerResponse) => void response.writeHead(200).write("a"),
     ]) {
+      const stopping = new AbortController();
+      const reason = new Error("the run was cancelled");
       const closed = new Promise((resolve) => {
         answer = (request, response) => {
           request.socket.once("close", resolve);
           late(request, response);
+          setTimeout(() => stopping.abort(reason), 100);
         };
       });
-      const stopping = new AbortController();
-      const reason = new Error("the run was cancelled");
-      setTimeout(() => stopping.abort(reason), 100);
       await expect(node.run({ url }, { signal: stopping.signal })).rejects.toBe(reason);
       await closed;
     }
