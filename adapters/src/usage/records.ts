@@ -113,10 +113,10 @@ class RecordedUsage implements ports.Usage {
     this.#mark(rows);
     let hasEnded = false;
     return {
-      end: ({ inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, isRefused = false, ...told }) => {
+      end: ({ inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, isRefused = false, ...more }) => {
         if (hasEnded) return;
         hasEnded = true;
-        const isFailed = isRefused || told.isFailed === true;
+        const isFailed = isRefused || more.isFailed === true;
         const isKnown = isRefused || (inputTokens !== undefined && outputTokens !== undefined);
         for (const count of counts) {
           if (isRefused) count.refused++;
@@ -128,8 +128,8 @@ class RecordedUsage implements ports.Usage {
           count.cacheWriteTokens += whole(cacheWriteTokens);
         }
         for (const { latency } of rows) {
-          if (!isFailed) addDuration(latency.durations, told.durationMs);
-          addDuration(latency.firstTokens, told.firstTokenMs);
+          if (!isFailed) addDuration(latency.durations, more.durationMs);
+          addDuration(latency.firstTokens, more.firstTokenMs);
         }
         this.#mark(rows);
       },

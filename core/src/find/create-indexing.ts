@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { ChoreOptions } from "../ports/engine.ts";
-import type { Collection, Records, Stored, Write } from "../ports/records.ts";
+import { type Collection, RecordConflict, type Records, type Stored, type Write } from "../ports/records.ts";
 import { writeAgain } from "../write-again.ts";
 
 /** How far the subjects of an earlier version were indexed. */
@@ -78,7 +78,7 @@ export function createIndexing<T extends object>({
     try {
       await records.batch([...wanted.flatMap(writesOf), noted]);
     } catch (error) {
-      if (!(error instanceof Error) || error.name !== "RecordConflict") throw error;
+      if (!(error instanceof RecordConflict)) throw error;
       await index(wanted);
       await records.batch([noted]);
     }

@@ -1,6 +1,6 @@
 import { COMMENT_LENGTH } from "../limits.ts";
 import type { Gate } from "../runs/ledger-entry.ts";
-import type { FormField } from "./form-fields.ts";
+import type { FormField } from "../form-fields.ts";
 import { html, type Html, plainPage } from "./plain-page.ts";
 
 /** The names of the controls that are not fields of the gate's form. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { LinkedGate } from "../approvals/approval-links.ts";
 import { askPage, type AskedDecision, COMMENT, controlName, DECISION, endPage, time } from "../approvals/approval-page.ts";
 import type { approvalPagesContract } from "../approvals/approval-pages-contract.ts";
-import { faultsByField, formFields, type FormField, readValues } from "../approvals/form-fields.ts";
+import { faultsByField, formFields, type FormField, readValues } from "../form-fields.ts";
 import { html } from "../approvals/plain-page.ts";
 import { COMMENT_LENGTH } from "../limits.ts";
 import type { GateDecision } from "../runs/gates.ts";

@@ -1,8 +1,11 @@
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import type { JsonSchema } from "./definition/definition.ts";
+import { isRecord } from "./definition/is-record.ts";
+import { setOwn } from "./definition/set-own.ts";
+import type { SchemaFault } from "./schema-check.ts";
 
-/** One property of an object as a form control. Properties without a suitable control are edited as JSON. */
+/** One property of an object schema as a control of a page. Properties without a suitable control are written as JSON. */
 export interface FormField {
-  /** The property. `""` if the whole value is edited as one JSON text. */
+  /** The property. `""` if the whole value is written as one JSON text. */
   readonly name: string;
   readonly title: string;
   readonly hint: string | undefined;
@@ -12,35 +15,33 @@ export interface FormField {
     | { readonly kind: "number"; readonly step: "1" | "any" }
     | { readonly kind: "choice"; readonly choices: readonly unknown[] }
     | { readonly kind: "json" };
-  /** The initial value. */
+  /** The text that the control has at first. */
   readonly draft: string;
 }
 
-/** The input, by field. */
-export type Drafts = Readonly<Record<string, string>>;
+/** The values of a form, or what is wrong with the text of a field. */
+export type ReadValues = { readonly values: Readonly<Record<string, unknown>> } | { readonly faults: readonly SchemaFault[] };
 
 /** Longer texts get a field with several lines. */
 const LINE_LENGTH = 200;
 
 /** The fields for an object schema, in the schema's order. A schema without properties becomes a single field. */
-export function formFields(schema: JsonSchema): FormField[] {
-  const properties = isObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+export function formFields(schema: JsonSchema): readonly FormField[] {
+  const properties = isRecord(schema["properties"]) ? Object.entries(schema["properties"]) : [];
   if (properties.length === 0) {
     const hint = "A JSON object; you can leave it unchanged";
     return [{ name: "", title: "Values", hint, isRequired: false, control: { kind: "json" }, draft: "{}" }];
   }
   const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
   return properties.map(([name, given]) => {
-    const property = isObject(given) ? given : {};
+    const property = isRecord(given) ? given : {};
     const { title, description, default: preset } = property;
     const control = controlOf(property);
+    const shape = control.kind === "json" ? `JSON${shapeOf(property)}` : undefined;
     return {
       name,
-      title: typeof title === "string" ? title : name,
-      hint:
-        [description, control.kind === "json" && `JSON${shapeOf(property)}`]
-          .filter((part) => typeof part === "string")
-          .join(" · ") || undefined,
+      title: typeof title === "string" && title !== "" ? title : name,
+      hint: [description, shape].filter((part) => typeof part === "string").join(" · ") || undefined,
       isRequired: required.has(name),
       control,
       draft: preset === undefined ? "" : toDraft(preset, control),
@@ -48,37 +49,27 @@ export function formFields(schema: JsonSchema): FormField[] {
   });
 }
 
-/** The value of the fields, for sending. Empty fields are omitted. Throws MalformedField for invalid JSON. */
-export function formValues(fields: readonly FormField[], drafts: Drafts): Record<string, unknown> {
-  const entries = fields.flatMap(({ name, control }) => {
-    const draft = drafts[name] ?? "";
-    return draft.trim() === "" ? [] : [[name, fromDraft(name, draft, control)] as const];
-  });
-  const [only] = entries;
-  if (only?.[0] !== "") return Object.fromEntries(entries);
-  if (!isObject(only[1])) throw new MalformedField("", "This must be a JSON object");
-  return only[1];
-}
-
-/** The input of a field is invalid and cannot be sent. */
-export class MalformedField extends Error {
-  override readonly name = "MalformedField";
-  readonly field: string;
-
-  constructor(field: string, message: string) {
-    super(message);
-    this.field = field;
+/** The values of the texts in the controls. Empty fields are left out. */
+export function readValues(fields: readonly FormField[], draftOf: (name: string) => string): ReadValues {
+  const values: Record<string, unknown> = {};
+  const faults: SchemaFault[] = [];
+  for (const { name, control } of fields) {
+    const draft = draftOf(name);
+    if (draft.trim() === "") continue;
+    const read = fromDraft(draft, control);
+    if ("fault" in read) faults.push({ path: pointerTo(name), message: read.fault });
+    else if (name !== "") setOwn(values, name, read.value);
+    else if (isRecord(read.value)) return { values: read.value };
+    else faults.push({ path: "/", message: "This must be a JSON object" });
   }
+  return faults.length > 0 ? { faults } : { values };
 }
 
-export interface SchemaFault {
-  /** A JSON pointer. */
-  readonly path: string;
-  readonly message: string;
-}
-
-/** The problems that a service reports, by field. Problems that belong to no field are under `undefined`. */
-export function faultsByField(fields: readonly FormField[], faults: readonly SchemaFault[]): Map<string | undefined, string> {
+/** The problems by the name of their field. Problems that belong to no field are under `undefined`. */
+export function faultsByField(
+  fields: readonly FormField[],
+  faults: readonly SchemaFault[],
+): ReadonlyMap<string | undefined, string> {
   const known = new Set(fields.map(({ name }) => name));
   const found = new Map<string | undefined, string>();
   for (const { path, message } of faults) {
@@ -92,7 +83,18 @@ export function faultsByField(fields: readonly FormField[], faults: readonly Sch
   return found;
 }
 
-function controlOf({ type, enum: choices, const: only, maxLength, pattern, format }: JsonSchema): FormField["control"] {
+function pointerTo(name: string): string {
+  return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+}
+
+function controlOf({
+  type,
+  enum: choices,
+  const: only,
+  maxLength,
+  pattern,
+  format,
+}: Readonly<Record<string, unknown>>): FormField["control"] {
   if (Array.isArray(choices)) return { kind: "choice", choices };
   if (only !== undefined) return { kind: "choice", choices: [only] };
   switch (type) {
@@ -111,7 +113,7 @@ function controlOf({ type, enum: choices, const: only, maxLength, pattern, forma
   }
 }
 
-function shapeOf({ type }: JsonSchema): string {
+function shapeOf({ type }: Readonly<Record<string, unknown>>): string {
   return typeof type === "string" ? `: ${type === "array" || type === "object" ? `an ${type}` : type}` : "";
 }
 
@@ -121,20 +123,16 @@ function toDraft(value: unknown, control: FormField["control"]): string {
   return typeof value === "string" && control.kind !== "json" ? value : JSON.stringify(value, undefined, 2);
 }
 
-function fromDraft(name: string, draft: string, { kind }: FormField["control"]): unknown {
-  if (kind === "text") return draft;
+function fromDraft(draft: string, { kind }: FormField["control"]): { readonly value: unknown } | { readonly fault: string } {
+  // A page without a script sends the line breaks of a text as CR LF.
+  if (kind === "text") return { value: draft.replaceAll("\r\n", "\n") };
   if (kind === "number") {
     const value = Number(draft);
-    if (Number.isFinite(value)) return value;
-    throw new MalformedField(name, "This must be a number");
+    return Number.isFinite(value) ? { value } : { fault: "This must be a number" };
   }
   try {
-    return JSON.parse(draft) as unknown;
+    return { value: JSON.parse(draft) as unknown };
   } catch {
-    throw new MalformedField(name, "Invalid JSON");
+    return { fault: "Invalid JSON" };
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

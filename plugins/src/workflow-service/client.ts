@@ -1,0 +1,2 @@
+// What programs that start workflows and decide at gates share with the service. It runs in browsers.
+export { faultsByField, type FormField, formFields, readValues, type ReadValues } from "./form-fields.ts";
