@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { createManualClock, manualClock } from "@portico/adapters/clock/manual";
+import { createManualClock, type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { randomIds } from "@portico/adapters/ids/random";
 import { createMemoryRecords } from "@portico/adapters/records/memory";
 import { postgresRecords } from "@portico/adapters/records/postgres";
@@ -50,6 +50,12 @@ describe.skipIf(!database)("with PostgreSQL", () => {
   });
 });
 
+/** The adapters that usage needs, with these records. */
+const around = (records: ports.Records, clock: ManualClock): readonly Adapter[] => [
+  defineAdapter({ name: "records/given", port: ports.records, needs: {}, open: (): ports.Records => records })(),
+  ...[manualClock({ clock }), randomIds(), memoryTelemetry({ telemetry: createMemoryTelemetry() })],
+];
+
 describe("usage/records", () => {
   it("writes once per second while calls go on during each write", async () => {
     const clock = createManualClock();
@@ -65,11 +71,7 @@ describe("usage/records", () => {
         return records.batch(writes);
       },
     };
-    const others = [
-      defineAdapter({ name: "records/counting", port: ports.records, needs: {}, open: (): ports.Records => counting })(),
-      ...[manualClock({ clock }), randomIds(), memoryTelemetry({ telemetry: createMemoryTelemetry() })],
-    ];
-    const opened = await openAdapter(recordUsage({}), others);
+    const opened = await openAdapter(recordUsage({}), around(counting, clock));
     usage = opened.port;
     used();
     for (const second of [1, 2, 3]) {
@@ -79,6 +81,35 @@ describe("usage/records", () => {
     }
     await opened.close();
     expect(batches).toBe(4);
+  });
+
+  it("writes again what a write lacked that failed in its middle", async () => {
+    const clock = createManualClock();
+    const { records } = createMemoryRecords();
+    let batches = 0;
+    const failing: ports.Records = {
+      ...records,
+      async batch(writes) {
+        if (++batches === 2) throw new ports.RecordsUnavailable("The store is away");
+        return records.batch(writes);
+      },
+    };
+    const opened = await openAdapter(recordUsage({}), around(failing, clock));
+    // More than one batch has.
+    for (let model = 0; model < 600; model++)
+      opened.port.note({ source: "proxy", provider: "main", model: `m${model}` }).end({ inputTokens: 1, outputTokens: 1 });
+    for (let second = 0; second < 3; second++) {
+      await clock.advance(1000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(batches).toBeGreaterThan(2);
+    // What another process sees is stored.
+    const other = await openAdapter(recordUsage({}), around(records, clock));
+    const all = { since: 0, until: clock.now() + 86_400_000 };
+    for (const { groups } of [await other.port.today(), await other.port.read(all)])
+      expect(groups.reduce((sum, { sums }) => sum + sums.inputTokens, 0)).toBe(600);
+    await other.close();
+    await opened.close();
   });
 
   it.each([
