@@ -367,6 +367,23 @@ describe("running again (rerun)", () => {
     expect((await rerun("other")).body.code).toBe("execution_grant_invalid");
   });
 
+  it("needs a grant of the run's user, or one that names no user, if the run has a user", async () => {
+    await using service = await startWorkflowService({ definitions: { "w.json": definition } });
+    const start = async (userId: string) => ({
+      ...{ executionGrantId: await service.grant({ workflowId: "w", userId }), workflowId: "w" },
+      ...{ idempotencyKey: "k", parameters: { key: "of ada" } },
+    });
+    const { runId } = (await service.call("POST", "/api/workflow/run", await start("ada"))).body;
+    await service.ended("w", runId);
+    const rerun = async (order: { readonly userId?: string }) => {
+      const headers = { "x-execution-grant": await service.grant({ workflowId: "w", ...order }) };
+      return service.call("POST", `/api/workflow/w/runs/${runId}/rerun`, { idempotencyKey: "k" }, { headers });
+    };
+    expect(await rerun({ userId: "eve" })).toMatchObject({ status: 403, body: { code: "execution_grant_invalid" } });
+    expect(service.nodes.played).toHaveLength(1);
+    for (const order of [{ userId: "ada" }, {}]) expect((await rerun(order)).status).toBe(200);
+  });
+
   it("checks the parameters again", async () => {
     await using service = await startWorkflowService({ definitions: { "w.json": definition } });
     const runId = await service.trigger("w", { a: 1 });

@@ -5,6 +5,20 @@ import type { RunRecord } from "../runs/run-record.ts";
 import { toStoreError } from "./store-error.ts";
 import type { WorkflowServices } from "./workflow-services.ts";
 
+/**
+ * Whether a grant may use what a user gave to a run, such as its secret parameters. A grant without a user, and one of the instance's owner, may
+ * do so for all users.
+ */
+export async function mayActAs(
+  { identity }: WorkflowServices,
+  userId: string | undefined,
+  grant: Pick<ExecutionGrant, "userId">,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (grant.userId === undefined || grant.userId === userId) return true;
+  return (await identity?.instanceOwner(signal)) === grant.userId;
+}
+
 const GRANT_HEADER = "x-execution-grant";
 
 /**

@@ -4,7 +4,7 @@ import { readChunks } from "../runs/ledger.ts";
 import type { ParametersTaken } from "../runs/ledger-entry.ts";
 import { notResumable, openParameters } from "../service/run-parameters.ts";
 import { toServiceError } from "../service/start-runs.ts";
-import { grantedRun } from "./granted-run.ts";
+import { grantedRun, mayActAs } from "./granted-run.ts";
 import { runOfGrant, startOnce } from "./start.ts";
 import { toStoreError } from "./store-error.ts";
 import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
@@ -12,8 +12,11 @@ import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts"
 /** Starts the deployed workflow anew with the parameters of a run. It is the one start of the grant. */
 export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
   const { runtime, log, audit } = services;
-  return async ({ params, head, body: { idempotencyKey, parameters } }) => {
+  return async ({ params, head, body: { idempotencyKey, parameters }, signal }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
+    // The new run acts for the user of the grant, with the parameters of the other.
+    if (run.userId !== undefined && !(await mayActAs(services, run.userId, grant, signal)))
+      throw workflowErrors.execution_grant_invalid();
     try {
       const known = await runOfGrant(services, grant, idempotencyKey);
       if (known) return known;

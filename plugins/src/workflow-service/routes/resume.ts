@@ -10,7 +10,7 @@ import { isTerminal } from "../runs/run-state.ts";
 import { notResumable, openParameters } from "../service/run-parameters.ts";
 import type { RunOrder } from "../service/start-runs.ts";
 import { toServiceError } from "../service/start-runs.ts";
-import { grantedRun } from "./granted-run.ts";
+import { grantedRun, mayActAs } from "./granted-run.ts";
 import { toStoreError } from "./store-error.ts";
 import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
 
@@ -28,7 +28,7 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
   return async ({ params, head, body, signal }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
     // The new run acts for the user of the resumed run.
-    if (!(await isOf(services, run, grant.userId, signal))) throw workflowErrors.execution_grant_invalid();
+    if (!(await mayActAs(services, run.userId, grant, signal))) throw workflowErrors.execution_grant_invalid();
     const { runId: oldId, workflowId } = run;
     const answer = (runId: string) => ({ runId, workflowId, status: "started" as const, resumes: oldId });
     const known = async () => {
@@ -60,17 +60,6 @@ export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
       throw toServiceError(error);
     }
   };
-}
-
-/** Whether a grant of this user may resume the run. A grant without a user, and one of the instance's owner, resumes the runs of all users. */
-async function isOf(
-  { identity }: WorkflowServices,
-  run: RunRecord,
-  userId: string | undefined,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (userId === undefined || userId === run.userId) return true;
-  return (await identity?.instanceOwner(signal)) === userId;
 }
 
 /** The run that resumes this one, if it was started with this key. Throws `run_resumed` if it was started with another key. */
