@@ -1,12 +1,15 @@
 /**
- * Measures what workflows cost: `npm run bench:workflow`, about three minutes. The service is a separate process with its stores in a
+ * Measures what workflows cost: `npm run bench:workflow`, about three minutes; with `-- --beside ../other-checkout` only finished runs of both
+ * checkouts, in turns, half a minute. The service is a separate process with its stores in a
  * folder: an accepted run is on the disk. Callers are in this process. Existing engines are installed into a folder of the benchmark and
  * measured, each with the server that it needs, if this machine has that server. A bare server with the minimum of a durable acceptance
  * shows how fast the machine is.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { Pool } from "undici";
 import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
@@ -21,14 +24,25 @@ const TRIGGERS = [
 ];
 const FOLLOWED = 1_000;
 const FINISHED = { runs: 20_000, concurrency: 50 };
+const FIVE_NODES = [
+  ["five", "portico, transform nodes (computed again after a crash)"],
+  ["steps", "portico, nodes that are remembered one by one"],
+] as const;
 const CONTESTANTS: readonly { name: ContestantName; on: string; runs: number }[] = [
   { name: "bullmq", on: "Redis", runs: 4_000 },
   { name: "dbos", on: "PostgreSQL", runs: 1_500 },
   { name: "openworkflow", on: "SQLite", runs: 500 },
 ];
+const OWN = resolve(import.meta.dirname, "../..");
 const headers = { "content-type": "application/json", "x-workflow-service-token": SERVICE_TOKEN };
 
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
+
+const { values: flags } = parseArgs({ options: { beside: { type: "string" } } });
+if (flags.beside !== undefined) {
+  await compare(resolve(flags.beside));
+  process.exit();
+}
 
 console.log("triggers, the service being at work on others | accepted/s | p50 ms | p99 ms | bare accepted/s | rate ÷ bare");
 for (const round of TRIGGERS) {
@@ -49,15 +63,9 @@ await withServer("server", async (url) => {
 });
 
 console.log(`\nfinished runs of five nodes, ${FINISHED.concurrency} at a time | runs/s | p50 ms | CPU µs/run`);
-for (const [workflowId, what] of [
-  ["five", "portico, transform nodes (computed again after a crash)"],
-  ["steps", "portico, nodes that are remembered one by one"],
-] as const) {
-  await withServer("server", async (_url, run) => {
-    await run({ do: "finish", workflowId, runs: 4_000, concurrency: FINISHED.concurrency });
-    const { perSecond = 0, p50 = 0, cpuMicroseconds = 0 } = await run({ do: "finish", workflowId, ...FINISHED });
-    console.log(`${what} | ${perSecond.toFixed(0)} | ${p50.toFixed(2)} | ${cpuMicroseconds.toFixed(0)}`);
-  });
+for (const [workflowId, what] of FIVE_NODES) {
+  const { perSecond = 0, p50 = 0, cpuMicroseconds = 0 } = await finish(workflowId, FINISHED);
+  console.log(`${what} | ${perSecond.toFixed(0)} | ${p50.toFixed(2)} | ${cpuMicroseconds.toFixed(0)}`);
 }
 // Warnings of other engines are not part of the report.
 process.env["NODE_NO_WARNINGS"] = "1";
@@ -72,13 +80,42 @@ for (const { name, on, runs } of CONTESTANTS) {
 }
 rmSync(packages, { recursive: true });
 
+/** Finished runs of this checkout and of another, in turns. */
+async function compare(other: string): Promise<void> {
+  const runs = { runs: FINISHED.runs / 2, concurrency: FINISHED.concurrency };
+  console.log(`finished runs of five nodes, ${runs.concurrency} at a time | checkout | runs/s | CPU µs/run`);
+  for (const [workflowId, what] of FIVE_NODES) {
+    for (let round = 0; round < 3; round++) {
+      for (const [name, checkout] of [
+        ["this", OWN],
+        ["other", other],
+      ] as const) {
+        const { perSecond = 0, cpuMicroseconds = 0 } = await finish(workflowId, runs, checkout);
+        console.log(`${what} | ${name} | ${perSecond.toFixed(0)} | ${cpuMicroseconds.toFixed(0)}`);
+      }
+    }
+  }
+}
+
+function finish(workflowId: string, jobs: typeof FINISHED, checkout = OWN): Promise<ServerResult> {
+  return withServer(
+    "server",
+    async (_url, run) => {
+      await run({ do: "finish", workflowId, runs: 4_000, concurrency: jobs.concurrency });
+      return run({ do: "finish", workflowId, ...jobs });
+    },
+    checkout,
+  );
+}
+
 async function withServer<T>(
   kind: "server" | "bare",
   use: (url: string, run: (job: ServerJob) => Promise<ServerResult>) => Promise<T>,
+  checkout = OWN,
 ): Promise<T> {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-workflow-"));
   const file = kind === "server" ? "workflow/server.ts" : "queries/bare.ts";
-  const server = startWorker<ServerJob, ServerResult>(new URL(file, import.meta.url));
+  const server = startWorker<ServerJob, ServerResult>(pathToFileURL(join(checkout, "test/bench", file)));
   try {
     const { url = "" } = await server.run({ do: "open", dataDir });
     return await use(url, (job) => server.run(job));
