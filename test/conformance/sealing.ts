@@ -67,7 +67,9 @@ export function sealingConformance(
     });
 
     it("opens nothing that was changed, cut, or never sealed", async () => {
-      const sealed = await sealing.seal("run:1", "a text of the suite");
+      let sealed = await sealing.seal("run:1", "a text of the suite");
+      // The last letter that is changed to another one for the same bytes, where letters stand for six bits.
+      for (let left = 200; left > 0 && !sealed.endsWith("A"); left--) sealed = await sealing.seal("run:1", "a text of the suite");
       const odd = [
         "",
         "text",

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject, randomBytes } from "node:crypto";
 import { ports, type Secret } from "@portico/core";
 
 /**
@@ -56,7 +56,10 @@ export function openText(key: SealKey, context: string, sealed: string): string 
   const id = keyIdOf(sealed);
   if (id === undefined) throw new ports.SealBroken("damaged");
   if (id !== key.id) throw new ports.SealBroken("other-key");
-  const bytes = Buffer.from(sealed.slice(sealed.lastIndexOf(".") + 1), "base64url");
+  const encoded = sealed.slice(sealed.lastIndexOf(".") + 1);
+  const bytes = Buffer.from(encoded, "base64url");
+  // Several last letters give the same bytes, and only one of them was sealed.
+  if (bytes.toString("base64url") !== encoded) throw new ports.SealBroken("damaged");
   try {
     const decipher = createDecipheriv("aes-256-gcm", keyOf(key, context), bytes.subarray(0, IV_BYTES));
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
@@ -66,7 +69,19 @@ export function openText(key: SealKey, context: string, sealed: string): string 
   }
 }
 
+/** The keys of the contexts that were used last: some contexts are used by every call. */
+const derived = new WeakMap<SealKey, Map<string, KeyObject>>();
+const DERIVED_KEYS = 64;
+
 /** Each context has its own key: each key then has few random nonces, so that none repeats. */
-function keyOf({ bytes, derivation }: SealKey, context: string): Buffer {
-  return Buffer.from(hkdfSync("sha256", bytes, derivation, hash("sha256", context, "buffer"), KEY_BYTES));
+function keyOf(key: SealKey, context: string): KeyObject {
+  const keys = derived.get(key) ?? new Map<string, KeyObject>();
+  derived.set(key, keys);
+  const known = keys.get(context);
+  if (known) return known;
+  const salt = hash("sha256", context, "buffer");
+  const made = createSecretKey(Buffer.from(hkdfSync("sha256", key.bytes, key.derivation, salt, KEY_BYTES)));
+  if (keys.size === DERIVED_KEYS) keys.delete(keys.keys().next().value!);
+  keys.set(context, made);
+  return made;
 }
