@@ -38,7 +38,7 @@ const NET_MS = 30_000;
 
 /**
  * Documents on unstorage. In a folder, documents are written whole and durably, and a write whose base has changed is refused,
- * except for a change between the last two system calls. With another driver, a write is as atomic and as durable as that
+ * also if another process with the same folder has changed it. Only a change by a person between the last two system calls is overwritten. With another driver, a write is as atomic and as durable as that
  * driver's `setItem`, and a change by another program between the last check and the write is overwritten.
  */
 export const unstorageDocuments = defineAdapter({

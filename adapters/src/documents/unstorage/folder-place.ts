@@ -2,7 +2,8 @@ import { unlinkSync } from "node:fs";
 import { mkdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { DocumentPlace } from "../document-place.ts";
-import { createFreshFile, sweepFreshFiles, syncFolder } from "./fresh-file.ts";
+import { whileClaimed } from "./claim-file.ts";
+import { claimOf, createFreshFile, sweepFreshFiles, syncFolder } from "./fresh-file.ts";
 import { listFolder } from "./list-folder.ts";
 import { assertWithin, isAbsent, realPath } from "./real-path.ts";
 import { readTextFile, readTextFileSync } from "./text-file.ts";
@@ -22,11 +23,13 @@ export function folderPlace(dir: string, depth: number): DocumentPlace {
       const path = (await findFile(dir, name)) ?? (await makeRoom(dir, name));
       const fresh = await createFreshFile(path, text);
       try {
-        // Synchronous from here to the rename: an edit is lost only between two system calls.
-        const current = readTextFileSync(path);
-        check(current);
-        if (current === undefined) fresh.placeNew();
-        else fresh.place();
+        // Synchronous from the reading to the rename: an edit by a person is lost only between two system calls.
+        await whileClaimed(claimOf(path), () => {
+          const current = readTextFileSync(path);
+          check(current);
+          if (current === undefined) fresh.placeNew();
+          else fresh.place();
+        });
       } catch (error) {
         fresh.discard();
         throw error;
@@ -36,11 +39,16 @@ export function folderPlace(dir: string, depth: number): DocumentPlace {
     },
     async remove(name, check) {
       const path = await findFile(dir, name);
-      const current = path === undefined ? undefined : readTextFileSync(path);
-      check(current);
-      if (path === undefined || current === undefined) return;
-      unlinkSync(path);
-      await syncFolder(dirname(path));
+      if (path === undefined) return check(undefined);
+      let isRemoved = false;
+      await whileClaimed(claimOf(path), () => {
+        const current = readTextFileSync(path);
+        check(current);
+        if (current === undefined) return;
+        unlinkSync(path);
+        isRemoved = true;
+      });
+      if (isRemoved) await syncFolder(dirname(path));
     },
     async list() {
       const root = await realPath(dir);

@@ -48,6 +48,11 @@ export async function createFreshFile(path: string, text: string): Promise<Fresh
   };
 }
 
+/** The name under which processes claim a document while they change it. A killed process's claim is swept like its temporary files. */
+export function claimOf(path: string): string {
+  return `${freshPrefix(path)}claim`;
+}
+
 /** Remove the temporary files that killed processes left for this document. */
 export async function sweepFreshFiles(path: string): Promise<void> {
   const folder = dirname(path);
