@@ -83,7 +83,8 @@ export { hasMoreLevels } from "./json-levels.ts";
 // Answers: long JSON, files and parts of files
 export { acceptedCoding } from "./http/accepted-coding.ts";
 export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Validators } from "./http/conditional.ts";
-export { contentDisposition } from "./http/content-disposition.ts";
+export { contentDisposition, dispositionName } from "./http/content-disposition.ts";
+export { cleanFileName, cleanMediaType } from "./http/file-name.ts";
 export { jsonList } from "./http/json-list.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
 export { type ByteRange, readRange } from "./http/range.ts";
@@ -118,6 +119,7 @@ export { checkDuration } from "./clock/check-duration.ts";
 export { createSleep } from "./clock/create-sleep.ts";
 export { createSystemClock } from "./clock/system-clock.ts";
 export { orAborted } from "./or-aborted.ts";
+export { createPendingUploads, PENDING_SWEEP_MS, type PendingUploads, pendingUpload, pendingUploads } from "./pending-uploads.ts";
 export { readOncePerTurn } from "./read-once-per-turn.ts";
 export { readPages } from "./read-pages.ts";
 export { createIndexing, INDEXING_CHORE, type Indexing } from "./find/create-indexing.ts";

@@ -1,5 +1,6 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileBlobs } from "@portico/adapters/blobs/files";
 import { type ManualClock, manualClock } from "@portico/adapters/clock/manual";
 import { systemClock } from "@portico/adapters/clock/system";
 import { sharedFolderDocuments } from "@portico/adapters/documents/shared-folder";
@@ -37,6 +38,8 @@ export interface WorkflowServiceOptions {
   /** The instance's key to sign with. Default: the same in all tests. */
   readonly key?: string;
   readonly adapters?: readonly Adapter[];
+  /** In place of files. */
+  readonly blobs?: Adapter;
   readonly engine?: Parameters<typeof embeddedEngine>[0];
   readonly runtime?: Omit<Parameters<typeof workflowService>[0], "token">;
   /** In place of the one in memory. */
@@ -115,6 +118,10 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
       ? onRealTime(sharedFolderDocuments({ id: "workflows", dir: definitionsDir }))
       : unstorageDocuments({ id: "workflows", dir: definitionsDir }),
     transformNode({}),
+    // Agents with attachments bring their own.
+    ...(options.agents?.adapters?.some(({ name }) => name.startsWith("blobs/"))
+      ? []
+      : [options.blobs ?? fileBlobs({ dir: join(dataDir, "files") })]),
     ...nodes.adapters,
     ...(options.adapters ?? []),
   ];

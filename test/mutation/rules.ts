@@ -45,7 +45,7 @@ export const RULES: readonly RuleGroup[] = [
     name: "attachments and media",
     files: [
       "plugins/src/attachments-media/guards.ts",
-      "plugins/src/attachments-media/pending-uploads.ts",
+      "core/src/pending-uploads.ts",
       "plugins/src/attachments-media/signed-links.ts",
     ],
     tests: ["spec/attachments-media/*.test.ts", "spec/conversations-runs/files.test.ts"],

@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { defineWorkflowNode, ports } from "@portico/core";
 import { createAddressGuard } from "./http/address-guard.ts";
-import { bodyOf, type HttpBody } from "./http/http-body.ts";
+import { bodyOf, filesFor, type HttpBody } from "./http/http-body.ts";
 import { createHttpClient, type HttpTimeouts } from "./http/http-client.ts";
 import { addressRefused } from "./http/http-failure.ts";
 import { type HttpInput, httpInput, requestFaults, urlFaults } from "./http/http-input.ts";
@@ -23,7 +23,7 @@ export interface HttpNodeOptions {
 const DEFAULT_TIMEOUTS: HttpTimeouts = { connectMs: 10_000, headersMs: 120_000, idleMs: 60_000 };
 
 /**
- * Nodes that call an HTTP service: `{ status, headers, body }`. Addresses outside of the public internet are refused, after
+ * Nodes that call an HTTP service: `{ status, headers, body }`, and `file` if the body became a file of the run. Addresses outside of the public internet are refused, after
  * resolution and after each redirect, unless `allow` names them. Opening throws a TypeError for an invalid entry of `allow`.
  */
 export const httpNode = defineWorkflowNode({
@@ -34,7 +34,7 @@ export const httpNode = defineWorkflowNode({
     return {
       type: "http",
       input: httpInput,
-      check: (written) => [...urlFaults(written["url"], guard), ...requestFaults(written)],
+      check: (written) => [...urlFaults(written["url"], guard), ...requestFaults(written, { isWritten: true })],
       repeatable: ({ method, key }) => key !== false || method === "GET" || method === "HEAD",
     };
   },
@@ -42,18 +42,20 @@ export const httpNode = defineWorkflowNode({
     const client = createHttpClient(allow, { ...DEFAULT_TIMEOUTS, ...timeouts }, lookup);
     scope.onClose(() => client.close());
     return {
-      async run({ input, step, signal }: ports.NodeWork<HttpInput>) {
+      async run({ input, step, signal, files }: ports.NodeWork<HttpInput>) {
         signal.throwIfAborted();
-        const fault = requestFaults(input)[0];
+        const fault = requestFaults(input, { isWritten: false })[0];
         if (fault)
           throw new ports.NodeFailed("http_request_invalid", `${fault.path.join(".")}: ${fault.message}`, { retryable: false });
-        const body = bodyOf(input);
+        const body = await bodyOf(input, files);
+        const isFile = input.response === "file";
         return client.send(
           {
             method: input.method,
             url: addressOf(input),
             headers: headersOf(input, body, step, telemetry.traceparent()),
             body: body?.content,
+            saving: { files: isFile ? filesFor(files) : files, isFile, name: input.filename },
             isExpected: (status) => (input.expect ?? ["200-299"]).some((expected) => isWithin(expected, status)),
           },
           signal,

@@ -1,4 +1,4 @@
-import { create } from "content-disposition";
+import { create, parse } from "content-disposition";
 
 /**
  * A `Content-Disposition` header (RFC 6266) that is valid for every name: with quotes, line ends, control characters, any script,
@@ -7,4 +7,13 @@ import { create } from "content-disposition";
  */
 export function contentDisposition(type: "attachment" | "inline", name: string): string {
   return create(name.toWellFormed(), { type });
+}
+
+/** The file name in a `Content-Disposition` header of another server, as it is: clean it before use. Undefined without one. */
+export function dispositionName(header: string): string | undefined {
+  try {
+    return parse(header).parameters["filename"];
+  } catch {
+    return undefined;
+  }
 }

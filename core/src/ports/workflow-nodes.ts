@@ -1,5 +1,7 @@
+import type { Readable } from "node:stream";
 import type { GenericSchema } from "valibot";
 import { defineManyPort, type ManyPort } from "../port.ts";
+import type { BlobSource } from "./blobs.ts";
 
 /**
  * A kind of node for workflow definitions, in addition to the nodes that structure a definition (`branch`, `map`, `human_gate`,
@@ -67,6 +69,46 @@ export interface NodeWork<I> {
   readonly step: NodeStep;
   /** Aborts when the attempt times out, the run is cancelled or failed, or the process stops. */
   readonly signal: AbortSignal;
+  /**
+   * The files of the run. Undefined without storage for them, for a pure node, and for a node whose output is `sensitive`: files are not
+   * encrypted.
+   */
+  readonly files?: NodeFiles | undefined;
+}
+
+/** A file of a run: a value in outputs and parameters, whose bytes are stored beside the run and removed with it. */
+export interface RunFile {
+  /** ID of the file. It names the file only in the runs that have it. */
+  readonly file: string;
+  readonly name: string;
+  /** As its sender declared it: the bytes may be of another type. */
+  readonly mediaType: string;
+  /** Bytes. */
+  readonly size: number;
+  /** SHA-256 of the bytes, in lowercase hex. */
+  readonly sha256: string;
+}
+
+/** The files of a run, for one attempt of a node. Functions throw NodeFailed, whose codes begin with what they could not do. */
+export interface NodeFiles {
+  /**
+   * Store the bytes of a source as a file of the run. They are streamed, so memory does not grow with their size. If the attempt fails, the
+   * file is removed. Name and media type are cleaned. Codes: `file_too_large`, `run_files_too_large`, `too_many_files`, `files_unavailable`.
+   * Rejects with the source's own error, too, and then with the attempt's reason if it was stopped.
+   */
+  save(source: BlobSource, about: { readonly name: string; readonly mediaType?: string | undefined }): Promise<RunFile>;
+  /**
+   * A file by its value: its ID, or an object with the ID as `file`, such as a RunFile. Only the ID is read of it. Codes: `file_not_found`
+   * for any other value and for a file that the run does not have, `files_unavailable`.
+   */
+  find(value: unknown): Promise<RunFile>;
+  /** All bytes of a file. Read the stream to its end or destroy it. Codes: those of `find`. */
+  open(value: unknown): Promise<Readable>;
+  /**
+   * Copy an attachment (specification 4.5) into a file of the run, by the `fileReference` of its receipt. Only in a run whose grant names the
+   * user who uploaded it. Codes: `attachment_user_required`, `attachment_not_found`, `attachments_unavailable`, and those of `save`.
+   */
+  copyAttachment(fileReference: string): Promise<RunFile>;
 }
 
 /**

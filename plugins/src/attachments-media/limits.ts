@@ -21,6 +21,3 @@ export const HELD_MEDIA = 1000;
 
 /** How long a signed link is valid (specification 4.5). */
 export const LINK_SECONDS = 5 * 60;
-
-/** Age at which an unfinished upload counts as abandoned. Its bytes are then removed. */
-export const ABANDONED_MS = 24 * 60 * 60_000;

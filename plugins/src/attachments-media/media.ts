@@ -1,9 +1,8 @@
-import { type ports, readPages, writeAgain } from "@portico/core";
+import { pendingUpload, pendingUploads, type ports, readPages, writeAgain } from "@portico/core";
 import { LRUCache } from "lru-cache";
 import { createFileHolds } from "./file-holds.ts";
 import { HELD_MEDIA } from "./limits.ts";
 import { mediaTypeOfExtension } from "./media-type.ts";
-import { pendingUpload, pendingUploads } from "./pending-uploads.ts";
 
 /** The record of a media file. Its bytes are stored separately. */
 export interface Media {

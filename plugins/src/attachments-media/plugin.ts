@@ -1,11 +1,10 @@
-import { definePlugin, instanceScheme, ports } from "@portico/core";
+import { createPendingUploads, definePlugin, instanceScheme, PENDING_SWEEP_MS, ports } from "@portico/core";
 import { createAccelRedirect } from "./accel-redirect.ts";
 import { createAttachments } from "./attachments.ts";
 import { attachmentsMediaConfig } from "./config.ts";
 import { attachmentsMediaContract } from "./contract.ts";
 import { instanceGuard, signedReadGuard } from "./guards.ts";
 import { createMedia } from "./media.ts";
-import { createPendingUploads, PENDING_SWEEP_MS } from "./pending-uploads.ts";
 import { downloadAttachment } from "./routes/download-attachment.ts";
 import type { FileServices } from "./routes/file-services.ts";
 import { mediaLinks } from "./routes/media-links.ts";

@@ -1,11 +1,9 @@
-import type { ports } from "@portico/core";
+import { createPendingUploads, type ports } from "@portico/core";
 import { type Attachment, attachmentKey, createAttachments } from "./attachments.ts";
 import { createMedia, type Media, mediaKey } from "./media.ts";
-import { createPendingUploads } from "./pending-uploads.ts";
 
 export type { Attachment } from "./attachments.ts";
 export type { Media } from "./media.ts";
-export { pendingUpload, pendingUploads } from "./pending-uploads.ts";
 
 /** Collections of this area whose records each have one blob: `COLLECTION/ID`. */
 export const FILE_COLLECTIONS: readonly string[] = ["attachments", "media"];

@@ -1,5 +1,6 @@
 import { type Live, type ports, Secret } from "@portico/core";
 import * as v from "valibot";
+import { FILE_BYTES, RUN_FILES_BYTES } from "./limits.ts";
 
 const secret = v.instance(Secret);
 
@@ -28,9 +29,17 @@ const runtimeEntries = {
    * Types of built-in kinds of nodes that adapters of the port `workflowNodes` replace, such as `agent`: for tests of definitions, which need
    * no agents then. Default: none.
    */
-  replacedKinds: v.optional(v.array(v.picklist(["agent", "workflow"]))),
+  replacedKinds: v.optional(v.array(v.picklist(["agent", "attachment", "workflow"]))),
   /** The address at which people reach the workflow service. Gates can have approval links only if it is set. Default: not set. */
   publicUrl: v.optional(v.string()),
+  /** Maximum bytes of one file of a run, and of all files of a run. Default: 100 MiB and 1 GiB. */
+  files: v.optional(
+    v.strictObject({
+      maxBytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), FILE_BYTES),
+      maxRunBytes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), RUN_FILES_BYTES),
+    }),
+    {},
+  ),
   /** How long runs are kept after their end, in milliseconds; absent: for ever. */
   keepRunsMs: v.optional(v.pipe(v.number(), v.minValue(0))),
 };

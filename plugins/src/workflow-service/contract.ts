@@ -124,6 +124,17 @@ const nodeResult = v.object({
   durationMs: v.optional(v.number()),
 });
 
+const runFile = v.object({
+  /** ID of the file, as outputs name it. */
+  file: text,
+  name: text,
+  /** As its sender declared it. */
+  mediaType: text,
+  size: v.number(),
+  sha256: text,
+  createdAt: text,
+});
+
 const runDetail = v.object({
   workflowId: text,
   runId: text,
@@ -143,6 +154,8 @@ const runDetail = v.object({
   /** The run that this run resumes, and the run that resumes this run. */
   resumes: v.optional(text),
   resumedBy: v.optional(text),
+  /** The files of the run. */
+  files: v.optional(v.array(runFile)),
   ...ownership,
 });
 
@@ -294,6 +307,20 @@ export const workflowServiceContract = defineContract(
       query: scope,
       success: reply.json(runDetail),
       errors: { ...scoped, run_not_found },
+    },
+    file: {
+      method: "GET",
+      path: "/api/workflow/:id/runs/:runId/files/:file",
+      summary: "Read a file of a run, or a range of it (an extension)",
+      params: v.strictObject({ id: text, runId: text, file: text }),
+      query: scope,
+      success: reply.exchange(["application/octet-stream"]),
+      errors: {
+        ...scoped,
+        run_not_found,
+        file_not_found: workflowErrors.file_not_found,
+        range_not_satisfiable: workflowErrors.range_not_satisfiable,
+      },
     },
     start: {
       method: "POST",

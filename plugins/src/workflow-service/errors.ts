@@ -15,6 +15,7 @@ export const workflowErrors = defineErrors({
   origin_not_allowed: { status: 403, message: "origin_not_allowed" },
   workflow_not_found: { status: 404, message: "Workflow not found" },
   run_not_found: { status: 404, message: "Run not found" },
+  file_not_found: { status: 404, message: "File not found" },
   unknown_schedule: { status: 404, message: "There is no such schedule" },
   gate_not_open: { status: 409, message: "The run does not wait at this gate" },
   gate_decided: { status: 409, message: "The gate was decided otherwise" },
@@ -25,6 +26,7 @@ export const workflowErrors = defineErrors({
   definition_endpoint_retired: { status: 410, message: "Definitions are deployed by administrators: this endpoint is retired" },
   body_too_large: { status: 413, message: "Request body too large" },
   unsupported_media_type: { status: 415, message: "Unsupported media type" },
+  range_not_satisfiable: { status: 416, message: "The range is not in the file" },
   // The operator who starts the service sets the service token.
   workflow_service_not_initialized: { status: 503, message: "workflow_service_not_initialized" },
   // Another process owns the work. Callers must check for the run before they repeat a trigger.

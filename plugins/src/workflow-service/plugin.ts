@@ -9,6 +9,7 @@ import { cancel } from "./routes/cancel.ts";
 import { decide } from "./routes/decide.ts";
 import { followEvents } from "./routes/events.ts";
 import { listRuns, readRun } from "./routes/history.ts";
+import { readFile } from "./routes/read-file.ts";
 import { rerun } from "./routes/rerun.ts";
 import { resume } from "./routes/resume.ts";
 import { listSchedules, pauseSchedule, resumeSchedule, triggerSchedule } from "./routes/schedules.ts";
@@ -64,6 +65,7 @@ export const workflowService = definePlugin({
       runs: listRuns(services),
       searchRuns: searchRuns(services),
       run: readRun(services),
+      file: readFile(services),
       start: start(services),
       decide: decide(services),
       cancel: cancel(services),

@@ -1,4 +1,5 @@
 import { JsonPieces } from "@portico/core";
+import type { ListedFile } from "./files/run-files.ts";
 import type { LedgerEntry, NodeEnded, NodeStarted } from "./runs/ledger-entry.ts";
 import type { RunRecord } from "./runs/run-record.ts";
 
@@ -19,11 +20,19 @@ export function runSummary(run: RunRecord, completed: number | undefined) {
   };
 }
 
+/** The stored parts of a run. */
+export interface RunParts {
+  readonly entries: AsyncIterable<LedgerEntry>;
+  finalOutputs(): Promise<unknown>;
+  /** In pages. Undefined without storage for files. */
+  readonly files: AsyncIterable<readonly ListedFile[]> | undefined;
+}
+
 /**
  * A run with the results of all its nodes (specification 2.4; workflow.md, "What is recorded"). It is streamed, because the results may be many
  * and large. Nodes that have begun but not ended come last, as `running`, or as `waiting` at a gate.
  */
-export function runDetail(run: RunRecord, entries: AsyncIterable<LedgerEntry>, finalOutputs: () => Promise<unknown>): JsonPieces {
+export function runDetail(run: RunRecord, { entries, finalOutputs, files }: RunParts): JsonPieces {
   return new JsonPieces(
     (async function* () {
       const { workflowId, runId, status, startedAt, completedAt, totalDurationMs, error, gates } = run;
@@ -56,7 +65,12 @@ export function runDetail(run: RunRecord, entries: AsyncIterable<LedgerEntry>, f
         separator = ",";
       }
       const outputs = await finalOutputs();
-      const last = JSON.stringify({ parameters, finalOutputs: outputs }).slice(1, -1);
+      const listed: ListedFile[] = [];
+      for await (const page of files ?? []) listed.push(...page);
+      const last = JSON.stringify({
+        ...{ parameters, finalOutputs: outputs },
+        ...(listed.length > 0 && { files: listed }),
+      }).slice(1, -1);
       yield `${piece}}${last === "" ? "" : ","}${last}}`;
     })(),
   );

@@ -1,4 +1,13 @@
-import { defineAdapter, definePort, INDEXING_CHORE, optional, type Port, ports, type Secret } from "@portico/core";
+import {
+  defineAdapter,
+  definePort,
+  INDEXING_CHORE,
+  optional,
+  PENDING_SWEEP_MS,
+  type Port,
+  ports,
+  type Secret,
+} from "@portico/core";
 import * as v from "valibot";
 import { type ApprovalLinks, createApprovalLinks } from "./approvals/approval-links.ts";
 import { type Binding, workflowRuntimeConfig, type WorkflowRuntimeOptions } from "./config.ts";
@@ -6,6 +15,8 @@ import { evaluateInThread } from "./definition/expression-thread.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
 import { readDefinitions } from "./definition/read-definitions.ts";
 import { type ReadWritten, readWritten } from "./definition/read-written.ts";
+import { filesOfRun } from "./files/node-files.ts";
+import { createRunFiles, type RunFiles } from "./files/run-files.ts";
 import { createUsedGrants, type UsedGrants } from "./grants.ts";
 import { RUN_CONCURRENCY } from "./limits.ts";
 import { createRunWork, type RunInput } from "./runner/run-work.ts";
@@ -39,6 +50,8 @@ export interface WorkflowRuntime {
   /** Reads the text of a definition. */
   readonly readText: ReadWritten;
   readonly runs: RunRecords;
+  /** The files of runs. Undefined without storage for them. */
+  readonly files: RunFiles | undefined;
   readonly live: LiveRuns;
   readonly gates: Gates;
   readonly approvalLinks: ApprovalLinks;
@@ -77,6 +90,10 @@ export const workflowServiceRuntime = defineAdapter({
     nodes: ports.workflowNodes,
     // For `agent` nodes, if the instance has agents.
     turns: optional(ports.backgroundTurns),
+    // For the files of runs: without it, runs have none.
+    blobs: optional(ports.blobs),
+    // For `attachment` nodes.
+    userFiles: ports.userFiles,
     identity: optional(ports.identity),
     sealing: ports.sealing,
     signing: ports.signing,
@@ -141,6 +158,7 @@ export const workflowServiceRuntime = defineAdapter({
       pathOf: (id) => catalogue.pathOf(id),
     });
     const cancelRun = createCancelRun({ engine, runs, live, clock, hints });
+    const files = given.blobs && createRunFiles({ records, blobs: given.blobs, clock, log: telemetry.log });
     const world: World = {
       approvals: { links: approvalLinks, publicUrl: settings.publicUrl },
       ...{ clock, gates, telemetry, kinds: table.kinds, nodes: table.nodes, turns },
@@ -148,19 +166,22 @@ export const workflowServiceRuntime = defineAdapter({
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun, runs, definitions }),
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
+      filesOf: ({ runId, grantUserId }, held) =>
+        files && filesOfRun({ files, limits: settings.files, ids, userFiles: given.userFiles, runId, grantUserId, held }),
     };
     engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, world, keeper }), {
       onInterrupted: "resume",
       concurrency: RUN_CONCURRENCY,
     });
     const sweep = createSweep({
-      ...{ runs, gates, definitions, usedGrants, eventLog: log, clock, log: telemetry.log },
+      ...{ runs, gates, definitions, usedGrants, eventLog: log, clock, log: telemetry.log, files },
       keepMs: settings.keepRunsMs,
     });
     engine.chore("settle-workflow-runs", { everyMs: SETTLE_MS }, (signal) =>
       settleRuns({ engine, runs, live, clock, hints, instance }, signal),
     );
     engine.chore("sweep-workflow-runs", { everyMs: SWEEP_MS, firstMs: FIRST_SWEEP_MS }, sweep);
+    if (files) engine.chore("sweep-workflow-files", { everyMs: PENDING_SWEEP_MS }, files.sweep);
     engine.chore("index-workflow-runs", INDEXING_CHORE, (signal) => runs.indexing.run(() => clock.now(), signal));
     engine.chore("count-workflow-versions", VERSIONS_COUNTED, async (signal) => {
       for (const workflowId of await definitions.workflowIds()) await runs.use.count(workflowId, clock.now(), signal);
@@ -174,6 +195,7 @@ export const workflowServiceRuntime = defineAdapter({
       definitions,
       readText: readWritten(clock, scope),
       runs,
+      files,
       live,
       gates,
       approvalLinks,

@@ -27,7 +27,7 @@ export function workflowService(
   documents?: readonly Adapter[],
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, onTokenMade } = options;
-  const { secrets, bindings, keepRuns, publicUrl } = settings.workflow;
+  const { secrets, bindings, files, keepRuns, publicUrl } = settings.workflow;
   const tokenOf = ({ workflow: { token } }: RotatingSettings) =>
     token ?? ((kept: ports.Secrets) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow")));
   return {
@@ -37,7 +37,7 @@ export function workflowService(
         token: tokenOf(settings),
         tokenRotation: selectLive(rotationOf(options), (next) => ({ token: tokenOf(next), overlapMs: next.rotation.overlapMs })),
         secretsRotation: selectLive(rotationOf(options), (next) => next.workflow.secrets),
-        ...{ secrets, bindings, keepRunsMs: keepingMs(keepRuns) },
+        ...{ secrets, bindings, files, keepRunsMs: keepingMs(keepRuns) },
         ...(publicUrl !== undefined && { publicUrl }),
       }),
       ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),

@@ -5,6 +5,9 @@ import { keeping } from "./keeping.ts";
 import { listenSchema, publicUrlSchema } from "./listen.ts";
 import { keySecret, name, origin, text } from "./scalar.ts";
 
+const MEBIBYTE = 1024 * 1024;
+const byteCount = () => v.pipe(v.number(), v.integer(), v.minValue(1));
+
 const bindingSchema = v.strictObject({
   id: v.pipe(name(), v.description("Id of the binding.")),
   workflowId: v.pipe(text(), v.description("Id of the bound workflow.")),
@@ -40,6 +43,22 @@ export const workflowSchema = v.optional(
         v.pipe(keeping(), v.description("How long runs are kept in the history after their end.")),
       ),
       "90d",
+    ),
+    files: v.optional(
+      v.strictObject({
+        maxBytes: v.optional(
+          fromEnv("PORTICO_WORKFLOW_FILES_MAX_BYTES", v.pipe(byteCount(), v.description("Maximum bytes of one file of a run."))),
+          100 * MEBIBYTE,
+        ),
+        maxRunBytes: v.optional(
+          fromEnv(
+            "PORTICO_WORKFLOW_FILES_MAX_RUN_BYTES",
+            v.pipe(byteCount(), v.description("Maximum bytes of all files of a run.")),
+          ),
+          1024 * MEBIBYTE,
+        ),
+      }),
+      {},
     ),
     allowedOrigins: v.optional(
       fromEnv(

@@ -4,10 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sqliteStore } from "@portico/adapters/stores/sqlite";
 import { systemClock } from "@portico/adapters/clock/system";
 import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
-import { createApp, ports } from "@portico/core";
+import { createApp, createPendingUploads, ports } from "@portico/core";
 import { type Attachment, attachmentKey, createAttachments } from "../../../plugins/src/attachments-media/attachments.ts";
 import { createMedia, type Media, mediaKey } from "../../../plugins/src/attachments-media/media.ts";
-import { createPendingUploads } from "../../../plugins/src/attachments-media/pending-uploads.ts";
 
 // Removes files beside the service that stores them, in the same way as the service's own retention. The retention itself would keep these
 // files, because they are younger than an hour. The process writes each key to standard output before its removal begins. The test kills it.

@@ -27,7 +27,7 @@ interface Asked {
   readonly body: any;
 }
 
-/** All the services that the definitions call, in one: answers `status`, and JSON or bytes. A body that is sent is read as a form or as JSON. */
+/** All the services that the definitions call, in one: answers `status`, and JSON or bytes. A body that is sent is read as a form or as JSON; of a file, its length. */
 async function startServices(answer: (asked: Asked) => readonly [number, object]) {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
@@ -55,6 +55,7 @@ async function startServices(answer: (asked: Asked) => readonly [number, object]
 
 async function readBody(bytes: Buffer, type: string): Promise<unknown> {
   if (bytes.length === 0) return undefined;
+  if (/pdf/.test(type)) return bytes.length;
   const body = new Response(new Uint8Array(bytes), { headers: { "content-type": type } });
   return /form/.test(type) ? body.formData() : body.json();
 }
@@ -116,7 +117,19 @@ describe("playground/workflows", () => {
     await using service = await startPlayground();
     const { workflows } = (await service.call("GET", "/api/workflows")).body;
     expect(workflows.map(({ id }: { id: string }) => id)).toEqual([
-      ...["answer", "contact", "deliver", "digest", "nightly", "price-list", "publish", "refund", "report", "stocktake"],
+      ...[
+        "answer",
+        "archive",
+        "contact",
+        "deliver",
+        "digest",
+        "nightly",
+        "price-list",
+        "publish",
+        "refund",
+        "report",
+        "stocktake",
+      ],
       ...["summarize", "triage", "watch"],
     ]);
   });
@@ -222,6 +235,19 @@ describe("playground/workflows", () => {
     await using service = await startPlayground(services.host);
     const { finalOutputs } = await service.ended("report", await service.trigger("report", { month: "2026-10" }));
     expect([finalOutputs, services.asked.length]).toEqual([{ document: null }, 1]);
+  });
+
+  it("archive: a file that is too large for an output is fetched, listed with the run and stored", async () => {
+    const rows = Buffer.alloc(5 * 1024 * 1024, '{"row":1}\n');
+    await using services = await startServices(({ method }) => (method === "GET" ? [200, rows] : [201, {}]));
+    await using service = await startPlayground(services.host);
+    const detail = await service.ended("archive", await service.trigger("archive", { day: "2026-11-01" }));
+    expect([detail.status, detail.finalOutputs.bytes]).toEqual(["completed", rows.length]);
+    expect(detail.files).toMatchObject([{ name: "export-2026-11-01.jsonl", size: rows.length }]);
+    expect(services.asked[1]).toMatchObject({
+      headers: { "content-length": `${rows.length}`, "x-content-sha256": detail.finalOutputs.export.sha256 },
+      body: rows.length,
+    });
   });
 
   it("answer: an agent answers with the tools that the node gives it", async () => {

@@ -2,9 +2,10 @@ import type { LookupFunction } from "node:net";
 import type { Readable } from "node:stream";
 import type { Agent } from "undici/index.js";
 import { type AddressGuard, createAddressGuard } from "./address-guard.ts";
+import type { Content } from "./http-body.ts";
 import { addressRefused, toFailure, unexpectedStatus } from "./http-failure.ts";
 import { portOf } from "./http-input.ts";
-import { type HttpAnswer, readAnswer, readFailedBody } from "./read-answer.ts";
+import { type HttpAnswer, readAnswer, readFailedBody, type Saving } from "./read-answer.ts";
 import { readUrl } from "./read-url.ts";
 
 export interface HttpRequest {
@@ -12,9 +13,11 @@ export interface HttpRequest {
   readonly url: URL;
   /** By lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array | undefined;
+  readonly body?: Content | undefined;
   /** Statuses that are returned. A redirect with such a status is not followed. */
   isExpected(status: number): boolean;
+  /** What becomes of the body of an answer. */
+  readonly saving: Saving;
 }
 
 /** All in milliseconds. */
@@ -56,8 +59,7 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
       origin: url.origin,
       path: url.pathname + url.search,
       method: method as "GET",
-      headers,
-      body: body ?? null,
+      ...sent(headers, body),
       signal,
     });
     return { status: statusCode, headers: received, body: stream };
@@ -73,7 +75,10 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
           const answer = await ask(request, signal);
           const location =
             REDIRECTS.has(answer.status) && !first.isExpected(answer.status) ? answer.headers["location"] : undefined;
-          if (first.isExpected(answer.status)) return await readAnswer(answer, origin, hasBody(request.method, answer.status));
+          if (first.isExpected(answer.status)) {
+            const { url } = request;
+            return await readAnswer(answer, { url, hasBody: hasBody(request.method, answer.status), saving: first.saving });
+          }
           if (typeof location !== "string") {
             const body = hasBody(request.method, answer.status) ? await readFailedBody(answer, signal) : undefined;
             discard(answer);
@@ -105,6 +110,12 @@ async function openAgent(guard: AddressGuard, { connectMs, headersMs, idleMs }: 
     factory: (origin, options) =>
       new Pool(origin, { ...options, connect: { timeout: connectMs, lookup: guard.lookup(portOf(new URL(origin))) } }),
   });
+}
+
+/** A stream is sent with its length: a chunked body is refused by many servers. */
+function sent(headers: HttpRequest["headers"], body: Content | undefined) {
+  if (body === undefined || typeof body === "string" || body instanceof Uint8Array) return { headers, body: body ?? null };
+  return { headers: { ...headers, "content-length": String(body.size) }, body: body.open() };
 }
 
 function discard({ body }: { readonly body: Readable }): void {

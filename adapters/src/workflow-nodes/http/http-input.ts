@@ -10,6 +10,7 @@ const part = v.strictObject({
   name: v.pipe(v.string(), v.description("The name of the field.")),
   value: v.optional(v.pipe(scalar, v.description("The value of the field: a text, a number, true or false."))),
   bytes: v.optional(v.pipe(v.string(), v.description("Instead of `value`: bytes in base64."))),
+  file: v.optional(v.pipe(v.unknown(), v.description("Instead of `value`: a file of the run."))),
   filename: v.optional(v.pipe(v.string(), v.description("Makes the part a file with this name."))),
   type: v.optional(v.pipe(v.string(), v.description("The media type of the part."))),
 });
@@ -45,7 +46,7 @@ export const httpInput = v.strictObject({
       v.array(part),
       v.minLength(1),
       v.description(
-        "Parts, sent as `multipart/form-data` instead of `body`: `name`, and `value` (a text, number, true or false) or `bytes` (base64). `filename` makes a part a file. `type` is its media type.",
+        "Parts, sent as `multipart/form-data` instead of `body`: `name`, and `value` (a text, number, true or false), `bytes` (base64) or `file` (a file of the run). `filename` makes a part a file. `type` is its media type.",
       ),
     ),
   ),
@@ -56,6 +57,25 @@ export const httpInput = v.strictObject({
         "Bytes in base64, sent decoded instead of `body`. The type is `application/octet-stream` unless `headers` name another.",
       ),
     ),
+  ),
+  file: v.optional(
+    v.pipe(
+      v.unknown(),
+      v.description(
+        "A file of the run, sent instead of `body`: such as `${{ nodes.ID.output.file }}`. The type is the file's unless `headers` name another.",
+      ),
+    ),
+  ),
+  response: v.optional(
+    v.pipe(
+      v.picklist(["value", "file"]),
+      v.description(
+        "`file` saves the body of the answer as a file of the run: `output.file`. Default `value`, which does so with a body over 4 MiB.",
+      ),
+    ),
+  ),
+  filename: v.optional(
+    v.pipe(v.string(), v.description("The name of the saved file. Default: what the answer or the URL calls it.")),
   ),
   expect: v.optional(
     v.pipe(
@@ -83,14 +103,20 @@ const NOT_AN_AUTHORS = new Set(
   ),
 );
 
-/** Problems of the headers, and of method and bodies together. Messages contain no value. */
-export function requestFaults(input: Readonly<Record<string, unknown>>): ports.NodeFault[] {
+/**
+ * Problems of the headers, and of method and bodies together. Messages contain no value. `isWritten`: of a definition, whose templates are not
+ * evaluated yet.
+ */
+export function requestFaults(
+  input: Readonly<Record<string, unknown>>,
+  { isWritten }: { readonly isWritten: boolean },
+): ports.NodeFault[] {
   const { headers, key } = input;
   const faults: ports.NodeFault[] = Object.entries(isObject(headers) ? headers : {}).flatMap(([name, value]) => {
-    const message = headerFault(name, value, key === true || key === "node");
+    const message = headerFault(name, value, { hasKey: key === true || key === "node", isWritten });
     return message === undefined ? [] : [{ path: ["headers", name], message }];
   });
-  return [...faults, ...bodyFaults(input)];
+  return [...faults, ...bodyFaults(input, isWritten)];
 }
 
 /** Problems of `url` that are known before its names are resolved. Empty for a URL with templates. */
@@ -107,10 +133,14 @@ export function portOf({ port, protocol }: URL): number {
   return port === "" ? (protocol === "https:" ? 443 : 80) : Number(port);
 }
 
-function headerFault(name: string, value: unknown, hasKey: boolean): string | undefined {
+function headerFault(
+  name: string,
+  value: unknown,
+  { hasKey, isWritten }: { readonly hasKey: boolean; readonly isWritten: boolean },
+): string | undefined {
   try {
     validateHeaderName(name);
-    if (typeof value !== "string" || !value.includes("${{")) validateHeaderValue(name, String(value));
+    if (!isWritten || !String(value).includes("${{")) validateHeaderValue(name, String(value));
   } catch {
     return "This is no header that can be sent";
   }

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { hasMoreLevels, ports } from "@portico/core";
+import { dispositionName, hasMoreLevels, ports } from "@portico/core";
 import { tooDeep, tooLarge } from "./http-failure.ts";
 
 export interface HttpAnswer {
@@ -13,39 +13,83 @@ export interface HttpAnswer {
   readonly body: unknown;
   /** Set if `body` is bytes in base64. */
   readonly encoding?: "base64";
+  /** The body, if it was saved as a file of the run. `body` is null then. */
+  readonly file?: ports.RunFile;
+}
+
+/** How bodies become files of the run. */
+export interface Saving {
+  /** Undefined if the node has no files: then a large answer is refused. */
+  readonly files: ports.NodeFiles | undefined;
+  /** Whether every body is saved. Otherwise those that are too large for an output are. */
+  readonly isFile: boolean;
+  /** The name of the file. Default: the name in the answer, or in its URL. */
+  readonly name: string | undefined;
 }
 
 /** For servers that compress although the request did not allow it. */
 const DECODERS = { gzip: createGunzip, "x-gzip": createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
-/** Read an answer to its end. Throws NodeFailed if it is larger, decompressed, or nests deeper than a node's output may. */
+/**
+ * Read an answer to its end. A body that is larger, decompressed, than a node's output may be becomes a file. Throws NodeFailed if it cannot
+ * become one, and if it nests deeper than an output may.
+ */
 export async function readAnswer(
   answer: {
     readonly status: number;
     readonly headers: Readonly<Record<string, string | string[] | undefined>>;
     readonly body: Readable;
   },
-  origin: string,
-  hasBody: boolean,
+  { url, hasBody, saving }: { readonly url: URL; readonly hasBody: boolean; readonly saving: Saving },
 ): Promise<HttpAnswer> {
+  const { files, isFile } = saving;
+  const { origin } = url;
   const headers = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, toText(name, value)]));
-  if (hasBody && Number(headers["content-length"]) > ports.NODE_OUTPUT_BYTES) {
+  const isLarge = Number(headers["content-length"]) > ports.NODE_OUTPUT_BYTES;
+  if (hasBody && isLarge && !files) {
     answer.body.on("error", () => undefined).destroy();
     throw tooLarge(origin);
   }
   const decoder = hasBody ? decoderOf(headers["content-encoding"]) : undefined;
-  const bytes = await collect(answer.body, decoder, () => tooLarge(origin));
   if (decoder) {
     // They describe the compressed bytes.
     delete headers["content-encoding"];
     delete headers["content-length"];
   }
-  const read: HttpAnswer = { status: answer.status, headers, ...readBody(bytes, String(headers["content-type"] ?? "")) };
+  const type = String(headers["content-type"] ?? "");
+  const head = { status: answer.status, headers };
+  const save = async (source: AsyncIterable<Uint8Array>): Promise<HttpAnswer> => {
+    const name = saving.name ?? dispositionName(String(headers["content-disposition"] ?? "")) ?? nameIn(url);
+    return { ...head, body: null, file: await files!.save(source, { name, mediaType: type }) };
+  };
+  const begun = new Beginning();
+  const whole = await readThrough(answer.body, decoder, async (source) => {
+    if (files && hasBody && (isFile || isLarge)) return save(everythingOf(source));
+    if (await begun.fill(source, ports.NODE_OUTPUT_BYTES)) return undefined;
+    if (!files) throw tooLarge(origin);
+    return save(begun.before(source));
+  });
+  if (whole) return whole;
+  const bytes = begun.bytes();
+  const read: HttpAnswer = { ...head, ...readBody(bytes, type) };
   // The output itself adds one level.
   if (hasMoreLevels(read.body, ports.NODE_OUTPUT_LEVELS - 1)) throw tooDeep(origin);
   // Escapes, base64 and headers also count.
-  if (Buffer.byteLength(JSON.stringify(read)) > ports.NODE_OUTPUT_BYTES) throw tooLarge(origin);
-  return read;
+  if (Buffer.byteLength(JSON.stringify(read)) <= ports.NODE_OUTPUT_BYTES) return read;
+  if (!files || bytes.length === 0) throw tooLarge(origin);
+  const saved = await save(begun.before());
+  if (Buffer.byteLength(JSON.stringify(saved)) > ports.NODE_OUTPUT_BYTES) throw tooLarge(origin);
+  return saved;
+}
+
+/** The last segment of a URL's path that is not empty. */
+function nameIn({ pathname }: URL): string {
+  const segment = pathname.split("/").findLast((each) => each !== "") ?? "";
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }
 
 const FAILED_BODY_MS = 5000;
@@ -62,9 +106,11 @@ export async function readFailedBody(
   const stop = () => body.destroy();
   late.addEventListener("abort", stop, { once: true });
   try {
-    const tooLong = () => new RangeError("The body is too long to be kept");
-    const bytes = await collect(body, decoderOf(headers["content-encoding"]), tooLong, ports.FAILED_BODY_BYTES);
-    const read = readBody(bytes, String(headers["content-type"] ?? ""));
+    const begun = new Beginning();
+    await readThrough(body, decoderOf(headers["content-encoding"]), async (source) => {
+      if (!(await begun.fill(source, ports.FAILED_BODY_BYTES))) throw new RangeError("The body is too long to be kept");
+    });
+    const read = readBody(begun.bytes(), String(headers["content-type"] ?? ""));
     return read.encoding || read.body === null ? undefined : read.body;
   } catch {
     signal.throwIfAborted();
@@ -79,24 +125,55 @@ function decoderOf(encoding: unknown): (() => Transform) | undefined {
   return isKnown ? DECODERS[encoding as keyof typeof DECODERS] : undefined;
 }
 
-async function collect(
+/** Reads a body in pieces, decompressed. What `take` leaves is not read. Rejects with errors of the body, and with those of `take`. */
+async function readThrough<T>(
   body: Readable,
   decode: (() => Transform) | undefined,
-  tooLong: () => Error,
-  mostBytes: number = ports.NODE_OUTPUT_BYTES,
-): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const take = async (source: AsyncIterable<Buffer>): Promise<void> => {
-    for await (const chunk of source) {
-      size += chunk.length;
-      if (size > mostBytes) throw tooLong();
-      chunks.push(chunk);
+  take: (source: AsyncIterator<Buffer>) => Promise<T>,
+): Promise<T> {
+  let taken: T | undefined;
+  const read = async (source: AsyncIterable<Buffer>): Promise<void> => {
+    const iterator = source[Symbol.asyncIterator]();
+    try {
+      taken = await take(iterator);
+    } finally {
+      await iterator.return?.();
     }
   };
-  if (decode) await pipeline(body, decode(), take);
-  else await pipeline(body, take);
-  return Buffer.concat(chunks);
+  if (decode) await pipeline(body, decode(), read);
+  else await pipeline(body, read);
+  return taken as T;
+}
+
+/** The first bytes of a body, in memory. */
+class Beginning {
+  readonly #chunks: Buffer[] = [];
+  #size = 0;
+
+  /** Reads up to a number of bytes, and a piece. Returns whether this is everything. */
+  async fill(source: AsyncIterator<Buffer>, mostBytes: number): Promise<boolean> {
+    for (;;) {
+      const { done, value } = await source.next();
+      if (done) return true;
+      this.#chunks.push(value);
+      this.#size += value.length;
+      if (this.#size > mostBytes) return false;
+    }
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+
+  /** These bytes, and the rest of a body. */
+  async *before(rest?: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void> {
+    yield* this.#chunks;
+    if (rest) yield* everythingOf(rest);
+  }
+}
+
+async function* everythingOf(source: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void> {
+  for (let next = await source.next(); !next.done; next = await source.next()) yield next.value;
 }
 
 function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" | "encoding"> {

@@ -1,10 +1,9 @@
-import type { Handlers, ports } from "@portico/core";
+import type { Handlers, PendingUploads, ports } from "@portico/core";
 import type { AccelRedirect } from "../accel-redirect.ts";
 import type { Attachments } from "../attachments.ts";
 import type { attachmentsMediaContract } from "../contract.ts";
 import type { instanceGuard, signedReadGuard } from "../guards.ts";
 import type { MediaFiles } from "../media.ts";
-import type { PendingUploads } from "../pending-uploads.ts";
 import type { createSignedLinks } from "../signed-links.ts";
 
 /** The services that the routes of this area use. */

@@ -1,5 +1,4 @@
-import { openUpload } from "@portico/core";
-import { cleanMimeType, cleanName } from "../attachment-name.ts";
+import { cleanFileName, cleanMediaType, openUpload } from "@portico/core";
 import { attachmentKey, toFileReference } from "../attachments.ts";
 import { ATTACHMENT_BYTES } from "../limits.ts";
 import { toAttachmentError } from "../translated-errors.ts";
@@ -16,7 +15,7 @@ export function uploadAttachment({ attachments, blobs, clock, ids, pending }: Fi
       const upload = await openUpload(body, { field: "file", maxBytes: ATTACHMENT_BYTES, signal });
       const attachmentId = ids.uuid();
       const key = attachmentKey(attachmentId);
-      const about = { attachmentId, name: cleanName(upload.name), mimeType: cleanMimeType(upload.mimeType) };
+      const about = { attachmentId, name: cleanFileName(upload.name), mimeType: cleanMediaType(upload.mimeType) };
       const { size, sha256 } = await pending.store(
         key,
         () => blobs.put(key, upload.stream, { maxBytes: ATTACHMENT_BYTES, signal }),

@@ -1,5 +1,4 @@
-import { openUpload } from "@portico/core";
-import { cleanName } from "../attachment-name.ts";
+import { cleanFileName, openUpload } from "@portico/core";
 import { IMAGE_HEAD_BYTES, imageDimensions } from "../image-dimensions.ts";
 import { MEDIA_BYTES } from "../limits.ts";
 import { mediaKey } from "../media.ts";
@@ -23,7 +22,7 @@ export function uploadMedia({ blobs, clock, ids, media, pending }: FileServices)
       const key = mediaKey(mediaId);
       const { kind, mimeType } = type;
       const dimensions = kind === "image" ? imageDimensions(head) : undefined;
-      const about = { type: kind, mediaId, name: cleanName(upload.name), mimeType };
+      const about = { type: kind, mediaId, name: cleanFileName(upload.name), mimeType };
       const { size } = await pending.store(
         key,
         () => blobs.put(key, whole, { maxBytes: MEDIA_BYTES, signal }),

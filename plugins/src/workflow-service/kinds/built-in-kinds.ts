@@ -1,6 +1,7 @@
 import type { ports } from "@portico/core";
 import type { NodeKind } from "../runner/running.ts";
 import { agentKind } from "./agent.ts";
+import { attachmentNode } from "./attachment.ts";
 import { branchKind } from "./branch.ts";
 import { failNode } from "./fail.ts";
 import { humanGateKind } from "./human-gate.ts";
@@ -15,4 +16,4 @@ export const builtInKinds: readonly NodeKind[] = [
 ];
 
 /** The nodes that every workflow service has and that an adapter could provide, too. */
-export const builtInNodes: readonly ports.WorkflowNode[] = [failNode];
+export const builtInNodes: readonly ports.WorkflowNode[] = [failNode, attachmentNode];

@@ -1,6 +1,7 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
 import * as v from "valibot";
 import { anyObject } from "../definition/document-schema.ts";
+import { filesIn } from "../files/files-in.ts";
 import { isGivenUp } from "../runner/is-given-up.ts";
 import { isNodeFailed } from "../runner/is-node-failed.ts";
 import { openOutput } from "../runner/open-output.ts";
@@ -52,7 +53,10 @@ export const workflowKind: NodeKind = {
         if (refused) return refused;
         const ended = await toldInTime<ChildEnd>(play, childSignal(nodeId, runId));
         if (ended?.status === "completed") {
-          return { isOk: true, output: (await openOutput(running, { output: ended.outputs, hidden: ended.hidden })) ?? null };
+          const output = (await openOutput(running, { output: ended.outputs, hidden: ended.hidden })) ?? null;
+          // What the node's run made may be used here, too.
+          await retryWhileStoreAway(running.storeRetry, async () => running.files?.shareFrom(runId, filesIn(output)));
+          return { isOk: true, output };
         }
         if (!ended) throw new ports.NodeFailed("timeout", "The run took too long", { retryable: false });
         return {

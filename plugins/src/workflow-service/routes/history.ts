@@ -5,6 +5,7 @@ import { type PlacedEntry, readEntries } from "../runs/ledger.ts";
 import type { LedgerEntry } from "../runs/ledger-entry.ts";
 import { isReadable, readTaskScope } from "../task-scope.ts";
 import { completedNodesIn } from "./completed-nodes.ts";
+import { readableRun } from "./readable-run.ts";
 import { readerOf } from "./reader.ts";
 import { orStoreError, toStoreError } from "./store-error.ts";
 import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
@@ -33,20 +34,20 @@ export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
 /** Shows one run with all its nodes. */
 export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
   const { log, runtime } = services;
-  const { bindings, live, runs } = runtime;
-  return async ({ params: { id, runId }, query, signal, fail }) => {
-    const canRead = await readerOf(services, signal);
-    const scoped = readTaskScope(query, { workflowId: id, bindings, canRead });
-    const run = await runs.findOf(id, runId).catch(toStoreError);
-    // Another workflow's run is missing here, and so is one that the caller may not read.
-    if (!run || !isReadable(run, canRead)) throw fail.run_not_found();
-    if (scoped && run.bindingId !== scoped.bindingId) throw fail.run_not_found();
+  const { files, live } = runtime;
+  return async ({ params, query, signal }) => {
+    const run = await readableRun(services, params, query, signal);
+    const { runId } = run;
     const found = live.find(runId);
     const executing = found && live.knowsMore(found) ? found : undefined;
     // Its execution may have begun just now.
     await executing?.ledger.recall().catch(toStoreError);
     const entries = executing ? entriesOf(executing.ledger.read({ signal })) : readEntries(log, runId, signal);
-    return runDetail(run, orStoreError(entries), () => readFinalOutputs(log, runId).catch(toStoreError));
+    return runDetail(run, {
+      entries: orStoreError(entries),
+      finalOutputs: () => readFinalOutputs(log, runId).catch(toStoreError),
+      files: files && orStoreError(files.list(runId)),
+    });
   };
 }
 

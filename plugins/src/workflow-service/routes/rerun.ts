@@ -26,7 +26,7 @@ export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
       if (!taken) throw notResumable("its parameters are not stored");
       const opened = await openParameters(runtime.keeper, run.runId, taken);
       const body = { idempotencyKey, parameters: { ...opened, ...parameters } };
-      const begin = () => startOnce(services, grant, definition, body);
+      const begin = () => startOnce(services, grant, definition, body, run.runId);
       const fact = { action: "workflow-run.rerun", object: run.runId, who: actor };
       return await (audit?.attempt(fact, begin) ?? begin());
     } catch (error) {

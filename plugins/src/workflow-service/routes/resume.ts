@@ -81,7 +81,7 @@ async function orderOf(
   signal: AbortSignal,
   start: (order: RunOrder) => Promise<void>,
 ): Promise<void> {
-  const { runId, workflowId, userId, bindingId, boardId, taskId, depth } = run;
+  const { runId, workflowId, userId, grantUserId, bindingId, boardId, taskId, depth } = run;
   const { status, isComplete, parent } = run;
   if (status !== "failed" && status !== "interrupted") throw notResumable(`its status is ${status}`);
   if (parent) throw notResumable(`run ${parent.runId} started it: resume that run`);
@@ -97,7 +97,7 @@ async function orderOf(
     await start({
       definition,
       parameters: await openParameters(runtime.keeper, runId, results.parameters),
-      ...{ userId, depth },
+      ...{ userId, grantUserId, depth },
       binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
       resumes: { runId, originalRunId: run.resumes?.originalRunId ?? runId, ...(repeat && { repeat }) },
       done: done === undefined ? undefined : doneNode(definition, done, output ?? null),

@@ -51,9 +51,11 @@ export async function startOnce(
   grant: ExecutionGrant,
   definition: Definition,
   body: StartBody,
+  /** The run whose parameters it has. */
+  rerunOf?: string,
 ): Promise<StartedOnce> {
   try {
-    return await startGranted(services, grant, definition, body);
+    return await startGranted(services, grant, definition, body, rerunOf);
   } catch (error) {
     const other = error instanceof ports.RecordConflict ? await runOfGrant(services, grant, body.idempotencyKey) : undefined;
     if (!other) throw error;
@@ -66,13 +68,15 @@ async function startGranted(
   { grantId, workflowId, userId, bindingId, expiresAt }: ExecutionGrant,
   definition: Definition,
   body: StartBody,
+  rerunOf: string | undefined,
 ): Promise<StartedOnce> {
   const { bindings, usedGrants, startRun } = runtime;
   const binding = bindings.find(({ id }) => id === bindingId);
   if (bindingId !== undefined && binding?.workflowId !== workflowId) throw workflowErrors.execution_grant_invalid();
   const runId = newRunId(ids, clock.now());
   const use = usedGrants.use(grantId, { runId, idempotencyKey: body.idempotencyKey, expiresAt });
-  await startRun({ definition, parameters: body.parameters, runId, userId, binding, writes: [use] });
+  const { parameters } = body;
+  await startRun({ definition, parameters, runId, userId, grantUserId: userId, binding, rerunOf, writes: [use] });
   return { runId, workflowId, status: "started" as const };
 }
 

@@ -6,6 +6,7 @@ export function toStoreError(error: unknown): never {
   const isAway =
     error instanceof ports.RecordsUnavailable ||
     error instanceof ports.LogUnavailable ||
+    error instanceof ports.BlobsUnavailable ||
     error instanceof ports.SigningUnavailable;
   throw isAway ? workflowErrors.store_unavailable(undefined, undefined, error) : error;
 }

@@ -22,11 +22,19 @@ export async function playAttempts(type: ports.WorkflowNode, play: NodePlay): Pr
     if (type.pure) return work(play.frame.signal);
     const result = await running.context.step<Attempt>(
       workName(nodeId, `#${attempt}`),
-      (signal) => traced(play, attempt, () => work(signal)),
+      async (signal) => {
+        // An earlier execution may have been interrupted after it had saved files.
+        if (running.context.attempt > 1) await forgetFiles(play, attempt);
+        return traced(play, attempt, () => work(signal));
+      },
       { repeatable: isRepeatable },
     );
     return result.isOk && result.hidden ? { ...result, output: await openOutput(running, result) } : result;
   });
+}
+
+function forgetFiles({ running, nodeId }: NodePlay, attempt: number): Promise<void> {
+  return retryWhileStoreAway(running.storeRetry, async () => running.files?.forget(workName(nodeId, `#${attempt}`)));
 }
 
 async function traced(
@@ -59,13 +67,16 @@ async function attemptOnce(
   const stop = node.timeoutMs === undefined ? undefined : new AbortController();
   const timer = stop && clock.after(node.timeoutMs!, () => stop.abort());
   const isPure = type.pure ?? false;
+  const ended = isPure ? signal : eitherEnded(signal, frame.signal);
+  const stopped = stop && !isPure ? AbortSignal.any([ended, stop.signal]) : ended;
+  // Files are not encrypted, and the result of a pure node is not stored.
+  const files = isPure || node.sensitive ? undefined : running.files?.forAttempt(workName(nodeId, `#${attempt}`), stopped);
   try {
-    const ended = isPure ? signal : eitherEnded(signal, frame.signal);
-    const stopped = stop && !isPure ? AbortSignal.any([ended, stop.signal]) : ended;
     const working = type.run({
       input,
       step: { runId, ...originalRunId, workflowId, nodeId, attempt, userId, workflowDepth },
       signal: stopped,
+      ...(files && { files }),
     });
     // A node that ignores its signal must delay neither its run nor the process.
     const output = await orAborted(working, stopped);
@@ -78,6 +89,10 @@ async function attemptOnce(
   } catch (thrown) {
     // The run itself stopped the attempt, so this is not a result of the attempt. The thrown error may contain a secret, and would be stored.
     if (signal.aborted) throw signal.reason;
+    // What cannot be removed now goes with the run.
+    await files
+      ?.discard()
+      .catch((error: unknown) => telemetry.log.warn("Files of a failed attempt stay for now", { runId, nodeId }, error));
     if (frame.signal.aborted) throw frame.signal.reason;
     if (stop?.signal.aborted) return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false };
     if (isNodeFailed(thrown)) {

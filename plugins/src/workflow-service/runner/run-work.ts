@@ -1,5 +1,7 @@
 import { ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
+import { filesIn } from "../files/files-in.ts";
+import type { FilesOfRun } from "../files/node-files.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
 import { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import type { Hidden, SecretKeeper } from "../secrecy/secret-keeper.ts";
@@ -84,6 +86,12 @@ const UNUSABLE: Outcome = {
   error: { code: "definition_unusable", message: "The definition of this run can no longer be used" },
 };
 
+/** Gives a run the files that its results or its parameters name: those of the run that it resumes, repeats, or belongs to. */
+async function takeFiles(files: FilesOfRun, { resumes, parent, rerunOf }: RunRecord, parameters: unknown): Promise<void> {
+  if (resumes) await files.shareFrom(resumes.runId);
+  for (const from of [parent?.runId, rerunOf]) if (from !== undefined) await files.shareFrom(from, filesIn(parameters));
+}
+
 /** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
 export function createRunWork(given: RunWorkGiven) {
   const { runs, live: liveRuns, definitions, engine, log, world, keeper } = given;
@@ -155,11 +163,13 @@ export function createRunWork(given: RunWorkGiven) {
       if ("status" in opened)
         return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy, earlier });
       const { parameters } = opened;
+      const files = world.filesOf(record, context.held);
+      if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, parameters));
       const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
       const board = new GateBoard(runs, record, { live, deadline });
       const running: Running = {
-        ...{ context, definition, record, live, secrecy, deadline, board, storeRetry, world, earlier: found },
+        ...{ context, definition, record, live, secrecy, deadline, board, storeRetry, world, files, earlier: found },
         ...(resumes && { reused: await retryWhileStoreAway(storeRetry, () => openReusedResults(log, runId)) }),
         scope: {
           ...{ parameters, derived: secrecy.derived },

@@ -4,6 +4,7 @@ import type { Definition, Graph, GraphNode } from "../definition/definition.ts";
 import type { ExpressionScope } from "../definition/expression.ts";
 import type { EvaluateBeside } from "../definition/expression-thread.ts";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
+import type { FilesOfRun } from "../files/node-files.ts";
 import type { Gates } from "../runs/gates.ts";
 import type { NodeError } from "../runs/ledger-entry.ts";
 import type { LiveRun } from "../runs/live-runs.ts";
@@ -32,6 +33,8 @@ export interface Running {
   readonly earlier: EarlierNodes;
   /** Set for a run that resumes another: the results that it takes over. */
   readonly reused?: ReusedResults | undefined;
+  /** Undefined without storage for files. */
+  readonly files: FilesOfRun | undefined;
   readonly world: World;
 }
 
@@ -54,6 +57,8 @@ export interface World {
   /** Starts a run for a node. The same id always means the same run. Throws NodeFailed if the run cannot be started. */
   startChild(child: ChildRun): Promise<void>;
   cancelRun(runId: string, reason: string): Promise<void>;
+  /** The files of a run that is executed, as long as `held` holds. Undefined without storage for files. */
+  filesOf(run: RunRecord, held: ports.Write): FilesOfRun | undefined;
 }
 
 export interface ChildRun {

@@ -27,6 +27,8 @@ export interface RunRecord {
   readonly instance: string;
   /** The user for whom it works, if a user is known. */
   readonly userId?: string | undefined;
+  /** The user whom its grant names: the run may use attachments of this user. */
+  readonly grantUserId?: string | undefined;
   /** The binding that it was started under (specification 4.2, task scope). */
   readonly bindingId?: string | undefined;
   readonly boardId?: string | undefined;
@@ -44,6 +46,8 @@ export interface RunRecord {
   readonly schedule?: { readonly name: string; readonly plannedAt?: string | undefined } | undefined;
   /** Of a run that resumes another. */
   readonly resumes?: ResumedRun | undefined;
+  /** The run whose parameters it was started with anew. */
+  readonly rerunOf?: string | undefined;
   /** The run that resumes this one. A run is resumed once: after that, the newer run is resumed. */
   readonly resumedBy?: { readonly runId: string; readonly idempotencyKey: string } | undefined;
   /** Set when it has ended and its history has all results of its finished nodes. */

@@ -26,8 +26,8 @@ export interface NodeTableOptions {
 
 /** Throws Error if two kinds have one name, because a definition could not say which of them it means. */
 export function createNodeTable(brought: readonly ports.WorkflowNode[], options: NodeTableOptions): NodeTable {
-  const nodes = [...builtInNodes, ...brought];
-  return { rules: ruleTable(brought, options), kinds: byType(kindsBut(options.replaced)), nodes: byType(nodes) };
+  const nodes = [...notReplaced(builtInNodes, options.replaced), ...brought];
+  return { rules: ruleTable(brought, options), kinds: byType(notReplaced(builtInKinds, options.replaced)), nodes: byType(nodes) };
 }
 
 /** The table of these rules and those of the built-in kinds, against which definitions are checked. Throws as `createNodeTable` does. */
@@ -36,7 +36,7 @@ export function ruleTable(
   { hasAgents, hasLinks, replaced }: NodeTableOptions,
 ): ReadonlyMap<string, ports.NodeRules> {
   const rules = new Map<string, ports.NodeRules>();
-  for (const kind of [...kindsBut(replaced), ...builtInNodes, ...brought]) {
+  for (const kind of [...notReplaced(builtInKinds, replaced), ...notReplaced(builtInNodes, replaced), ...brought]) {
     if (rules.has(kind.type)) throw new Error(`Two kinds of workflow nodes are called "${kind.type}"`);
     rules.set(kind.type, kind);
   }
@@ -68,8 +68,8 @@ function gateFaults(
   return [...faults, ...ofRequest.map(({ path, message }) => ({ path: ["notify", ...path], message }))];
 }
 
-function kindsBut(replaced: readonly string[] = []): readonly NodeKind[] {
-  return builtInKinds.filter(({ type }) => !replaced.includes(type));
+function notReplaced<K extends ports.NodeRules>(builtIn: readonly K[], replaced: readonly string[] = []): readonly K[] {
+  return builtIn.filter(({ type }) => !replaced.includes(type));
 }
 
 function byType<K extends ports.NodeRules>(kinds: readonly K[]): ReadonlyMap<string, K> {

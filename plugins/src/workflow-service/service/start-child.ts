@@ -45,9 +45,9 @@ export function createStartChild({
     if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters))
       throw new ports.NodeFailed("invalid_input", "with.parameters: expected an object", { retryable: false });
     try {
-      const { bindingId, boardId, taskId, userId } = parent;
+      const { bindingId, boardId, taskId, userId, grantUserId } = parent;
       await startRun({
-        ...{ definition, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId },
+        ...{ definition, parameters: parameters as Readonly<Record<string, unknown>>, runId, userId, grantUserId },
         binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
         parent: { runId: parent.runId, nodeId, ...(sensitive && { sensitive }) },
         ...{ depth, secrecy },

@@ -23,6 +23,8 @@ export interface RunOrder {
   /** Given where the same order again must be the same run. */
   readonly runId?: string | undefined;
   readonly userId?: string | undefined;
+  /** The user whom the grant names. */
+  readonly grantUserId?: string | undefined;
   readonly binding?:
     | { readonly id: string; readonly boardId?: string | undefined; readonly taskId?: string | undefined }
     | undefined;
@@ -32,6 +34,8 @@ export interface RunOrder {
   /** Of a run that resumes another, with the definition of that run. */
   readonly resumes?: ResumedRun | undefined;
   readonly done?: Omit<DoneNode, "hidden"> | undefined;
+  /** The run whose parameters it has. */
+  readonly rerunOf?: string | undefined;
   /** Of a run that starts it: the values that may not be stored in clear text, beside the secrets of the configuration. */
   readonly secrecy?: RunSecrecy | undefined;
   /** Written in the same commit. */
@@ -59,7 +63,20 @@ export function createStartRun(given: {
   const { engine, runs, definitions, clock, ids, instance, keeper, telemetry, pathOf } = given;
 
   return async (order: RunOrder): Promise<{ readonly runId: string; readonly workflowId: string }> => {
-    const { definition, userId, binding, parent, depth, secrecy, schedule, resumes, done, writes = [] } = order;
+    const {
+      definition,
+      userId,
+      grantUserId,
+      binding,
+      parent,
+      depth,
+      secrecy,
+      schedule,
+      resumes,
+      done,
+      rerunOf,
+      writes = [],
+    } = order;
     // Nodes and tools give what models and servers said: no door has looked at it.
     if (hasMoreLevels(order.parameters, ports.NODE_OUTPUT_LEVELS)) {
       const message = `must have at most ${ports.NODE_OUTPUT_LEVELS} levels of lists and objects`;
@@ -78,11 +95,13 @@ export function createStartRun(given: {
       ...{ nodeCount: definition.graph.nodes.size, completedNodeCount: 0, status: "running", instance },
       startedAt: new Date(now).toISOString(),
       ...(userId !== undefined && { userId }),
+      ...(grantUserId !== undefined && { grantUserId }),
       ...(binding && { bindingId: binding.id, boardId: binding.boardId, taskId: binding.taskId }),
       ...(parent && { parent }),
       ...(depth && { depth }),
       ...(schedule && { schedule }),
       ...(resumes && { resumes }),
+      ...(rerunOf !== undefined && { rerunOf }),
       ...(parameterFields && { fields: { parameters: parameterFields } }),
     };
     const traceparent = telemetry.traceparent();

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { ports } from "@portico/core";
+import type { RunFiles } from "../files/run-files.ts";
 import type { UsedGrants } from "../grants.ts";
 import type { Gates } from "../runs/gates.ts";
 import { ledgerStream } from "../runs/ledger-entry.ts";
@@ -19,6 +20,8 @@ export interface Sweeping {
   readonly eventLog: ports.EventLog;
   readonly clock: ports.Clock;
   readonly log: ports.Log;
+  /** Undefined without storage for files. */
+  readonly files: RunFiles | undefined;
   /** How long runs are kept after their end; undefined: for ever. */
   readonly keepMs: number | undefined;
 }
@@ -30,7 +33,7 @@ export interface Sweeping {
 export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<void> {
   const { runs, gates, definitions, usedGrants, clock, log } = given;
   const chores: readonly [what: string, work: (closing: AbortSignal) => Promise<void>][] = [
-    ["Histories of removed runs", (closing) => removeLedgers(given, closing)],
+    ["Histories and files of removed runs", (closing) => removeLedgers(given, closing)],
     ["Old runs", (closing) => removeRuns(given, closing)],
     ["Unused definitions", (closing) => definitions.sweep((stored) => mayBeUsed(runs, stored), closing)],
     ["Decisions of gates", (closing) => gates.sweep(async (runId) => !(await isOpen(runs, runId)), closing)],
@@ -53,11 +56,12 @@ export function createSweep(given: Sweeping): (closing: AbortSignal) => Promise<
 }
 
 /** Ledgers of runs that an earlier sweep, or a killed sweep, removed: reads that were running then have ended by now. */
-async function removeLedgers({ runs, eventLog }: Sweeping, closing: AbortSignal): Promise<void> {
+async function removeLedgers({ runs, eventLog, files }: Sweeping, closing: AbortSignal): Promise<void> {
   for await (const runIds of runs.removed()) {
     if (closing.aborted) return;
     const begun = performance.now();
     await Promise.all(runIds.map((runId) => eventLog.remove(ledgerStream(runId))));
+    for (const runId of runIds) await files?.removeOf(runId);
     await runs.forget(runIds);
     await pauseSince(begun, closing);
   }

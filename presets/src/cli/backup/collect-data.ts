@@ -10,7 +10,8 @@ import {
 } from "@portico/adapters/stores/sqlite-formats";
 import { holdSqliteWrites } from "@portico/adapters/stores/hold-sqlite-writes";
 import { openSqliteReading, type SqliteReading } from "@portico/adapters/stores/sqlite-reading";
-import { FILE_COLLECTIONS, pendingUploads, pendingUpload } from "@portico/plugins/attachments-media/stored-files";
+import { pendingUpload, pendingUploads } from "@portico/core";
+import { BLOB_COLLECTIONS } from "../blob-collections.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import { NEWER_STORE_HELP, readDirectoryFormat } from "../directory-format.ts";
 import { CommandFailed, EXIT } from "../exit-codes.ts";
@@ -127,13 +128,13 @@ async function addNewBlobs(blobs: FileBlobsReading, target: BackupTarget, isWant
 
 /** Undefined for a blob of another plugin. */
 function hasRecord(reading: SqliteReading, key: string): boolean | undefined {
-  const collection = FILE_COLLECTIONS.find((name) => key.startsWith(`${name}/`));
+  const collection = BLOB_COLLECTIONS.find((name) => key.startsWith(`${name}/`));
   return collection === undefined ? undefined : reading.has(collection, key.slice(collection.length + 1));
 }
 
 function missingBlobs(reading: SqliteReading, { index }: BackupTarget): readonly string[] {
   const missing: string[] = [];
-  for (const collection of FILE_COLLECTIONS) {
+  for (const collection of BLOB_COLLECTIONS) {
     for (const { id } of reading.records(collection)) {
       const key = `${collection}/${id}`;
       if (!index.find(FILES + key)) missing.push(key);

@@ -1,5 +1,5 @@
-import type { ports } from "@portico/core";
-import { FILE_COLLECTIONS, pendingUploads, pendingUpload } from "@portico/plugins/attachments-media/stored-files";
+import { pendingUpload, pendingUploads, type ports } from "@portico/core";
+import { BLOB_COLLECTIONS } from "../blob-collections.ts";
 import { doubtful, type Finding, wrong } from "./finding.ts";
 
 /** Files and records that are compared. More would take long, and the first ones show a restored store. */
@@ -16,7 +16,7 @@ export async function checkBlobRecords(records: ports.Records, blobs: ports.Blob
   const unknown: string[] = [];
   const missing: string[] = [];
   const pending = records.collection(pendingUploads);
-  for (const name of FILE_COLLECTIONS) {
+  for (const name of BLOB_COLLECTIONS) {
     const collection = records.collection({ name });
     const keys = await firstKeys(blobs, name);
     const isUnknown = async (key: string): Promise<boolean> =>

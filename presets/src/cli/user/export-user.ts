@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Readable } from "node:stream";
 import { ports } from "@portico/core";
 import { VERSION } from "../../platform/version.ts";
 import { commandActor } from "../command-actor.ts";
@@ -27,6 +28,7 @@ const FILES = {
   consent: "tool-consents",
   "workflow-run": "workflow-runs",
   "workflow-history": "workflow-history",
+  "workflow-file": "workflow-files",
 } as const;
 
 /** What was exported, by file, and the files whose bytes were missing. */
@@ -80,7 +82,12 @@ class Exported {
   async addAll({ runs, workflowRuns, files }: UserStores): Promise<void> {
     const { signal } = new AbortController();
     for await (const { kind, value } of runs.items(this.#userId, signal)) await this.#add(FILES[kind], value);
-    for await (const { kind, value } of workflowRuns.items(this.#userId, signal)) await this.#add(FILES[kind], value);
+    for await (const { kind, value } of workflowRuns.items(this.#userId, signal)) {
+      await this.#add(FILES[kind], value);
+      // Several runs may have it.
+      if (kind !== "workflow-file" || (await this.#lines.hasFile(FILES[kind], value.file))) continue;
+      await this.#addBytes(FILES[kind], value.file, await workflowRuns.openFile(value, signal));
+    }
     for await (const page of files.attachments(this.#userId)) {
       for (const file of page) await this.#addFile("attachments", file.attachmentId, file, files, signal);
     }
@@ -106,8 +113,11 @@ class Exported {
     signal: AbortSignal,
   ): Promise<void> {
     await this.#add(folder, file);
-    const opened = await files.open(file, signal);
-    if (opened) await this.#lines.addFile(folder, id, opened.stream);
+    await this.#addBytes(folder, id, (await files.open(file, signal))?.stream);
+  }
+
+  async #addBytes(folder: string, id: string, stream: Readable | undefined): Promise<void> {
+    if (stream) await this.#lines.addFile(folder, id, stream);
     else this.#missing.push(`${folder}/${id}`);
   }
 }

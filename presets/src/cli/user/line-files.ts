@@ -1,5 +1,5 @@
 import { createWriteStream } from "node:fs";
-import { mkdir, open, type FileHandle } from "node:fs/promises";
+import { mkdir, open, stat, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -13,6 +13,8 @@ export interface LineFiles {
   add(name: string, item: object): Promise<void>;
   /** Write a file of a subfolder from a stream. */
   addFile(folder: string, name: string, bytes: Readable): Promise<void>;
+  /** Whether a file was added. */
+  hasFile(folder: string, name: string): Promise<boolean>;
   /** Write all that is held, and a last file: a folder without it is not complete. */
   finish(name: string, content: object): Promise<void>;
   close(): Promise<void>;
@@ -49,6 +51,11 @@ export async function createLineFiles(dir: string): Promise<LineFiles> {
       folders.add(folder);
       await pipeline(bytes, createWriteStream(join(dir, folder, name), { flags: "wx", mode: OWNER_ONLY, flush: true }));
     },
+    hasFile: (folder, name) =>
+      stat(join(dir, folder, name)).then(
+        () => true,
+        () => false,
+      ),
     async finish(name, content) {
       for (const { handle, held } of files.values()) {
         await handle.appendFile(held);

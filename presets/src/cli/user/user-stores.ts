@@ -17,9 +17,11 @@ export const USER_PORTS = [ports.records, ports.log, ports.blobs];
 export function userStoresOf(app: App): UserStores {
   const [records, log] = [app.port(ports.records), app.port(ports.log)];
   const clock = app.port(ports.clock);
+  const stores = { records, blobs: app.port(ports.blobs), clock };
+  const messages = app.port(ports.telemetry).log;
   return {
     runs: createStoredRuns({ records, log, clock, ids: app.port(ports.ids) }),
-    workflowRuns: createStoredWorkflowRuns({ records, log }),
-    files: createStoredFiles({ records, blobs: app.port(ports.blobs), clock, log: app.port(ports.telemetry).log }),
+    workflowRuns: createStoredWorkflowRuns({ ...stores, log, messages }),
+    files: createStoredFiles({ ...stores, log: messages }),
   };
 }

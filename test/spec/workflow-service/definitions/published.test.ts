@@ -54,6 +54,7 @@ describe("docs/workflow-definitions.md", () => {
     expect(sections.map((text) => /^`(\w+)`/.exec(text)?.[1])).toEqual([
       ...[
         "agent",
+        "attachment",
         "branch",
         "code",
         "fail",

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FileBlobsReading, readFileBlobs } from "@portico/adapters/blobs/files-reading";
 import type { SqliteReading } from "@portico/adapters/stores/sqlite-reading";
-import { FILE_COLLECTIONS, pendingUpload, pendingUploads } from "@portico/plugins/attachments-media/stored-files";
+import { pendingUpload, pendingUploads } from "@portico/core";
+import { BLOB_COLLECTIONS } from "../../blob-collections.ts";
 import type { DataDirectory } from "../../data-directory.ts";
 import { doubtful, type Finding, fine, withItems, wrong } from "../finding.ts";
 import { NamedItems } from "./named-items.ts";
@@ -27,7 +28,7 @@ export async function checkFiles(reading: SqliteReading, directory: DataDirector
   const [missing, changed, orphaned] = [new NamedItems(), new NamedItems(), new NamedItems()];
   let count = 0;
   async function* suspects(): AsyncGenerator<Suspect> {
-    for (const collection of FILE_COLLECTIONS) {
+    for (const collection of BLOB_COLLECTIONS) {
       for (const { id, text } of reading.records(collection)) {
         const key = `${collection}/${id}`;
         count++;

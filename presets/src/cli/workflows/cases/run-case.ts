@@ -51,7 +51,7 @@ export async function runCase(test: TestCase, { definition, document, types, sec
       workflowService({
         token: new Secret(TOKEN),
         secrets: Object.fromEntries(Object.entries(secrets).map(([name, value]) => [name, new Secret(value)])),
-        replacedKinds: ["agent", "workflow"],
+        replacedKinds: ["agent", "attachment", "workflow"],
         // Links of gates are in notifications, which are sent to no one.
         publicUrl: "http://workflow.test",
       }),

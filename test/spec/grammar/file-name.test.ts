@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cleanMimeType, cleanName } from "../../../plugins/src/attachments-media/attachment-name.ts";
+import { cleanFileName, cleanMediaType } from "@portico/core";
 
 describe("an attachment's name (2.7)", () => {
   it.each([
     ...["report.pdf", "a", "no extension", ".gitignore", "a..b", "a.tar.gz", "100% & \"more\"; 'x' <y> #1?.txt", "C:file.txt"],
     ...["Größe.txt", "報告書.pdf", "تقرير.pdf", "e\u0301te\u0301.txt", "👩‍👩‍👧.png", "می‌خواهم.txt", "a\u00a0b", "a⁄b"],
   ])("stays as it is where there is nothing to remove: %s", (name) => {
-    expect(cleanName(name)).toBe(name);
+    expect(cleanFileName(name)).toBe(name);
   });
 
   it.each([
@@ -23,7 +23,7 @@ describe("an attachment's name (2.7)", () => {
     ["\u200e\u200f\u061ca\u202a\u202b\u202c\u202d\u2066\u2067\u2068\u2069b", "ab"],
     ["a\ud800b", "a\ufffdb"],
   ])("loses path separators, control characters and marks of direction: %j", (name, clean) => {
-    expect(cleanName(name)).toBe(clean);
+    expect(cleanFileName(name)).toBe(clean);
   });
 
   it.each([
@@ -44,19 +44,19 @@ describe("an attachment's name (2.7)", () => {
     "\u3000",
     "\u200d.\u200d",
   ])("is `attachment` where nothing is left that can be seen, or dots alone: %j", (name) => {
-    expect(cleanName(name)).toBe("attachment");
+    expect(cleanFileName(name)).toBe("attachment");
   });
 
   it("has at most 240 characters, counted when it is clean", () => {
-    expect(cleanName("a".repeat(240))).toBe("a".repeat(240));
-    expect(cleanName("a".repeat(241))).toBe("a".repeat(240));
-    expect(cleanName(`${"/".repeat(300)}${"a".repeat(240)}`)).toBe("a".repeat(240));
-    expect(cleanName(`${".".repeat(240)}a`)).toBe("attachment");
+    expect(cleanFileName("a".repeat(240))).toBe("a".repeat(240));
+    expect(cleanFileName("a".repeat(241))).toBe("a".repeat(240));
+    expect(cleanFileName(`${"/".repeat(300)}${"a".repeat(240)}`)).toBe("a".repeat(240));
+    expect(cleanFileName(`${".".repeat(240)}a`)).toBe("attachment");
   });
 
   it("is never cut within a character", () => {
-    expect(cleanName(`${"a".repeat(238)}😀b`)).toBe(`${"a".repeat(238)}😀`);
-    expect(cleanName(`${"a".repeat(239)}😀b`)).toBe("a".repeat(239));
+    expect(cleanFileName(`${"a".repeat(238)}😀b`)).toBe(`${"a".repeat(238)}😀`);
+    expect(cleanFileName(`${"a".repeat(239)}😀b`)).toBe("a".repeat(239));
   });
 
   it("any name becomes valid, and a valid name stays unchanged", () => {
@@ -81,13 +81,13 @@ describe("an attachment's name (2.7)", () => {
     );
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
-        const clean = cleanName(parts.join(""));
+        const clean = cleanFileName(parts.join(""));
         expect(clean.length).toBeGreaterThan(0);
         expect(clean.length).toBeLessThanOrEqual(240);
         expect(clean.isWellFormed()).toBe(true);
         expect(clean).not.toMatch(/[/\\\0-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/);
         expect(clean).not.toMatch(/^[.\s]*$/);
-        expect(cleanName(clean)).toBe(clean);
+        expect(cleanFileName(clean)).toBe(clean);
       }),
       { numRuns: 2000 },
     );
@@ -108,7 +108,7 @@ describe("an attachment's MIME type (2.7)", () => {
     ],
     [`a/${"b".repeat(126)}`, `a/${"b".repeat(126)}`],
   ])("is what was declared, in small letters and without parameters: %s", (declared, clean) => {
-    expect(cleanMimeType(declared)).toBe(clean);
+    expect(cleanMediaType(declared)).toBe(clean);
   });
 
   it.each([
@@ -140,7 +140,7 @@ describe("an attachment's MIME type (2.7)", () => {
       "; a=b",
     ],
   ])("is application/octet-stream where none was declared: %j", (declared) => {
-    expect(cleanMimeType(declared)).toBe("application/octet-stream");
+    expect(cleanMediaType(declared)).toBe("application/octet-stream");
   });
 
   it("any declared type becomes a valid header value, and a valid value stays unchanged", () => {
@@ -150,11 +150,11 @@ describe("an attachment's MIME type (2.7)", () => {
     );
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
-        const clean = cleanMimeType(parts.join(""));
+        const clean = cleanMediaType(parts.join(""));
         expect(clean.length).toBeLessThanOrEqual(128);
         expect(clean).toMatch(/^[!-~]+\/[!-~]+$/);
         expect(clean).toBe(clean.toLowerCase());
-        expect(cleanMimeType(clean)).toBe(clean);
+        expect(cleanMediaType(clean)).toBe(clean);
       }),
       { numRuns: 2000 },
     );

@@ -2,26 +2,26 @@ const NAME_CHARACTERS = 240;
 const MIME_TYPE_CHARACTERS = 128;
 
 /**
- * The name under which an uploaded file is stored (specification 2.7). Path separators (`/` and `\`), control characters, line breaks and
+ * The name under which a file is stored (specification 2.7), from what its sender calls it. Path separators (`/` and `\`), control characters, line breaks and
  * marks of writing direction are removed; such marks can make a program look like an image. The name has 1-240 UTF-16 units. Longer names
  * are cut at the end, and never within a character. Joiners stay, because some scripts and emoji need them. If only invisible characters or
- * dots remain, the name is `attachment`. A valid name stays unchanged.
+ * dots remain, the name is `fallback`. A valid name stays unchanged.
  */
-export function cleanName(name: string): string {
+export function cleanFileName(name: string, fallback = "attachment"): string {
   const clean = name
     .toWellFormed()
     .replaceAll(/[/\\\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "")
     .slice(0, NAME_CHARACTERS)
     // The first half of a surrogate pair that was cut.
     .replace(/[\ud800-\udbff]$/, "");
-  return /^[.\p{Z}\p{Cf}]*$/u.test(clean) ? "attachment" : clean;
+  return /^[.\p{Z}\p{Cf}]*$/u.test(clean) ? fallback : clean;
 }
 
 /**
  * The declared type of a file (specification 2.7), in lowercase and without parameters. `application/octet-stream` if no type
  * was declared, if it is invalid (RFC 6838), or if it has more than 128 characters.
  */
-export function cleanMimeType(type: string | undefined): string {
+export function cleanMediaType(type: string | undefined): string {
   const essence = type?.split(";", 1)[0]?.trim() ?? "";
   return essence.length <= MIME_TYPE_CHARACTERS && MIME_TYPE.test(essence) ? essence.toLowerCase() : "application/octet-stream";
 }

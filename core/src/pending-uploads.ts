@@ -1,5 +1,8 @@
-import type { ports } from "@portico/core";
-import { ABANDONED_MS } from "./limits.ts";
+import type { Blobs } from "./ports/blobs.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { CollectionSpec, Records, Write } from "./ports/records.ts";
+import type { Log } from "./ports/telemetry.ts";
+import { readPages } from "./read-pages.ts";
 
 /** Bytes without a record: of an upload that is not confirmed to the caller yet, or of a file whose record was removed. */
 interface PendingUpload {
@@ -10,15 +13,20 @@ interface PendingUpload {
 }
 
 /** The collection of these entries. */
-export const pendingUploads: ports.CollectionSpec = { name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } };
+export const pendingUploads: CollectionSpec = { name: "pending-uploads", indexes: { byAge: ["pending", "begunAt"] } };
 
 /** The id of the entry for bytes with this key. */
 export const pendingUpload = (key: string): string => key.replace("/", ":");
 
 /** How often abandoned bytes are removed. */
 export const PENDING_SWEEP_MS = 60 * 60_000;
+/** Age at which an unfinished upload counts as abandoned. Its bytes are then removed. */
+const ABANDONED_MS = 24 * 60 * 60_000;
 const PAGE = 200;
+/** Failed removals after which a sweep ends. */
+const FAILURES = 20;
 
+/** Notes of bytes that are being stored or removed (`createPendingUploads`). */
 export type PendingUploads = ReturnType<typeof createPendingUploads>;
 
 /**
@@ -26,23 +34,35 @@ export type PendingUploads = ReturnType<typeof createPendingUploads>;
  * these entries lead to the orphaned bytes, and a later sweep removes them.
  */
 export function createPendingUploads(given: {
-  readonly records: ports.Records;
-  readonly blobs: ports.Blobs;
-  readonly clock: ports.Clock;
-  readonly log: ports.Log;
+  readonly records: Records;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly log: Log;
 }) {
   const { records, blobs, clock, log } = given;
   const pending = records.collection<PendingUpload>(pendingUploads);
 
-  /** Removes the bytes of removed files, and of uploads that started so long ago that they count as abandoned. */
+  /**
+   * Removes the bytes of removed files, and of uploads that started so long ago that they count as abandoned. Bytes that cannot be removed
+   * hold none that come after them. Throws the first error at the end.
+   */
   const sweep = async (closing: AbortSignal): Promise<void> => {
+    const errors: unknown[] = [];
     const oldest = { where: { pending: true }, order: { by: "begunAt", direction: "ascending" }, limit: PAGE } as const;
-    const { items } = await pending.query(oldest);
-    for (const { id, value, version } of items) {
-      if (closing.aborted || clock.now() - value.begunAt < ABANDONED_MS) return;
-      await blobs.remove(value.key);
-      await pending.remove(id, version);
+    sweeping: for await (const items of readPages(pending, oldest)) {
+      for (const { id, value, version } of items) {
+        if (closing.aborted || clock.now() - value.begunAt < ABANDONED_MS) break sweeping;
+        try {
+          await blobs.remove(value.key);
+        } catch (error) {
+          // The storage may be away: it is not asked for everything.
+          if (errors.push(error) === FAILURES) break sweeping;
+          continue;
+        }
+        await pending.remove(id, version);
+      }
     }
+    if (errors.length > 0) throw errors[0];
   };
 
   return {
@@ -51,7 +71,7 @@ export function createPendingUploads(given: {
      * Remove a record (`commit`) and then its bytes. `commit` receives the write that notes the bytes, and must include it in its commit.
      * If the bytes cannot be removed now, the sweep removes them later. Returns the answer of `commit`: whether it removed the record.
      */
-    async remove(key: string, commit: (notes: ports.Write) => Promise<boolean>): Promise<boolean> {
+    async remove(key: string, commit: (notes: Write) => Promise<boolean>): Promise<boolean> {
       const isRemoved = await commit(pending.write.put(pendingUpload(key), { key, pending: true, begunAt: 0 }));
       if (isRemoved) await undo(key);
       return isRemoved;
@@ -60,7 +80,7 @@ export function createPendingUploads(given: {
      * Store bytes (`put`) and then their record (`keep`). `keep` receives the write that ends the pending upload, and must include it in its
      * commit. Its result is returned. If either fails, the bytes are removed and its error is passed on.
      */
-    async store<T, R>(key: string, put: () => Promise<T>, keep: (stored: T, ends: ports.Write) => Promise<R>): Promise<R> {
+    async store<T, R>(key: string, put: () => Promise<T>, keep: (stored: T, ends: Write) => Promise<R>): Promise<R> {
       await pending.put(pendingUpload(key), { key, pending: true, begunAt: clock.now() });
       try {
         return await keep(await put(), pending.write.remove(pendingUpload(key)));

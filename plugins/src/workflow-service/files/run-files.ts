@@ -1,0 +1,210 @@
+import type { Readable } from "node:stream";
+import { createPendingUploads, type ports, writeAgain } from "@portico/core";
+
+/** A file of one run or of several, as it is stored. Its bytes are the blob `workflow-files/ID`. */
+interface FileRecord extends Omit<ports.RunFile, "file"> {
+  /** ISO 8601. */
+  readonly createdAt: string;
+  /** The number of runs that have it: the last one that is removed removes the bytes. */
+  readonly links: number;
+}
+
+/** That a run has a file: the record `RUN/FILE`. */
+interface FileLink {
+  /** Bytes. */
+  readonly size: number;
+  /** The attempt of a node that saved it. Absent in the runs that got it from another run. */
+  readonly savedBy?: string | undefined;
+}
+
+/** The collection whose records each have one blob: `COLLECTION/ID`. */
+export const RUN_FILES = "workflow-files";
+const LINKS = "workflow-file-links";
+const PAGE = 100;
+
+const keyOf = (file: string): string => `${RUN_FILES}/${file}`;
+const linkOf = (runId: string, file: string): string => `${runId}/${file}`;
+
+/** A file of a run, and when it was saved (ISO 8601). */
+export interface ListedFile extends ports.RunFile {
+  readonly createdAt: string;
+}
+
+/** How many files, and how many bytes all of them have. */
+export interface FilesUsage {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+/** Access to the files of all runs (`createRunFiles`). */
+export type RunFiles = ReturnType<typeof createRunFiles>;
+
+/**
+ * The files of all runs. A run has the files that its nodes saved, and those that it got from the run that it resumes, repeats, or belongs to.
+ * Works in any process. Functions throw RecordsUnavailable and BlobsUnavailable.
+ */
+export function createRunFiles(given: {
+  readonly records: ports.Records;
+  readonly blobs: ports.Blobs;
+  readonly clock: ports.Clock;
+  readonly log: ports.Log;
+}) {
+  const { records, blobs, clock } = given;
+  const files = records.collection<FileRecord>({ name: RUN_FILES });
+  const links = records.collection<FileLink>({ name: LINKS });
+  const pending = createPendingUploads(given);
+
+  const read = async (file: string): Promise<ListedFile | undefined> => {
+    const found = await files.get(file);
+    if (!found) return undefined;
+    const { name, mediaType, size, sha256, createdAt } = found.value;
+    return { file, name, mediaType, size, sha256, createdAt };
+  };
+
+  /** The links of a run, in pages. */
+  async function* linksOf(runId: string): AsyncGenerator<readonly { readonly file: string; readonly link: FileLink }[], void> {
+    const prefix = linkOf(runId, "");
+    for (let last = prefix; ;) {
+      const { items, next } = await links.query({ limit: PAGE, after: { value: null, id: last } });
+      const own = items.filter(({ id }) => id.startsWith(prefix));
+      if (own.length > 0) yield own.map(({ id, value }) => ({ file: id.slice(prefix.length), link: value }));
+      if (own.length < items.length || next === undefined) return;
+      last = items.at(-1)!.id;
+    }
+  }
+
+  /** Takes a file from a run, and removes its bytes if no other run has it. */
+  const unlink = (runId: string, file: string): Promise<void> =>
+    writeAgain(async () => {
+      const [link, stored] = await Promise.all([links.get(linkOf(runId, file)), files.get(file)]);
+      if (!link) return undefined;
+      const onlyThis = links.write.remove(link.id, link.version);
+      if (!stored) return records.batch([onlyThis]);
+      const { links: count, ...rest } = stored.value;
+      if (count > 1) return records.batch([onlyThis, files.write.put(file, { ...rest, links: count - 1 }, stored.version)]);
+      await pending.remove(keyOf(file), async (notes) => {
+        await records.batch([onlyThis, files.write.remove(file, stored.version), notes]);
+        return true;
+      });
+      return undefined;
+    });
+
+  return {
+    /**
+     * Store bytes as a file of a run. `refuse` is asked for an error once the size is known. `held` is a condition of the commit. Also throws
+     * BlobTooLarge, RecordConflict, and the errors of the source.
+     */
+    save(
+      runId: string,
+      file: string,
+      {
+        source,
+        about,
+        savedBy,
+        maxBytes,
+        held,
+        signal,
+        refuse,
+      }: {
+        readonly source: ports.BlobSource;
+        readonly about: Pick<ports.RunFile, "name" | "mediaType">;
+        readonly savedBy: string;
+        readonly maxBytes: number;
+        readonly held: readonly ports.Write[];
+        readonly signal: AbortSignal;
+        refuse(size: number): Error | undefined;
+      },
+    ): Promise<ports.RunFile> {
+      return pending.store(
+        keyOf(file),
+        () => blobs.put(keyOf(file), source, { maxBytes, ifAbsent: true, signal }),
+        async ({ size, sha256 }, ends) => {
+          const refused = refuse(size);
+          if (refused) throw refused;
+          const record = { ...about, size, sha256, createdAt: new Date(clock.now()).toISOString(), links: 1 };
+          await records.batch([
+            files.write.put(file, record, "absent"),
+            links.write.put(linkOf(runId, file), { size, savedBy }, "absent"),
+            ends,
+            ...held,
+          ]);
+          return { file, ...about, size, sha256 };
+        },
+      );
+    },
+    /**
+     * Give a run the files of another one: all, or those that are named. Files that the other run does not have are left out. Returns what the
+     * run did not have before.
+     */
+    async share(from: string, to: string, named?: ReadonlySet<string>): Promise<FilesUsage> {
+      let [count, bytes] = [0, 0];
+      const shareOne = (file: string) =>
+        writeAgain(async () => {
+          const [theirs, own, stored] = await Promise.all([
+            links.get(linkOf(from, file)),
+            links.get(linkOf(to, file)),
+            files.get(file),
+          ]);
+          if (!theirs || own || !stored) return;
+          await records.batch([
+            files.write.put(file, { ...stored.value, links: stored.value.links + 1 }, stored.version),
+            links.write.put(linkOf(to, file), { size: stored.value.size }, "absent"),
+          ]);
+          count++;
+          bytes += stored.value.size;
+        });
+      if (named) for (const file of named) await shareOne(file);
+      else for await (const page of linksOf(from)) for (const { file } of page) await shareOne(file);
+      return { count, bytes };
+    },
+    unlink,
+    /** Remove the files of a run, or those that one attempt of a node saved. It can be repeated. Returns what was removed. */
+    async removeOf(runId: string, savedBy?: string): Promise<FilesUsage> {
+      let [count, bytes] = [0, 0];
+      for await (const page of linksOf(runId)) {
+        for (const { file, link } of page) {
+          if (savedBy !== undefined && link.savedBy !== savedBy) continue;
+          await unlink(runId, file);
+          count++;
+          bytes += link.size;
+        }
+      }
+      return { count, bytes };
+    },
+    /** What a run has. */
+    async usage(runId: string): Promise<FilesUsage> {
+      let [count, bytes] = [0, 0];
+      for await (const page of linksOf(runId)) {
+        count += page.length;
+        for (const { link } of page) bytes += link.size;
+      }
+      return { count, bytes };
+    },
+    /** A file of a run. Undefined for a file that the run does not have. */
+    async find(runId: string, file: string): Promise<ListedFile | undefined> {
+      return (await links.get(linkOf(runId, file))) ? read(file) : undefined;
+    },
+    /** The files of a run, in pages. */
+    async *list(runId: string): AsyncGenerator<readonly ListedFile[], void> {
+      for await (const page of linksOf(runId)) {
+        const found = await Promise.all(page.map(({ file }) => read(file)));
+        yield found.flatMap((file) => file ?? []);
+      }
+    },
+    /** The bytes of a file, or a range of them. Undefined if they are missing or not as many as they were. */
+    async open(
+      { file, size }: Pick<ports.RunFile, "file" | "size">,
+      options: ports.OpenBlobOptions,
+    ): Promise<Readable | undefined> {
+      const opened = await blobs.open(keyOf(file), options);
+      if (opened?.size === size) return opened.stream;
+      opened?.stream.destroy();
+      return undefined;
+    },
+    /** Whether the bytes of a file are there. */
+    isWhole: async ({ file, size }: Pick<ports.RunFile, "file" | "size">): Promise<boolean> =>
+      (await blobs.stat(keyOf(file)))?.size === size,
+    /** Removes the bytes that interrupted uploads and removals left. */
+    sweep: pending.sweep,
+  };
+}
