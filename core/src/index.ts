@@ -120,6 +120,7 @@ export { createSleep } from "./clock/create-sleep.ts";
 export { createSystemClock } from "./clock/system-clock.ts";
 export { orAborted } from "./or-aborted.ts";
 export { createPendingUploads, PENDING_SWEEP_MS, type PendingUploads, pendingUpload, pendingUploads } from "./pending-uploads.ts";
+export { addModelUsage } from "./add-model-usage.ts";
 export { readOncePerTurn } from "./read-once-per-turn.ts";
 export { readPages } from "./read-pages.ts";
 export { createIndexing, INDEXING_CHORE, type Indexing } from "./find/create-indexing.ts";

@@ -63,6 +63,18 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       });
     });
 
+    it("says what a call cost, once, and nothing of a call whose usage or price is not known", async () => {
+      const { usage } = await open();
+      const end = (model: string, ended: ports.UsageEnd) => usage.note({ ...agent(), model }).end(ended);
+      const { cost, currency } = end("priced", used(1_000_000, 500_000))!;
+      expect([cost, typeof currency]).toEqual([7, "string"]);
+      expect(end("unpriced", used(1, 1))).toBeUndefined();
+      expect(end("priced", { inputTokens: 1 })).toBeUndefined();
+      expect(end("priced", { isRefused: true })).toBeUndefined();
+      const call = await usage.begin({ ...agent(), model: "priced" }, alive);
+      expect([call.end(used(1_000_000, 0))?.cost, call.end(used(1_000_000, 0))]).toEqual([2, undefined]);
+    });
+
     it("keeps a call unknown that reports no usage or half of it, and counts refused calls apart", async () => {
       const { usage } = await open();
       (await usage.begin(agent(), alive)).end({});

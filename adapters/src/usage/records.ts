@@ -4,7 +4,7 @@ import { addDuration, type Latency, noLatency } from "./records/latency.ts";
 import { createPriceOf, type PriceTable } from "./records/prices.ts";
 import { readSeries } from "./records/read-series.ts";
 import { addSums, countsOf, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
-import { Bucket, keyOf, type Tally } from "./records/tally.ts";
+import { Bucket, keyOf, noCounts, type Tally } from "./records/tally.ts";
 
 export type { ModelPrice, PriceTable } from "./records/prices.ts";
 
@@ -111,27 +111,35 @@ class RecordedUsage implements ports.Usage {
       count.unknown++;
     }
     this.#mark(rows);
+    const at = this.#given.clock.now();
     let hasEnded = false;
     return {
       end: ({ inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, isRefused = false, ...more }) => {
-        if (hasEnded) return;
+        if (hasEnded) return undefined;
         hasEnded = true;
         const isFailed = isRefused || more.isFailed === true;
-        const isKnown = isRefused || (inputTokens !== undefined && outputTokens !== undefined);
+        const isReported = inputTokens !== undefined && outputTokens !== undefined;
+        const isKnown = isRefused || isReported;
+        const tokens = {
+          inputTokens: whole(inputTokens),
+          outputTokens: whole(outputTokens),
+          cachedInputTokens: whole(cachedInputTokens),
+          cacheWriteTokens: whole(cacheWriteTokens),
+        };
         for (const count of counts) {
           if (isRefused) count.refused++;
           if (isFailed) count.failed++;
           if (isKnown) count.unknown--;
-          count.inputTokens += whole(inputTokens);
-          count.outputTokens += whole(outputTokens);
-          count.cachedInputTokens += whole(cachedInputTokens);
-          count.cacheWriteTokens += whole(cacheWriteTokens);
+          for (const name of Object.keys(tokens) as (keyof typeof tokens)[]) count[name] += tokens[name];
         }
         for (const { latency } of rows) {
           if (!isFailed) addDuration(latency.durations, more.durationMs);
           addDuration(latency.firstTokens, more.firstTokenMs);
         }
         this.#mark(rows);
+        if (!isReported || this.#currency === undefined) return undefined;
+        const { cost, unpriced } = this.#priceOf(subject, at, { ...noCounts(), ...tokens, calls: 1 });
+        return unpriced > 0 ? undefined : { cost, currency: this.#currency };
       },
     };
   }

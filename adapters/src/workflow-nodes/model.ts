@@ -35,7 +35,7 @@ export const modelNode = defineWorkflowNode({
 
     return {
       known: { providers, models: (provider) => known.get(provider) },
-      async run({ input, step, signal }: ports.NodeWork<ModelInput>) {
+      async run({ input, step, signal, used }: ports.NodeWork<ModelInput>) {
         signal.throwIfAborted();
         const id = chooseProvider(providers, input.provider);
         if (typeof id !== "string") throw failed("model_unknown_provider", id.fault);
@@ -45,7 +45,13 @@ export const modelNode = defineWorkflowNode({
         const [schemaFault] = schemaFaults(checks, input.output);
         if (schemaFault) throw failed("model_request_invalid", schemaFault.message);
         const work = {
-          telemetry,
+          telemetry: {
+            modelCall(call: ports.MeasuredModelCall) {
+              telemetry.modelCall(call);
+              used?.(call);
+            },
+            traceparent: () => telemetry.traceparent(),
+          },
           counted: countedCalls(usage, { source: "workflow", workflowId: step.workflowId, userId: step.userId }),
           provider,
           model: await chooseModel(provider, input.model, list, signal),

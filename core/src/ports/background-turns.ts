@@ -1,5 +1,6 @@
 import { definePort, type Port } from "../port.ts";
 import type { ToolDefinition } from "./tools.ts";
+import type { ModelUsage } from "./usage.ts";
 
 /**
  * Turns of agents without a waiting caller: an event happened, and an agent works on it with the same runtime as for queries. The
@@ -90,6 +91,8 @@ export interface BackgroundTurnEnd {
   readonly reason?: string | undefined;
   /** For a failure: code and message that clients may read. */
   readonly failure?: { readonly code: string; readonly message: string } | undefined;
+  /** What its model calls used. Absent if that is not known. */
+  readonly usage?: ModelUsage | undefined;
 }
 
 /** The cause of a background turn: for example `webhook`, and the event's name. */

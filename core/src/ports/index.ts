@@ -186,8 +186,10 @@ export {
 export {
   USAGE_GROUPS,
   USAGE_STEPS,
+  type ModelUsage,
   type Usage,
   type UsageCall,
+  type UsageCost,
   type UsageDay,
   type UsageEnd,
   type UsageField,

@@ -200,6 +200,9 @@ export interface MeasuredModelCall {
   /** Absent if the provider reported no number. Absent does not mean zero. */
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
+  /** What it cost, if usage is counted and its model has a price. */
+  readonly cost?: number | undefined;
+  readonly currency?: string | undefined;
   /** A code, if the call failed. */
   readonly error?: string | undefined;
 }

@@ -28,8 +28,23 @@ export interface Usage {
 
 /** A call that was noted. */
 export interface UsageCall {
-  /** Report how the call ended. Durable within a second; a kill before that leaves the call `unknown`. Later reports are ignored. */
-  end(end: UsageEnd): void;
+  /**
+   * Report how the call ended. Durable within a second; a kill before that leaves the call `unknown`. Later reports are ignored. Returns what
+   * the call cost. Undefined if its usage is not known, or has no price.
+   */
+  end(end: UsageEnd): UsageCost | undefined;
+}
+
+/** Money by the price table. */
+export interface UsageCost {
+  readonly cost: number;
+  readonly currency: string;
+}
+
+/** What one or several model calls used. A field is absent if it is not known. */
+export interface ModelUsage extends Partial<UsageCost> {
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
 }
 
 /** Who called what. */

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { GenericSchema } from "valibot";
+import type { ModelUsage } from "./usage.ts";
 import { defineManyPort, type ManyPort } from "../port.ts";
 import type { BlobSource } from "./blobs.ts";
 
@@ -69,6 +70,8 @@ export interface NodeWork<I> {
   readonly step: NodeStep;
   /** Aborts when the attempt times out, the run is cancelled or failed, or the process stops. */
   readonly signal: AbortSignal;
+  /** Report what a model used for this attempt, also if the attempt fails. Reports are added up, and shown with the run. */
+  used?(usage: ModelUsage): void;
   /**
    * The files of the run. Undefined without storage for them, for a pure node, and for a node whose output is `sensitive`: files are not
    * encrypted.

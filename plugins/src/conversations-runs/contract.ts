@@ -4,7 +4,7 @@ import { approvalRoutes } from "./approvals/contract.ts";
 import { agentEnvelope } from "./envelope.ts";
 import { agentErrors } from "./errors.ts";
 import { QUERY_BYTES, TITLE_LENGTH } from "./limits.ts";
-import { storedTrace } from "./turns/trace-entry.ts";
+import { modelUsage, storedTrace } from "./turns/trace-entry.ts";
 import { followUpBody, lookupBody, lookupResult, startBody } from "./query-contract.ts";
 
 const text = v.string();
@@ -60,6 +60,9 @@ export const runMetadata = v.object({
   approvals: v.optional(v.array(v.object({ call_id: text, tool_id: text, risk_level: text, asked_at: text, expires_at: text }))),
   title: optionalText,
   messageCount: v.optional(v.number()),
+  /** How long its ended turns took, and what their model calls used: extensions. Fields of `usage` that are not known are absent. */
+  duration_ms: v.optional(v.number()),
+  usage: v.optional(modelUsage),
   archived_at: optionalText,
   /** Attempts of a background turn, if there was more than one: an extension, as the following ones. */
   attempts: v.optional(v.number()),

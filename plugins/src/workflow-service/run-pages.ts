@@ -10,12 +10,12 @@ const PIECE_CHARACTERS = 64 * 1024;
  * in the record. It may also be smaller, while the run repeats the steps of an earlier execution.
  */
 export function runSummary(run: RunRecord, completed: number | undefined) {
-  const { runId, status, startedAt, nodeCount, completedAt, totalDurationMs, error } = run;
+  const { runId, status, startedAt, nodeCount, completedAt, totalDurationMs, error, usage } = run;
   const completedNodeCount = Math.max(run.completedNodeCount, completed ?? 0);
   return {
     ...{ runId, status, startedAt, nodeCount, completedNodeCount },
     taskBoardBound: isBound(run),
-    ...{ completedAt, totalDurationMs, error },
+    ...{ completedAt, totalDurationMs, error, usage },
     ...ownershipOf(run),
   };
 }
@@ -35,9 +35,9 @@ export interface RunParts {
 export function runDetail(run: RunRecord, { entries, finalOutputs, files }: RunParts): JsonPieces {
   return new JsonPieces(
     (async function* () {
-      const { workflowId, runId, status, startedAt, completedAt, totalDurationMs, error, gates } = run;
+      const { workflowId, runId, status, startedAt, completedAt, totalDurationMs, error, usage, gates } = run;
       const head = {
-        ...{ workflowId, runId, status, startedAt, taskBoardBound: isBound(run), completedAt, totalDurationMs, error },
+        ...{ workflowId, runId, status, startedAt, taskBoardBound: isBound(run), completedAt, totalDurationMs, error, usage },
         ...(isResumable(run) && { resumable: true }),
         ...{ resumes: run.resumes?.runId, resumedBy: run.resumedBy?.runId },
         ...(gates?.[0] && { humanGate: gates[0] }),

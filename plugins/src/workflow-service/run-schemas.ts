@@ -9,6 +9,14 @@ export const status = v.picklist(RUN_STATUSES);
 /** Why a run failed, was cancelled or is interrupted. */
 export const runError = v.object({ code: text, message: text, nodeId: v.optional(text) });
 
+/** What models used for the nodes of a run (an extension). Fields that are not known are absent. */
+export const usage = v.object({
+  inputTokens: v.optional(v.number()),
+  outputTokens: v.optional(v.number()),
+  cost: v.optional(v.number()),
+  currency: v.optional(text),
+});
+
 /** Specification 4.2: the task of a run, if it belongs to a task. */
 export const ownership = {
   workflowBindingId: v.optional(text),
@@ -31,5 +39,6 @@ export const runSummary = v.object({
   completedAt: v.optional(text),
   totalDurationMs: v.optional(v.number()),
   error: v.optional(runError),
+  usage: v.optional(usage),
   ...ownership,
 });

@@ -2,12 +2,13 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { connectAgent } from "@portico/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { writeCost } from "../../../console/src/blocks/write-cost.ts";
 import { findChromium, useChromium } from "../../harness/chromium.ts";
 import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../harness/console.ts";
 import { root } from "../../rooms/repository.ts";
 
 const example = (name: string) => readFileSync(resolve(root, "playground/workflows", name), "utf8");
-/** Fails inside of a `map`. */
+/** Fails inside of a `map`, which runs one item at a time: a failed item cancels those that run beside it. */
 const check = `
 name: Check numbers
 parameters: { type: object, properties: { limit: { type: integer, default: 1 } } }
@@ -19,6 +20,7 @@ nodes:
     needs: [begin]
     with:
       items: "[3, 0]"
+      concurrency: 1
       nodes:
         look:
           type: code
@@ -42,7 +44,10 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
         "workflows/check.yaml": check,
         "workflows/triage.yaml": example("triage.yaml"),
       },
-      config: { workflow: { definitionsDir: "workflows", secrets: { TRACKER: "tracker-secret" } } },
+      config: {
+        workflow: { definitionsDir: "workflows", secrets: { TRACKER: "tracker-secret" } },
+        prices: { currency: "EUR", models: [{ model: "demo", from: "2026-01-01", input: 200_000, output: 200_000 }] },
+      },
     });
     await opened.goTo("Workflows");
   });
@@ -154,13 +159,15 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
 
   it("of a workflow is put beside another run: the nodes that differ, with both values", async () => {
     const { page } = opened;
+    await start("check");
+    await status().getByText("Failed").waitFor();
+    const earlier = decodeURIComponent((await place()).split("/").at(-1)!);
     await start("check", { limit: "5" });
     await status().getByText("Failed").waitFor();
     await page.getByRole("link", { name: "Compare" }).click();
     const other = page.getByLabel("The other run");
     await expect.poll(() => other.evaluate((field) => field === document.activeElement)).toBe(true);
-    await expect.poll(() => other.locator("option").count()).toBe(3);
-    await other.selectOption({ index: 1 });
+    await other.selectOption(earlier);
     await page.getByText("1 of 5 nodes differ.").waitFor();
     const rows = page.getByRole("table", { name: "Compared nodes" }).getByRole("row");
     expect(await rows.nth(1).textContent()).toContain("Begin");
@@ -213,5 +220,57 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
     const { receipts } = await opened.call("GET", `/api/runs/${runId}/receipt`);
     await detail.getByText(receipts[0].failure.message).waitFor();
     expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+
+  it("of an agent shows what its model calls used and cost, and adds it up", async () => {
+    const { page, service, token } = opened;
+    await using client = connectAgent({ baseURL: service.url("agent"), token });
+    const asked = client.submit({ agentId: "support", prompt: "What does it cost?" });
+    await asked.ended;
+    const { runId } = (await asked.started)!;
+    const { turns } = await opened.call("GET", `/api/runs/${runId}/trace`);
+    const { cost } = turns[0].trace.usage;
+    const money = writeCost(cost, "EUR");
+    await show(`#/runs/${runId}`);
+    await line(/^Model/).click();
+    const detail = page.getByRole("region", { name: "Selected part" });
+    await detail.getByText(money).waitFor();
+    await page.getByText(/In this turn: 1 model call · .* tokens in · .* out · /).waitFor();
+    expect(await page.getByText(/In this turn:/).textContent()).toContain(money);
+    expect(await page.locator("dl > div").filter({ hasText: "Cost" }).first().textContent()).toContain(money);
+  });
+
+  it("of an agent is put beside a turn of another run, or of the same run: the parts that differ, with both values", async () => {
+    const { page, service, token } = opened;
+    await using client = connectAgent({ baseURL: service.url("agent"), token });
+    const played = async (prompt: string, sessionId?: string) => {
+      const turn = client.submit({ agentId: "support", prompt, ...(sessionId !== undefined && { sessionId }) });
+      await turn.ended;
+      return (await turn.started)!;
+    };
+    const other = await played("Say one");
+    const one = await played("Say two");
+    await show(`#/runs/${one.runId}`);
+    await page.getByRole("link", { name: "Compare" }).click();
+    const choice = page.getByLabel("The other run");
+    await expect.poll(() => choice.evaluate((field) => field === document.activeElement)).toBe(true);
+    await choice.selectOption(other.runId!);
+    await page.getByText(/1 of \d+ parts differ\./).waitFor();
+    const rows = page.getByRole("table", { name: "Compared parts" }).getByRole("row");
+    expect(await rows.nth(1).textContent()).toContain("Model demo");
+    await rows.nth(1).getByRole("button").click();
+    const inputs = page.getByRole("region", { name: "Differences of Model demo" }).locator(".sides").first();
+    expect(await inputs.locator(".value").allTextContents()).toEqual(["Say two", "Say one"]);
+    await page.getByRole("checkbox", { name: "Show all parts" }).check();
+    await expect.poll(() => rows.count()).toBeGreaterThan(2);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+
+    await played("Say three", one.sessionId);
+    await page.getByRole("link", { name: "Close the comparison" }).click();
+    await expect.poll(() => choice.count()).toBe(0);
+    await page.getByRole("link", { name: "Compare" }).click();
+    await choice.selectOption(one.runId!);
+    await rows.nth(1).getByRole("button").click();
+    expect(await inputs.locator(".value").allTextContents()).toEqual(["Say three", "Say two"]);
   });
 });

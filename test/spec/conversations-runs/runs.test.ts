@@ -60,6 +60,7 @@ describe("GET /api/runs (4.6)", () => {
         updatedAt: expect.stringMatching(/Z$/),
         title: "listed",
         messageCount: 2,
+        duration_ms: expect.any(Number),
       },
     ]);
   });

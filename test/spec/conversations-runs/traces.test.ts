@@ -43,7 +43,7 @@ beforeAll(async () => {
   });
   [owner, member] = await Promise.all([service.connect("owner"), service.connect("member")]);
   service.engine.on("Look it up", async (turn, { callTool, modelCalled, say, signal }) => {
-    modelCalled!({ ...call, durationMs: 0, firstTokenMs: 0, inputTokens: 12, outputTokens: 3 });
+    modelCalled!({ ...call, durationMs: 0, firstTokenMs: 0, inputTokens: 12, outputTokens: 3, cost: 0.5, currency: "EUR" });
     await callTool({ toolId: "Look", arguments: { query: "Secret argument" } }, signal);
     await callTool({ toolId: "Miss", arguments: {} }, signal);
     modelCalled!({ ...call, durationMs: 0, error: "upstream_timeout" });
@@ -83,7 +83,12 @@ describe("GET /api/runs/:id/trace", () => {
       "model m-large",
       "delivery",
     ]);
-    expect(entries[3]).toMatchObject({ provider: "main", first_token_ms: 0, input_tokens: 12, output_tokens: 3 });
+    expect(entries[3]).toMatchObject({
+      ...{ provider: "main", first_token_ms: 0, input_tokens: 12, output_tokens: 3 },
+      ...{ cost: 0.5, currency: "EUR" },
+    });
+    expect(entries[6]).not.toHaveProperty("cost");
+    expect(turn.trace.usage).toEqual({ inputTokens: 12, outputTokens: 3, cost: 0.5, currency: "EUR" });
     expect([entries[4]!.error, entries[5]!.error, entries[6]!.error]).toEqual([undefined, "tool_error", "upstream_timeout"]);
   });
 

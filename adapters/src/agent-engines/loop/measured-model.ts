@@ -28,7 +28,7 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
       if (isTold) return;
       isTold = true;
       const durationMs = performance.now() - beganAt;
-      call?.end(toUsageEnd(usage, error, { durationMs, firstTokenMs }));
+      const price = call?.end(toUsageEnd(usage, error, { durationMs, firstTokenMs }));
       meter.telemetry.modelCall({
         source: meter.source,
         provider: provider.id,
@@ -38,6 +38,7 @@ export function measuredModel(model: LanguageModel, provider: ports.ModelProvide
         firstTokenMs,
         inputTokens: usage?.inputTokens.total,
         outputTokens: usage?.outputTokens.total,
+        ...price,
         error,
       });
     };

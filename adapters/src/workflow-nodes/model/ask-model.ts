@@ -1,12 +1,13 @@
 import { ports } from "@portico/core";
 import type { CountedCalls } from "../../agent-engines/loop/counted-calls.ts";
 import type { LanguageModel, Prompt } from "../../agent-engines/loop/language-model.ts";
+import type { ModelMeter } from "../../agent-engines/loop/measured-model.ts";
 import { openLanguageModel } from "../../agent-engines/loop/open-language-model.ts";
 import { toModelError } from "../../agent-engines/loop/model-error.ts";
 import type { JsonSchema, OutputCheck } from "../../json-schema/output-check.ts";
 
 export interface ModelWork {
-  readonly telemetry: ports.Telemetry;
+  readonly telemetry: ModelMeter["telemetry"];
   /** Counts the calls. Undefined: they are not counted. */
   readonly counted: CountedCalls | undefined;
   readonly provider: ports.ModelProvider;

@@ -12,9 +12,9 @@ import type { Tone } from "../../blocks/StatusBadge.svelte";
 import type { WaterfallRow } from "../../blocks/waterfall.ts";
 import type { Receipt } from "./receipts.svelte.ts";
 import { describeDuration } from "./run.ts";
+import { writeCost } from "../../blocks/write-cost.ts";
 
-export type TracedTurn = CallResult<typeof conversationsRunsContract.trace>["turns"][number];
-type Trace = NonNullable<TracedTurn["trace"]>;
+export type Trace = NonNullable<CallResult<typeof conversationsRunsContract.trace>["turns"][number]["trace"]>;
 type Entry = Trace["entries"][number];
 
 /** A part of a turn, with what its receipt knows of it. */
@@ -88,6 +88,19 @@ export function toSteps({ entries }: Trace, receipt: Receipt | undefined): reado
   });
 }
 
+/** What the model calls of a turn used, as text. Empty if it is not known. */
+export function totalsOf({ entries, usage = {}, left_out = 0 }: Trace): string {
+  const calls = entries.filter(({ kind }) => kind === "model").length;
+  const { inputTokens, outputTokens, cost, currency } = usage;
+  const used = [
+    inputTokens !== undefined && `${count.format(inputTokens)} tokens in`,
+    outputTokens !== undefined && `${count.format(outputTokens)} out`,
+    cost !== undefined && writeCost(cost, currency),
+  ].filter((part) => part !== false);
+  const called = left_out > 0 ? [] : [calls === 1 ? "1 model call" : `${count.format(calls)} model calls`];
+  return used.length === 0 ? "" : [...called, ...used].join(" · ");
+}
+
 /** The part at which a turn failed: the last one with an error, or else its end. */
 export function failingStep(steps: readonly Step[], hasFailed: boolean): string | undefined {
   return (steps.findLast(({ entry }) => entry.error !== undefined) ?? (hasFailed ? steps.at(-1) : undefined))?.key;
@@ -126,12 +139,14 @@ function titleOf({ kind, name = "unknown" }: Entry): string {
   return kind === "tool" ? `Tool ${name}` : TITLES[kind];
 }
 
-function factsOf({ start_ms, duration_ms, first_token_ms, input_tokens, output_tokens }: Entry): string {
+/** Times, tokens and the cost of a part, as text. */
+export function factsOf({ start_ms, duration_ms, first_token_ms, input_tokens, output_tokens, cost, currency }: Entry): string {
   return [
     `${describeDuration(duration_ms)}, after ${describeDuration(start_ms)}`,
     first_token_ms !== undefined && `first token after ${describeDuration(first_token_ms)}`,
     input_tokens !== undefined && `${count.format(input_tokens)} tokens in`,
     output_tokens !== undefined && `${count.format(output_tokens)} out`,
+    cost !== undefined && writeCost(cost, currency),
   ]
     .filter((fact) => fact !== false)
     .join(" · ");

@@ -1,3 +1,4 @@
+import { canonicalJson } from "../../api/canonical-json.ts";
 import type { NodeResult } from "./workflow-calls.ts";
 
 type Results = Readonly<Record<string, NodeResult>>;
@@ -19,17 +20,8 @@ export function compareRuns(one: Results, other: Results): readonly ComparedNode
   return [...new Set([...Object.keys(one), ...Object.keys(other)])].map((key) => {
     const [left, right] = [one[key], other[key]];
     const differences = (["status", "inputs", "outputs", "error"] as const).filter(
-      (part) => canonical(left?.[part]) !== canonical(right?.[part]),
+      (part) => canonicalJson(left?.[part]) !== canonicalJson(right?.[part]),
     );
     return { key, name: left?.name ?? right?.name, one: left, other: right, differences };
   });
-}
-
-/** Equal for equal values, whatever the order of their keys. */
-function canonical(value: unknown): string | undefined {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
 }

@@ -8,7 +8,7 @@ import { lastReceipt, receiptStream } from "../runs/receipts.ts";
 import { isPlanned, type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedText } from "../turns/bounds.ts";
 import { notBefore } from "../turns/not-before.ts";
-import { endRun, nothing, toReceipt, type TurnEnd } from "../turns/turn-end.ts";
+import { endRun, nothing, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
 import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
 import type { LogLine, Pausing } from "../turns/turn-records.ts";
@@ -203,7 +203,7 @@ export function createBackgroundRecords(given: {
         const at = new Date(endedAt).toISOString();
         const { attempt: _attempt, ...accepted } = turn;
         const entry = toReceipt(turn, end, run.value, { id: ids.id("rcp_"), at });
-        const waiting = withEvent(run.value, "turn-put-off", at, {
+        const waiting = withEvent(withSpent(run.value, end, at), "turn-put-off", at, {
           attempts: attempt - 1,
           retry_at: new Date(endedAt + delayMs).toISOString(),
           ...(end.failure && { failure: { ...end.failure, message: boundedText(end.failure.message, RUN_ERROR_CHARACTERS) } }),

@@ -100,7 +100,7 @@ export function createBackgroundWork(given: BackgroundWorkGiven) {
       await keepEnd(given, turn, end, {
         signal,
         write: (kept) => {
-          const ended = { ...kept, trace: trace.toStored() };
+          const ended = { ...kept, trace: trace.toStored(), spent: trace.usage };
           const write = (condition: HeldCondition) =>
             retry && kept === end ? records.putOff(turn, ended, retry, condition) : records.end(turn, ended, condition);
           return isLast ? endWork(engine, context, write) : write(held);

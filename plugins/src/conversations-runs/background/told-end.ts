@@ -4,7 +4,8 @@ import type { Run } from "../runs/runs.ts";
 
 /** The end of a turn, for waiting callers. It is read from the stored records, so that every process reports the same. */
 export function toldEnd(runId: string, run: Run | undefined, receipt: Receipt | undefined): ports.BackgroundTurnEnd {
-  const told = { runId, output: receipt?.output ?? "", ...(receipt?.failure && { failure: receipt.failure }) };
+  const { failure, output = "" } = receipt ?? {};
+  const told = { runId, output, ...(failure && { failure }), ...(run?.usage && { usage: run.usage }) };
   switch (run?.status) {
     case "completed":
       return { ...told, status: "completed", ...endingOf(receipt) };

@@ -16,8 +16,19 @@ export const traceEntry = v.object({
   provider: v.optional(text),
   input_tokens: v.optional(v.number()),
   output_tokens: v.optional(v.number()),
+  /** Of a model call, by the price table. */
+  cost: v.optional(v.number()),
+  currency: v.optional(text),
   /** A code, if it failed. */
   error: v.optional(text),
+});
+
+/** What the model calls of a turn or a run used. Fields that are not known are absent. */
+export const modelUsage = v.object({
+  inputTokens: v.optional(v.number()),
+  outputTokens: v.optional(v.number()),
+  cost: v.optional(v.number()),
+  currency: v.optional(text),
 });
 
 /** The trace of a turn in short form, as its receipt keeps it. */
@@ -27,6 +38,8 @@ export const storedTrace = v.object({
   /** In OpenTelemetry, if traces are exported. */
   trace_id: v.optional(text),
   entries: v.array(traceEntry),
+  /** Of all model calls, also of those that were left out. Absent if the engine reports none, and in traces of earlier versions. */
+  usage: v.optional(modelUsage),
   /** How many entries were left out. */
   left_out: v.optional(v.number()),
 });

@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { addModelUsage, type ports } from "@portico/core";
 import type { KeptTurn } from "../approvals/paused-turn.ts";
 import type { AskedCall } from "../approvals/turn-waits.ts";
 import { RECEIPT_TEXT_CHARACTERS, RUN_ERROR_CHARACTERS } from "../limits.ts";
@@ -16,7 +16,10 @@ export interface TurnEnd {
   readonly output: string;
   readonly messages: readonly ports.ConversationMessage[];
   readonly toolCalls: readonly ports.TurnToolCall[];
+  /** What its engine says that it used. */
   readonly usage?: ports.TurnUsage | undefined;
+  /** What its model calls used, also if it failed. Absent if its engine reports no calls, and if its process died. */
+  readonly spent?: ports.ModelUsage | undefined;
   /** What the conversation keeps in place of its oldest messages when its next turn begins. */
   readonly summary?: StoredSummary | undefined;
   /** Why it was interrupted or failed, or why it completed other than by its agent's own decision (open points 13). */
@@ -95,8 +98,17 @@ function outcomeOf({ status, reason, output, toolCalls }: TurnEnd): Receipt["out
   return output.trim() === "" && toolCalls.length === 0 ? "failed" : "partial";
 }
 
+/** A run with the time and the usage of a turn that ends at this time (ISO 8601). */
+export function withSpent(run: Run, { spent, usage: told }: TurnEnd, at: string): Run {
+  const used = spent ?? (told && { inputTokens: told.inputTokens, outputTokens: told.outputTokens });
+  const usage = used ? addModelUsage(run.usage, used) : run.usage;
+  const turnMs = Math.max(Date.parse(at) - Date.parse(run.turn_started_at ?? at), 0);
+  return { ...run, duration_ms: (run.duration_ms ?? 0) + turnMs, ...(usage && { usage }) };
+}
+
 /** A run after the end of its turn. */
-export function endRun(run: Run, turn: PlayedTurn, end: TurnEnd, at: string): Run {
+export function endRun(begun: Run, turn: PlayedTurn, end: TurnEnd, at: string): Run {
+  const run = withSpent(begun, end, at);
   switch (end.status) {
     case "interrupted": {
       const facts = { interruption_reason: end.reason, interrupted_at: at };

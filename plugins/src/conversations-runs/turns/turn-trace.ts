@@ -1,4 +1,4 @@
-import type { ports } from "@portico/core";
+import { addModelUsage, type ports } from "@portico/core";
 import { TRACE_ENTRIES, TRACE_FIRST_ENTRIES, TRACE_NAME_CHARACTERS } from "../limits.ts";
 import type { PlayedTurn } from "./turn.ts";
 import type { StoredTrace, TraceEntry } from "./trace-entry.ts";
@@ -9,6 +9,8 @@ export interface TraceBefore {
   readonly leftOut: number;
   /** Milliseconds from the arrival to the wait. */
   readonly waitsAt: number;
+  /** What the model calls used. Absent in turns of earlier versions. */
+  readonly usage?: ports.ModelUsage | undefined;
 }
 
 type Measured = Omit<TraceEntry, "start_ms" | "duration_ms">;
@@ -25,6 +27,7 @@ export class TurnTrace {
   readonly #beganAt = performance.now();
   readonly #entries: TraceEntry[] = [];
   #leftOut = 0;
+  #usage: ports.ModelUsage | undefined;
   /** Entries whose spans were told before a wait. */
   #toldBefore = 0;
   #work: ports.WorkTrace | undefined;
@@ -45,6 +48,7 @@ export class TurnTrace {
     if (before) {
       this.#entries.push(...before.entries);
       this.#leftOut = before.leftOut;
+      this.#usage = before.usage;
       this.#toldBefore = before.entries.length;
       this.#add({ kind: "wait", start_ms: before.waitsAt, duration_ms: rounded(Math.max(0, this.#before - before.waitsAt)) });
       return;
@@ -72,8 +76,15 @@ export class TurnTrace {
     });
   }
 
+  /** What the model calls have used so far. Undefined if the engine reports no calls. */
+  get usage(): ports.ModelUsage | undefined {
+    return this.#usage;
+  }
+
   /** One ended model call. */
-  modelCalled({ provider, model, durationMs, firstTokenMs, inputTokens, outputTokens, error }: ModelCall): void {
+  modelCalled(call: ModelCall): void {
+    const { provider, model, durationMs, firstTokenMs, inputTokens, outputTokens, cost, currency, error } = call;
+    this.#usage = addModelUsage(this.#usage, { inputTokens, outputTokens, cost, currency });
     const endedAt = performance.now();
     const facts: Measured = {
       kind: "model",
@@ -82,6 +93,7 @@ export class TurnTrace {
       ...(firstTokenMs !== undefined && { first_token_ms: rounded(firstTokenMs) }),
       ...(inputTokens !== undefined && { input_tokens: inputTokens }),
       ...(outputTokens !== undefined && { output_tokens: outputTokens }),
+      ...(cost !== undefined && { cost, currency }),
       ...(error !== undefined && { error }),
     };
     this.#add(this.#entry(facts, endedAt - Math.max(0, durationMs), endedAt));
@@ -102,7 +114,7 @@ export class TurnTrace {
 
   /** What a turn keeps that begins to wait for a person now. */
   toKeep(): TraceBefore {
-    return { entries: this.#entries, leftOut: this.#leftOut, waitsAt: rounded(this.ageMs) };
+    return { entries: this.#entries, leftOut: this.#leftOut, waitsAt: rounded(this.ageMs), usage: this.#usage };
   }
 
   /** The agent has ended: what follows is the delivery. */
@@ -122,6 +134,7 @@ export class TurnTrace {
       began_at: new Date(this.#arrivedAt).toISOString(),
       ...(this.#traceId !== undefined && { trace_id: this.#traceId }),
       entries: [...this.#entries, this.#delivery()],
+      ...(this.#usage && { usage: this.#usage }),
       ...(this.#leftOut > 0 && { left_out: this.#leftOut }),
     };
   }

@@ -131,7 +131,7 @@ export function createTurnWork(given: TurnWorkGiven) {
         write: (ended) =>
           endWork(engine, context, (condition) =>
             transcript.end([endEvent(turn, ended, voice.seq)], (entry) =>
-              records.end(turn, { ...ended, trace: trace.toStored() }, entry, watched.number, condition),
+              records.end(turn, { ...ended, trace: trace.toStored(), spent: trace.usage }, entry, watched.number, condition),
             ),
           ),
         letGo: () => transcript.forgetHeld(),

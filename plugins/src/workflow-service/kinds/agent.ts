@@ -66,7 +66,8 @@ export const agentKind: NodeKind = {
       try {
         const ended = await toldInTime<ports.BackgroundTurnEnd>(play, signal);
         if (!ended) throw new ports.NodeFailed("timeout", "The agent took too long", { retryable: false });
-        if (ended.status === "completed") return { isOk: true, output: { text: ended.output, runId } };
+        const { usage } = ended;
+        if (ended.status === "completed") return { isOk: true, output: { text: ended.output, runId }, usage };
         const isRestart = ended.reason === RESTART || ended.failure?.code === RESTART;
         // The turn was executing when its process ended, so its effects are unknown (workflow.md: an agent is not repeatable by itself).
         if (isRestart && !node.idempotent) throw new NodeInterrupted(nodeId);
@@ -75,6 +76,7 @@ export const agentKind: NodeKind = {
           code: `agent_${ended.status}`,
           message: ended.failure?.message ?? ended.reason ?? `The agent's turn ${ended.status}`,
           isFinal: false,
+          usage,
         };
       } catch (error) {
         if (isGivenUp(play, error)) await retryWhileStoreAway(running.storeRetry, () => turns.stop(runId, "workflow_over"));

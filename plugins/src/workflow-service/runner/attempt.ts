@@ -2,7 +2,10 @@ import type { ports } from "@portico/core";
 import type { Hidden } from "../secrecy/secret-keeper.ts";
 
 /** The stored result of an attempt. It includes the times, so that history does not change after a resume. */
-export type Attempt =
+export type Attempt = {
+  /** What models used for it. */
+  readonly usage?: ports.ModelUsage | undefined;
+} & (
   | {
       readonly isOk: true;
       readonly output: unknown;
@@ -20,4 +23,5 @@ export type Attempt =
       readonly answer?: ports.FailedAnswer | undefined;
       /** How long the next attempt waits at least, in milliseconds. */
       readonly retryAfterMs?: number | undefined;
-    };
+    }
+);

@@ -1,4 +1,4 @@
-import { orAborted, type ports, retryWhileStoreAway } from "@portico/core";
+import { addModelUsage, orAborted, type ports, retryWhileStoreAway } from "@portico/core";
 import { workName } from "../runs/work-name.ts";
 import { assertSize } from "./assert-size.ts";
 import { keptAnswer } from "./kept-answer.ts";
@@ -64,6 +64,7 @@ async function attemptOnce(
   // A clean-up belongs to its own run, although an earlier run of the chain may have cleaned up, too.
   const originalRunId = resumes && !node.isAlways && { originalRunId: resumes.originalRunId };
   const startedAt = clock.now();
+  let usage: ports.ModelUsage | undefined;
   const stop = node.timeoutMs === undefined ? undefined : new AbortController();
   const timer = stop && clock.after(node.timeoutMs!, () => stop.abort());
   const isPure = type.pure ?? false;
@@ -76,6 +77,8 @@ async function attemptOnce(
       input,
       step: { runId, ...originalRunId, workflowId, nodeId, attempt, userId, workflowDepth },
       signal: stopped,
+      used: ({ inputTokens, outputTokens, cost, currency }) =>
+        (usage = addModelUsage(usage, { inputTokens, outputTokens, cost, currency })),
       ...(files && { files }),
     });
     // A node that ignores its signal must delay neither its run nor the process.
@@ -84,8 +87,8 @@ async function attemptOnce(
     const endedAt = clock.now();
     if (node.sensitive) secrecy.learn(output, node.sensitive);
     // Most runs have no secrets. Results of pure nodes are computed again instead of stored.
-    if (isPure || (!node.sensitive && secrecy.isIdle)) return { isOk: true, output: output ?? null, startedAt, endedAt };
-    return { isOk: true, ...(await rememberable(play, output ?? null)), startedAt, endedAt };
+    if (isPure || (!node.sensitive && secrecy.isIdle)) return { isOk: true, output: output ?? null, startedAt, endedAt, usage };
+    return { isOk: true, ...(await rememberable(play, output ?? null)), startedAt, endedAt, usage };
   } catch (thrown) {
     // The run itself stopped the attempt, so this is not a result of the attempt. The thrown error may contain a secret, and would be stored.
     if (signal.aborted) throw signal.reason;
@@ -94,12 +97,13 @@ async function attemptOnce(
       ?.discard()
       .catch((error: unknown) => telemetry.log.warn("Files of a failed attempt stay for now", { runId, nodeId }, error));
     if (frame.signal.aborted) throw frame.signal.reason;
-    if (stop?.signal.aborted) return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false };
+    if (stop?.signal.aborted)
+      return { isOk: false, code: "timeout", message: "The attempt took too long", isFinal: false, usage };
     if (isNodeFailed(thrown)) {
       const { code, retryable, retryAfterMs } = thrown;
       // The answer may repeat what the node hides.
       const answer = node.sensitive ? undefined : keptAnswer(thrown.answer, secrecy.mask);
-      return { isOk: false, code, message: secrecy.mask(thrown.message), isFinal: !retryable, answer, retryAfterMs };
+      return { isOk: false, code, message: secrecy.mask(thrown.message), isFinal: !retryable, answer, retryAfterMs, usage };
     }
     telemetry.log.error("A node failed unexpectedly", { runId, nodeId }, thrown);
     return {
@@ -107,6 +111,7 @@ async function attemptOnce(
       code: "node_failed",
       message: "The node failed unexpectedly; the service's log says why",
       isFinal: false,
+      usage,
     };
   } finally {
     timer?.cancel();

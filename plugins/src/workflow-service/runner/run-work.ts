@@ -301,6 +301,7 @@ export function createRunWork(given: RunWorkGiven) {
         at: clock.now(),
         error,
         completedNodeCount: completed,
+        usage: live.usage,
         isComplete: earlier !== undefined,
         outputFields,
       });

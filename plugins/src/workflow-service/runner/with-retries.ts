@@ -1,4 +1,4 @@
-import { orAborted } from "@portico/core";
+import { addModelUsage, orAborted } from "@portico/core";
 import { workName } from "../runs/work-name.ts";
 import type { Attempt } from "./attempt.ts";
 import { AttemptsFailed } from "./attempts-failed.ts";
@@ -11,6 +11,7 @@ export async function withRetries(play: NodePlay, once: (attempt: number) => Pro
   let delay = delayMs;
   for (let attempt = 1; ; attempt++) {
     const result = await once(attempt);
+    if (result.usage) running.live.usage = addModelUsage(running.live.usage, result.usage);
     if (result.isOk) {
       return { output: result.output, attempts: attempt, startedAt: result.startedAt, endedAt: result.endedAt };
     }

@@ -10,6 +10,8 @@ export interface LiveRun {
   isExecuting: boolean;
   /** While it executes; nodes of the definition itself. */
   completedNodeCount: number;
+  /** While it executes: what models used for the attempts of its nodes that have ended. */
+  usage?: ports.ModelUsage | undefined;
   /** While it executes: the values that may not be stored in clear text. */
   secrecy?: RunSecrecy | undefined;
   /** The number of its users in this process. */
@@ -62,6 +64,7 @@ export class LiveRuns {
     live.users++;
     live.isExecuting = true;
     live.completedNodeCount = 0;
+    live.usage = undefined;
     if (this.#hints) live.ledger.take(held, () => live.completedNodeCount);
     return live;
   }

@@ -1,3 +1,4 @@
+import type { ports } from "@portico/core";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import type { Gate, NodeError } from "./ledger-entry.ts";
 import type { FieldValues, RunFields } from "./run-fields.ts";
@@ -19,6 +20,8 @@ export interface RunRecord {
   /** Up to when its execution last stopped or opened a gate: of a run that executes, its process knows better. */
   readonly completedNodeCount: number;
   readonly error?: RunError | undefined;
+  /** What models used for its own nodes. Set when it has ended. */
+  readonly usage?: ports.ModelUsage | undefined;
   /** Gates that wait for a person, the one that has waited longest first. */
   readonly gates?: readonly Gate[] | undefined;
   /** For how long its time stood still because of them, and since when it does: milliseconds, and milliseconds since 1970. */
@@ -78,6 +81,7 @@ export interface RunEnd {
   readonly at: number;
   readonly error?: RunError | undefined;
   readonly completedNodeCount: number;
+  readonly usage?: ports.ModelUsage | undefined;
   readonly isComplete?: boolean | undefined;
   /** The values of the declared outputs. */
   readonly outputFields?: FieldValues | undefined;
@@ -85,7 +89,7 @@ export interface RunEnd {
 
 /** A run that has ended. */
 export function endedRun(run: RunRecord, end: RunEnd): RunRecord {
-  const { status, at, error, completedNodeCount, isComplete, outputFields } = end;
+  const { status, at, error, completedNodeCount, usage, isComplete, outputFields } = end;
   const { gates: _gates, standstill: _standstill, ...rest } = run;
   return {
     ...rest,
@@ -94,6 +98,7 @@ export function endedRun(run: RunRecord, end: RunEnd): RunRecord {
     completedAt: new Date(at).toISOString(),
     totalDurationMs: Math.max(0, at - Date.parse(run.startedAt)),
     ...(error && { error }),
+    ...(usage && { usage }),
     ...(isComplete && { isComplete }),
     ...(outputFields && { fields: { ...run.fields, outputs: outputFields } }),
   };
