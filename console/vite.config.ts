@@ -40,6 +40,10 @@ export default defineConfig({
     license: { fileName: "licenses.md" },
     target: "baseline-widely-available",
     // Every installation builds the console: only what can be acted on is printed.
-    rolldownOptions: { checks: { pluginTimings: false } },
+    rolldownOptions: {
+      checks: { pluginTimings: false },
+      // Names after modules such as `chat.svelte.ts`. The service serves names with one dot.
+      output: { chunkFileNames: ({ name }) => `console/${name.replaceAll(".", "-")}-[hash].js` },
+    },
   },
 });

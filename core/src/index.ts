@@ -125,7 +125,7 @@ export { readOncePerTurn } from "./read-once-per-turn.ts";
 export { readPages } from "./read-pages.ts";
 export { createIndexing, INDEXING_CHORE, type Indexing } from "./find/create-indexing.ts";
 export { readFindCursor, toFindCursor } from "./find/find-cursor.ts";
-export { findPage, type FindPlace, type FindSource, type FoundPage } from "./find/find-page.ts";
+export { findPage, type FindOrder, type FindPlace, type FindSource, type FoundPage } from "./find/find-page.ts";
 export { createTagIndex, type Tagged, type TagIndex } from "./find/tag-index.ts";
 export { wordsOf } from "./find/words-of.ts";
 export { isStoreAway } from "./store-away.ts";

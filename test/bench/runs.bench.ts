@@ -1,8 +1,8 @@
 /**
  * Measures reading and finding runs and receipts: `npm run bench:runs`, about ten minutes, most of them for filling the stores. One agent
  * service in this process has 1,000,000 runs, and 100,000 receipts in one run. The report has the p50 of the HTTP answer for the newest 50
- * runs, with every set of filters, and for searches. It has the same with 30,000 runs, so that growth is visible. `npm run bench:runs -- search`
- * measures only searches. With `postgres`, the service is a process of a cluster, on the PostgreSQL and Redis that tests use.
+ * runs, with every set of filters, and for searches. It has the same with 30,000 runs, so that growth is visible. It also has the time for a page
+ * of the console's list, after a restart of the service. `npm run bench:runs -- search` measures only searches, and `-- list` only the list. With `postgres`, the service is a process of a cluster, on the PostgreSQL and Redis that tests use.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -13,6 +13,7 @@ import { createRuns, type Run } from "../../plugins/src/conversations-runs/runs/
 import { Pool } from "undici";
 import { type AgentService, startAgentService, TOKENS } from "../harness/agent-app.ts";
 import type { PostgresDatabase } from "../harness/postgres.ts";
+import { type AskPage, measureLists, printLists } from "./opened-list.ts";
 import { clusterServers, createAgentCluster } from "../harness/agent-cluster.ts";
 
 /** PostgreSQL is filled with about 1,000 runs per second. */
@@ -45,7 +46,17 @@ const searches = [
   ["status=running&q=usual", "status running, a word of all: none"],
   ["status=completed&q=usual+title", "status completed, two words of all: none, the most work of one call"],
 ] as const;
-const isSearch = process.argv.includes("search");
+const isList = process.argv.includes("list");
+const isSearch = process.argv.includes("search") || isList;
+/** The console leaves archived runs out. */
+const lists = [
+  ["archived=false", "opens the list"],
+  ["archived=false&status=failed", "status failed"],
+  ["archived=false&q=usual&agent_id=agent-3", "a word of all, agent"],
+  ["archived=false&q=kestrel&status=failed", "a rare word, status failed: finds none"],
+  ["archived=false&started_from=2023-11-15&started_before=2023-11-16&user_id=member", "a day, user"],
+  ["archived=false&background=true", "background runs: finds none, the most calls of one page"],
+] as const;
 const servers = process.argv.includes("postgres") ? await clusterServers() : undefined;
 if (process.argv.includes("postgres") && !servers) throw new Error("No PostgreSQL or no Redis server answers");
 
@@ -57,13 +68,32 @@ for (const [at, size] of SIZES.entries()) {
   const telemetry = openTelemetry({ level: "silent", format: "json" });
   const bytesBefore = servers ? await sizeOf(servers.database) : 0;
   const cluster = servers && createAgentCluster(servers);
-  const service = await (cluster ? cluster.start({ telemetry }) : startAgentService({ dataDir, telemetry }));
+  const start = () => (cluster ? cluster.start({ telemetry }) : startAgentService({ dataDir, telemetry }));
+  let service = await start();
   await fillRuns(service, size);
   // As in a store that has been there for a while: PostgreSQL does this by itself, in its own time.
   await servers?.database.query("VACUUM ANALYZE");
-  for (const [query, name] of searches)
+  if (!cluster) {
+    // The first call finds nothing in the memory of its process.
+    await service.close();
+    service = await start();
+  }
+  const pool = new Pool(service.url, { connections: 1 });
+  const ask: AskPage = async (query) => {
+    const begun = performance.now();
+    const path = `/api/runs/search?${query}`;
+    const { statusCode, body } = await pool.request({ path, method: "GET", headers: { "x-agent-service-token": TOKENS.owner } });
+    const text = await body.text();
+    const ms = performance.now() - begun;
+    if (statusCode !== 200) throw new Error(`${path} answered ${statusCode}`);
+    const { runs, next, previous } = JSON.parse(text) as { runs: unknown[]; next?: string; previous?: string };
+    return { rows: runs, next, previous, ms };
+  };
+  printLists(size, await measureLists(ask, lists, "after"));
+  await pool.close();
+  for (const [query, name] of isList ? [] : searches)
     note(`search: ${name}`, await time(service, "owner", `/api/runs/search?${query}`, undefined));
-  for (const query of ["q=usual", "status=failed&q=usual"])
+  for (const query of isList ? [] : ["q=usual", "status=failed&q=usual"])
     note(`search of a member: ${query}`, await time(service, "member", `/api/runs/search?${query}`, "runs"));
   if (!isSearch) await fillReceipts(service, RECEIPTS[at]!);
   for (const holder of isSearch ? [] : (["owner", "member"] as const)) {
@@ -87,7 +117,10 @@ for (const [at, size] of SIZES.entries()) {
   rmSync(dataDir, { recursive: true });
 }
 await servers?.database.drop();
-console.log(`\nHTTP answer, p50 ms | ${SIZES.map((size, at) => `${size} runs, ${RECEIPTS[at]} receipts`).join(" | ")} | growth`);
+if (rows.size > 0)
+  console.log(
+    `\nHTTP answer, p50 ms | ${SIZES.map((size, at) => `${size} runs, ${RECEIPTS[at]} receipts`).join(" | ")} | growth`,
+  );
 for (const [name, times] of rows) {
   console.log(`${name} | ${times.map((time) => time.toFixed(2)).join(" | ")} | ${(times[1]! / times[0]!).toFixed(2)}`);
 }

@@ -2,7 +2,8 @@
  * Measures finding and removing workflow runs: `npm run bench:workflow-runs`, about fifteen minutes, most of them for filling the stores. One
  * workflow service in this process has 1,000,000 ended runs of ten workflows. The report has the p50 of the HTTP answer of searches and of the
  * versions of a workflow. It has the same with 30,000 runs, so that growth is visible. Then the retention removes the oldest 100,000 runs, while
- * a caller triggers runs one after another. `npm run bench:workflow-runs -- 200000` fills the larger store with this number of runs.
+ * a caller triggers runs one after another. It also has the time for a page of the console's list, after a restart of the service. `npm run
+ * bench:workflow-runs -- 200000` fills the larger store with this number of runs, and `-- list` measures only the list.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -15,6 +16,7 @@ import { ledgerStream } from "../../plugins/src/workflow-service/runs/ledger-ent
 import { endedRun, type RunRecord } from "../../plugins/src/workflow-service/runs/run-record.ts";
 import { createRunRecords } from "../../plugins/src/workflow-service/runs/run-records.ts";
 import { createSweep } from "../../plugins/src/workflow-service/service/sweep-runs.ts";
+import { type AskPage, measureLists, printLists } from "./opened-list.ts";
 import { SERVICE_TOKEN, startWorkflowService, type WorkflowService } from "../harness/workflow-app.ts";
 
 const most = Number(process.argv.find((each) => /^\d+$/.test(each)) ?? 1_000_000);
@@ -50,21 +52,50 @@ const searches = [
   ],
 ] as const;
 
+const isList = process.argv.includes("list");
+const lists = [
+  ["", "opens the list"],
+  ["workflowId=w3", "a workflow"],
+  ["status=failed", "status failed"],
+  ["workflowId=w3&parameter=region%3Dnorth", "a workflow, a parameter of a quarter of all runs, but of none of its own"],
+  ["startedFrom=2023-11-15&startedBefore=2023-11-16&status=failed", "a day, status failed"],
+  ["userId=nobody", "a user without runs: the most calls of one page"],
+] as const;
+
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 const rows = new Map<string, number[]>();
 const note = (name: string, value: number) => rows.set(name, [...(rows.get(name) ?? []), value]);
 for (const size of SIZES) {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-workflow-runs-"));
-  const service = await startWorkflowService({
-    dataDir,
-    definitions: definitions(),
-    telemetry: openTelemetry({ level: "silent", format: "json" }),
-  });
+  const telemetry = openTelemetry({ level: "silent", format: "json" });
+  const start = () => startWorkflowService({ dataDir, definitions: definitions(), telemetry });
+  const filled = await start();
+  const begun = performance.now();
+  await fill(filled, size);
+  console.log(`${size} runs: filled with ${Math.round((size * 1000) / (performance.now() - begun))} runs/s`);
+  // The first call finds nothing in the memory of its process.
+  await filled.close();
+  const service = await start();
   const runtime = service.app.port(workflowRuntime);
   const { runs } = runtime;
-  const begun = performance.now();
-  await fill(service, size);
-  console.log(`${size} runs: filled with ${Math.round((size * 1000) / (performance.now() - begun))} runs/s`);
+  const pool = new Pool(service.url, { connections: 1 });
+  const ask: AskPage = async (query) => {
+    const sent = performance.now();
+    const path = `/api/workflow/runs/search?${query}`;
+    const { statusCode, body } = await pool.request({ path, method: "GET", headers });
+    const text = await body.text();
+    const ms = performance.now() - sent;
+    if (statusCode !== 200) throw new Error(`${path} was answered with ${statusCode}`);
+    const { runs: found, next, previous } = JSON.parse(text) as { runs: unknown[]; next?: string; previous?: string };
+    return { rows: found, next, previous, ms };
+  };
+  printLists(size, await measureLists(ask, lists, "cursor"));
+  await pool.close();
+  if (isList) {
+    await service.close();
+    rmSync(dataDir, { recursive: true });
+    continue;
+  }
   const signal = new AbortController().signal;
   for (const [query, name] of searches) note(name, await time(service, `/api/workflow/runs/search?${query}`));
   for (const coding of ["identity", "gzip", "br"])
@@ -88,7 +119,7 @@ for (const size of SIZES) {
   await service.close();
   rmSync(dataDir, { recursive: true });
 }
-console.log(`\nHTTP answer, p50 ms | ${SIZES.map((size) => `${size} runs`).join(" | ")} | growth`);
+if (rows.size > 0) console.log(`\nHTTP answer, p50 ms | ${SIZES.map((size) => `${size} runs`).join(" | ")} | growth`);
 for (const [name, times] of rows) {
   console.log(`${name} | ${times.map((each) => each.toFixed(2)).join(" | ")} | ${(times[1]! / times[0]!).toFixed(2)}`);
 }

@@ -7,7 +7,7 @@ const CURSOR_CHARACTERS = 1024;
 const parts = v.strictTuple([
   v.string(),
   v.pipe(v.string(), v.isoTimestamp()),
-  v.pipe(v.string(), v.maxLength(256), v.regex(/^[A-Za-z0-9_-]+$/)),
+  v.pipe(v.string(), v.maxLength(256), v.regex(/^[A-Za-z0-9_-]*$/)),
 ]);
 
 /**
@@ -18,7 +18,7 @@ export function toFindCursor(asked: string, { at, id }: FindPlace): string {
   return Buffer.from(JSON.stringify([tagOf(asked), at, id])).toString("base64url");
 }
 
-/** The place of a cursor. Undefined for an invalid cursor, and for one of another search. IDs are letters, digits, `_` and `-`. */
+/** The place of a cursor, which may have an empty ID. Undefined for an invalid cursor, and for one of another search. IDs are letters, digits, `_` and `-`. */
 export function readFindCursor(asked: string, cursor: string): FindPlace | undefined {
   if (cursor.length > CURSOR_CHARACTERS) return undefined;
   const bytes = Buffer.from(cursor, "base64url");

@@ -4,84 +4,147 @@ export interface FindPlace {
   readonly id: string;
 }
 
-/** One list of subjects, newest first: at most `limit` behind a place. `isLast` says that no more follow. */
-export type FindSource = (
-  after: FindPlace | undefined,
-  limit: number,
-) => Promise<{ readonly places: readonly FindPlace[]; readonly isLast: boolean }>;
+/** The order in which a source is read: towards older subjects, or towards newer ones. */
+export type FindOrder = "descending" | "ascending";
 
-/** Results, and the place behind which others may follow. */
+/** One list of subjects. */
+export interface FindSource {
+  /** At most `limit` subjects behind a place, in this order. `isLast` says that no more follow. */
+  read(
+    after: FindPlace | undefined,
+    limit: number,
+    order: FindOrder,
+  ): Promise<{ readonly places: readonly FindPlace[]; readonly isLast: boolean }>;
+  /** Whether a subject is in the list. */
+  has(id: string): Promise<boolean>;
+}
+
+/** Results, newest first, and the places from which the pages beside them begin. */
 export interface FoundPage<T> {
   readonly items: readonly T[];
-  /** Undefined: there are no more. Otherwise there may be more, also if the page has fewer results than its limit, or none. */
+  /**
+   * `after` of the page with older subjects. Undefined: no older ones exist. Otherwise there may be some, also if this page has fewer results than
+   * its limit, or none.
+   */
   readonly next: FindPlace | undefined;
+  /** `before` of the page with newer subjects, likewise. Undefined for a search that begins with the newest. */
+  readonly previous: FindPlace | undefined;
 }
 
 /** Subjects that one page looks at, besides those that it shows. */
-const EXAMINED = 400;
-/** Each round reads this many times as much as the one before, up to a limit: most searches need one, and few need many. */
+const EXAMINED = 100;
+/** Each round reads this many times as much as the one before, up to what the page may still look at: most searches need one round. */
 const GROWTH = 4;
-const LARGEST_PIECE = 200;
+/** Before and behind all times of subjects. */
+const BEGINNING = "1970-01-01T00:00:00.000Z";
+const END = "9999-12-31T23:59:59.999Z";
 
 /**
- * The newest subjects that are in all sources and match. The work of one call is bounded, whatever the sources contain: a page may end early,
- * with a place from which the next call goes on.
+ * The newest subjects that are in all sources and match, or those that come next behind or before a place. The work of one call is bounded,
+ * whatever the sources contain: a page may end early, with a place from which the next call goes on.
  *
- * Each round reads a piece of every source, and takes the candidates from the source that reaches furthest back with it: the rarest. A
- * candidate is loaded, and `matches` decides. So sources may be incomplete in what they say, as long as they contain every match.
+ * The first round reads a piece of every source, and takes the candidates from the source that reaches furthest with it: the rarest. A candidate
+ * is loaded, and `matches` decides. If few of them match, the next rounds read this source alone, and ask the others for each candidate before
+ * it is loaded. So sources may contain more than what matches, as long as they contain every match.
  */
 export async function findPage<T>({
-  sources,
-  load,
-  matches,
   after,
+  before,
   notBefore,
-  limit,
-}: {
+  until,
+  ...search
+}: FindSearch<T> & {
+  /** The page has the next older subjects behind this place. */
+  readonly after?: FindPlace | undefined;
+  /** The page has the next newer subjects before this place. Not together with `after`. */
+  readonly before?: FindPlace | undefined;
+  /** The oldest time of a result (ISO 8601). */
+  readonly notBefore?: string | undefined;
+  /** Results are older than this time (ISO 8601). */
+  readonly until?: string | undefined;
+}): Promise<FoundPage<T>> {
+  const oldest = { at: notBefore ?? BEGINNING, id: "" };
+  const newest = { at: until ?? END, id: "" };
+  if (before) {
+    const isWithin = ({ at }: FindPlace) => until === undefined || at < until;
+    const { items, first, last } = await findAlong(search, { order: "ascending", from: before, isWithin });
+    return { items: items.reverse(), next: first ?? last ?? newest, previous: last };
+  }
+  const isWithin = ({ at }: FindPlace) => notBefore === undefined || at >= notBefore;
+  const from = after ?? (until === undefined ? undefined : newest);
+  const { items, first, last } = await findAlong(search, { order: "descending", from, isWithin });
+  return { items, next: last, previous: after && (first ?? last ?? oldest) };
+}
+
+interface FindSearch<T> {
   /** At least one. */
   readonly sources: readonly FindSource[];
   readonly load: (id: string) => Promise<T | undefined>;
   readonly matches: (found: T) => boolean;
-  readonly after?: FindPlace | undefined;
-  /** The oldest time of a result (ISO 8601). */
-  readonly notBefore?: string | undefined;
   readonly limit: number;
-}): Promise<FoundPage<T>> {
+}
+
+interface FindWay {
+  readonly order: FindOrder;
+  readonly from: FindPlace | undefined;
+  /** False behind the last place of the search. */
+  readonly isWithin: (place: FindPlace) => boolean;
+}
+
+/** Results in an order. `first`: the place of the first one. `last`: the place from which the next page goes on, if there may be more. */
+async function findAlong<T>(
+  { sources, load, matches, limit }: FindSearch<T>,
+  { order, from, isWithin }: FindWay,
+): Promise<{ readonly items: T[]; readonly first: FindPlace | undefined; readonly last: FindPlace | undefined }> {
   const items: T[] = [];
-  let place = after;
-  for (let examined = 0, size = limit; examined < limit + EXAMINED; size = Math.min(size * GROWTH, LARGEST_PIECE)) {
-    const pieces = await Promise.all(sources.map((source) => source(place, size)));
-    const rarest = pieces.reduce((one, other) => (isRarer(other, one) ? other : one));
-    const candidates = rarest.places.filter(({ at }) => notBefore === undefined || at >= notBefore);
+  let first: FindPlace | undefined;
+  let place = from;
+  let lead: FindSource | undefined;
+  for (let left = limit + EXAMINED, size = limit; left > 0; size = Math.min(size * GROWTH, left)) {
+    const isFirst = lead === undefined;
+    const pieces = await Promise.all((lead ? [lead] : sources).map((source) => source.read(place, size, order)));
+    const rarest = pieces.reduce((one, other) => (isRarer(other, one, order) ? other : one));
+    lead ??= sources[pieces.indexOf(rarest)]!;
+    const others = sources.filter((source) => source !== lead);
+    const candidates = rarest.places.filter(isWithin);
     const loaded = await Promise.all(
-      candidates.map((candidate) => (pieces.every((piece) => mayContain(piece, candidate)) ? load(candidate.id) : undefined)),
+      candidates.map(async (candidate) => {
+        const isLikely = isFirst
+          ? pieces.every((piece) => mayContain(piece, candidate, order))
+          : (await Promise.all(others.map((source) => source.has(candidate.id)))).every(Boolean);
+        return isLikely ? load(candidate.id) : undefined;
+      }),
     );
     for (const [index, found] of loaded.entries()) {
       place = candidates[index]!;
-      if (found !== undefined && matches(found)) items.push(found);
+      if (found !== undefined && matches(found)) {
+        items.push(found);
+        first ??= place;
+      }
       if (items.length < limit) continue;
       const isEnd = rarest.isLast && index === loaded.length - 1;
-      return { items, next: isEnd ? undefined : place };
+      return { items, first, last: isEnd ? undefined : place };
     }
-    if (rarest.isLast || candidates.length < rarest.places.length) return { items, next: undefined };
-    examined += candidates.length;
+    if (rarest.isLast || candidates.length < rarest.places.length) return { items, first, last: undefined };
+    left -= candidates.length;
   }
-  return { items, next: place };
+  return { items, first, last: place };
 }
 
-type Piece = Awaited<ReturnType<FindSource>>;
+type Piece = Awaited<ReturnType<FindSource["read"]>>;
 
-function isRarer(one: Piece, other: Piece): boolean {
-  if (one.isLast && other.isLast) return one.places.length < other.places.length;
-  return reach(one) < reach(other);
+function isRarer(one: Piece, other: Piece, order: FindOrder): boolean {
+  if (one.isLast || other.isLast) return one.isLast && (!other.isLast || one.places.length < other.places.length);
+  return isFurther(one.places.at(-1)!, other.places.at(-1)!, order);
 }
 
-/** The time to which a piece reaches: a list that ends reaches to the beginning of time. */
-const reach = ({ places, isLast }: Piece): string => (isLast ? "" : places.at(-1)!.at);
+/** Whether a place has a time further along the order. */
+const isFurther = (one: FindPlace, other: FindPlace, order: FindOrder): boolean =>
+  order === "descending" ? one.at < other.at : one.at > other.at;
 
 /** False if a piece passes the candidate's place without it. */
-function mayContain({ places, isLast }: Piece, { at, id }: FindPlace): boolean {
+function mayContain({ places, isLast }: Piece, candidate: FindPlace, order: FindOrder): boolean {
   const last = places.at(-1);
-  const isPassed = isLast || (last !== undefined && last.at < at);
-  return !isPassed || places.some((place) => place.id === id);
+  const isPassed = isLast || (last !== undefined && isFurther(last, candidate, order));
+  return !isPassed || places.some((place) => place.id === candidate.id);
 }

@@ -1,5 +1,5 @@
 import type { Records, Write } from "../ports/records.ts";
-import type { FindPlace, FindSource } from "./find-page.ts";
+import type { FindOrder, FindPlace, FindSource } from "./find-page.ts";
 
 /** The tags by which a subject is found. */
 export interface Tagged {
@@ -24,7 +24,7 @@ interface TagRecord {
 export interface TagIndex {
   /** The writes that follow a change of a subject. Undefined: it did not exist before, or does not exist any more. */
   changes(before: Tagged | undefined, after: Tagged | undefined): readonly Write[];
-  /** The subjects with a tag, of one owner or of all. */
+  /** The subjects with a tag, of one owner or of all, in either order. */
   list(tag: string, owner?: string): FindSource;
 }
 
@@ -45,18 +45,24 @@ export function createTagIndex(records: Records, name: string): TagIndex {
           .map((tag) => collection.write.put(recordId(tag, after!.id), { tag, owner: after!.owner, at: Date.parse(after!.at) })),
       ];
     },
-    list: (tag, owner) => async (after: FindPlace | undefined, limit: number) => {
-      const { items, next } = await collection.query({
-        where: owner === undefined ? { tag } : { tag, owner },
-        order: { by: "at", direction: "descending" },
-        limit,
-        ...(after && { after: { value: Date.parse(after.at), id: recordId(tag, after.id) } }),
-      });
-      // A tag contains no space.
-      return {
-        places: items.map(({ id, value }) => ({ at: new Date(value.at).toISOString(), id: id.slice(tag.length + 1) })),
-        isLast: next === undefined,
-      };
-    },
+    list: (tag, owner) => ({
+      async read(after: FindPlace | undefined, limit: number, direction: FindOrder) {
+        const { items, next } = await collection.query({
+          where: owner === undefined ? { tag } : { tag, owner },
+          order: { by: "at", direction },
+          limit,
+          ...(after && { after: { value: Date.parse(after.at), id: recordId(tag, after.id) } }),
+        });
+        // A tag contains no space.
+        return {
+          places: items.map(({ id, value }) => ({ at: new Date(value.at).toISOString(), id: id.slice(tag.length + 1) })),
+          isLast: next === undefined,
+        };
+      },
+      async has(id) {
+        const found = await collection.get(recordId(tag, id));
+        return found !== undefined && (owner === undefined || found.value.owner === owner);
+      },
+    }),
   };
 }

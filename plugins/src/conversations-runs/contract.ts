@@ -176,7 +176,7 @@ export const conversationsRunsContract = defineContract(
     searchRuns: {
       method: "GET",
       path: "/api/runs/search",
-      summary: "Find runs by words, status, time, kind, agent and user, newest first",
+      summary: "Find runs by words, status, time, kind, agent, user and origin, newest first",
       query: v.object({
         q: parameter,
         status: parameter,
@@ -184,15 +184,22 @@ export const conversationsRunsContract = defineContract(
         started_before: parameter,
         agent_id: parameter,
         background: parameter,
+        archived: parameter,
+        interrupted: parameter,
         user_id: parameter,
+        delegated_by: parameter,
+        parent_run_id: parameter,
         limit: parameter,
         after: parameter,
+        before: parameter,
       }),
       success: reply.json(
         v.object({
           runs: v.array(runMetadata),
           /** The `after` of the next page. A page may have fewer runs than its limit, even 0, although there is a next page. */
           next: optionalText,
+          /** The `before` of the page with newer runs. Absent on a page that begins with the newest. */
+          previous: optionalText,
           /** Runs of an earlier version are still being indexed: some may be missing. */
           indexing: v.optional(v.literal(true)),
         }),

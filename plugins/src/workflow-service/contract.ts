@@ -295,7 +295,7 @@ export const workflowServiceContract = defineContract(
     searchRuns: {
       method: "GET",
       path: "/api/workflow/runs/search",
-      summary: "Find runs by workflow, status, time, fields, errors and version, newest first (an extension)",
+      summary: "Find runs by workflow, status, user, time, fields, errors and version, newest first (an extension)",
       query: searchQuery,
       success: reply.json(foundRuns),
       errors: { ...reading, workflow_not_found, invalid_request },

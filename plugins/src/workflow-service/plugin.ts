@@ -36,6 +36,7 @@ export const workflowService = definePlugin({
     log: ports.log,
     engine: ports.engine,
     signing: ports.signing,
+    sealing: ports.sealing,
     // Without users of an instance, only bindings that name no readers are readable.
     identity: optional(ports.identity),
     clock: ports.clock,

@@ -31,6 +31,8 @@ const fields = v.optional(
 export const searchQuery = v.strictObject({
   workflowId: v.optional(v.pipe(text, v.regex(/^[A-Za-z0-9_-]{1,64}$/, "the id of a workflow"))),
   status: v.optional(status),
+  /** The user for whom the run works. */
+  userId: v.optional(v.pipe(text, v.minLength(1), v.maxLength(256))),
   startedFrom: v.optional(time),
   startedBefore: v.optional(time),
   /** Words of the error. */
@@ -45,6 +47,7 @@ export const searchQuery = v.strictObject({
     String(SEARCH_RUNS.usual),
   ),
   cursor: v.optional(v.pipe(text, v.maxLength(1024))),
+  before: v.optional(v.pipe(text, v.maxLength(1024))),
 });
 
 const values = v.optional(v.record(text, text));
@@ -63,6 +66,8 @@ export const foundRuns = v.object({
   ),
   /** The `cursor` of the next page. A page may have fewer runs than its limit, even 0, although there is a next page. */
   next: v.optional(text),
+  /** The `before` of the page with newer runs. Absent on a page that begins with the newest. */
+  previous: v.optional(text),
   /** Runs of an earlier version are still being indexed: some may be missing. */
   indexing: v.optional(v.literal(true)),
 });

@@ -52,7 +52,7 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
   });
 
   it("lists the runs that failed last, and leads to them", async () => {
-    await opened.page.getByText("No runs yet").waitFor();
+    await opened.page.getByText("No run has failed").waitFor();
     await using client = connectAgent({ baseURL: opened.service.url("agent"), token: opened.token });
     expect((await client.submit({ agentId: "broken", prompt: "Hello" }).ended).status).toBe("failed");
     const row = opened.page.getByRole("table", { name: "Failed runs" }).getByRole("row").filter({ hasText: "broken" });

@@ -45,10 +45,10 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await upstream.close();
   });
 
-  const list = (name = "Runs") => opened.page.getByRole("table", { name });
+  const list = (name = "Runs of agents") => opened.page.getByRole("table", { name });
   /** Titles of the rows, in their order. */
   const titles = () => list().getByRole("link").allTextContents();
-  const filter = (label: string) => opened.page.getByLabel(label, { exact: true });
+  const filter = (label: string) => opened.page.getByRole("search").getByLabel(label, { exact: true });
   const turns = () => opened.page.getByRole("article");
   const figure = (label: string) => opened.page.locator("dl > div").filter({ hasText: label }).locator("dd").first();
   const runsOf = async (query: string) => (await opened.call("GET", `/api/runs?${query}`)).runs;
@@ -72,6 +72,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await expect.poll(() => titles()).toEqual(["Say hello"]);
     expect(await page.evaluate(() => location.hash)).toBe("#/runs?agent_id=helper");
     await page.getByRole("link", { name: "Clear filters" }).click();
+    await page.getByRole("button", { name: "More filters" }).click();
     await filter("Delegated by").selectOption("boss");
     await expect.poll(() => titles()).toEqual(["Count sheep"]);
     const [child] = await runsOf("delegated_by=boss");
@@ -89,13 +90,12 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await expect.poll(async () => (await titles()).length).toBe(4);
   });
 
-  it("filters by status among those that were loaded, and says so", async () => {
+  it("filters by status", async () => {
     const { page } = opened;
     await filter("Status").selectOption("Failed");
     await expect.poll(() => titles()).toEqual(["Break"]);
-    await page.getByText("Of all 4 that there are").waitFor();
     await filter("Status").selectOption("Running");
-    await page.getByText("No matching run found").waitFor();
+    await page.getByText("No matching run").waitFor();
     await page.getByRole("link", { name: "Clear filters" }).click();
   });
 
@@ -105,7 +105,6 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await filter("Words").press("Enter");
     await expect.poll(() => titles()).toEqual(["Count sheep", TASK]);
     expect(await page.evaluate(() => location.hash)).toBe("#/runs?q=SHEEP+count");
-    await page.getByText("All with these words").waitFor();
     await filter("Delegated by").selectOption("boss");
     await expect.poll(() => titles()).toEqual(["Count sheep"]);
     expect(await findingsInEveryLook(page)).toEqual([]);
@@ -261,7 +260,8 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
 
     await opened.goTo("Runs");
     expect(await titles()).not.toContain("Greeting");
-    await page.getByRole("checkbox", { name: "Show 1 archived" }).check();
+    if ((await filter("Archived").count()) === 0) await page.getByRole("button", { name: "More filters" }).click();
+    await filter("Archived").selectOption("Only archived");
     await list().getByRole("link", { name: "Greeting" }).click();
     await page.getByRole("button", { name: "Unarchive" }).click();
     await page.getByRole("button", { name: "Archive", exact: true }).waitFor();

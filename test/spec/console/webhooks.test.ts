@@ -201,19 +201,25 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     expect(await events().count()).toBe(1);
   });
 
-  it("deliveries are paged, the newest first", async () => {
+  it("deliveries are paged, the newest first, and their page is in the address", async () => {
     const { page } = opened;
     for (let sent = 0; sent < 9; sent++) expect(await trigger(secret)).toBe(200);
     const total = async () => (await opened.call("GET", "/api/agents/helper/schedule-messages")).total;
     await expect.poll(total, { timeout: 30_000 }).toBe(11);
     const region = page.getByRole("region", { name: "Deliveries" });
     await region.getByText("1 to 10 of 11").waitFor({ timeout: 30_000 });
-    await region.getByRole("button", { name: "Older" }).click();
+    await region.getByRole("link", { name: "Older" }).click();
     await region.getByText("11 to 11 of 11").waitFor();
     const { items } = await opened.call("GET", "/api/agents/helper/schedule-messages?offset=10");
     expect(await region.getByRole("link", { name: "Run" }).getAttribute("href")).toBe(`#/runs/${items[0].runId}`);
-    await region.getByRole("button", { name: "Newer" }).click();
+    expect(await page.evaluate(() => location.hash)).toBe("#/webhooks/helper?deliveries=10");
+    await page.goBack();
     await region.getByText("1 to 10 of 11").waitFor();
+    await page.goForward();
+    await region.getByText("11 to 11 of 11").waitFor();
+    await region.getByRole("link", { name: "Newer" }).click();
+    await region.getByText("1 to 10 of 11").waitFor();
+    expect(await page.evaluate(() => location.hash)).toBe("#/webhooks/helper");
   });
 
   it("pausing refuses triggers, and enabling takes them again", async () => {

@@ -153,6 +153,52 @@ describe("GET /api/runs/search", () => {
     expect(await titles({ ...query, after: body.next })).toEqual(["First of two"]);
   });
 
+  it("pages back to the newest, each run once, also with runs that begin meanwhile", async () => {
+    const query = { user_id: "bulk", q: "words", limit: "90", started_from: "2020-01-01T01:00Z" };
+    const wanted = bulkIds(({ started_at }) => started_at >= "2020-01-01T01:00");
+    const pages = [(await search(query)).body];
+    expect(pages[0]).not.toHaveProperty("previous");
+    while (pages.at(-1).next) pages.push((await search({ ...query, after: pages.at(-1).next })).body);
+    const shown = pages.map(({ runs }) => runs.map(({ run_id }: { run_id: string }) => run_id));
+    expect(shown.flat()).toEqual(wanted);
+    const back = [shown.at(-1)];
+    let before: string | undefined = pages.at(-1).previous;
+    const added = { ...bulk[0]!, run_id: "run_bulk_later", started_at: "2020-01-02T00:00:00.000Z", title: "Later words" };
+    const runs = createRuns(service.app.port(ports.records));
+    await runs.writeAll(runs.begin(added));
+    while (before) {
+      const { body } = await search({ ...query, before });
+      expect(body.next).toEqual(expect.any(String));
+      back.unshift(body.runs.map(({ run_id }: { run_id: string }) => run_id));
+      before = body.previous;
+    }
+    expect(back.flat()).toEqual([added.run_id, ...wanted]);
+    const found = (await runs.find(added.run_id))!;
+    await runs.writeAll(runs.remove(found));
+  });
+
+  it("finds runs by their origin, by archiving and by interruption", async () => {
+    const { runId } = await played(owner, "Origin of a family");
+    const runs = createRuns(service.app.port(ports.records));
+    const child = {
+      ...bulk[0]!,
+      ...{ run_id: "run_child", user_id: "bulk-child", title: "Child", interruption_reason: "user_stop" },
+      delegation: { fromAgentId: "helper", parentRunId: runId! },
+    };
+    const other = { ...child, run_id: "run_other", title: "Other", delegation: { fromAgentId: "second" } };
+    await runs.writeAll([...runs.begin(child), ...runs.begin(other)]);
+    expect(await titles({ delegated_by: "helper", user_id: "bulk-child" })).toEqual(["Child"]);
+    expect(await titles({ parent_run_id: runId! })).toEqual(["Child"]);
+    expect(await titles({ parent_run_id: runId!, q: "other" })).toEqual([]);
+    const user_id = "bulk-child";
+    expect(await titles({ user_id, interrupted: "true" })).toEqual(["Other", "Child"]);
+    expect(await titles({ user_id, interrupted: "false" })).toEqual([]);
+    await service.call("owner", "PATCH", "/api/runs/run_child", { archived: true });
+    expect(await titles({ user_id, archived: "true" })).toEqual(["Child"]);
+    expect(await titles({ user_id, archived: "false" })).toEqual(["Other"]);
+    expect(await titles({ user_id })).toEqual(["Other", "Child"]);
+  });
+
   it("looks at a bounded number of runs per call: a page may be empty and yet have a next one", async () => {
     // Each is in the lists of both words, and none has the status.
     const query = { user_id: "bulk", q: "common words", status: "completed" };
@@ -160,7 +206,7 @@ describe("GET /api/runs/search", () => {
     expect(first.runs).toEqual([]);
     expect(first.next).toEqual(expect.any(String));
     const { ids, pages } = await walk(query);
-    expect([ids, pages]).toEqual([[], 2]);
+    expect([ids, pages]).toEqual([[], 6]);
   });
 
   it("a member sees its own runs only, a token without a user none (open points 10)", async () => {
@@ -175,11 +221,15 @@ describe("GET /api/runs/search", () => {
   it("a cursor belongs to its search and to its caller", async () => {
     const { body } = await search({ q: "common", limit: "1" });
     expect((await search({ q: "COMMON", limit: "5", after: body.next })).status).toBe(200);
+    // The oldest time moves in searches such as "the last hour".
+    expect((await search({ q: "common", started_from: "2020-01-01", before: body.next })).status).toBe(200);
     for (const [query, holder] of [
       [{ q: "words", after: body.next }, "owner"],
       [{ q: "common", status: "idle", after: body.next }, "owner"],
       [{ q: "common", after: body.next }, "member"],
       [{ q: "common", after: "" }, "owner"],
+      [{ q: "words", before: body.next }, "owner"],
+      [{ q: "common", after: body.next, before: body.next }, "owner"],
       [{ q: "common", after: `${body.next}A` }, "owner"],
       [{ q: "common", after: Buffer.from('["a","b","c"]').toString("base64url") }, "owner"],
     ] as const)
@@ -198,6 +248,10 @@ describe("GET /api/runs/search", () => {
     { started_from: "yesterday" },
     { started_before: "2020-01-01T00:00:00" },
     { started_before: "2020-13-01" },
+    { archived: "yes" },
+    { interrupted: "" },
+    { delegated_by: "" },
+    { parent_run_id: "" },
   ])("400 invalid_filter for %j, which must not show everything", async (query) => {
     expect(await search(query)).toMatchObject({ status: 400, body: { code: "invalid_filter" } });
   });
@@ -238,7 +292,7 @@ describe("the runs of a store that an earlier version wrote", () => {
     const { port: records, close } = await openAdapter(memoryRecords(), []);
     const runs = createRuns(records);
     const titles = async (words: readonly string[], status?: "failed") =>
-      (await runs.search({ words, status }, undefined, 20)).items.map(({ title }) => title);
+      (await runs.search({ words, status }, 20)).items.map(({ title }) => title);
     const collection = records.collection<object>({ name: "runs" });
     // As an earlier version wrote them: without tags.
     const old = { ...bulk[0]!, user_id: "old", status: "failed", failure_reason: "timeout" };

@@ -223,12 +223,46 @@ describe("GET /api/workflow/runs/search", () => {
     expect((await search({ workflowId, version: "c".repeat(64) })).body).toEqual({ runs: [] });
   });
 
+  it("pages back to the newest, each run once, also with runs that begin meanwhile", async () => {
+    const asked = { workflowId: "bulk", q: "always", limit: "90", startedFrom: "2020-01-01T01:00Z" };
+    const wanted = bulkIds(({ startedAt, error }) => startedAt >= "2020-01-01T01:00" && error!.message.includes("always"));
+    const pages = [(await search(asked)).body];
+    expect(pages[0]).not.toHaveProperty("previous");
+    while (pages.at(-1).next) pages.push((await search({ ...asked, cursor: pages.at(-1).next })).body);
+    const shown = pages.map(({ runs }) => runs.map(({ runId }: { runId: string }) => runId));
+    expect(shown.flat()).toEqual(wanted);
+    const back = [shown.at(-1)];
+    let before: string | undefined = pages.at(-1).previous;
+    const added: RunRecord = { ...bulk[0]!, runId: "wrun_bulk_later", startedAt: "2020-01-02T00:00:00.000Z" };
+    const runs = createRunRecords(service.app.port(ports.records));
+    await service.app.port(ports.records).batch(runs.begin(added));
+    while (before) {
+      const { body } = await search({ ...asked, before });
+      expect(body.next).toEqual(expect.any(String));
+      back.unshift(body.runs.map(({ runId }: { runId: string }) => runId));
+      before = body.previous;
+    }
+    expect(back.flat()).toEqual([added.runId, ...wanted]);
+    await runs.remove([added]);
+  });
+
+  it("finds the runs of a user", async () => {
+    const runs = createRunRecords(service.app.port(ports.records));
+    const own = { workflowId: "plain", startedAt: new Date().toISOString() };
+    const added = ["ann", "bob"].map((userId): RunRecord => ({ ...bulk[0]!, ...own, runId: `wrun_of_${userId}`, userId }));
+    await service.app.port(ports.records).batch(added.flatMap((run) => runs.begin(run)));
+    expect(await ids({ userId: "ann" })).toEqual(["wrun_of_ann"]);
+    expect(await ids({ userId: "bob", workflowId: "plain", status: "failed" })).toEqual(["wrun_of_bob"]);
+    expect(await ids({ userId: "ann", workflowId: "bulk" })).toEqual([]);
+    await runs.remove(added);
+  });
+
   it("looks at a bounded number of runs per call: a page may be empty and yet have a next one", async () => {
     const asked = { workflowId: "bulk", status: "completed" };
     const first = (await search(asked)).body;
     expect([first.runs, first.next]).toEqual([[], expect.any(String)]);
     const { found, pages } = await walk(asked);
-    expect([found, pages]).toEqual([[], 2]);
+    expect([found, pages]).toEqual([[], 6]);
   });
 
   it("shows runs of a binding only to its readers, as lists do (4.2)", async () => {
@@ -243,6 +277,14 @@ describe("GET /api/workflow/runs/search", () => {
     expect(await ids({ workflowId: "bound" })).toEqual([mine]);
     expect(await ids({ limit: "200", startedFrom: "2021-01-01" })).not.toContain(theirs);
     expect((await search({ workflowId: "bound" })).body.runs[0]).toMatchObject({ workflowBindingId: "mine", boardId: "B" });
+  });
+
+  it("names no run in a cursor: a page may end at one that the caller may not read", async () => {
+    const { body } = await search({ workflowId: "bulk", limit: "1" });
+    const [runId] = body.runs.map((run: { runId: string }) => run.runId);
+    const readable = body.next.split(".").map((part: string) => Buffer.from(part, "base64url").toString("latin1"));
+    expect([body.next, ...readable].filter((text) => text.includes(runId))).toEqual([]);
+    expect((await search({ workflowId: "bulk", limit: "1", cursor: body.next })).body.runs[0].runId).not.toBe(runId);
   });
 
   it("needs the service token, and has no effect on a workflow that is called runs", async () => {
@@ -262,6 +304,8 @@ describe("GET /api/workflow/runs/search", () => {
       { ...asked, parameter: "order=rare", cursor },
       { q: "common", cursor },
       { ...asked, cursor: "" },
+      { ...asked, q: "words", before: cursor },
+      { ...asked, cursor, before: cursor },
       { ...asked, cursor: `${cursor}A` },
       { ...asked, cursor: Buffer.from('["a","b","c"]').toString("base64url") },
     ] as Record<string, string>[])

@@ -1,20 +1,5 @@
-import { RUNS_LIMIT } from "@portico/plugins/conversations-runs/client";
-import type { Run } from "./run.ts";
-
-/** The filters in the address: `#/runs?agent_id=helper&status=failed`. An empty filter matches everything. */
-export interface RunFilters {
-  /** Words of a search. Empty: the list of all runs. */
-  readonly q: string;
-  readonly limit: string;
-  readonly agent_id: string;
-  readonly delegated_by: string;
-  readonly parent_run_id: string;
-  /** The list has no filter for the status, and includes archived runs. These two filters apply to the loaded runs. */
-  readonly status: string;
-  readonly archived: string;
-}
-
-export const LIMITS = [RUNS_LIMIT, 200, 1_000] as const;
+import type { Filter, ListAddress, ListColumn } from "../../blocks/list/list-address.svelte.ts";
+import { readRange, TIME_FILTERS } from "../../blocks/list/time-range.ts";
 
 /** The choices, by the list's own terms. Interrupted runs were stopped and can continue. */
 export const STATUSES: Readonly<Record<string, string>> = {
@@ -25,31 +10,60 @@ export const STATUSES: Readonly<Record<string, string>> = {
   failed: "Failed",
 };
 
-export function readFilters(query: URLSearchParams): RunFilters {
-  const of = (name: string) => query.get(name) ?? "";
-  const limit = LIMITS.some((each) => `${each}` === of("limit")) ? of("limit") : `${RUNS_LIMIT}`;
-  const names = { agent_id: of("agent_id"), delegated_by: of("delegated_by"), parent_run_id: of("parent_run_id") };
-  return { q: of("q").trim(), limit, ...names, status: of("status"), archived: of("archived") };
-}
+export const KINDS: Readonly<Record<string, string>> = { background: "Background", conversation: "Conversation" };
 
-/** The filters as part of an address. */
-export function writeFilters(filters: RunFilters): string {
-  const given = Object.entries(filters).filter(
-    ([name, value]) => value !== "" && !(name === "limit" && value === `${RUNS_LIMIT}`),
-  );
-  return new URLSearchParams(given).toString();
-}
+/** Archived runs are left out unless one of these is chosen. */
+export const ARCHIVED: Readonly<Record<string, string>> = { shown: "Also archived", only: "Only archived" };
 
-/** The query of the list. */
-export function queryOf({ q: _words, status: _status, archived: _archived, ...query }: RunFilters) {
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ""));
-}
+const oneOf = (words: Readonly<Record<string, string>>) => (value: string) =>
+  Object.hasOwn(words, value) ? words[value] : undefined;
 
-/** Filters the loaded runs. */
-export function isWanted(run: Run, { status, archived, delegated_by, parent_run_id }: RunFilters): boolean {
-  if (delegated_by !== "" && run.delegation?.fromAgentId !== delegated_by) return false;
-  if (parent_run_id !== "" && run.delegation?.parentRunId !== parent_run_id) return false;
-  if (run.archived_at !== undefined && archived !== "shown") return false;
-  if (status === "interrupted") return run.interruption_reason !== undefined;
-  return status === "" || run.status === status;
+/** The filters in the address: `#/runs?agent_id=helper&status=failed`. */
+export const RUN_FILTERS: readonly Filter[] = [
+  { name: "q", title: "Words" },
+  { name: "status", title: "Status", describe: oneOf(STATUSES) },
+  { name: "agent_id", title: "Agent" },
+  ...TIME_FILTERS,
+  { name: "user_id", title: "User" },
+  { name: "kind", title: "Kind", describe: oneOf(KINDS) },
+  { name: "delegated_by", title: "Delegated by" },
+  { name: "parent_run_id", title: "Parent run" },
+  { name: "archived", title: "Archived", describe: oneOf(ARCHIVED) },
+];
+
+/** The filters behind "More filters". */
+export const MORE_FILTERS = ["user_id", "kind", "delegated_by", "parent_run_id", "archived"] as const;
+
+export const RUN_COLUMNS = [
+  { id: "run", title: "Run", isShown: "always" },
+  { id: "status", title: "Status", isShown: "unless" },
+  { id: "agent", title: "Agent", isShown: "unless" },
+  { id: "user", title: "User", isShown: "if" },
+  { id: "source", title: "From", isShown: "unless" },
+  { id: "error", title: "Error", isShown: "if" },
+  { id: "duration", title: "Duration", align: "end", isShown: "unless" },
+  { id: "tokens", title: "Tokens", align: "end", isShown: "if" },
+  { id: "cost", title: "Cost", align: "end", isShown: "if" },
+  { id: "started", title: "Started", align: "end", isShown: "unless" },
+] as const satisfies readonly ListColumn[];
+
+/** The query of a search. */
+export function toQuery(address: ListAddress): Record<string, string> {
+  const value = (name: string) => address.value(name);
+  const { from, until } = readRange(value);
+  const [status, kind, archived] = [value("status"), value("kind"), value("archived")];
+  const given = {
+    q: value("q"),
+    agent_id: value("agent_id"),
+    user_id: value("user_id"),
+    delegated_by: value("delegated_by"),
+    parent_run_id: value("parent_run_id"),
+    status: status === "interrupted" ? "idle" : status,
+    interrupted: status === "interrupted" ? "true" : "",
+    background: kind === "" ? "" : String(kind === "background"),
+    archived: archived === "" ? "false" : archived === "only" ? "true" : "",
+    started_from: from ?? "",
+    started_before: until ?? "",
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, each]) => each !== ""));
 }

@@ -9,10 +9,16 @@ export type DefinitionNode = WorkflowDefinition["nodes"][number];
 export type FoundRun = CallResult<typeof workflowServiceContract.searchRuns>["runs"][number];
 /** What a search for runs asks, without its pages. */
 export interface RunQuery {
-  readonly workflowId: string;
+  readonly workflowId?: string;
   readonly status?: RunStatus;
   readonly startedFrom?: string;
+  readonly startedBefore?: string;
   readonly q?: string;
+  readonly userId?: string;
+  readonly version?: string;
+  /** `name=value`. */
+  readonly parameter: string[];
+  readonly output: string[];
 }
 export type RunDetail = CallResult<typeof workflowServiceContract.run>;
 export type NodeResult = NonNullable<RunDetail["nodeResults"]>[string];

@@ -16,27 +16,38 @@ export function searchRuns({ runtime: { runs } }: ConversationServices): Convers
       agentId: readFilter("agent_id", query.agent_id),
       status: readStatus(readFilter("status", query.status)),
       isBackground: readFlag("background", query.background),
+      isArchived: readFlag("archived", query.archived),
+      isInterrupted: readFlag("interrupted", query.interrupted),
+      delegatedBy: readFilter("delegated_by", query.delegated_by),
+      parentRunId: readFilter("parent_run_id", query.parent_run_id),
       from: readTime("started_from", query.started_from),
       before: readTime("started_before", query.started_before),
       words: readWords(query.q),
     };
-    const after = readAfter(query.after, asked);
+    const place = { after: readPlace("after", query.after, asked), before: readPlace("before", query.before, asked) };
+    if (place.after && place.before) throw agentErrors.invalid_pagination("Invalid pagination: give after or before, not both");
     // To a member, runs of others are missing (open points 10).
     const seesNone = who.role !== "owner" && (who.userId === undefined || (userId !== undefined && userId !== who.userId));
     if (seesNone) return { runs: [] };
-    const [{ items, next }, isComplete] = await Promise.all([runs.search(asked, after, limit), runs.indexing.isComplete()]);
+    const [{ items, next, previous }, isComplete] = await Promise.all([
+      runs.search(asked, limit, place),
+      runs.indexing.isComplete(),
+    ]);
     return {
       runs: [...items],
       ...(next && { next: toFindCursor(askedOf(asked), next) }),
+      ...(previous && { previous: toFindCursor(askedOf(asked), previous) }),
       ...(!isComplete && { indexing: true as const }),
     };
   };
 }
 
-function readAfter(value: Parameter, asked: RunSearch): FindPlace | undefined {
+function readPlace(name: "after" | "before", value: Parameter, asked: RunSearch): FindPlace | undefined {
   if (value === undefined) return undefined;
   const place = typeof value === "string" ? readFindCursor(askedOf(asked), value) : undefined;
-  if (!place) throw agentErrors.invalid_pagination("Invalid pagination: after must be the next of a page of the same search");
+  const source = name === "after" ? "next" : "previous";
+  if (!place)
+    throw agentErrors.invalid_pagination(`Invalid pagination: ${name} must be the ${source} of a page of the same search`);
   return place;
 }
 

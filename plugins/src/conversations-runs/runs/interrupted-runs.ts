@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { ports } from "@portico/core";
+import type { FindPlace, ports } from "@portico/core";
 import type { Conversations } from "../conversations/conversations.ts";
 import type { Run, Runs } from "./runs.ts";
 
@@ -37,8 +37,8 @@ export async function untilInterruptedClosed(given: {
 
 async function runningRuns(runs: Runs): Promise<readonly Run[]> {
   const found: Run[] = [];
-  for (let after: Parameters<Runs["search"]>[1]; ;) {
-    const page = await runs.search({ status: "running", words: [] }, after, PAGE);
+  for (let after: FindPlace | undefined; ;) {
+    const page = await runs.search({ status: "running", words: [] }, PAGE, { after });
     found.push(...page.items.filter(({ background }) => !background));
     if (!page.next) return found;
     after = page.next;

@@ -34,17 +34,23 @@ export function createRunList(records: ports.Records) {
       }
     },
     /** The runs that have all these values, to be found. */
-    source:
-      (filters: RunFilters): FindSource =>
-      async (after, limit) => {
+    source: (filters: RunFilters): FindSource => ({
+      async read(after, limit, direction) {
         const { items, next } = await collection.query({
           where: filters as Readonly<Record<string, string>>,
-          order: { by: "started_at", direction: "descending" },
+          order: { by: "started_at", direction },
           limit,
           ...(after && { after: { value: after.at, id: after.id } }),
         });
         return { places: items.map(({ id, value }) => ({ at: value.started_at, id })), isLast: next === undefined };
       },
+      async has(id) {
+        const found = await collection.get(id);
+        return (
+          found !== undefined && Object.entries(filters).every(([name, value]) => found.value[name as keyof RunKey] === value)
+        );
+      },
+    }),
     /** Ids of the newest runs that have all these values; pages of at most 1,000, until `limit` or the end. */
     async *newest(filters: RunFilters, limit: number): AsyncIterable<readonly string[]> {
       let [after, left]: [string | undefined, number] = [undefined, limit];

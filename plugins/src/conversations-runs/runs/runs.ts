@@ -82,18 +82,32 @@ export function createRuns(records: ports.Records) {
         return changed;
       });
     },
-    /** The newest runs that match all of a search, behind a place. The work is bounded: a page may end early (`findPage`). */
-    async search(search: RunSearch, after: FindPlace | undefined, limit: number): Promise<FoundPage<Run>> {
-      const { userId, agentId, from, before } = search;
-      const filters = { ...(userId !== undefined && { user_id: userId }), ...(agentId !== undefined && { agent_id: agentId }) };
+    /** The newest runs that match all of a search, behind or before a place. The work is bounded: a page may end early (`findPage`). */
+    async search(
+      search: RunSearch,
+      limit: number,
+      place: { readonly after?: FindPlace | undefined; readonly before?: FindPlace | undefined } = {},
+    ): Promise<FoundPage<Run>> {
+      const { userId, agentId, delegatedBy, parentRunId, from, before } = search;
+      const listed = {
+        ...(agentId !== undefined && { agent_id: agentId }),
+        ...(delegatedBy !== undefined && { delegated_by: delegatedBy }),
+        ...(parentRunId !== undefined && { parent_run_id: parentRunId }),
+      };
       const tagged = tagsOfSearch(search).map((tag) => tags.list(tag, userId));
       return findPage({
-        // The lists of tags are lists of the user. Only the agent needs a list of its own.
-        sources: [...tagged, ...(tagged.length === 0 || agentId !== undefined ? [list.source(filters)] : [])],
+        // The lists of tags are lists of the user. Only what else is asked needs a list of its own.
+        sources: [
+          ...tagged,
+          ...(tagged.length === 0 || Object.keys(listed).length > 0
+            ? [list.source({ ...listed, ...(userId !== undefined && { user_id: userId }) })]
+            : []),
+        ],
         load: async (runId) => (await runs.get(runId))?.value,
         matches: (run) => isSought(run, search),
-        after: after ?? (before === undefined ? undefined : { at: before, id: "" }),
+        ...place,
         notBefore: from,
+        until: before,
         limit,
       });
     },

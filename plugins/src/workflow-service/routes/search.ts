@@ -1,4 +1,4 @@
-import { type FindPlace, readFindCursor, toFindCursor, wordsOf } from "@portico/core";
+import { type FindPlace, wordsOf } from "@portico/core";
 import type { InferOutput } from "valibot";
 import { isSearchable } from "../definition/check-search.ts";
 import { workflowErrors } from "../errors.ts";
@@ -6,11 +6,12 @@ import { SEARCH_WORDS } from "../limits.ts";
 import { runSummary } from "../run-pages.ts";
 import type { FieldValues } from "../runs/run-fields.ts";
 import type { RunRecord } from "../runs/run-record.ts";
-import { askedOf, type RunSearch } from "../runs/run-search.ts";
+import type { RunSearch } from "../runs/run-search.ts";
 import type { searchQuery } from "../search-contract.ts";
 import { isReadable } from "../task-scope.ts";
 import { completedNodesIn } from "./completed-nodes.ts";
 import { readerOf } from "./reader.ts";
+import { readSearchCursor, toSearchCursor } from "./search-cursor.ts";
 import { toStoreError } from "./store-error.ts";
 import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts";
 
@@ -23,6 +24,17 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
   const found = async (run: RunRecord) => {
     const { workflowId, definition: version, fields } = run;
     return { workflowId, ...runSummary(run, await completedNodes(run)), version, ...(fields && { fields }) };
+  };
+
+  const readCursor = async (
+    name: "cursor" | "before",
+    cursor: string | undefined,
+    search: RunSearch,
+  ): Promise<FindPlace | undefined> => {
+    if (cursor === undefined) return undefined;
+    const place = await readSearchCursor(services.sealing, search, cursor);
+    if (!place) throw invalid(`${name} must be the ${name === "cursor" ? "next" : "previous"} of a page of the same search`);
+    return place;
   };
 
   return async ({ query, signal, fail }) => {
@@ -39,15 +51,20 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
           throw fail.invalid_request(`The workflow ${workflowId} does not declare ${name} in search.${kind}`);
       }
     }
-    const after = readCursor(query.cursor, search);
     try {
-      const [{ items, next }, isComplete] = await Promise.all([
-        runs.search(search, { after, limit: query.limit, isReadable: (run) => isReadable(run, canRead) }),
+      const [after, before] = await Promise.all([
+        readCursor("cursor", query.cursor, search),
+        readCursor("before", query.before, search),
+      ]);
+      if (after && before) throw invalid("give cursor or before, not both");
+      const [{ items, next, previous }, isComplete] = await Promise.all([
+        runs.search(search, { after, before, limit: query.limit, isReadable: (run) => isReadable(run, canRead) }),
         runs.indexing.isComplete(),
       ]);
       return {
         runs: await Promise.all(items.map(found)),
-        ...(next && { next: toFindCursor(askedOf(search), next) }),
+        ...(next && { next: await toSearchCursor(services.sealing, search, next) }),
+        ...(previous && { previous: await toSearchCursor(services.sealing, search, previous) }),
         ...(!isComplete && { indexing: true as const }),
       };
     } catch (error) {
@@ -57,21 +74,14 @@ export function searchRuns(services: WorkflowServices): WorkflowHandlers["search
 }
 
 function readSearch(query: Asked): RunSearch {
-  const { workflowId, status, startedFrom, startedBefore, q, parameter, output, version } = query;
+  const { workflowId, status, userId, startedFrom, startedBefore, q, parameter, output, version } = query;
   return {
-    ...{ workflowId, status, version },
+    ...{ workflowId, status, userId, version },
     from: toTime(startedFrom),
     before: toTime(startedBefore),
     words: readWords(q),
     fields: { parameters: readFieldValues(parameter), outputs: readFieldValues(output) },
   };
-}
-
-function readCursor(cursor: string | undefined, search: RunSearch): FindPlace | undefined {
-  if (cursor === undefined) return undefined;
-  const place = readFindCursor(askedOf(search), cursor);
-  if (!place) throw invalid("cursor must be the next of a page of the same search");
-  return place;
 }
 
 function readWords(text: string | undefined): readonly string[] {

@@ -7,7 +7,8 @@ export function toStoreError(error: unknown): never {
     error instanceof ports.RecordsUnavailable ||
     error instanceof ports.LogUnavailable ||
     error instanceof ports.BlobsUnavailable ||
-    error instanceof ports.SigningUnavailable;
+    error instanceof ports.SigningUnavailable ||
+    error instanceof ports.SealingUnavailable;
   throw isAway ? workflowErrors.store_unavailable(undefined, undefined, error) : error;
 }
 

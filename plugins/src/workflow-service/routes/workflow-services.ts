@@ -11,6 +11,7 @@ export interface WorkflowServices {
   readonly audit: ports.Audit | undefined;
   readonly log: ports.EventLog;
   readonly engine: ports.Engine;
+  readonly sealing: ports.Sealing;
   /** Without users of an instance, only bindings that name no readers are readable. */
   readonly identity: ports.Identity | undefined;
   readonly clock: ports.Clock;

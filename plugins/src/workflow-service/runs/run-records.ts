@@ -60,18 +60,22 @@ export function createRunRecords(records: ports.Records) {
     }
   }
 
-  /** The keys of runs that have these values, newest first. */
-  const keysOf =
-    (where: Readonly<Record<string, string>>): FindSource =>
-    async (after, limit) => {
+  /** The keys of runs that have these values. */
+  const keysOf = (where: Readonly<Record<string, string>>): FindSource => ({
+    async read(after, limit, direction) {
       const { items, next } = await list.query({
         where,
-        order: NEWEST,
+        order: { by: "startedAt", direction },
         limit,
         ...(after && { after: { value: after.at, id: after.id } }),
       });
       return { places: items.map(({ id, value }) => ({ at: value.startedAt, id })), isLast: next === undefined };
-    };
+    },
+    async has(id) {
+      const found = await list.get(id);
+      return found !== undefined && Object.entries(where).every(([name, value]) => found.value[name as keyof RunKey] === value);
+    },
+  });
 
   return {
     find: (runId: string): Promise<ports.Stored<RunRecord> | undefined> => runs.get(runId),
@@ -109,12 +113,20 @@ export function createRunRecords(records: ports.Records) {
       return newest && (await runs.get(newest.id))?.value;
     },
     /**
-     * The newest runs that match all of a search, and that the caller may read, behind a place. The work is bounded: a page may end early
-     * (`findPage`).
+     * The newest runs that match all of a search, and that the caller may read, behind or before a place. The work is bounded: a page may end
+     * early (`findPage`).
      */
     search(
       search: RunSearch,
-      { after, limit, isReadable }: { after: FindPlace | undefined; limit: number; isReadable(run: RunRecord): boolean },
+      {
+        isReadable,
+        ...page
+      }: {
+        readonly after?: FindPlace | undefined;
+        readonly before?: FindPlace | undefined;
+        readonly limit: number;
+        isReadable(run: RunRecord): boolean;
+      },
     ): Promise<FoundPage<RunRecord>> {
       const { workflowId, version, from, before } = search;
       const tagged = tagsOfSearch(search).map((tag) => tags.list(tag, workflowId));
@@ -124,9 +136,9 @@ export function createRunRecords(records: ports.Records) {
         sources: [...tagged, ...(tagged.length === 0 || version !== undefined ? [keysOf(listed)] : [])],
         load: async (runId) => (await runs.get(runId))?.value,
         matches: (run) => isSought(run, search) && isReadable(run),
-        after: after ?? (before === undefined ? undefined : { at: before, id: "" }),
+        ...page,
         notBefore: from,
-        limit,
+        until: before,
       });
     },
     /** Indexes the runs of stores that earlier versions wrote. */

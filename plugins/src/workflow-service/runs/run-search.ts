@@ -7,6 +7,7 @@ import { fieldTags, statusTag, wordsOfError, wordTag } from "./run-tags.ts";
 export interface RunSearch {
   readonly workflowId?: string | undefined;
   readonly status?: RunStatus | undefined;
+  readonly userId?: string | undefined;
   /** Begun at this time or later, and before that time (ISO 8601 in UTC, with milliseconds). */
   readonly from?: string | undefined;
   readonly before?: string | undefined;
@@ -30,7 +31,8 @@ export function tagsOfSearch({ status, words, fields }: RunSearch): readonly str
 
 /** Whether a run matches as it is now: a list may be older than the run. */
 export function isSought(run: RunRecord, search: RunSearch): boolean {
-  const { workflowId, status, from, before, version, words, fields } = search;
+  const { workflowId, status, userId, from, before, version, words, fields } = search;
+  if (userId !== undefined && run.userId !== userId) return false;
   if ((workflowId !== undefined && run.workflowId !== workflowId) || (status !== undefined && run.status !== status))
     return false;
   if ((from !== undefined && run.startedAt < from) || (before !== undefined && run.startedAt >= before)) return false;
@@ -45,12 +47,15 @@ function hasAll(values: FieldValues = {}, wanted: FieldValues = {}): boolean {
   return Object.entries(wanted).every(([name, value]) => Object.hasOwn(values, name) && values[name] === value);
 }
 
-/** What a search asks, as a text that is equal for equal searches. */
+/**
+ * What a search asks, as a text that is equal for equal searches. Without the oldest time: the pages of "the last hour" are the same search,
+ * although each has another oldest time.
+ */
 export function askedOf({ words, fields, ...search }: RunSearch): string {
   const sorted = (values: FieldValues = {}) => Object.entries(values).sort(([one], [other]) => (one < other ? -1 : 1));
-  const { workflowId, status, from, before, version } = search;
+  const { workflowId, status, userId, before, version } = search;
   return JSON.stringify([
-    ...[workflowId, status, from, before, version],
+    ...[workflowId, status, userId, before, version],
     ...[[...words].sort(), sorted(fields.parameters), sorted(fields.outputs)],
   ]);
 }
