@@ -72,6 +72,13 @@ export interface SubmitOptions {
   readonly onState?: (state: SubmissionState) => void;
 }
 
+/** A turn that another client program submitted. */
+export interface WatchedTurn {
+  readonly conversationId: string;
+  readonly clientRequestId: string;
+  readonly userMessageId: string;
+}
+
 type UploadCall<T> = (input: {
   readonly body: BodyInit;
   readonly headers: Readonly<Record<string, string>>;
@@ -142,6 +149,13 @@ export interface AgentClient extends AsyncDisposable {
    * `clientRequestId` but no `timestamp`.
    */
   submit(query: QueryOptions | FollowUp, options?: SubmitOptions): Query;
+  /**
+   * Follow a turn that another client program submitted, from its first message: the `turn` of `calls.runningTurn`. The events arrive over
+   * the realtime channel, a moment later than at the program that submitted it. `abort` stops the turn, if it is of this client's user.
+   * When the signal aborts, the query ends as `unknown`, and the turn goes on.
+   * @throws TypeError if a query with this `clientRequestId` is open or watched in this client.
+   */
+  watch(turn: WatchedTurn, options?: Pick<UploadOptions, "signal">): Query;
   /** Close the connection. Queries that are still open end as `unknown`. */
   close(): void;
 }
@@ -166,6 +180,8 @@ class Connection implements AgentClient {
   readonly #unknownMs: number;
   readonly #onConnection: (state: ConnectionState) => void;
   readonly #open = new Map<string, Entry>();
+  /** The conversation of each watched turn, and the query that shows it. */
+  readonly #watched = new Map<string, { readonly query: OpenQuery; readonly conversationId: string }>();
   readonly #closing = new AbortController();
   #refusal: Error | undefined;
   #connection: ConnectionState = "connecting";
@@ -246,6 +262,29 @@ class Connection implements AgentClient {
     return opened;
   }
 
+  watch(turn: WatchedTurn, { signal }: Pick<UploadOptions, "signal"> = {}): Query {
+    const { conversationId, clientRequestId } = turn;
+    if (this.#open.has(clientRequestId) || this.#watched.has(clientRequestId))
+      throw new TypeError("A query with this clientRequestId is still open");
+    const query = new OpenQuery(turn, ({ sessionId }) => this.#socket.emit("query:abort", { sessionId, clientRequestId }));
+    query.accept();
+    const stop = (reason: string) => this.#end(query, { status: "unknown", reason });
+    if (this.#closing.signal.aborted) stop("The client was closed");
+    else if (this.#refusal) stop("The service refuses the connection");
+    else if (signal?.aborted) stop("No longer watched");
+    if (query.isOver) return query;
+    this.#watched.set(clientRequestId, { query, conversationId });
+    // A later connection asks for it again.
+    if (this.#socket.connected) this.#socket.emit("query:watch", { conversationId, clientRequestId });
+    const leave = () => {
+      if (this.#socket.connected) this.#socket.emit("query:unwatch", { clientRequestId });
+      stop("No longer watched");
+    };
+    signal?.addEventListener("abort", leave, { once: true });
+    void query.ended.then(() => signal?.removeEventListener("abort", leave));
+    return query;
+  }
+
   uploadAttachment(source: UploadSource, options: UploadOptions = {}): Promise<AttachmentReceipt> {
     return this.#upload(source, options, this.calls.uploadAttachment);
   }
@@ -294,7 +333,8 @@ class Connection implements AgentClient {
     this.#closing.abort(new DOMException("The client was closed", "AbortError"));
     this.#stands("closed");
     this.#socket.disconnect();
-    for (const { query } of this.#open.values()) this.#end(query, { status: "unknown", reason: "The client was closed" });
+    for (const { query } of [...this.#open.values(), ...this.#watched.values()])
+      this.#end(query, { status: "unknown", reason: "The client was closed" });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -407,14 +447,17 @@ class Connection implements AgentClient {
 
   #forget(query: OpenQuery): void {
     // The answer may arrive after the query ended, when the same submission is open again.
-    if (this.#open.get(query.clientRequestId)?.query === query) this.#open.delete(query.clientRequestId);
+    for (const queries of [this.#open, this.#watched])
+      if (queries.get(query.clientRequestId)?.query === query) queries.delete(query.clientRequestId);
   }
 
   #listen(): void {
     const socket = this.#socket;
     const on = (event: string, told: (query: OpenQuery, data: any) => void) =>
       socket.on(event, (data: { readonly clientRequestId?: string }) => {
-        const entry = data?.clientRequestId === undefined ? undefined : this.#open.get(data.clientRequestId);
+        const { clientRequestId } = data ?? {};
+        if (clientRequestId === undefined) return;
+        const entry = this.#open.get(clientRequestId) ?? this.#watched.get(clientRequestId);
         if (entry) told(entry.query, data);
       });
     on("query:started", (query, data: QueryStarted) => query.begin(data));
@@ -433,6 +476,8 @@ class Connection implements AgentClient {
     });
     socket.on("connect", () => {
       this.#isCatchingUp = false;
+      for (const [clientRequestId, { query, conversationId }] of this.#watched)
+        socket.emit("query:watch", { conversationId, clientRequestId, seq: query.seq });
       this.#stands("connected");
     });
     socket.on("connect_error", (error: Error & { readonly data?: { readonly code?: string } }) => {
@@ -476,6 +521,8 @@ class Connection implements AgentClient {
     for (const { query, isAccepted } of this.#open.values()) {
       if (isAccepted) this.#end(query, { status: "unknown", reason: "The service refuses the connection" });
     }
+    for (const { query } of [...this.#watched.values()])
+      this.#end(query, { status: "unknown", reason: "The service refuses the connection" });
   }
 
   /**

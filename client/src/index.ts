@@ -7,6 +7,7 @@ export {
   type MediaLinks,
   type MediaMetadata,
   type SubmitOptions,
+  type WatchedTurn,
 } from "./agent-client.ts";
 export type {
   Approval,

@@ -148,7 +148,10 @@ export const agentRuntime = defineAdapter({
       for (const { clientRequestId } of await waits.ofSession(sessionId))
         if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
     };
-    const channel = openQueryChannel({ ...given, ...shared, requests, runs, serverInstanceId, stopSession, stopTurn }, scope);
+    const channel = openQueryChannel(
+      { ...given, ...shared, requests, runs, conversations, serverInstanceId, stopSession, stopTurn },
+      scope,
+    );
     const delegations = new Delegations({
       agents,
       admission,

@@ -57,6 +57,16 @@ export const queryChannel = defineChannel({
       clientRequestId: v.optional(clientId),
       agentId: v.optional(text),
     }),
+    /**
+     * Send this connection the events of a turn that another client program submitted: an extension. `seq` is that of the last message that
+     * the client has; without it, the events begin with the first.
+     */
+    "query:watch": v.strictObject({
+      conversationId: v.pipe(text, v.nonEmpty()),
+      clientRequestId: clientId,
+      seq: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0))),
+    }),
+    "query:unwatch": v.strictObject({ clientRequestId: clientId }),
   },
   sends: {
     "query:started": v.object(identifiers),

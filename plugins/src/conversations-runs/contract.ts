@@ -111,6 +111,26 @@ const conversationMessage = v.object({
   metadata: v.optional(v.record(text, text)),
 });
 
+/** A turn that executes now or waits for a person: an extension. */
+const runningTurn = v.object({
+  runId: text,
+  sessionId: text,
+  agentId: text,
+  userId: text,
+  clientRequestId: text,
+  userMessageId: text,
+  startedAt: text,
+  /** No process executes it until a person has decided its approvals. */
+  isWaiting: v.boolean(),
+  begunBy: v.variant("kind", [
+    v.object({ kind: v.literal("client") }),
+    /** Another agent delegated it. */
+    v.object({ kind: v.literal("agent"), agentId: text, runId: optionalText }),
+  ]),
+  /** The user's message, as in the conversation. */
+  message: conversationMessage,
+});
+
 const { unauthorized, invalid_pagination, invalid_filter, invalid_request, run_not_found, conversation_not_found } = agentErrors;
 /** The errors of both kinds of submission. */
 const submissionErrors = {
@@ -371,6 +391,14 @@ export const conversationsRunsContract = defineContract(
         }),
       ),
       errors: { unauthorized, invalid_pagination, conversation_not_found },
+    },
+    runningTurn: {
+      method: "GET",
+      path: "/api/conversations/:id/running-turn",
+      summary: "Read the turn of a conversation that runs now; `query:watch` sends its events (an extension)",
+      params: byId,
+      success: reply.json(v.object({ turn: v.nullable(runningTurn) })),
+      errors: { unauthorized, conversation_not_found },
     },
     clear: {
       method: "POST",

@@ -7,7 +7,7 @@ import { conversationsRunsContract } from "./contract.ts";
 import { instanceGuard } from "./guards.ts";
 import { listAgents } from "./routes/agents.ts";
 import { decideApproval, listApprovals, listConsents, revokeConsent } from "./routes/approvals.ts";
-import { clearConversation, listConversations, listMessages } from "./routes/conversations.ts";
+import { clearConversation, listConversations, listMessages, readRunningTurn } from "./routes/conversations.ts";
 import { handshake } from "./routes/handshake.ts";
 import { followUp, lookUpQuery, startQuery } from "./routes/queries.ts";
 import { readReceipts } from "./routes/receipts.ts";
@@ -63,6 +63,7 @@ export const conversationsRuns = definePlugin({
     lookup: lookUpQuery(services),
     conversations: listConversations(services),
     messages: listMessages(services),
+    runningTurn: readRunningTurn(services),
     clear: clearConversation(services),
     stopTurns: stopTurns(services),
   }),

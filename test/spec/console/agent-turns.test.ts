@@ -97,7 +97,7 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     await expect.poll(() => stop().count()).toBe(0);
   });
 
-  it("of another client show their message while they go on, and their answer when they have ended", async () => {
+  it("of another client appear word by word while they go on, and can be stopped", async () => {
     await using other = connectAgent({ baseURL: opened.service.url("agent"), token: opened.token });
     const first = other.submit({ agentId: "helper", prompt: "From elsewhere" });
     await first.ended;
@@ -107,10 +107,21 @@ describe.skipIf(findChromium() === undefined)("turns of an agent in the web cons
     const gate = answerInTwoParts("still", "working");
     const second = other.submit({ agentId: "helper", sessionId, prompt: "More from elsewhere" });
     await messages().getByText("More from elsewhere", { exact: true }).waitFor();
-    await messages().getByText("Its answer appears when it ends").waitFor();
+    await messages().getByText("still", { exact: true }).waitFor();
+    await messages().getByText("This turn was started elsewhere.").waitFor();
+    expect(await findingsInEveryLook(page())).toEqual([]);
     gate.open();
     await messages().getByText("still working").waitFor();
     await second.ended;
+    await expect.poll(() => messages().getByText("This turn was started elsewhere.").count()).toBe(0);
+    expect(await messages().getByText("still working").count()).toBe(1);
+    const endless = answerInTwoParts("will", "be stopped");
+    const third = other.submit({ agentId: "helper", sessionId, prompt: "And more" });
+    await messages().getByText("will", { exact: true }).waitFor();
+    await stop().click();
+    expect(await third.ended).toMatchObject({ status: "interrupted" });
+    await expect.poll(() => stop().count()).toBe(0);
+    endless.open();
   });
 
   it("are stopped with Escape: what was said stays, and the next turn goes on", async () => {

@@ -82,6 +82,21 @@ describe.skipIf(!servers)("processes of one instance", () => {
     expect(strangers.flatMap(({ heard }) => heard.filter(({ data }) => data.clientRequestId === request))).toEqual([]);
   });
 
+  it("show a turn that executes elsewhere to other client programs that watch it", async () => {
+    const gates = wordByWord(b!, "watched", 2);
+    const [client, watching] = [await a!.connect(), await c!.connect()];
+    const clientRequestId = await submit(c!, client, "watched");
+    gates[0]!.open();
+    const { conversationId } = await client.event("query:started", clientRequestId);
+    const { turn } = (await a!.call("owner", "GET", `/api/conversations/${conversationId}/running-turn`)).body;
+    expect(turn).toMatchObject({ clientRequestId, begunBy: { kind: "client" } });
+    watching.socket.emit("query:watch", { conversationId, clientRequestId });
+    await expect.poll(() => shortly(watching.heard, clientRequestId)).toEqual(["started", "1"]);
+    gates[1]!.open();
+    await watching.ended(clientRequestId);
+    expect(shortly(watching.heard, clientRequestId)).toEqual(["started", "1", "2", "complete"]);
+  });
+
   it("know connections of each other: whose they are, and which there are not", async () => {
     const client = await a!.connect();
     const call = (holder: "owner" | "member", originSocketId: string) =>

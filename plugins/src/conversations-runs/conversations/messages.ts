@@ -75,8 +75,8 @@ export async function readMessages(
   );
 }
 
-/** Undefined if it is damaged or not a message. */
-function readMessage(entry: ports.LogEntry): StoredMessage | undefined {
+/** The message of an entry. Undefined if it is damaged or not a message. */
+export function readMessage(entry: ports.LogEntry): StoredMessage | undefined {
   if (entry.damaged) return undefined;
   const message = entry.entry as unknown as StoredMessage;
   return Array.isArray(message.parts) && typeof message.role === "string" ? message : undefined;

@@ -1,8 +1,9 @@
 import { type Channel, openChannel, ports, type Scope } from "@portico/core";
 import { queryChannel } from "../channel.ts";
-import { runOfSession } from "../conversations/conversations.ts";
+import { type Conversations, runOfSession } from "../conversations/conversations.ts";
+import { ownConversation } from "../conversations/own-conversation.ts";
 import { agentErrors } from "../errors.ts";
-import type { ClientRequests } from "../requests/client-requests.ts";
+import { type ClientRequests, isOpenRequest, requestKey } from "../requests/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Turn } from "../turns/turn.ts";
 import { Audiences } from "./audiences.ts";
@@ -11,6 +12,7 @@ import { lifeOf } from "./numbered-turn.ts";
 import { recentTurns, waitingTurns } from "./recent-turns.ts";
 import { writtenEvents } from "./replay.ts";
 import { SocketLeases } from "./socket-leases.ts";
+import { WatchedTurns } from "./watched-turns.ts";
 
 /** The realtime side of queries: the connections, the turns whose events they receive, and the right to stop a turn. */
 export interface QueryChannel {
@@ -36,6 +38,7 @@ export interface QueryChannelGiven {
   readonly serverInstanceId: string;
   readonly requests: ClientRequests;
   readonly runs: Runs;
+  readonly conversations: Pick<Conversations, "find">;
   /** Stops the turn of a session that executes, or waits for a person. */
   readonly stopSession: (userId: string, sessionId: string) => Promise<void>;
   /** Stops one turn, whether it executes or waits. */
@@ -57,7 +60,8 @@ const NOTHING_RECEIVED: ReadonlyMap<string, number> = new Map();
 
 /** Opens the channel (specification 4.6); it closes with the app. */
 export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryChannel {
-  const { engine, identity, clock, log, bus, presence, requests, runs, serverInstanceId, stopSession, stopTurn } = given;
+  const { engine, identity, clock, log, bus, presence, telemetry } = given;
+  const { requests, runs, conversations, serverInstanceId, stopSession, stopTurn } = given;
   const sockets = new Map<string, SocketHolder>();
   const leases = new SocketLeases((socketId) => channel.drop(socketId));
   scope.onClose(() => leases.close());
@@ -70,6 +74,8 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
     recent: engine.isShared ? (listener, since) => recentTurns(requests, listener, since) : undefined,
   });
   scope.onClose(() => audiences.close());
+  const watched = new WatchedTurns({ log, clock, telemetry, wire: () => channel });
+  scope.onClose(() => watched.close());
   const channel: Channel<typeof queryChannel> = openChannel(
     given,
     queryChannel,
@@ -92,6 +98,7 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
       },
       gone({ id, who: { userId, clientInstanceId, ended } }) {
         sockets.delete(id);
+        watched.leave(id);
         leases.release(id, ended);
         presence.release(id);
         if (userId !== undefined) audiences.leave({ userId, clientInstanceId }, id);
@@ -104,6 +111,22 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
           if (userId === undefined || run?.value.user_id !== userId) return;
           if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
           else await stopSession(userId, sessionId);
+        },
+        async "query:watch"({ id, who }, { conversationId, clientRequestId, seq = 0 }) {
+          const userId = (await ownConversation(conversations, who, conversationId))?.userId;
+          if (userId === undefined) return;
+          const find = async () => (await requests.find(requestKey(userId, clientRequestId)))?.value;
+          const request = await find();
+          // Each of a user's requests is of one conversation. The connection may have ended meanwhile.
+          if (request?.conversationId !== conversationId || !sockets.has(id)) return;
+          const isOpen = async () => {
+            const now = await find();
+            return now !== undefined && isOpenRequest(now);
+          };
+          watched.watch(id, { turnId: request.turnId, clientRequestId, isOpen }, seq);
+        },
+        "query:unwatch"({ id }, { clientRequestId }) {
+          watched.unwatch(id, clientRequestId);
         },
       },
     },

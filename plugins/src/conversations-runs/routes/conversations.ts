@@ -1,8 +1,9 @@
 import { ports } from "@portico/core";
-import type { Conversation, Conversations } from "../conversations/conversations.ts";
 import { readMessages } from "../conversations/messages.ts";
+import { ownConversation } from "../conversations/own-conversation.ts";
+import { findRunningTurn } from "../conversations/running-turn.ts";
 import { agentErrors } from "../errors.ts";
-import { CONVERSATION_ID_CHARACTERS, PAGE_LIMIT, PAGE_LIMIT_MAXIMUM } from "../limits.ts";
+import { PAGE_LIMIT, PAGE_LIMIT_MAXIMUM } from "../limits.ts";
 import { readFilter, readPositive } from "../pagination.ts";
 import type { ConversationHandlers, ConversationServices } from "./conversation-services.ts";
 
@@ -39,6 +40,32 @@ export function listMessages({ log, runtime }: ConversationServices): Conversati
   };
 }
 
+/** Shows the turn of a conversation that executes now, or waits for a person, whichever client submitted it. */
+export function readRunningTurn({ log, runtime }: ConversationServices): ConversationHandlers["runningTurn"] {
+  const { conversations, requests, runs } = runtime;
+  return async ({ params, who, signal }) => {
+    const conversation = await ownConversation(conversations, who, params.id);
+    if (!conversation) throw agentErrors.conversation_not_found();
+    const running = await findRunningTurn({ log, requests }, conversation, signal);
+    if (!running) return { turn: null };
+    const { request, message, sequence } = running;
+    const { runId, sessionId, agentId, userId, clientRequestId, userMessageId } = request;
+    const delegation = (await runs.find(runId))?.value.delegation;
+    const { turnId: _turnId, ...shown } = message;
+    return {
+      turn: {
+        ...{ runId, sessionId, agentId, userId, clientRequestId, userMessageId },
+        startedAt: message.at,
+        isWaiting: request.waits !== undefined,
+        begunBy: delegation
+          ? { kind: "agent" as const, agentId: delegation.fromAgentId, runId: delegation.parentRunId }
+          : { kind: "client" as const },
+        message: { sequence, ...shown, parts: [...shown.parts], metadata: shown.metadata && { ...shown.metadata } },
+      },
+    };
+  };
+}
+
 /** Stops the executing turn of a conversation, and removes its messages. */
 export function clearConversation({ runtime }: ConversationServices): ConversationHandlers["clear"] {
   const { clearing, conversations } = runtime;
@@ -49,20 +76,4 @@ export function clearConversation({ runtime }: ConversationServices): Conversati
     if (!isCleared) throw agentErrors.conversation_not_found();
     return { conversationId: params.id, cleared: true };
   };
-}
-
-/** Undefined for a conversation that this caller may not see. */
-async function ownConversation(
-  conversations: Conversations,
-  who: ports.Caller,
-  conversationId: string,
-): Promise<Conversation | undefined> {
-  const isShort = conversationId.length <= CONVERSATION_ID_CHARACTERS;
-  const stored = isShort ? await conversations.find(conversationId).catch(notAnId) : undefined;
-  return stored && (who.role === "owner" || stored.value.userId === who.userId) ? stored.value : undefined;
-}
-
-/** No store takes such an id: the conversation does not exist. */
-function notAnId(error: unknown): undefined {
-  if (!(error instanceof TypeError)) throw error;
 }

@@ -3,6 +3,7 @@ import { untrack } from "svelte";
 import type { OutgoingFiles } from "../composer/outgoing-files.svelte.ts";
 import { type KeptMessage, type SentFile, toTurns, type Turn } from "./turn.ts";
 import { LiveTurn } from "./live-turn.svelte.ts";
+import { WatchedTurn } from "./watched-turn.svelte.ts";
 
 /** Messages of one page of a conversation. */
 const PAGE = 50;
@@ -23,6 +24,7 @@ export class Chat {
   before = $state<number>();
   #kept = $state.raw<ReadonlyMap<number, KeptMessage>>(new Map());
   #live = $state<LiveTurn[]>([]);
+  #watched = $state.raw<WatchedTurn>();
   readonly #client: AgentClient;
   readonly #found: (chat: Chat) => void;
 
@@ -44,7 +46,8 @@ export class Chat {
 
   /** In order. Turns that were submitted here have more details than stored turns. */
   get turns(): readonly Turn[] {
-    const live = new Map(this.#live.map((turn) => [turn.key, turn]));
+    const watched = this.#watched;
+    const live = new Map<string, Turn>([...this.#live, ...(watched ? [watched] : [])].map((turn) => [turn.key, turn]));
     const kept = toTurns([...this.#kept.values()].toSorted((a, b) => a.sequence - b.sequence)).map((turn) => {
       const own = live.get(turn.key);
       live.delete(turn.key);
@@ -56,6 +59,11 @@ export class Chat {
   /** The unfinished turns that were submitted here. The first one runs or will run next. */
   get open(): readonly LiveTurn[] {
     return this.#live.filter(({ isOver }) => !isOver);
+  }
+
+  /** The running turn that was started elsewhere, while it is followed. */
+  get watched(): WatchedTurn | undefined {
+    return this.#watched;
   }
 
   /** Whether another message can be sent now: the first message of a new conversation creates it. */
@@ -82,6 +90,29 @@ export class Chat {
       this.error = error;
     }
     this.isLoaded = true;
+  }
+
+  /** Follows turns of this conversation that were started elsewhere, until none runs. Never rejects. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const id = this.conversationId;
+    if (id === undefined || this.#watched) return;
+    try {
+      for (let last: string | undefined; ;) {
+        const { turn } = await this.#client.calls.runningTurn({ params: { id }, signal });
+        const isKnown =
+          turn === null || turn.clientRequestId === last || this.#live.some(({ key }) => key === turn.clientRequestId);
+        if (isKnown || this.#watched || signal.aborted) return;
+        last = turn.clientRequestId;
+        const watched = (this.#watched = new WatchedTurn(this.#client, id, turn));
+        await watched.follow(signal);
+        // The stored messages replace it.
+        if (!signal.aborted) await this.load();
+        this.#watched = undefined;
+      }
+    } catch {
+      // The page looks again when the run changes.
+      this.#watched = undefined;
+    }
   }
 
   /** Rejects like every call. */

@@ -1,0 +1,61 @@
+import type { Query } from "@portico/client";
+import { describeEnding } from "../../runs/run.ts";
+import { addMessage, type Piece, type SentFile, type Turn, type TurnState } from "./turn.ts";
+
+/** Interval of updates of the shown text: models write faster than people read, and than a page can be laid out. */
+const SHOW_MS = 40;
+
+/** A turn whose events arrive while it is shown. */
+export abstract class ShownTurn implements Turn {
+  abstract readonly key: string;
+  abstract readonly at: string;
+  abstract readonly prompt: string;
+  abstract readonly files: readonly SentFile[];
+  pieces = $state<Piece[]>([]);
+  state = $state<TurnState>("submitting");
+  /** Why the turn was refused or failed, or why its result is unknown. */
+  problem = $state<string>();
+  /** Why the turn completed, if the agent did not decide it, as text. */
+  ending = $state<string>();
+  /** The user asked to stop it. */
+  isStopping = $state(false);
+  protected query: Query | undefined;
+
+  get isOver(): boolean {
+    return !(["submitting", "waiting", "running"] satisfies TurnState[] as TurnState[]).includes(this.state);
+  }
+
+  /** Ends it as interrupted. A waiting turn ends when it would start. */
+  stop(): void {
+    this.isStopping = true;
+    this.query?.abort();
+  }
+
+  /** Shows the messages of a query and its end. Rejects if the service refused the query. */
+  protected async showUntilEnd(query: Query): Promise<void> {
+    await this.#show(query);
+    const end = await query.ended;
+    this.state = end.status;
+    if (end.status === "completed") this.ending = describeEnding(end.terminal.reason);
+    if (end.status === "failed") this.problem = end.error;
+    if (end.status === "unknown") this.problem = end.reason;
+  }
+
+  async #show(query: Query): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const waiting: Parameters<typeof addMessage>[1][] = [];
+    const show = () => {
+      timer = undefined;
+      for (const message of waiting.splice(0)) addMessage(this.pieces, message);
+    };
+    try {
+      for await (const message of query) {
+        waiting.push(message);
+        timer ??= setTimeout(show, SHOW_MS);
+      }
+    } finally {
+      clearTimeout(timer);
+      show();
+    }
+  }
+}
