@@ -17,6 +17,8 @@ export interface Adapter<P extends Port<any> = Port<any>> {
   readonly name: string;
   readonly spec: AdapterSpec<P, any, any>;
   readonly options: unknown;
+  /** Name of the plugin that brings the adapter along; set by the app. */
+  readonly broughtBy?: string;
 }
 
 /** Declare an adapter; the result is called with its options where a preset installs it. */

@@ -6,7 +6,7 @@ import { Container, type HostContainer } from "./container.ts";
 import { PathTable } from "./http/path-table.ts";
 import { type InstalledRoute, sayings } from "./http/pipeline.ts";
 import type { Plugin } from "./plugin.ts";
-import type { Needs, Port } from "./port.ts";
+import type { Given, Needs, Port } from "./port.ts";
 import {
   areas,
   audit,
@@ -26,6 +26,7 @@ import type { Contract, Guards, RouteContract } from "./route.ts";
 import type { Scope } from "./scope.ts";
 import { createSurface, type SurfaceBuilder } from "./create-surface.ts";
 import type { Fetch, Surface } from "./surface.ts";
+import { telemetryOfArea } from "./telemetry-of-area.ts";
 
 /** A running preset. */
 export interface App extends AsyncDisposable {
@@ -92,7 +93,14 @@ export async function createApp(preset: Preset, { container: host }: AppOptions 
     const isFilled = ({ id }: Port<unknown>) => filled.has(id) || container.has({ id, many: false });
     for (const adapter of inOrder(adapters)) {
       assertFilled(`Adapter "${adapter.name}"`, adapter.spec.needs, isFilled);
-      container.put(adapter.spec.port, await adapter.spec.open(container.give(adapter.spec.needs), adapter.options, scope));
+      container.put(
+        adapter.spec.port,
+        await adapter.spec.open(
+          givenTo(adapter.broughtBy ?? adapter.name, adapter.spec.needs, container),
+          adapter.options,
+          scope,
+        ),
+      );
     }
     const services = {
       ...{ clock: container.get(clock), ids: container.get(ids), telemetry: container.get(telemetry) },
@@ -154,7 +162,7 @@ async function install(
 ): Promise<void> {
   const { spec } = plugin;
   const config = pluginConfig(plugin);
-  const given = container.give(spec.needs as Needs);
+  const given = givenTo(spec.name, spec.needs as Needs, container);
   const guards: Guards = spec.guards?.(given, config) ?? {};
   const handlers = (await spec.setup(given, config, scope)) as Readonly<Record<string, InstalledRoute["handler"]>>;
   for (const [key, contract] of Object.entries(spec.contract as Record<string, RouteContract>)) {
@@ -167,6 +175,13 @@ async function install(
     const say = contract.success.kind === "events" ? sayings(contract.success.events) : {};
     surfaceOf(contract.surface).add({ key: `${spec.name}.${key}`, area: spec.name, contract, guard, handler, say });
   }
+}
+
+/** Log lines of a plugin or of an adapter name it. */
+function givenTo(part: string, needs: Needs, container: Container): Given<Needs> {
+  const given = container.give(needs);
+  const own = Object.entries(needs).filter(([, port]) => port.id === telemetry.id && !port.isLater);
+  return { ...given, ...Object.fromEntries(own.map(([key]) => [key, telemetryOfArea(container.get(telemetry), part)])) };
 }
 
 /** With an audit, it records refused calls. */

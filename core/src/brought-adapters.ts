@@ -14,7 +14,10 @@ export function pluginConfig({ spec, options }: Plugin): unknown {
 
 /** The adapters that plugins bring along, in order of the plugins. Throws as `pluginConfig` does. */
 export function broughtBy(plugins: readonly Plugin[]): readonly Adapter[] {
-  return plugins.flatMap((plugin) => plugin.spec.provides?.(pluginConfig(plugin)) ?? []);
+  return plugins.flatMap((plugin) => {
+    const brought = plugin.spec.provides?.(pluginConfig(plugin)) ?? [];
+    return brought.map((adapter) => ({ ...adapter, broughtBy: plugin.name }));
+  });
 }
 
 /** Whether `adapter` replaces `other`: a single port has one adapter, and a name identifies one adapter. */

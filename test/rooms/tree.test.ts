@@ -16,6 +16,7 @@ const servicePages = [
   "audit",
   "console",
   "listeners",
+  "log",
   "measurements",
   "metrics",
   "probes",

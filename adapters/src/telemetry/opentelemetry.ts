@@ -9,6 +9,7 @@ import { hostInstruments, type Instruments } from "./opentelemetry/instruments.t
 import { ExportHealth } from "./otlp/export-health.ts";
 import { addressesOf, type OtlpOptions } from "./otlp-options.ts";
 import type { PrometheusMetrics } from "./prometheus.ts";
+import type { RecentLines } from "./recent-lines.ts";
 import { createRequestSpans } from "./opentelemetry/request-span.ts";
 import { createWorkSpans } from "./opentelemetry/work-span.ts";
 
@@ -24,6 +25,8 @@ export interface OpenTelemetryOptions {
   readonly destination?: LogDestination;
   /** Also gets every request: the result of `createPrometheusMetrics()`, whose text the host serves. */
   readonly prometheus?: PrometheusMetrics;
+  /** Also gets every line: the result of `createRecentLines()`, which the plugin `log` sends to readers. */
+  readonly recentLines?: RecentLines;
   /** Adds the prompts and answers of turns, and the arguments and results of tools, to spans. Default: false. */
   readonly content?: boolean;
   /** Exports traces, metrics and log lines over OTLP. An SDK of the host then gets none of them. Default: no export. */

@@ -4,6 +4,7 @@ import CalendarClock from "@lucide/svelte/icons/calendar-clock";
 import ChartLine from "@lucide/svelte/icons/chart-line";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import LayoutDashboard from "@lucide/svelte/icons/layout-dashboard";
+import ScrollText from "@lucide/svelte/icons/scroll-text";
 import ShieldQuestionMark from "@lucide/svelte/icons/shield-question-mark";
 import Webhook from "@lucide/svelte/icons/webhook";
 import Workflow from "@lucide/svelte/icons/workflow";
@@ -28,5 +29,6 @@ export const pages: readonly Page[] = [
   { id: "workflows", title: "Workflows", icon: Workflow, load: () => import("../pages/Workflows.svelte") },
   { id: "runs", title: "Runs", icon: Activity, load: () => import("../pages/Runs.svelte") },
   { id: "measurements", title: "Measurements", icon: ChartLine, load: () => import("../pages/Measurements.svelte") },
+  { id: "log", title: "Log", icon: ScrollText, load: () => import("../pages/Log.svelte") },
   { id: "approvals", title: "Approvals", icon: ShieldQuestionMark, load: () => import("../pages/Approvals.svelte") },
 ];

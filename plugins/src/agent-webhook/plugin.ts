@@ -27,6 +27,7 @@ export const agentWebhook = definePlugin({
     identity: ports.identity,
     turns: ports.backgroundTurns,
     audit: optional(ports.audit),
+    telemetry: ports.telemetry,
   },
   contract: agentWebhookContract,
   security: { owner: ownerScheme },
@@ -34,13 +35,13 @@ export const agentWebhook = definePlugin({
   capabilities: ({ management }) => (management ? ["webhookManagement"] : []),
   guards: ({ identity, agents }, settings) => ({ owner: ownerGuard(identity, settings), agent: agentGuard(agents) }),
   setup(given, { mode }) {
-    const { agents, identity, turns } = given;
+    const { agents, identity, turns, telemetry } = given;
     const documents = given.documents.find(({ id }) => id === SOURCE);
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
     const audit = auditWriter(given.audit, given.records);
     const secrets = createWebhookSecrets({ ...given, audit });
     const document = createWebhookDocument({ documents });
-    const services: WebhookServices = { agents, identity, turns, document, secrets, audit, mode };
+    const services: WebhookServices = { agents, identity, turns, document, secrets, audit, telemetry, mode };
     return {
       configuration: readConfiguration(services),
       saveEvent: saveEvent(services),

@@ -1,4 +1,5 @@
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { definePreset } from "@portico/core";
 import { agentService } from "../platform/agent-service.ts";
 import type { PlatformOptions } from "../platform/platform-options.ts";
@@ -13,10 +14,11 @@ export { type AgentConfig, agentSchema } from "./config.ts";
 /** Only the agent service: surface `agent`. */
 export const agent = definePreset((options: PlatformOptions) => {
   const prometheus = createPrometheusMetrics();
-  const agents = agentService(options, prometheus, { hasConsole: options.settings.agent.console ?? false });
+  const observed = { prometheus, recentLines: createRecentLines() };
+  const agents = agentService(options, observed, { hasConsole: options.settings.agent.console ?? false });
   return {
     name: "agent",
-    adapters: [...serviceAdapters(options, prometheus), ...agents.adapters],
+    adapters: [...serviceAdapters(options, observed), ...agents.adapters],
     plugins: [...agents.plugins, ...probesService(options, prometheus)],
     surfaces: agents.surfaces,
   };

@@ -1,5 +1,5 @@
+import { hostname } from "node:os";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
-import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { type Adapter, instanceAccess, isOriginAllowed, parseDuration, type Preset, type Secret } from "@portico/core";
 import { agentSchedules } from "@portico/plugins/agent-schedules";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
@@ -8,6 +8,7 @@ import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
 import { listeners as listenersPage } from "@portico/plugins/listeners";
+import { logPage } from "@portico/plugins/log";
 import { signIn } from "@portico/plugins/sign-in";
 import { measurements } from "@portico/plugins/measurements";
 import { usagePage } from "@portico/plugins/usage";
@@ -16,6 +17,7 @@ import { keepingMs } from "../settings/keeping.ts";
 import { toolPolicyOf } from "../settings/tool-policy.ts";
 import { agentsOf } from "./agents-of.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
+import type { Observed } from "./observed.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
@@ -33,7 +35,7 @@ interface AgentServiceParts {
 /** The parts of the agent service, in addition to `serviceAdapters`: everything of surface `agent`. */
 export function agentService(
   options: PlatformOptions,
-  measured: PrometheusMetrics,
+  { prometheus, recentLines }: Required<Observed>,
   { hasConsole, documents, addresses }: AgentServiceParts,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers } = options;
@@ -63,12 +65,13 @@ export function agentService(
       listenersPage({ urls }),
       auditPage({}),
       usagePage({}),
-      measurements({ counted: measured }),
+      measurements({ counted: prometheus }),
+      logPage({ lines: recentLines, process: { host: hostname(), pid: process.pid } }),
       agentSchedules({}),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
         : []),
-      ...servicePages(options, measured, { surface: "agent", access: instanceAccess }),
+      ...servicePages(options, prometheus, { surface: "agent", access: instanceAccess }),
     ],
     surfaces: { agent: { allowedOrigins } },
   };

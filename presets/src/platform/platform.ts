@@ -1,4 +1,5 @@
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
+import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
 import type { Adapter, Preset } from "@portico/core";
 import { executionGrants } from "@portico/plugins/workflow-service/execution-grants";
 import { serviceTokens } from "@portico/plugins/workflow-service/service-tokens";
@@ -26,16 +27,21 @@ export interface PlatformStores {
 /** All areas in one process: surfaces `proxy`, `workflow` and `agent`. */
 export function platform(options: PlatformOptions, stores: PlatformStores): Omit<Preset, "name"> {
   const prometheus = createPrometheusMetrics();
+  const recentLines = createRecentLines();
   const { settings, listeners } = options;
   const hasConsole = settings.agent.console ?? true;
   const workflows = workflowService(options, prometheus, stores.workflows);
-  const agents = agentService(options, prometheus, {
-    hasConsole,
-    documents: stores.agents,
-    addresses: stores.addresses,
-  });
+  const agents = agentService(
+    options,
+    { prometheus, recentLines },
+    {
+      hasConsole,
+      documents: stores.agents,
+      addresses: stores.addresses,
+    },
+  );
   return {
-    adapters: [...serviceAdapters(options, prometheus, stores.store), ...workflows.adapters, ...agents.adapters],
+    adapters: [...serviceAdapters(options, { prometheus, recentLines }, stores.store), ...workflows.adapters, ...agents.adapters],
     plugins: [
       proxyService(options),
       ...workflows.plugins,

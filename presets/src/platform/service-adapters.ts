@@ -1,11 +1,11 @@
 import { recordSchedules } from "@portico/adapters/schedules/records";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
-import type { PrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { mcpTools } from "@portico/adapters/tools/mcp";
 import type { Adapter, Live } from "@portico/core";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { instanceAudit, instanceUsage } from "./audit-and-usage.ts";
 import { instance } from "./instance.ts";
+import type { Observed } from "./observed.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { mcpServerSecrets, type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
 import { VERSION } from "./version.ts";
@@ -16,12 +16,12 @@ import { VERSION } from "./version.ts";
  */
 export function serviceAdapters(
   options: PlatformOptions,
-  prometheus: PrometheusMetrics,
+  observed: Observed,
   store: readonly Adapter[] = instance(options),
 ): readonly Adapter[] {
   const { settings, providers } = options;
   return [
-    telemetry(settings, prometheus),
+    telemetry(settings, observed),
     ...store,
     instanceAudit(settings),
     instanceUsage(settings),
@@ -34,7 +34,7 @@ export function serviceAdapters(
 /** Logs to standard error. `auto` writes text on a terminal, and JSON otherwise. Exports over OTLP if the settings have an endpoint. */
 export function telemetry(
   { log, telemetry: exported }: Pick<PlatformSettings, "log" | "telemetry">,
-  prometheus: PrometheusMetrics | undefined,
+  { prometheus, recentLines }: Observed,
 ): Adapter {
   const { level, format } = log;
   const chosen = format === "auto" ? (process.stderr.isTTY ? "text" : "json") : format;
@@ -43,6 +43,7 @@ export function telemetry(
   return openTelemetry({
     ...{ level, format: chosen, content },
     ...(prometheus && { prometheus }),
+    ...(recentLines && { recentLines }),
     otlp: {
       ...options,
       endpoints: { traces, metrics, logs },

@@ -22,7 +22,7 @@ export const proxy = definePreset((options: PlatformOptions) => {
   return {
     name: "proxy",
     adapters: [
-      telemetry(settings, prometheus),
+      telemetry(settings, { prometheus }),
       ...sqliteStore({ dir: settings.dataDir, ports: [ports.records, ports.secrets] }),
       instanceAudit(settings),
       instanceUsage(settings),

@@ -31,7 +31,7 @@ export const workflow = definePreset((options: PlatformOptions) => {
   };
   return {
     name: "workflow",
-    adapters: [...serviceAdapters(options, prometheus), ...workflows.adapters, ...(agents ? agentsAlone(settings) : [])],
+    adapters: [...serviceAdapters(options, { prometheus }), ...workflows.adapters, ...(agents ? agentsAlone(settings) : [])],
     plugins: [...(agents ? [agentTurns(turns)] : []), ...workflows.plugins, ...probesService(options, prometheus)],
     surfaces: workflows.surfaces,
   };

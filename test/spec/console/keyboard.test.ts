@@ -121,7 +121,7 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     await heading("Overview").waitFor();
   });
 
-  const PAGES = ["Providers", "Agents", "Webhooks", "Schedules", "Workflows", "Runs", "Overview"];
+  const PAGES = ["Providers", "Agents", "Webhooks", "Schedules", "Workflows", "Runs", "Log", "Overview"];
   it.each(PAGES)("reaches everything on the page %s, with a name and a visible focus", async (title) => {
     await follow(title, title);
     await expectWhole();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findChromium, useChromium } from "../../harness/chromium.ts";
 import { DESKTOP, findingsInEveryLook, type OpenConsole, openConsole, PHONE } from "../../harness/console.ts";
 
-const PAGES = ["Overview", "Providers", "Agents", "Webhooks", "Workflows", "Runs", "Measurements", "Approvals"];
+const PAGES = ["Overview", "Providers", "Agents", "Webhooks", "Workflows", "Runs", "Measurements", "Log", "Approvals"];
 
 describe.skipIf(findChromium() === undefined)("the web console", () => {
   const browser = useChromium();

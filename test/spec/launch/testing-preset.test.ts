@@ -100,7 +100,9 @@ it("preset testing prints failures with their causes, unless a test reads the te
       await vi.waitFor(async () => expect((await app.port(ports.engine).status("one"))?.state).toBe("failed"));
     }
     expect(telemetry.lines).toMatchObject([{ message: "Work failed" }]);
-    expect(printed.mock.calls).toEqual([["Work failed", { kind: "broken", id: "one" }, defect]]);
+    expect(printed.mock.calls).toEqual([
+      ["Work failed", { area: expect.stringContaining("engine/"), kind: "broken", id: "one" }, defect],
+    ]);
   } finally {
     printed.mockRestore();
   }

@@ -2,7 +2,8 @@ import { trace } from "@opentelemetry/api";
 import { describeCause, type ports } from "@portico/core";
 import pino from "pino";
 import type { Instruments } from "./instruments.ts";
-import { createLineBatch, type LogDestination } from "./line-batch.ts";
+import type { RecentLines } from "../recent-lines.ts";
+import { createLineBatch, type LineBatch, type LogDestination } from "./line-batch.ts";
 import { type EndedRequest, shortened } from "./request-record.ts";
 import { CALLER_LEFT } from "./semantic-names.ts";
 import { textLine } from "./text-line.ts";
@@ -28,12 +29,18 @@ const FLUSH_EVERY_MS = 50;
  * Log lines with pino. Only declared fields with plain values are written, so that no secret, prompt or body can be in a line.
  */
 export function createLogLines(
-  options: { readonly level?: LogLevel; readonly format?: LogFormat; readonly destination?: LogDestination },
+  options: {
+    readonly level?: LogLevel;
+    readonly format?: LogFormat;
+    readonly destination?: LogDestination;
+    readonly recentLines?: Pick<RecentLines, "add"> | undefined;
+  },
   { contexts, emit }: Pick<Instruments, "contexts" | "emit">,
 ): LogLines {
   const batch = createLineBatch(options.destination ?? pino.destination({ dest: STANDARD_ERROR, sync: false }));
   const timestamp = createTimestamp();
-  const out = options.format === "text" ? { write: (line: string) => batch.write(textLine(line)) } : batch;
+  const written = options.format === "text" ? { write: (line: string) => batch.write(textLine(line)) } : batch;
+  const out = options.recentLines ? keeping(options.recentLines, written) : written;
   const logger = pino(
     {
       level: options.level ?? "info",
@@ -81,6 +88,16 @@ export function createLogLines(
       if (emit) emitRequest(emit, level, fields, ended);
     },
     close: batch.close,
+  };
+}
+
+/** Also keeps the lines, always as JSON. */
+function keeping(recent: Pick<RecentLines, "add">, out: Pick<LineBatch, "write">): Pick<LineBatch, "write"> {
+  return {
+    write(line) {
+      recent.add(line);
+      out.write(line);
+    },
   };
 }
 

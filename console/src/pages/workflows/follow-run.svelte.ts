@@ -1,5 +1,6 @@
 import { CallFailed, type Client } from "@portico/core/client";
 import type { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
+import { pause } from "../../api/pause.ts";
 import { applyEvent, type FollowedRun, type RunEvent, takeHistory } from "./apply-event.ts";
 import { hasEnded } from "./status-words.ts";
 
@@ -137,18 +138,4 @@ export class RunFollower {
 /** Whether the service refused the call, rather than being unreachable. */
 function isFinal(error: unknown): boolean {
   return CallFailed.is(error) && error.status < 500;
-}
-
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", abort);
-      resolve();
-    }, milliseconds);
-    signal.addEventListener("abort", abort, { once: true });
-  });
 }

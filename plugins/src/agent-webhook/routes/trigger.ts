@@ -10,7 +10,7 @@ const ORIGIN = "webhook";
 
 /** Accepts an event: the agent works on it in the background (specification 4.4). */
 export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
-  const { identity, turns } = services;
+  const { identity, turns, telemetry } = services;
   return async ({ who: agent, body: text, head, signal, fail }) => {
     await authenticate(services, agent.id, head, signal);
     const { definition, metadataError } = agent;
@@ -29,10 +29,11 @@ export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
     const prompt = promptOf(event.promptTemplate, payload);
     const { toolIds, maxTurns } = event;
     try {
-      await turns.start({
+      const { runId } = await turns.start({
         ...{ agentId: agent.id, userId, prompt, toolIds, maxTurns },
         origin: { origin: ORIGIN, displayName: name },
       });
+      telemetry.log.info("An event of a webhook was accepted", { agent: agent.id, event: name, run: runId });
     } catch (error) {
       throw toTriggerError(error);
     }

@@ -13,6 +13,7 @@ export interface WebhookServices {
   readonly document: WebhookDocument;
   readonly secrets: WebhookSecrets;
   readonly audit: AuditWriter;
+  readonly telemetry: ports.Telemetry;
   readonly mode: AgentWebhookSettings["mode"];
 }
 

@@ -76,8 +76,19 @@ export async function playTurn(given: PlayGiven, playing: Playing): Promise<Turn
   const beganMsAgo = playing.trace.ageMs;
   const trace = given.telemetry.work({ kind: "turn", agent, run, turn: turnId, traceparent, beganMsAgo });
   playing.trace.open(trace);
+  const { clock } = given;
+  const { log } = given.telemetry;
+  const about = { turn: turnId, run, agent };
+  const began = clock.now();
   try {
-    const end = await trace.run(() => play(given, playing));
+    const end = await trace.run(async () => {
+      log.info(playing.resumed ? "A turn goes on" : "A turn began", about);
+      const played = await play(given, playing);
+      const executedMs = Math.max(0, clock.now() - began);
+      if (played.status === "waiting") log.info("A turn waits for a person", { ...about, executedMs });
+      else log.info("A turn ended", { ...about, outcome: played.status, reason: played.reason, executedMs });
+      return played;
+    });
     if (end.status === "waiting") {
       trace.end();
       return end;
@@ -211,7 +222,7 @@ async function play(given: PlayGiven, playing: Playing): Promise<TurnEnd | Pause
       return { ...left, status: "interrupted", reason: "system_suspension" };
     context.signal.throwIfAborted();
     const { code, message } = failureOf(error);
-    telemetry.log.warn("A turn failed", { turn: turn.turnId, agent: turn.agentId, code }, error);
+    telemetry.log.warn("A turn failed", { turn: turn.turnId, run: turn.runId, agent: turn.agentId, code }, error);
     const isRepeatable = isProviderAway(error) && !hasCalledTool && voice.produced.seq === 0;
     return { ...left, status: "failed", reason: "error", failure: { code, message }, ...(isRepeatable && { isRepeatable }) };
   } finally {

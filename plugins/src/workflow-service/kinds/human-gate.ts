@@ -73,7 +73,7 @@ export const humanGateKind: NodeKind = {
   async play(play) {
     const { running, node, nodeId, frame, inputs } = play;
     const { context, world, deadline, board, live, record } = running;
-    const { gates, clock } = world;
+    const { gates, clock, telemetry } = world;
     const { title, message, form, timeout, onTimeout, links } = parseInput(input, inputs);
     const startedAt = await context.step(workName(nodeId, "requested"), async () => clock.now(), { repeatable: true });
     const expiresAt = timeout === undefined ? undefined : startedAt + timeout;
@@ -119,6 +119,8 @@ export const humanGateKind: NodeKind = {
 
     async function decided(): Promise<GateDecision> {
       await retryWhileStoreAway(running.storeRetry, () => board.open(gate));
+      if (!isMetAgain)
+        telemetry.log.info("A workflow run waits for a person", { runId: record.runId, workflow: record.workflowId, nodeId });
       // The event is sent after the record is written: its readers may decide immediately, and a decision needs the record.
       tell();
       if (node.with["notify"]?.kind !== "notification") return answered(context);

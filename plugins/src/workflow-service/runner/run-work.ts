@@ -118,7 +118,11 @@ export function createRunWork(given: RunWorkGiven) {
     let earlier: EarlierNodes | undefined;
     let isOver = false;
     try {
-      await trace.run(begin);
+      await trace.run(() => {
+        const about = { runId, workflow: record.workflowId };
+        world.telemetry.log.info(context.attempt === 1 ? "A workflow run began" : "A workflow run goes on", about);
+        return begin();
+      });
       isOver = true;
     } catch (error) {
       // If the error were only thrown, the run's record would not show that the run has ended.
@@ -308,6 +312,14 @@ export function createRunWork(given: RunWorkGiven) {
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));
     });
-    trace.end({ error: status === "completed" ? undefined : (error?.code ?? status) });
+    const code = status === "completed" ? undefined : (error?.code ?? status);
+    trace.end({ error: code });
+    const about = {
+      runId,
+      workflow: record.workflowId,
+      outcome: status,
+      ...(error && { code: error.code, nodeId: error.nodeId }),
+    };
+    world.telemetry.log[status === "failed" ? "warn" : "info"]("A workflow run ended", about);
   }
 }

@@ -1,0 +1,62 @@
+import { defineContract, reply } from "@portico/core/contract";
+import * as v from "valibot";
+import { logErrors } from "./errors.ts";
+import { EARLIER_LINES, MOST_EARLIER_LINES } from "./limits.ts";
+
+/** Levels of lines, the least urgent first. */
+export const LEVELS = ["debug", "info", "warn", "error"] as const;
+/** What a line is about: the end of a request, or anything else. */
+export const KINDS = ["request", "message"] as const;
+
+const count = v.number();
+const word = v.pipe(v.string(), v.minLength(1), v.maxLength(200));
+
+const line = v.looseObject({ level: v.picklist(LEVELS), time: v.string(), msg: v.string() });
+
+/** The log of the answering process, on the agent service: an extension of the specification. */
+export const logContract = defineContract(
+  {
+    surface: "agent",
+    auth: "owner",
+    envelope: (error) => ({ error: error.message, code: error.code }),
+    faults: { invalid_request: logErrors.invalid_request },
+  },
+  {
+    follow: {
+      method: "GET",
+      path: "/api/log",
+      summary: "Follow the log lines of this process, from its newest lines or after the `Last-Event-ID` (an extension)",
+      query: v.strictObject({
+        /** The lowest level. */
+        level: v.optional(v.picklist(LEVELS)),
+        kind: v.optional(v.picklist(KINDS)),
+        /** The whole `area` of a line. */
+        area: v.optional(word),
+        /** A part of the message or of the value of a field, in letters of any case. */
+        text: v.optional(word),
+        /** The whole id of a request, run, turn or trace. */
+        id: v.optional(word),
+        /** How many earlier lines come first. */
+        last: v.optional(
+          v.pipe(v.string(), v.regex(/^(?:0|[1-9]\d{0,3})$/), v.transform(Number), v.maxValue(MOST_EARLIER_LINES)),
+          String(EARLIER_LINES),
+        ),
+      }),
+      success: reply.events({
+        "log:opened": v.object({
+          process: v.object({ id: v.string(), host: v.string(), pid: count }),
+          /** Whether the lines continue after the `Last-Event-ID`. False if another process sent that id. */
+          isResumed: v.boolean(),
+        }),
+        "log:line": line,
+        /** The number of lines that were dropped before they could be sent, whatever the filters are. */
+        "log:missed": v.object({ lines: count }),
+      }),
+      errors: {
+        unauthorized: logErrors.unauthorized,
+        owner_required: logErrors.owner_required,
+        too_many_readers: logErrors.too_many_readers,
+      },
+    },
+  },
+);

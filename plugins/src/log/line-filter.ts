@@ -1,0 +1,47 @@
+import { type KINDS, LEVELS } from "./contract.ts";
+
+/** A line of the log, parsed. */
+export interface LogLine {
+  readonly level: (typeof LEVELS)[number];
+  readonly time: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** Which lines a reader wants. An absent part allows every line. */
+export interface WantedLines {
+  readonly level?: LogLine["level"] | undefined;
+  readonly kind?: (typeof KINDS)[number] | undefined;
+  readonly area?: string | undefined;
+  readonly text?: string | undefined;
+  readonly id?: string | undefined;
+}
+
+/** The fields that name a request, a run, a turn or a trace. */
+const ID_FIELDS = ["request", "callerRequestId", "traceId", "run", "runId", "turn"];
+
+/** Returns a function that parses the text of a line. It returns undefined for a line that the reader does not want. */
+export function createLineFilter({ level, kind, area, text, id }: WantedLines): (line: string) => LogLine | undefined {
+  const quieter = LEVELS.slice(0, level ? LEVELS.indexOf(level) : 0);
+  const words = text?.toLowerCase();
+  return (written) => {
+    const line = JSON.parse(written) as LogLine;
+    if (quieter.includes(line.level)) return undefined;
+    if (kind !== undefined && kind !== kindOf(line)) return undefined;
+    if (area !== undefined && line["area"] !== area) return undefined;
+    if (id !== undefined && !ID_FIELDS.some((field) => line[field] === id)) return undefined;
+    if (words !== undefined && !textOf(line).includes(words)) return undefined;
+    return line;
+  };
+}
+
+function kindOf(line: LogLine): (typeof KINDS)[number] {
+  return line.msg === "request" && "route" in line ? "request" : "message";
+}
+
+function textOf({ level: _level, time: _time, ...fields }: LogLine): string {
+  return Object.values(fields)
+    .map((value) => (typeof value === "object" ? JSON.stringify(value) : String(value)))
+    .join("\n")
+    .toLowerCase();
+}
