@@ -189,6 +189,48 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
       });
     });
 
+    describe("texts", () => {
+      const full = `{ "name": "Full" }`;
+
+      it("are read as they are written, created, replaced and removed, and the agents change with them", async (test) => {
+        const { texts } = agents;
+        if (!texts) return test.skip();
+        expect(await texts.read("full")).toBeUndefined();
+        const first = await texts.write("full", full, "absent");
+        expect(await texts.read("full")).toEqual(first);
+        expect((await agents.find("full"))?.definition.name).toBe("Full");
+        const changed = await texts.write("full", `${full}\n`, first.version);
+        await expect(texts.write("full", full, first.version)).rejects.toMatchObject({ name: "DocumentConflict" });
+        await expect(texts.write("full", full, "absent")).rejects.toMatchObject({ name: "DocumentConflict" });
+        await expect(texts.remove("full", first.version)).rejects.toMatchObject({ name: "DocumentConflict" });
+        expect((await texts.read("full"))?.text).toBe(`${full}\n`);
+        expect(await texts.remove("full", changed.version)).toBe(true);
+        expect(await texts.read("full")).toBeUndefined();
+        expect(await agents.find("full")).toBeUndefined();
+        for (const call of [
+          () => texts.read("../full"),
+          () => texts.write("a/b", full, "absent"),
+          () => texts.remove("", "absent"),
+        ])
+          await expect(call()).rejects.toThrow(TypeError);
+      });
+
+      it("are checked by the rules with which agents are read", async (test) => {
+        const { texts } = agents;
+        if (!texts) return test.skip();
+        for (const text of [full, "{}", "[]", "", `{ "name": "x", "stop": [1] }`, `{ "name": "x", "context": { "y": 1 } }`]) {
+          await made.edit("checked", text);
+          const isFine = !texts.check(text).some(({ severity }) => severity === "error");
+          await soon(async () =>
+            expect([text, (await agents.find("checked"))?.metadataError === undefined]).toEqual([text, isFine]),
+          );
+        }
+        expect(texts.check(`{ "name": "x", "nam": 1 }`)).toMatchObject([{ severity: "warning", path: ["nam"] }]);
+        expect(JSON.stringify(texts.check(`{ "name": 4711 }`))).not.toContain("4711");
+        expect(texts.schema()).toMatchObject({ properties: { name: { type: "string" } } });
+      });
+    });
+
     it("has many agents", async () => {
       for (let at = 0; at < 300; at++) await write(`agent-${at}`, { name: `Agent ${at}` });
       await soon(async () => expect((await agents.list()).length).toBe(300));

@@ -42,6 +42,8 @@ export interface AgentServiceOptions {
   readonly agents?: ReadonlyMap<string, object | string | null>;
   /** A folder with one folder per agent, in place of `agents`. */
   readonly agentsDir?: string;
+  /** Adapters of the agents, in place of `agents`. */
+  readonly agentAdapters?: readonly Adapter[];
   readonly clock?: ManualClock;
   /** Default: a temporary folder, removed at the end. */
   readonly dataDir?: string;
@@ -233,7 +235,8 @@ const twoAgents = new Map([
   ["second", { name: "Second", engine: "scripted" }],
 ]);
 
-function agentsOf({ agents = twoAgents, agentsDir }: AgentServiceOptions): readonly Adapter[] {
+function agentsOf({ agents = twoAgents, agentsDir, agentAdapters }: AgentServiceOptions): readonly Adapter[] {
+  if (agentAdapters) return agentAdapters;
   if (agentsDir === undefined) return [memoryAgents({ agents })];
   const folder = { id: "agents", dir: agentsDir, depth: 2 };
   return [

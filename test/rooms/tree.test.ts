@@ -11,6 +11,7 @@ const topLevel = [
 const furniture = ["README.md", "contract.ts", "errors.ts", "envelope.ts", "guards.ts", "limits.ts", "config.ts", "plugin.ts"];
 /** Pages that any service can have beside its areas: small, and with one folder each. */
 const servicePages = [
+  "agent-documents",
   "agent-schedules",
   "api-docs",
   "audit",

@@ -2,6 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { defineAdapter, optional, ports } from "@portico/core";
 import { type AgentText, readAgentText, unreadAgent } from "./agent-file.ts";
+import { agentTexts } from "./agent-texts.ts";
 import { readSkillFile } from "./skill-file.ts";
 import { GitStates } from "./git-state.ts";
 
@@ -83,6 +84,7 @@ export const documentAgents = defineAdapter({
     return {
       find: (id) => find(id),
       skillFile: (...place) => readSkillFile({ documents, directory }, place),
+      texts: agentTexts({ documents, directory, file: FILE }),
       async list({ withGit } = {}) {
         const folders = directory === undefined ? [] : await foldersOf(directory);
         const named = (await namesOf(documents)).flatMap((name) => (name.includes("/") ? name.split("/", 1) : []));

@@ -34,6 +34,7 @@ export function createDocuments(
 
   return {
     id,
+    ...(place.isReadOnly && { isReadOnly: true }),
     ...reading(place, at),
     async write(name, text, expected) {
       checkText(text);

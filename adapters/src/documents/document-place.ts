@@ -3,6 +3,8 @@
  * of any kind.
  */
 export interface DocumentPlace {
+  /** Whether the storage takes no writes. Default: false. */
+  readonly isReadOnly?: boolean;
   /** The text. Undefined for a missing document. */
   read(name: string): Promise<string | undefined>;
   /**

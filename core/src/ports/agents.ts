@@ -1,4 +1,5 @@
 import { definePort, type Port } from "../port.ts";
+import type { Document } from "./documents.ts";
 import type { ScheduleOverlap, ScheduleTiming } from "./schedules.ts";
 import type { RiskLevel } from "./tools.ts";
 
@@ -17,6 +18,40 @@ export interface Agents {
    * UTF-8 text, or exceeds SKILL_FILE_BYTES. Absent: these agents have no skills.
    */
   skillFile?(id: string, skill: string, file: string): Promise<string | undefined>;
+  /** The texts of the agents, for editors. Absent: these agents are defined elsewhere, for example by a program. */
+  readonly texts?: AgentTexts | undefined;
+}
+
+/**
+ * The texts of `agent.json`, for an owner who edits them. Functions throw TypeError for an id that does not match AGENT_ID, and
+ * DocumentsUnavailable.
+ */
+export interface AgentTexts {
+  /** The JSON Schema of a text, for editors. */
+  schema(): Readonly<Record<string, unknown>>;
+  /** Undefined for an agent without a text. */
+  read(id: string): Promise<Document | undefined>;
+  /** Everything in a text that agents do not understand. A text without errors becomes an agent without `metadataError`. */
+  check(text: string): readonly AgentTextProblem[];
+  /**
+   * Create or replace the text of an agent. `expected` is the version that was read, or `"absent"`. When this resolves, the text is durable,
+   * and `find` has the changed agent. Throws DocumentConflict if the version is another one, and AgentTextsReadOnly.
+   */
+  write(id: string, text: string, expected: string): Promise<Document>;
+  /**
+   * Remove the text of an agent, and its folder if nothing else is in it. True if the text existed. Throws DocumentConflict and
+   * AgentTextsReadOnly.
+   */
+  remove(id: string, expected: string): Promise<boolean>;
+}
+
+/** A fault in the text of an agent. Its message has no values of the text. */
+export interface AgentTextProblem {
+  /** Warnings concern keys that have no effect. */
+  readonly severity: "error" | "warning";
+  /** The keys and indexes of the wrong value. Empty for the whole text. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
 }
 
 /** Maximum size of a skill's file in bytes. */
@@ -157,6 +192,11 @@ export const AGENT_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** Thrown when the agents cannot be listed at all. */
 export class AgentsUnavailable extends Error {
   override readonly name = "AgentsUnavailable";
+}
+
+/** Thrown when the texts of the agents can only be read, because their store takes no writes. */
+export class AgentTextsReadOnly extends Error {
+  override readonly name = "AgentTextsReadOnly";
 }
 
 /** The port of agents. */

@@ -8,6 +8,8 @@ export interface Documents {
   readonly id: string;
   /** Whether other processes write here, too. Default: false. What they change is reported soon after it; `read` finds it at once. */
   readonly isShared?: boolean;
+  /** Whether the storage takes no writes: `write` and `remove` then throw DocumentsUnavailable. Default: false. */
+  readonly isReadOnly?: boolean;
   /**
    * Undefined for a missing document. Throws DocumentsUnavailable, also for a document that is not UTF-8 text or exceeds
    * DOCUMENT_BYTES.

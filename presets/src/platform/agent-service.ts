@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { socketIoRealtime } from "@portico/adapters/realtime/socket-io";
 import { type Adapter, instanceAccess, isOriginAllowed, parseDuration, type Preset, type Secret } from "@portico/core";
+import { agentDocuments } from "@portico/plugins/agent-documents";
 import { agentSchedules } from "@portico/plugins/agent-schedules";
 import { agentWebhook } from "@portico/plugins/agent-webhook";
 import { auditPage } from "@portico/plugins/audit";
@@ -68,6 +69,7 @@ export function agentService(
       measurements({ counted: prometheus }),
       logPage({ lines: recentLines, process: { host: hostname(), pid: process.pid } }),
       agentSchedules({}),
+      agentDocuments({}),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
         : []),

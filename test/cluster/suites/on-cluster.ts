@@ -2,7 +2,15 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Areas whose suites also run on a cluster. */
-const AREAS = ["workflow-service", "model-proxy", "conversations-runs", "agent-webhook", "attachments-media", "usage"];
+const AREAS = [
+  "workflow-service",
+  "model-proxy",
+  "conversations-runs",
+  "agent-documents",
+  "agent-webhook",
+  "attachments-media",
+  "usage",
+];
 const TEST = join(import.meta.dirname, "../..");
 
 /** Modules of the harness that open services, also as clusters. */

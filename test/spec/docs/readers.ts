@@ -69,7 +69,15 @@ export const readers: Readonly<Record<string, Reader>> = {
     ],
   },
   "docs/areas/conversations-runs.md": {
-    prints: [/^202 \{ ok: true/m, / 1 You$/m, / 9  model\.\)$/m, / completed$/m],
+    prints: [
+      /^etag: "/im,
+      /"agentId":"greeter".*"created":true/,
+      /"removed":true/,
+      /^202 \{ ok: true/m,
+      / 1 You$/m,
+      / 9  model\.\)$/m,
+      / completed$/m,
+    ],
   },
   "docs/approvals.md": {
     files: helper,

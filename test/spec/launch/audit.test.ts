@@ -189,6 +189,16 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
     { action: "schedule.resume", object: "helper/heartbeat" },
     await call("agent", "POST", "/api/schedules/helper/heartbeat/resume"),
   ],
+  async "agent-documents.save"() {
+    const text = JSON.stringify({ name: "Written", instructions: "a private value" });
+    const answer = await call("agent", "PUT", "/api/agents/written/document", { text }, { "if-none-match": "*" });
+    return [{ action: "agent-document.create", object: "written", who: { role: "owner", userId: "ada" } }, answer];
+  },
+  async "agent-documents.remove"() {
+    await call("agent", "PUT", "/api/agents/removed/document", { text: '{ "name": "Removed" }' }, { "if-none-match": "*" });
+    const answer = await call("agent", "DELETE", "/api/agents/removed/document", undefined, { "if-match": "*" });
+    return [{ action: "agent-document.delete", object: "removed" }, answer];
+  },
   "conversations-runs.stopTurns": async () => [
     { action: "user.stop-turns", object: "bob" },
     await call("agent", "POST", "/api/users/bob/stop-turns"),
@@ -283,6 +293,7 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "attachments-media.uploadMedia": "a user's own file",
   "attachments-media.mediaLinks": "links to a user's own files, for five minutes",
   "agent-webhook.trigger": "an event: its run is its record",
+  "agent-documents.check": "saves nothing",
   "workflow-service.createDefinition": "always refused: definitions are deployed as files",
   "workflow-service.replaceDefinition": "always refused: definitions are deployed as files",
   "workflow-service.trigger": "starts a run, which is its record",

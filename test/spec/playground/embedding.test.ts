@@ -182,7 +182,7 @@ describe("a platform, embedded", () => {
     for (const path of ["/api/safe-tokens", "/api/media", "/api/agents/x/webhooks"]) expect(await call(path)).toEqual(unknown);
     expect((await call("/api/conversations")).status).toBe(200);
     expect((await call("/api/handshake")).body.capabilities).toEqual({
-      ...{ webhookManagement: false, media: false, attachments: false, realtime: true, safeTokens: false },
+      ...{ webhookManagement: false, media: false, attachments: false, realtime: true, safeTokens: false, agentDocuments: true },
     });
     await app.close();
     folder.remove();

@@ -39,7 +39,7 @@ const stories: Readonly<Record<string, string>> = {
   "embed-platform": "agent: You said: Hello (This is the offline demo model.)\n",
   "embed-some-areas":
     "/api/conversations: 200\n/api/safe-tokens: 404\n" +
-    "{\n  webhookManagement: false,\n  media: false,\n  attachments: false,\n  realtime: true,\n  safeTokens: false\n}\n",
+    "{\n  webhookManagement: false,\n  media: false,\n  attachments: false,\n  realtime: true,\n  safeTokens: false,\n  agentDocuments: true\n}\n",
   "embed-two-apps": "ada's notes: tea\nbob's notes: \nbob in ada's notebook: 401\n",
   "plain-websocket": "1 Hello\n",
   "own-identity": 'ada: {"userId":"ada","role":"owner"}\nbob: {"userId":"bob","role":"member"}\neve: unauthorized\n',

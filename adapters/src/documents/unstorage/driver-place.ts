@@ -16,6 +16,7 @@ export function driverPlace(driver: Driver): DocumentPlace {
     throw new ports.DocumentsUnavailable("The driver returned a value that is not text");
   };
   return {
+    isReadOnly: !driver.setItem,
     read,
     async replace(name, text, check) {
       check(await read(name));

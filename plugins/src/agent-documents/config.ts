@@ -1,0 +1,4 @@
+import * as v from "valibot";
+
+/** Agent documents have no options. */
+export const agentDocumentsConfig = v.strictObject({});

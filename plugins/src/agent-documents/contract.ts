@@ -1,0 +1,108 @@
+import { defineContract, reply } from "@portico/core/contract";
+import * as v from "valibot";
+import { agentDocumentErrors } from "./errors.ts";
+import { AGENT_BODY_BYTES } from "./limits.ts";
+
+const text = v.string();
+const byId = v.strictObject({ id: v.pipe(text, v.regex(/^[A-Za-z0-9_-]{1,64}$/, "an agent's id")) });
+const written = v.strictObject({
+  text: v.pipe(
+    text,
+    v.check((each) => each.isWellFormed(), "well-formed text"),
+  ),
+});
+
+const {
+  unauthorized,
+  owner_required,
+  agent_document_not_found,
+  agents_not_editable,
+  agent_document_changed,
+  agent_document_invalid,
+  precondition_required,
+  body_too_large,
+  store_unavailable,
+} = agentDocumentErrors;
+const ofOwner = { unauthorized, owner_required, agents_not_editable };
+
+const problem = v.object({
+  /** Warnings concern keys that have no effect. A text with only warnings can be saved. */
+  severity: v.picklist(["error", "warning"]),
+  line: v.number(),
+  column: v.number(),
+  /** JSONPath of the wrong value. */
+  path: text,
+  message: text,
+});
+
+/** The texts of agents, for the instance's owner: an extension of the specification (open points 14). */
+export const agentDocumentsContract = defineContract(
+  {
+    surface: "agent",
+    auth: "owner",
+    envelope: ({ code, message, details }) => ({ error: message, code, ...details }),
+    faults: {
+      invalid_request: agentDocumentErrors.invalid_request,
+      invalid_json: agentDocumentErrors.invalid_json,
+      body_too_large,
+      unsupported_media_type: agentDocumentErrors.unsupported_media_type,
+      origin_not_allowed: agentDocumentErrors.origin_not_allowed,
+    },
+  },
+  {
+    read: {
+      method: "GET",
+      path: "/api/agents/:id/document",
+      summary: "Read the text of an agent's agent.json, with its ETag (an extension)",
+      params: byId,
+      success: reply.bytes(),
+      errors: { ...ofOwner, agent_document_not_found, agent_document_changed, store_unavailable },
+    },
+    save: {
+      method: "PUT",
+      path: "/api/agents/:id/document",
+      summary: "Create or replace an agent's agent.json, with If-Match or If-None-Match: * (an extension)",
+      params: byId,
+      body: written,
+      bodyLimit: AGENT_BODY_BYTES,
+      success: reply.json(
+        v.object({
+          agentId: text,
+          etag: text,
+          created: v.boolean(),
+          /** The keys that have no effect. */
+          warnings: v.array(problem),
+        }),
+      ),
+      errors: {
+        ...ofOwner,
+        ...{ agent_document_changed, agent_document_invalid, precondition_required, body_too_large, store_unavailable },
+      },
+    },
+    remove: {
+      method: "DELETE",
+      path: "/api/agents/:id/document",
+      summary: "Remove an agent's agent.json, with If-Match (an extension)",
+      params: byId,
+      success: reply.json(v.object({ agentId: text, removed: v.literal(true) })),
+      errors: { ...ofOwner, agent_document_not_found, agent_document_changed, precondition_required, store_unavailable },
+    },
+    check: {
+      method: "POST",
+      path: "/api/agents/:id/document/check",
+      summary: "Check a text as an agent's agent.json, without saving it (an extension)",
+      params: byId,
+      body: written,
+      bodyLimit: AGENT_BODY_BYTES,
+      success: reply.json(v.object({ problems: v.array(problem) })),
+      errors: { ...ofOwner, body_too_large, store_unavailable },
+    },
+    schema: {
+      method: "GET",
+      path: "/api/agent-schema",
+      summary: "Read the JSON Schema of agent.json (an extension)",
+      success: reply.json(v.record(text, v.unknown())),
+      errors: ofOwner,
+    },
+  },
+);

@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import {
+  auditActor,
+  type AuditWriter,
+  checkConditions,
+  type Guard,
+  type Handlers,
+  ports,
+  type RequestHead,
+  ServiceError,
+} from "@portico/core";
+import { checkText } from "./check-text.ts";
+import type { agentDocumentsContract } from "./contract.ts";
+import { agentDocumentErrors } from "./errors.ts";
+
+type DocumentHandlers = Handlers<typeof agentDocumentsContract, { readonly owner: Guard<Promise<ports.Caller>> }>;
+
+/** Reads, writes and removes the texts of agents. */
+export function documentHandlers({
+  agents,
+  audit,
+}: {
+  readonly agents: ports.Agents;
+  readonly audit: AuditWriter;
+}): DocumentHandlers {
+  const textsOf = (): ports.AgentTexts => {
+    if (!agents.texts) throw agentDocumentErrors.agents_not_editable();
+    return agents.texts;
+  };
+  const find = (id: string) => textsOf().read(id).catch(toDocumentError);
+  /** The text has changed between reading and writing. */
+  const conflict = async (id: string, error: unknown): Promise<never> => {
+    if (!(error instanceof ports.DocumentConflict)) return toDocumentError(error);
+    throw changed(await find(id), error);
+  };
+
+  return {
+    async read({ params: { id }, head, fail }) {
+      const document = await find(id);
+      if (!document) throw fail.agent_document_not_found();
+      const etag = etagOf(document);
+      const headers = { etag, "cache-control": "no-cache", "content-type": "application/json" };
+      const outcome = checkConditions(head, { etag });
+      if (outcome === "not_modified") return new Response(null, { status: 304, headers });
+      if (outcome === "precondition_failed") throw changed(document);
+      return new Response(document.text, { headers });
+    },
+    async save({ params: { id }, body: { text }, who, head, fail }) {
+      const texts = textsOf();
+      const before = await find(id);
+      assertCondition(head, before);
+      const problems = checkText(texts, { text, before: before?.text, userId: who.userId });
+      if (problems.some(({ severity }) => severity === "error")) throw fail.agent_document_invalid(undefined, { problems });
+      const saved = { agentId: id, created: before === undefined, warnings: problems };
+      if (before?.text === text) return { ...saved, etag: etagOf(before) };
+      const action = before ? "agent-document.replace" : "agent-document.create";
+      const fact = { action, object: id, who: auditActor(who, head) };
+      const written = await audit
+        .attempt(fact, () => texts.write(id, text, before?.version ?? "absent"))
+        .catch((error: unknown) => conflict(id, error));
+      return { ...saved, etag: etagOf(written) };
+    },
+    async remove({ params: { id }, who, head, fail }) {
+      const texts = textsOf();
+      const before = await find(id);
+      if (!before) throw fail.agent_document_not_found();
+      if (head.header("if-match") === undefined) throw fail.precondition_required();
+      assertCondition(head, before);
+      const fact = { action: "agent-document.delete", object: id, who: auditActor(who, head) };
+      await audit.attempt(fact, () => texts.remove(id, before.version)).catch((error: unknown) => conflict(id, error));
+      return { agentId: id, removed: true };
+    },
+    async check({ params: { id }, body: { text }, who }) {
+      const before = await find(id);
+      return { problems: checkText(textsOf(), { text, before: before?.text, userId: who.userId }) };
+    },
+    schema: async () => ({ ...textsOf().schema() }),
+  };
+}
+
+/** Throws unless the request names the state that it replaces. */
+function assertCondition(head: RequestHead, document: ports.Document | undefined): void {
+  const [ifMatch, ifNoneMatch] = [head.header("if-match"), head.header("if-none-match")];
+  if (ifMatch === undefined && ifNoneMatch?.trim() !== "*") throw agentDocumentErrors.precondition_required();
+  const isMet = document ? checkConditions(head, { etag: etagOf(document) }) === "proceed" : ifMatch === undefined;
+  if (!isMet) throw changed(document);
+}
+
+/** A strong entity tag: it changes with every byte of the text. */
+function etagOf({ text }: ports.Document): string {
+  return `"${createHash("sha256").update(text).digest("base64url")}"`;
+}
+
+function changed(document: ports.Document | undefined, cause?: unknown): ServiceError {
+  const headers = document && { headers: { etag: etagOf(document) } };
+  return new ServiceError(agentDocumentErrors.agent_document_changed, { ...headers, cause });
+}
+
+function toDocumentError(error: unknown): never {
+  if (error instanceof ports.AgentTextsReadOnly) throw agentDocumentErrors.agents_not_editable(undefined, undefined, error);
+  if (error instanceof ports.DocumentsUnavailable) throw agentDocumentErrors.store_unavailable(undefined, undefined, error);
+  throw error;
+}
