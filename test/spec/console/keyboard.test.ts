@@ -159,6 +159,23 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     await expectWhole();
   });
 
+  it("edits an agent", async () => {
+    const { page } = opened;
+    await follow("Agents", "Agents");
+    await follow("Helper", "Helper");
+    await follow("Edit", "Edit Helper");
+    await page.getByLabel("Message to Helper").waitFor();
+    await expectWhole();
+    await tabTo("Description (optional)");
+    await page.keyboard.type("Helps");
+    await press("Control+s");
+    await page.getByRole("dialog", { name: "Save the agent?" }).waitFor();
+    await tabTo("Save");
+    await press("Enter");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await expectWhole();
+  });
+
   it("opens a dialog, stays in it, and comes back to the button with Escape", async () => {
     await follow("Workflows", "Workflows");
     await follow("Ask a person", "Ask a person");
@@ -208,7 +225,8 @@ interface WalkedPage {
 }
 
 function nameOfFocus(): string {
-  const element = document.activeElement;
+  // The focus of an editor is within its shadow root.
+  const element = document.activeElement?.shadowRoot?.activeElement ?? document.activeElement;
   if (element === null || element === document.body) return "";
   const { labels } = element as HTMLInputElement;
   const label = [...(labels ?? [])].map(({ textContent }) => textContent.trim()).join(" ");
@@ -235,7 +253,7 @@ function beginWalk(): void {
 function noteStop(): boolean {
   const { walked, nameOf } = globalThis as unknown as WalkedPage;
   const { seen, faults } = walked;
-  const element = document.activeElement;
+  const element = document.activeElement?.shadowRoot?.activeElement ?? document.activeElement;
   if (element === null || element === document.body) return false;
   if (seen.has(element)) return true;
   seen.add(element);
@@ -248,8 +266,9 @@ function noteStop(): boolean {
   // The frame of the message's form changes its colour.
   const frame = element.closest("form:focus-within");
   const isFramed = frame !== null && element.tagName === "TEXTAREA";
+  const editor = element.closest(".cm-editor");
   const isSwitch = element.parentElement?.matches(":focus-within") === true && element.tagName === "INPUT";
-  if (!marks(element) && !isFramed && !isSwitch) faults.add(`without a mark of the focus: ${about}`);
+  if (!marks(element) && !marks(editor) && !isFramed && !isSwitch) faults.add(`without a mark of the focus: ${about}`);
   return false;
 }
 

@@ -1,8 +1,14 @@
 import type { CallResult } from "@portico/core/client";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+import type { Instance } from "../../api/instance.ts";
 import type { Tone } from "../../blocks/StatusBadge.svelte";
 
 export type Agent = CallResult<typeof conversationsRunsContract.agents>["agents"][number];
+
+/** Whether this user may read and write the texts of agents. */
+export function canEditAgents({ handshake: { identity, capabilities } }: Instance): boolean {
+  return identity.role === "owner" && capabilities["agentDocuments"] === true;
+}
 
 /** Specification 2.10. */
 const STATES: Readonly<Record<NonNullable<Agent["status"]>, { readonly tone: Tone; readonly text: string }>> = {

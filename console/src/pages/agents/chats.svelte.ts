@@ -11,8 +11,8 @@ export class Chats {
   readonly media: MediaLinks;
   readonly #instance: Instance;
   readonly #known = new Map<string, Chat>();
-  /** The new conversation of each agent, without an ID yet. */
-  readonly #fresh = new Map<string, Chat>();
+  /** The new conversation of each agent, without an ID yet, and the place that shows it. */
+  readonly #fresh = new Map<string, { readonly chat: Chat; found: (chat: Chat) => void }>();
 
   constructor(instance: Instance) {
     const { baseURL, token, ended } = instance;
@@ -29,22 +29,28 @@ export class Chats {
     this.media = new MediaLinks(this.client);
   }
 
-  /** The conversation with this ID, or the agent's new one. Each keeps its draft. */
+  /** The conversation with this ID, or the agent's new one. Each keeps its draft. `found` is called when the new one has an ID. */
   open(agentId: string, conversationId: string | undefined, found: (chat: Chat) => void): Chat {
-    const known = conversationId === undefined ? this.#fresh.get(agentId) : this.#known.get(conversationId);
+    const known = conversationId === undefined ? undefined : this.#known.get(conversationId);
     if (known) return known;
+    const fresh = conversationId === undefined ? this.#fresh.get(agentId) : undefined;
+    if (fresh) {
+      fresh.found = found;
+      return fresh.chat;
+    }
     const chat = new Chat({
       client: this.client,
       agentId,
       conversationId,
       files: new OutgoingFiles(this.#instance),
       found: (begun) => {
+        const shown = this.#fresh.get(agentId);
         this.#fresh.delete(agentId);
         this.#known.set(begun.conversationId!, begun);
-        found(begun);
+        shown?.found(begun);
       },
     });
-    if (conversationId === undefined) this.#fresh.set(agentId, chat);
+    if (conversationId === undefined) this.#fresh.set(agentId, { chat, found });
     else this.#known.set(conversationId, chat);
     return chat;
   }

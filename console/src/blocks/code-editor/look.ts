@@ -1,0 +1,106 @@
+import { HighlightStyle } from "@codemirror/language";
+import { EditorView } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+
+/** The tokens of the console are inherited by shadow roots, so that a changed theme needs no call. */
+export const look = EditorView.theme({
+  "&": {
+    minHeight: "var(--editor-min-height, 180px)",
+    maxHeight: "var(--editor-max-height, 70vh)",
+    border: "1px solid var(--line-strong)",
+    borderRadius: "var(--radius-small)",
+    background: "var(--panel)",
+    color: "var(--text)",
+    fontSize: "0.8125rem",
+    overflow: "hidden",
+  },
+  "&.cm-focused": { outline: "none" },
+  // The class follows the focus some milliseconds later.
+  "&:has(.cm-content:focus)": { outline: "2px solid var(--accent)", outlineOffset: "-1px" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.6", overflow: "auto" },
+  ".cm-content": { padding: "10px 0", caretColor: "var(--text)" },
+  ".cm-cursor, .cm-dropCursor": { borderLeftColor: "var(--text)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    background: "light-dark(#cfd7fb, #34406f)",
+  },
+  ".cm-gutters": { background: "var(--panel)", color: "var(--text-soft)", border: "none", borderRight: "1px solid var(--line)" },
+  ".cm-activeLine": { background: "light-dark(rgb(58 78 208 / 5%), rgb(160 176 255 / 7%))" },
+  ".cm-activeLineGutter": { background: "var(--inset)", color: "var(--text)" },
+  "&.cm-focused .cm-matchingBracket, .cm-selectionMatch": { background: "var(--accent-soft)" },
+  "&.cm-focused .cm-nonmatchingBracket": { background: "var(--bad-soft)" },
+  ".cm-searchMatch": { background: "var(--warn-soft)", outline: "1px solid var(--warn)" },
+  ".cm-foldPlaceholder": {
+    background: "var(--inset)",
+    border: "1px solid var(--line)",
+    color: "var(--text-soft)",
+    padding: "0 6px",
+  },
+  ".cm-tooltip": {
+    maxWidth: "min(520px, 92vw)",
+    border: "1px solid var(--line-strong)",
+    borderRadius: "var(--radius-small)",
+    background: "var(--raised)",
+    color: "var(--text)",
+    boxShadow: "var(--shadow-high)",
+    overflow: "hidden",
+  },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", maxHeight: "14em" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "4px 10px" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { background: "var(--accent-fill)", color: "var(--on-accent)" },
+  ".cm-completionDetail": { marginLeft: "1em", fontStyle: "normal", opacity: "0.85" },
+  ".cm-completionMatchedText": { fontWeight: "700", textDecoration: "none" },
+  ".cm-tooltip.cm-completionInfo": { padding: "8px 12px", fontFamily: "var(--font)", whiteSpace: "pre-line" },
+  ".cm-help": { padding: "8px 12px", fontFamily: "var(--font)", fontSize: "var(--small)", whiteSpace: "pre-line" },
+  ".cm-help strong": { fontFamily: "var(--mono)" },
+  ".cm-help p": { margin: "4px 0 0" },
+  ".cm-diagnostic": { padding: "6px 12px", fontFamily: "var(--font)", fontSize: "var(--small)", whiteSpace: "pre-wrap" },
+  ".cm-diagnostic-error": { borderLeftColor: "var(--bad)" },
+  ".cm-diagnostic-warning": { borderLeftColor: "var(--warn)" },
+  ".cm-diagnostic-info": { borderLeftColor: "var(--accent)" },
+  // The usual marks are `data:` images, which the policy of the page refuses.
+  ".cm-lintRange": { paddingBottom: "0", textDecoration: "underline wavy 1px", textUnderlineOffset: "3px" },
+  ".cm-lintRange-error": { backgroundImage: "none", textDecorationColor: "var(--bad)" },
+  ".cm-lintRange-warning": { backgroundImage: "none", textDecorationColor: "var(--warn)" },
+  ".cm-lintRange-info, .cm-lintRange-hint": { backgroundImage: "none", textDecorationColor: "var(--accent)" },
+  ".cm-lintRange-active": { background: "var(--bad-soft)" },
+  ".cm-lint-marker": { width: "0.7em", height: "0.7em", borderRadius: "50%" },
+  ".cm-lint-marker-error": { content: "normal", background: "var(--bad)" },
+  ".cm-lint-marker-warning": { content: "normal", background: "var(--warn)" },
+  ".cm-lint-marker-info": { content: "normal", background: "var(--accent)" },
+  ".cm-panels": { background: "var(--inset)", color: "var(--text)" },
+  ".cm-panels.cm-panels-top": { borderBottom: "1px solid var(--line)" },
+  ".cm-panels.cm-panels-bottom": { borderTop: "1px solid var(--line)" },
+  ".cm-panel.cm-search": { padding: "8px 34px 8px 10px", fontFamily: "var(--font)" },
+  ".cm-panel.cm-search label": { fontSize: "var(--small)" },
+  ".cm-textfield": {
+    border: "1px solid var(--line-strong)",
+    borderRadius: "var(--radius-small)",
+    background: "var(--panel)",
+    color: "var(--text)",
+    fontSize: "var(--small)",
+  },
+  ".cm-button": {
+    border: "1px solid var(--line-strong)",
+    borderRadius: "var(--radius-small)",
+    background: "var(--panel)",
+    backgroundImage: "none",
+    color: "var(--text)",
+    fontSize: "var(--small)",
+  },
+  ".cm-panel.cm-panel-lint ul [aria-selected]": { background: "var(--accent-soft)" },
+  // Phones zoom into inputs with smaller text.
+  "@media (pointer: coarse)": {
+    ".cm-content, .cm-gutters, .cm-textfield": { fontSize: "1rem" },
+    ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "10px 12px" },
+  },
+});
+
+export const highlights = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--accent)" },
+  { tag: [tags.string, tags.attributeValue, tags.content], color: "light-dark(#0f6b3d, #67d69d)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.keyword, tags.atom], color: "light-dark(#8a3d00, #f0b080)" },
+  { tag: [tags.comment, tags.lineComment, tags.meta], color: "var(--text-soft)", fontStyle: "italic" },
+  { tag: [tags.punctuation, tags.separator, tags.bracket, tags.squareBracket, tags.brace], color: "var(--text-soft)" },
+  { tag: [tags.labelName, tags.typeName], color: "light-dark(#a3246e, #f08cc4)" },
+  { tag: tags.invalid, color: "var(--bad)" },
+]);
