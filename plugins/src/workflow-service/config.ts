@@ -32,6 +32,8 @@ const runtimeEntries = {
   replacedKinds: v.optional(v.array(v.picklist(["agent", "attachment", "workflow"]))),
   /** The address at which people reach the workflow service. Gates can have approval links only if it is set. Default: not set. */
   publicUrl: v.optional(v.string()),
+  /** Whether callers with a grant to edit may write definitions. Default: false, because administrators deploy definitions. */
+  editable: v.optional(v.boolean(), false),
   /** Maximum bytes of one file of a run, and of all files of a run. Default: 100 MiB and 1 GiB. */
   files: v.optional(
     v.strictObject({

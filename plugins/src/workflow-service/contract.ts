@@ -50,6 +50,9 @@ const workflowSummary = v.object({
   ),
 });
 
+/** Whether this service writes definitions (an extension). */
+const editable = v.boolean();
+
 /** A deployed file that cannot be used: its first problems, which contain no values, and the number of all problems. */
 const brokenDefinition = v.object({
   dslPath: text,
@@ -57,7 +60,8 @@ const brokenDefinition = v.object({
   problems: v.array(v.object({ line: v.number(), column: v.number(), message: text })),
 });
 
-const workflowDefinition = v.object({
+/** The public view of a definition: its parameters and its graph. */
+export const workflowDefinition = v.object({
   id: text,
   name: text,
   description: text,
@@ -245,7 +249,7 @@ export const workflowServiceContract = defineContract(
       method: "GET",
       path: "/api/workflows",
       summary: "List the deployed workflows, and the unusable files",
-      success: reply.json(v.object({ workflows: v.array(workflowSummary), broken: v.array(brokenDefinition) })),
+      success: reply.json(v.object({ workflows: v.array(workflowSummary), broken: v.array(brokenDefinition), editable })),
       errors: reading,
     },
     definition: {
@@ -253,7 +257,7 @@ export const workflowServiceContract = defineContract(
       path: "/api/workflow/:id/definition",
       summary: "Read the parameters of a deployed workflow, and the graph of its nodes",
       params: v.strictObject({ id: text }),
-      success: reply.json(workflowDefinition),
+      success: reply.json(v.object({ ...workflowDefinition.entries, editable })),
       errors: { ...reading, workflow_not_found },
     },
     versions: {

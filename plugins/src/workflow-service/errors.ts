@@ -11,6 +11,10 @@ export const workflowErrors = defineErrors({
   unauthorized: { status: 401, message: "unauthorized" },
   execution_grant_invalid: { status: 403, message: "execution_grant_invalid" },
   definition_path_forbidden: { status: 403, message: "The path is outside the folder of definitions" },
+  definitions_not_editable: {
+    status: 403,
+    message: "Definitions of this instance are deployed by administrators: the setting workflow.editable is off",
+  },
   task_scope_forbidden: { status: 403, message: "The task scope does not belong to this workflow, or may not be read" },
   origin_not_allowed: { status: 403, message: "origin_not_allowed" },
   workflow_not_found: { status: 404, message: "Workflow not found" },
@@ -24,13 +28,19 @@ export const workflowErrors = defineErrors({
   schedules_unavailable: { status: 409, message: "This service has no schedules" },
   run_resumed: { status: 409, message: "The run was resumed already: resume the newer run" },
   definition_endpoint_retired: { status: 410, message: "Definitions are deployed by administrators: this endpoint is retired" },
+  definition_changed: { status: 412, message: "The definition is not the one that the condition names" },
   body_too_large: { status: 413, message: "Request body too large" },
   unsupported_media_type: { status: 415, message: "Unsupported media type" },
   range_not_satisfiable: { status: 416, message: "The range is not in the file" },
+  definition_invalid: { status: 422, message: "The definition has problems" },
+  cases_invalid: { status: 422, message: "The cases cannot be executed" },
+  precondition_required: { status: 428, message: "The header If-Match, or If-None-Match: *, is required" },
   // The operator who starts the service sets the service token.
   workflow_service_not_initialized: { status: 503, message: "workflow_service_not_initialized" },
   // Another process owns the work. Callers must check for the run before they repeat a trigger.
   workflow_owner_fenced: { status: 503, message: "WORKFLOW_OWNER_FENCED" },
   run_not_reserved: { status: 503, message: "Unable to reserve workflow run" },
+  checks_busy: { status: 503, message: "Too many definitions are being checked: try again later" },
+  tests_unavailable: { status: 503, message: "This service cannot execute cases" },
   store_unavailable: { status: 503, message: "The service's store is unavailable: try again later" },
 });

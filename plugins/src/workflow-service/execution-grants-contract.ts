@@ -8,6 +8,7 @@ const text = v.pipe(v.string(), v.nonEmpty());
 /** Errors of the call that issues grants. */
 export const executionGrantErrors = defineErrors({
   invalid_request: { status: 400, message: "The request does not match its schema" },
+  invalid_workflow_id: { status: 400, message: "Not a valid workflow id: use up to 64 letters, digits, _ and -" },
   unauthorized: { status: 401, message: "unauthorized" },
   owner_required: { status: 403, message: "Only the instance's owner may issue execution grants" },
   workflow_not_found: { status: 404, message: "Workflow not found" },
@@ -32,6 +33,8 @@ export const executionGrantContract = defineContract(
         workflowId: text,
         userId: v.optional(text),
         bindingId: v.optional(text),
+        /** A grant to test and write the definition, and nothing else. The workflow need not be deployed yet. */
+        edits: v.optional(v.literal(true)),
         ttlMs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(GRANT_MS.least), v.maxValue(GRANT_MS.most))),
       }),
       success: reply.json(v.object({ executionGrantId: v.string(), workflowId: v.string(), expiresAt: v.string() }), 201),

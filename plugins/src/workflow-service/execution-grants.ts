@@ -1,6 +1,7 @@
 import { auditActor, callerOf, definePlugin, optional, ownerScheme, ports } from "@portico/core";
 import * as v from "valibot";
 import { executionGrantContract, executionGrantErrors } from "./execution-grants-contract.ts";
+import { isDefinitionId } from "./definition/document-schema.ts";
 import { createGrants } from "./grants.ts";
 import { workflowRuntime } from "./workflow-runtime.ts";
 
@@ -31,14 +32,16 @@ export const executionGrants = definePlugin({
     const grants = createGrants(given);
     return {
       async issue({ body, who, head, fail }) {
-        const { workflowId, bindingId, ttlMs, userId = who.userId } = body;
-        if (!runtime.catalogue.find(workflowId)) throw fail.workflow_not_found();
+        const { workflowId, bindingId, ttlMs, edits, userId = who.userId } = body;
+        if (edits && !isDefinitionId(workflowId)) throw fail.invalid_workflow_id();
+        if (!edits && !runtime.catalogue.find(workflowId)) throw fail.workflow_not_found();
         const binding = runtime.bindings.find(({ id }) => id === bindingId);
         if (bindingId !== undefined && binding?.workflowId !== workflowId) throw fail.binding_not_found();
         try {
-          const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, ttlMs });
+          const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, edits, ttlMs });
           // A grant is not stored. It exists when it is returned, after this.
-          await audit?.record({ action: "execution-grant.issue", object: grant.grantId, who: auditActor(who, head) });
+          const action = edits ? "editing-grant.issue" : "execution-grant.issue";
+          await audit?.record({ action, object: grant.grantId, who: auditActor(who, head) });
           return { executionGrantId, workflowId, expiresAt: new Date(grant.expiresAt).toISOString() };
         } catch (error) {
           throw error instanceof ports.SigningUnavailable ? fail.signing_unavailable(undefined, undefined, error) : error;

@@ -10,18 +10,22 @@ export interface ExecutionGrant {
   readonly workflowId: string;
   readonly userId?: string | undefined;
   readonly bindingId?: string | undefined;
+  /** Allows its holder to test and write the definition, and nothing else. */
+  readonly edits?: true | undefined;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
 /** A request to issue a grant. */
-export interface GrantOrder extends Pick<ExecutionGrant, "workflowId" | "userId" | "bindingId"> {
+export interface GrantOrder extends Pick<ExecutionGrant, "workflowId" | "userId" | "bindingId" | "edits"> {
   /** Milliseconds; default ten minutes. Throws RangeError for a lifetime that is not allowed. */
   readonly ttlMs?: number | undefined;
 }
 
 const PURPOSE = "execution-grant";
 const PREFIX = "grant_";
+// A purpose of its own: services of earlier versions would take the grant for one that starts runs.
+const EDITING = { purpose: "editing-grant", prefix: "edit_" };
 
 const payload = v.strictObject({
   i: v.string(),
@@ -49,26 +53,38 @@ export function createGrants({
 }) {
   return {
     /** Returns the grant as text. Every holder of the text has its rights. */
-    async issue({ workflowId, userId, bindingId, ttlMs = GRANT_MS.usual }: GrantOrder): Promise<{
+    async issue({ workflowId, userId, bindingId, edits, ttlMs = GRANT_MS.usual }: GrantOrder): Promise<{
       readonly executionGrantId: string;
       readonly grant: ExecutionGrant;
     }> {
       if (!(ttlMs >= GRANT_MS.least && ttlMs <= GRANT_MS.most))
         throw new RangeError("The lifetime of a grant must be one second to 366 days");
-      const grant = { grantId: ids.id(""), workflowId, userId, bindingId, expiresAt: Math.floor(clock.now() + ttlMs) };
+      const grant = { grantId: ids.id(""), workflowId, userId, bindingId, edits, expiresAt: Math.floor(clock.now() + ttlMs) };
       const text = JSON.stringify({ i: grant.grantId, w: workflowId, u: userId, b: bindingId, e: grant.expiresAt });
       const encoded = Buffer.from(text).toString("base64url");
-      const signature = await signing.sign(PURPOSE, encoded);
-      return { executionGrantId: `${PREFIX}${encoded}.${signature}`, grant };
+      const signature = await signing.sign(edits ? EDITING.purpose : PURPOSE, encoded);
+      return { executionGrantId: `${edits ? EDITING.prefix : PREFIX}${encoded}.${signature}`, grant };
     },
-    /** Reads a grant; undefined if this instance did not sign it. The caller must check whether it has expired. */
+    /** Reads a grant that starts runs and decides about them; undefined if this instance did not sign it. The caller must check whether it has expired. */
     async read(text: string): Promise<ExecutionGrant | undefined> {
-      const [encoded = "", signature = "", ...more] = text.startsWith(PREFIX) ? text.slice(PREFIX.length).split(".") : [];
-      if (more.length > 0 || !(await signing.verify(PURPOSE, encoded, signature))) return undefined;
-      const { i, w, u, b, e } = v.parse(payload, JSON.parse(Buffer.from(encoded, "base64url").toString()));
-      return { grantId: i, workflowId: w, userId: u, bindingId: b, expiresAt: e };
+      return readSigned(text, { signing, purpose: PURPOSE, prefix: PREFIX });
+    },
+    /** The same for a grant to edit. */
+    async readEditing(text: string): Promise<ExecutionGrant | undefined> {
+      const grant = await readSigned(text, { signing, ...EDITING });
+      return grant && { ...grant, edits: true };
     },
   };
+}
+
+async function readSigned(
+  text: string,
+  { signing, purpose, prefix }: { readonly signing: ports.Signing; readonly purpose: string; readonly prefix: string },
+): Promise<ExecutionGrant | undefined> {
+  const [encoded = "", signature = "", ...more] = text.startsWith(prefix) ? text.slice(prefix.length).split(".") : [];
+  if (more.length > 0 || !(await signing.verify(purpose, encoded, signature))) return undefined;
+  const { i, w, u, b, e } = v.parse(payload, JSON.parse(Buffer.from(encoded, "base64url").toString()));
+  return { grantId: i, workflowId: w, userId: u, bindingId: b, expiresAt: e };
 }
 
 /** The use of a grant: its run, and the idempotency key with which the run was started. */

@@ -1,5 +1,13 @@
 /** Bytes of a trigger's body. The specification sets no limit. */
 export const TRIGGER_BYTES = 1024 * 1024;
+/** Bytes of bodies with the text of a definition. JSON may write each byte of the text as two. */
+export const DEFINITION_BODY_BYTES = 2 * 1024 * 1024 + 64 * 1024;
+/** Definitions that are checked at the same time for editors, and those that wait for it. */
+export const CHECKS = { atOnce: 2, waiting: 16 } as const;
+/** Warnings are looked for in texts up to this length, because that blocks the event loop. */
+export const LINT_CHARACTERS = 64 * 1024;
+/** Time for the cases of one call, in milliseconds. */
+export const CASES_MS = 20_000;
 /** Bytes of the bodies of the other calls. The values of an approval may be a long form. */
 export const CALL_BYTES = 1024 * 1024;
 export const IDEMPOTENCY_KEY_LENGTH = 256;

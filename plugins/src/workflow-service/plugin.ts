@@ -2,11 +2,14 @@ import { definePlugin, optional, ports } from "@portico/core";
 import { approvalPagesContract } from "./approvals/approval-pages-contract.ts";
 import { workflowServiceConfig } from "./config.ts";
 import { workflowServiceContract } from "./contract.ts";
+import { definitionTests } from "./editing/definition-tests.ts";
+import { workflowEditingContract } from "./editing-contract.ts";
 import { createGrants } from "./grants.ts";
 import { serviceGuard, serviceScheme } from "./guards.ts";
 import { approvalPages } from "./routes/approve.ts";
 import { cancel } from "./routes/cancel.ts";
 import { decide } from "./routes/decide.ts";
+import { checkDefinition, readDefinitionSchema, readDefinitionText, saveDefinition, testDefinition } from "./routes/edit.ts";
 import { followEvents } from "./routes/events.ts";
 import { listRuns, readRun } from "./routes/history.ts";
 import { readFile } from "./routes/read-file.ts";
@@ -43,8 +46,10 @@ export const workflowService = definePlugin({
     ids: ports.ids,
     // Without it, the schedules of definitions start nothing.
     schedules: optional(ports.schedules),
+    // Without it, cases of definitions cannot be executed here.
+    tests: optional(definitionTests),
   },
-  contract: { ...workflowServiceContract, ...approvalPagesContract },
+  contract: { ...workflowServiceContract, ...workflowEditingContract, ...approvalPagesContract },
   security: { service: serviceScheme },
   provides: ({ token, tokenRotation, ...runtime }) => [
     workflowServiceRuntime(runtime),
@@ -76,6 +81,11 @@ export const workflowService = definePlugin({
       triggerSchedule: triggerSchedule(services),
       pauseSchedule: pauseSchedule(services),
       resumeSchedule: resumeSchedule(services),
+      definitionSchema: readDefinitionSchema(services),
+      definitionText: readDefinitionText(services),
+      saveDefinition: saveDefinition(services),
+      checkDefinition: checkDefinition(services),
+      testDefinition: testDefinition(services),
       ...retiredDefinitions,
       ...approvalPages(services),
     };

@@ -15,6 +15,7 @@ import { evaluateInThread } from "./definition/expression-thread.ts";
 import { type Catalogue, openCatalogue } from "./definition/open-catalogue.ts";
 import { readDefinitions } from "./definition/read-definitions.ts";
 import { type ReadWritten, readWritten } from "./definition/read-written.ts";
+import { createDefinitionEditor, type DefinitionEditor } from "./editing/definition-editor.ts";
 import { filesOfRun } from "./files/node-files.ts";
 import { createRunFiles, type RunFiles } from "./files/run-files.ts";
 import { createUsedGrants, type UsedGrants } from "./grants.ts";
@@ -49,6 +50,8 @@ export interface WorkflowRuntime {
   readonly definitions: StoredDefinitions;
   /** Reads the text of a definition. */
   readonly readText: ReadWritten;
+  /** Reads, checks and writes definitions for editors. */
+  readonly editor: DefinitionEditor;
   readonly runs: RunRecords;
   /** The files of runs. Undefined without storage for them. */
   readonly files: RunFiles | undefined;
@@ -118,6 +121,14 @@ export const workflowServiceRuntime = defineAdapter({
     const loading = { types: table.rules, secretNames: new Set(Object.keys(secrets)) };
     const load = readDefinitions(loading, { clock, log: telemetry.log }, scope);
     const catalogue = await openCatalogue({ documents, load, log: telemetry.log }, scope);
+    const editor = createDefinitionEditor(
+      {
+        ...{ catalogue, documents, types: table.rules, secretNames: loading.secretNames, isEditable: settings.editable },
+        // Checks have a thread of their own, so that starts and runs do not wait for them.
+        loadWith: (types, within) => readDefinitions({ ...loading, types }, { clock, log: SILENT }, within),
+      },
+      scope,
+    );
     const runs = createRunRecords(records);
     await runs.indexing.prepare(clock.now());
     const shared = sharedBy(given);
@@ -193,6 +204,7 @@ export const workflowServiceRuntime = defineAdapter({
       isLive,
       catalogue,
       definitions,
+      editor,
       readText: readWritten(clock, scope),
       runs,
       files,
@@ -208,6 +220,9 @@ export const workflowServiceRuntime = defineAdapter({
     };
   },
 });
+
+/** Texts that authors are writing are not reported in the log. */
+const SILENT = { warn() {} };
 
 /** The hints between processes, if several share the runs. Throws TypeError if a needed port is missing. */
 function sharedBy(given: {

@@ -12,6 +12,7 @@ import { keepingMs } from "../settings/keeping.ts";
 import type { PlatformSettings } from "../settings/platform.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
 import { definitionsAt } from "../settings/documents-place.ts";
+import { definitionTestsInMemory } from "./workflow-tests/definition-tests.ts";
 import { ownToken } from "./own-token.ts";
 import type { PlatformOptions } from "./platform-options.ts";
 import { type RotatingSettings, rotationOf } from "../settings/rotating-settings.ts";
@@ -27,17 +28,21 @@ export function workflowService(
   documents?: readonly Adapter[],
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, onTokenMade } = options;
-  const { secrets, bindings, files, keepRuns, publicUrl } = settings.workflow;
+  const { secrets, bindings, editable, files, keepRuns, publicUrl } = settings.workflow;
   const tokenOf = ({ workflow: { token } }: RotatingSettings) =>
     token ?? ((kept: ports.Secrets) => ownToken(kept, "workflow", (made) => onTokenMade?.(made, "workflow")));
   return {
-    adapters: [...(documents ?? workflowDocuments(definitionsAt(settings.workflow))), ...workflowNodes(settings)],
+    adapters: [
+      ...(documents ?? workflowDocuments(definitionsAt(settings.workflow))),
+      ...workflowNodes(settings),
+      definitionTestsInMemory(),
+    ],
     plugins: [
       workflowServiceArea({
         token: tokenOf(settings),
         tokenRotation: selectLive(rotationOf(options), (next) => ({ token: tokenOf(next), overlapMs: next.rotation.overlapMs })),
         secretsRotation: selectLive(rotationOf(options), (next) => next.workflow.secrets),
-        ...{ secrets, bindings, files, keepRunsMs: keepingMs(keepRuns) },
+        ...{ secrets, bindings, editable, files, keepRunsMs: keepingMs(keepRuns) },
         ...(publicUrl !== undefined && { publicUrl }),
       }),
       ...servicePages(options, measured, { surface: "workflow", access: workflowAccess }),

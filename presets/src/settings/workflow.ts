@@ -32,9 +32,24 @@ export const workflowSchema = v.optional(
     definitionsDir: v.optional(
       fromEnv(
         "PORTICO_DEFINITIONS_DIR",
-        v.pipe(filePath(), v.description("Folder of the workflow definitions. The service never writes to it.")),
+        v.pipe(
+          filePath(),
+          v.description("Folder of the workflow definitions. The service writes to it only if `workflow.editable` is on."),
+        ),
       ),
       "workflows",
+    ),
+    editable: v.optional(
+      fromEnv(
+        "PORTICO_WORKFLOW_EDITABLE",
+        v.pipe(
+          v.boolean(),
+          v.description(
+            "Whether definitions can be written by calls and in the web console, with a grant to edit. Otherwise only administrators deploy them.",
+          ),
+        ),
+      ),
+      false,
     ),
     documents: documentsSchema("WORKFLOW", "workflow definitions", "workflow.definitionsDir"),
     keepRuns: v.optional(

@@ -12,6 +12,7 @@ import { TOOL_ERROR_MARK } from "../../../plugins/src/model-proxy/convert/turns/
 import { EMPTY_PLACEHOLDER, START_PLACEHOLDER } from "../../../plugins/src/model-proxy/convert/turns/turns-to-messages.ts";
 import * as limits from "../../../plugins/src/model-proxy/limits.ts";
 import { workflowServiceContract } from "../../../plugins/src/workflow-service/contract.ts";
+import { workflowEditingContract } from "../../../plugins/src/workflow-service/editing-contract.ts";
 import { workflowErrors } from "../../../plugins/src/workflow-service/errors.ts";
 import * as workflowLimits from "../../../plugins/src/workflow-service/limits.ts";
 import { platformSchema } from "../../../presets/src/settings/platform.ts";
@@ -71,7 +72,9 @@ describe("docs/areas/workflow-service.md", () => {
   });
 
   it("names every call, and every error that calls can have", () => {
-    const routes = Object.values(workflowServiceContract).map(({ method, path }) => `${method} ${path}`);
+    const routes = Object.values({ ...workflowServiceContract, ...workflowEditingContract }).map(
+      ({ method, path }) => `${method} ${path}`,
+    );
     expect(routes.length).toBeGreaterThan(9);
     expect(routes.filter((route) => !page().includes(route))).toEqual([]);
     expect(Object.keys(workflowErrors).filter((code) => !page().includes(`\`${code}\``))).toEqual([]);

@@ -50,6 +50,7 @@ beforeAll(async () => {
         token: "workflow-token-of-the-audit",
         publicUrl: "https://workflows.example",
         http: { allow: [hook.host] },
+        editable: true,
       },
       agent: {
         toolPolicy: { tools: { SendUserMessage: "ask" } },
@@ -256,6 +257,16 @@ const CHANGES: Readonly<Record<string, () => Promise<readonly [entry: object, an
       await call("workflow", "POST", `${path}/cancel`, undefined, grant),
     ];
   },
+  async "workflow-service.saveDefinition"() {
+    const order = { workflowId: "written", edits: true };
+    const { executionGrantId } = (await call("agent", "POST", "/api/execution-grants", order)).body;
+    secrets.push(executionGrantId);
+    const text = "nodes: { a: { type: transform, with: { value: a private value } } }";
+    const headers = { "x-execution-grant": executionGrantId, "if-none-match": "*" };
+    const answer = await call("workflow", "PUT", "/api/workflow/written/definition", { text }, headers);
+    const who = { role: "grant", userId: "ada", tokenId: expect.any(String) };
+    return [{ action: "workflow-definition.create", object: "written", who }, answer];
+  },
   "workflow-service.triggerSchedule": async () => [
     { action: "workflow-schedule.trigger", object: "notice/daily", who: { role: "workflow" } },
     await call("workflow", "POST", "/api/workflow/notice/schedules/daily/trigger"),
@@ -294,6 +305,8 @@ const UNRECORDED: Readonly<Record<string, string>> = {
   "attachments-media.mediaLinks": "links to a user's own files, for five minutes",
   "agent-webhook.trigger": "an event: its run is its record",
   "agent-documents.check": "saves nothing",
+  "workflow-service.checkDefinition": "saves nothing",
+  "workflow-service.testDefinition": "saves nothing, and calls nothing",
   "workflow-service.createDefinition": "always refused: definitions are deployed as files",
   "workflow-service.replaceDefinition": "always refused: definitions are deployed as files",
   "workflow-service.trigger": "starts a run, which is its record",

@@ -36,7 +36,7 @@ it("shows what a workflow takes, and the graph of its nodes with those within th
   const plain = { conditional: false, onError: "fail" };
   expect(body).toEqual({
     ...{ id: "triage", name: "Triage", description: "Sorts tickets", creator: "Support" },
-    ...{ nodeCount: 2, dslPath: "triage.json", timeoutMs: 600_000 },
+    ...{ nodeCount: 2, dslPath: "triage.json", timeoutMs: 600_000, editable: false },
     parameters: definitions["triage.json"].parameters,
     nodes: [
       { id: "route", type: "branch", needs: [], cases: ["bug", "other"], ...plain },

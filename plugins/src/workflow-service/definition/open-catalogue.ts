@@ -16,6 +16,8 @@ export interface Catalogue {
   pathOf(id: string): string | undefined;
   /** Documents that cannot be used, sorted by name. */
   broken(): readonly BrokenDefinition[];
+  /** Resolves when the current text of this document is shown. */
+  reload(name: string): Promise<void>;
 }
 
 /** A document that cannot be used, and why. */
@@ -102,6 +104,7 @@ export async function openCatalogue({ documents, log, load }: CatalogueNeeds, sc
     },
     pathOf: (id) => shown.byId.get(id)?.name,
     broken: () => shown.broken,
+    reload: follow,
   };
 }
 

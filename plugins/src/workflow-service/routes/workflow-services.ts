@@ -1,5 +1,6 @@
 import type { Handlers, ports } from "@portico/core";
 import type { workflowServiceContract } from "../contract.ts";
+import type { DefinitionTests } from "../editing/definition-tests.ts";
 import type { Grants } from "../grants.ts";
 import type { serviceGuard } from "../guards.ts";
 import type { WorkflowRuntime } from "../workflow-runtime.ts";
@@ -18,6 +19,8 @@ export interface WorkflowServices {
   readonly ids: ports.Ids;
   /** Undefined: the schedules of definitions start nothing. */
   readonly schedules: ports.Schedules | undefined;
+  /** Undefined: cases of definitions cannot be executed. */
+  readonly tests: DefinitionTests | undefined;
   /** Aborts when the app closes. */
   readonly closing: AbortSignal;
 }

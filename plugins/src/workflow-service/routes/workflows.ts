@@ -8,7 +8,7 @@ import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts"
 
 /** Lists the definitions, each with its last run where the caller may read that. */
 export function listWorkflows(services: WorkflowServices): WorkflowHandlers["workflows"] {
-  const { catalogue, runs } = services.runtime;
+  const { catalogue, runs, editor } = services.runtime;
   return async ({ signal }) => {
     const canRead = await readerOf(services, signal);
     const workflows = await Promise.all(
@@ -20,16 +20,16 @@ export function listWorkflows(services: WorkflowServices): WorkflowHandlers["wor
         };
       }),
     );
-    return { workflows, broken: catalogue.broken().map(brokenPage) };
+    return { workflows, broken: catalogue.broken().map(brokenPage), editable: editor.isEditable };
   };
 }
 
 /** Shows one definition. */
-export function readDefinition({ runtime: { catalogue } }: WorkflowServices): WorkflowHandlers["definition"] {
+export function readDefinition({ runtime: { catalogue, editor } }: WorkflowServices): WorkflowHandlers["definition"] {
   return ({ params: { id }, fail }) => {
     const definition = catalogue.find(id);
     if (!definition) throw fail.workflow_not_found();
-    return definitionPage(definition, catalogue.pathOf(id) ?? id);
+    return { ...definitionPage(definition, catalogue.pathOf(id) ?? id), editable: editor.isEditable };
   };
 }
 

@@ -15,6 +15,8 @@ export interface GrantWish {
   /** Default: the instance's owner, as with the agent service. */
   readonly userId?: string | undefined;
   readonly bindingId?: string | undefined;
+  /** A grant to test and write the definition, instead of one that starts a run. */
+  readonly edits?: true | undefined;
   /** Default: ten minutes. */
   readonly ttlMs?: number | undefined;
 }
@@ -29,7 +31,7 @@ export interface IssuedGrant {
 export async function issueGrant(settings: PlatformSettings, wish: GrantWish): Promise<IssuedGrant> {
   const owner = settings.agent.tokens.find(({ role }) => role === "owner");
   const key = await instanceToken(settings);
-  const { workflowId, userId = owner?.userId ?? "owner", bindingId, ttlMs } = wish;
+  const { workflowId, userId = owner?.userId ?? "owner", bindingId, edits, ttlMs } = wish;
   const app = await createApp({ name: "grant", adapters: [hmacSigning({ key })] });
   try {
     const grants = createGrants({
@@ -37,10 +39,11 @@ export async function issueGrant(settings: PlatformSettings, wish: GrantWish): P
       clock: app.port(ports.clock),
       ids: app.port(ports.ids),
     });
-    const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, ttlMs });
+    const { executionGrantId, grant } = await grants.issue({ workflowId, userId, bindingId, edits, ttlMs });
     // Where no store is, such as on another machine with the owner's token, there is no audit either.
     if (hasStore(settings)) {
-      const fact = { action: "execution-grant.issue", object: grant.grantId, who: commandActor() };
+      const action = edits ? "editing-grant.issue" : "execution-grant.issue";
+      const fact = { action, object: grant.grantId, who: commandActor() };
       await withStores(settings, { needed: [ports.records] }, (store) => store.port(ports.audit).record(fact));
     }
     return { executionGrantId, workflowId, expiresAt: new Date(grant.expiresAt).toISOString() };

@@ -18,13 +18,17 @@ export async function orderGrant(
     readonly workflowId: string;
     readonly userId?: string | undefined;
     readonly bindingId?: string | undefined;
+    readonly edits?: boolean | undefined;
     readonly ttl?: string | undefined;
   },
 ): Promise<{ readonly grant: IssuedGrant; readonly warning?: string }> {
   const { settings } = await readSettings(flags);
   const { workflowId, userId, bindingId } = wanted;
+  const edits = wanted.edits ? true : undefined;
   checkBinding(settings, workflowId, bindingId);
-  const grant = await issueGrant(settings, { workflowId, userId, bindingId, ttlMs: readTtl(wanted.ttl) });
+  const grant = await issueGrant(settings, { workflowId, userId, bindingId, edits, ttlMs: readTtl(wanted.ttl) });
+  // The workflow may be a new one.
+  if (edits) return { grant };
   const place = definitionsInWords(settings);
   const deployed = await deployedIds(settings);
   if (deployed === undefined) return { grant, warning: `The definitions in ${place} cannot be read.` };

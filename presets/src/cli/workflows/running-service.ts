@@ -19,7 +19,7 @@ const SEARCHED_AT_ONCE = 200;
 
 type Routes = typeof workflowServiceContract;
 export type WorkflowSummary = CallResult<Routes["workflows"]>["workflows"][number];
-export type Deployed = CallResult<Routes["workflows"]>;
+export type Deployed = Pick<CallResult<Routes["workflows"]>, "workflows" | "broken">;
 export type DefinitionVersion = CallResult<Routes["versions"]>["versions"][number];
 export type FoundRun = CallResult<Routes["searchRuns"]>["runs"][number];
 export type RunDetail = CallResult<Routes["run"]>;

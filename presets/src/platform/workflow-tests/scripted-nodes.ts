@@ -18,6 +18,7 @@ export function scriptedNodes(
   types: ReadonlyMap<string, ports.NodeRules>,
   { nodes, gates }: TestCase,
   missed: (nodeId: string) => void,
+  threads?: number,
 ): readonly Adapter[] {
   const answerOf = (nodeId: string, attempt: number): NodeAnswer => {
     const found = nodes[nodeId] ?? nodes[idWithoutPlaces(nodeId)];
@@ -31,7 +32,8 @@ export function scriptedNodes(
     return answers[Math.min(attempt, answers.length) - 1]!;
   };
   const scripted = [...types.values()].filter(({ type }) => !EXECUTED.has(type)).map((rules) => scriptedNode(rules, answerOf));
-  return [codeNode({}), transformNode({}), ...scripted];
+  const sandbox = threads === undefined ? {} : { threads };
+  return [codeNode(sandbox), transformNode(sandbox), ...scripted];
 }
 
 function scriptedNode(given: ports.NodeRules, answerOf: (nodeId: string, attempt: number) => NodeAnswer): Adapter {

@@ -5,19 +5,15 @@ import { memoryStore } from "@portico/adapters/stores/memory";
 import { type Adapter, type App, createApp, ports, Secret } from "@portico/core";
 import type { Definition } from "@portico/plugins/workflow-service/definitions";
 import { workflowService } from "@portico/plugins/workflow-service";
+import type { CallResult } from "@portico/core/client";
+import type { workflowServiceContract } from "@portico/plugins/workflow-service/contract";
+import type { TestedCase } from "@portico/plugins/workflow-service/definition-tests";
 import { createGrants } from "@portico/plugins/workflow-service/grants";
-import type { RunDetail } from "../running-service.ts";
 import type { TestCase } from "./case-file.ts";
 import { jsonDifference } from "./json-difference.ts";
 import { idWithoutPlaces, scriptedNodes } from "./scripted-nodes.ts";
 
-/** The end of one case. */
-export interface CaseResult {
-  readonly name: string;
-  readonly isOk: boolean;
-  /** One line for each difference from the expectation. */
-  readonly differences: readonly string[];
-}
+type RunDetail = CallResult<typeof workflowServiceContract.run>;
 
 export interface CaseGiven {
   readonly definition: Definition;
@@ -25,10 +21,15 @@ export interface CaseGiven {
   readonly document: string;
   readonly types: ReadonlyMap<string, ports.NodeRules>;
   readonly secrets: Readonly<Record<string, string>>;
+  /** Real time of the case, in milliseconds; default: a minute. Its own timers pass at once. */
+  readonly limitMs?: number;
+  /** Aborts the case. */
+  readonly signal?: AbortSignal;
+  /** Threads for scripts; default: one for each processor. */
+  readonly threads?: number;
 }
 
 const TOKEN = "the token of a test that listens nowhere";
-/** Real time of one case: its own timers pass at once. */
 const CASE_MS = 60_000;
 /** Turns of the event loop after which a run that does nothing only waits for its timers. */
 const TURNS = 10;
@@ -36,7 +37,8 @@ const TURNS = 10;
 const IN_THREADS: ReadonlySet<string> = new Set(["code", "transform"]);
 
 /** Run one case with the real runner, in memory: without network, models and waiting. */
-export async function runCase(test: TestCase, { definition, document, types, secrets }: CaseGiven): Promise<CaseResult> {
+export async function runCase(test: TestCase, given: CaseGiven): Promise<TestedCase> {
+  const { definition, document, types, secrets, limitMs = CASE_MS, signal, threads } = given;
   const clock = createManualClock();
   const missed = new Set<string>();
   const app = await createApp({
@@ -45,7 +47,7 @@ export async function runCase(test: TestCase, { definition, document, types, sec
       ...memoryStore().map(withoutChores),
       manualClock({ clock }),
       memoryDocuments({ id: "workflows", texts: { [document]: definition.text } }),
-      ...scriptedNodes(types, test, (nodeId) => missed.add(nodeId)),
+      ...scriptedNodes(types, test, (nodeId) => missed.add(nodeId), threads),
     ],
     plugins: [
       workflowService({
@@ -62,10 +64,10 @@ export async function runCase(test: TestCase, { definition, document, types, sec
     const started = await call(app, `/api/workflow/webhook?id=${id}`, { body: test.parameters });
     if (started.status !== 200) return toResult(test, [`The run is refused: ${JSON.stringify(started.body)}`]);
     const { runId } = started.body as { runId: string };
-    const ended = await toEnd(app, `/api/workflow/${id}/runs/${runId}`, { clock, test, workflowId: id });
+    const ended = await toEnd(app, `/api/workflow/${id}/runs/${runId}`, { clock, test, workflowId: id, limitMs, signal });
     if (typeof ended === "string") return toResult(test, [ended]);
     const unanswered = [...missed].map((nodeId) => `nodes.${nodeId}: the case has no answer for this node`);
-    return toResult(test, [...unanswered, ...compared(test, ended)]);
+    return { ...toResult(test, [...unanswered, ...compared(test, ended)]), found: foundOf(ended) };
   } finally {
     // Closing may wait for timers.
     const closing = app.close();
@@ -100,12 +102,16 @@ interface Passing {
   readonly clock: ReturnType<typeof createManualClock>;
   readonly test: TestCase;
   readonly workflowId: string;
+  readonly limitMs: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** The run when it has ended, or why it cannot end. */
-async function toEnd(app: App, path: string, { clock, test, workflowId }: Passing): Promise<RunDetail | string> {
-  const giveUpAt = performance.now() + CASE_MS;
+async function toEnd(app: App, path: string, passing: Passing): Promise<RunDetail | string> {
+  const { clock, test, workflowId, limitMs, signal } = passing;
+  const giveUpAt = performance.now() + limitMs;
   while (performance.now() < giveUpAt) {
+    signal?.throwIfAborted();
     for (let turn = 0; turn < TURNS; turn++) await settled();
     const run = (await call(app, path)).body as RunDetail;
     if (run.status !== "running" && run.status !== "waiting_human") return run;
@@ -130,7 +136,7 @@ async function toEnd(app: App, path: string, { clock, test, workflowId }: Passin
     if (left === undefined) return "The run does not end";
     await clock.advance(left);
   }
-  return `The run does not end within ${CASE_MS / 1000} s`;
+  return `The run does not end within ${limitMs / 1000} s`;
 }
 
 function portsOf(app: App) {
@@ -167,6 +173,11 @@ function at(nodeId: string | undefined): string {
   return nodeId === undefined ? "" : ` at ${nodeId}`;
 }
 
-function toResult({ name }: TestCase, differences: readonly string[]): CaseResult {
+function foundOf({ status, finalOutputs, error, nodeResults = {} }: RunDetail): TestedCase["found"] {
+  const nodes = Object.fromEntries(Object.entries(nodeResults).map(([id, node]) => [id, node.status]));
+  return { status, ...(finalOutputs !== undefined && { outputs: finalOutputs }), ...(error && { error }), nodes };
+}
+
+function toResult({ name }: TestCase, differences: readonly string[]): TestedCase {
   return { name, isOk: differences.length === 0, differences };
 }

@@ -1,9 +1,6 @@
-import { dirname, resolve } from "node:path";
 import { RUN_STATUSES } from "@portico/plugins/workflow-service/contract";
 import * as v from "valibot";
 import { parseDocument } from "yaml";
-import { CommandFailed, EXIT } from "../../exit-codes.ts";
-import { readNamedFile } from "../../named-file.ts";
 
 const object = v.record(v.string(), v.unknown());
 const text = v.pipe(v.string(), v.nonEmpty());
@@ -47,39 +44,42 @@ const caseFile = v.strictObject({
   cases: v.pipe(v.array(testCase), v.nonEmpty("There is at least one case")),
 });
 
+const casesOfText = v.strictObject({ ...caseFile.entries, definition: v.optional(text) });
+
 export type NodeAnswer = v.InferOutput<typeof answer>;
 export type TestCase = v.InferOutput<typeof testCase>;
 
-/** The cases of one definition. */
-export interface CaseFile extends v.InferOutput<typeof caseFile> {
-  readonly file: string;
-  /** Path of the definition's file. */
-  readonly definition: string;
+/** The cases of one definition, as they are written. */
+export type WrittenCases = v.InferOutput<typeof caseFile>;
+/** The same in a service, which knows the definition. */
+export type CasesOfText = Omit<WrittenCases, "definition">;
+
+/** Read the text of a file of cases. */
+export function readCases(text: string): { readonly cases: WrittenCases } | { readonly problems: readonly string[] } {
+  return parsed(caseFile, text);
 }
 
-/** Read a file of cases. Throws CommandFailed: 66 if it cannot be read, 1 with its problems if it is invalid. */
-export async function readCaseFile(file: string): Promise<CaseFile> {
-  const document = parseDocument(await readNamedFile(file), { version: "1.2", schema: "core", prettyErrors: true });
+/** The same without `definition`. */
+export function readCasesOfText(text: string): { readonly cases: CasesOfText } | { readonly problems: readonly string[] } {
+  return parsed(casesOfText, text);
+}
+
+function parsed<T extends CasesOfText>(
+  schema: v.GenericSchema<unknown, T>,
+  text: string,
+): { readonly cases: T } | { readonly problems: readonly string[] } {
+  const document = parseDocument(text, { version: "1.2", schema: "core", prettyErrors: true });
   const [fault] = document.errors;
-  if (fault) throw new CommandFailed(`${file}: Invalid YAML: ${fault.message.split("\n")[0]}`, EXIT.failed);
-  const { success, output, issues } = v.safeParse(
-    caseFile,
-    toValue(file, () => document.toJS({ maxAliasCount: 1000 })),
-  );
-  if (!success) {
-    const problems = issues.map((issue) => `${file}: ${v.getDotPath(issue) ?? "document"}: ${issue.message}`);
-    throw new CommandFailed(problems.join("\n"), EXIT.failed);
+  if (fault) return { problems: [`Invalid YAML: ${fault.message.split("\n")[0]}`] };
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 1000 });
+  } catch {
+    return { problems: ["Invalid YAML: too many aliases"] };
   }
+  const { success, output, issues } = v.safeParse(schema, value);
+  if (!success) return { problems: issues.map((issue) => `${v.getDotPath(issue) ?? "document"}: ${issue.message}`) };
   const names = output.cases.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new CommandFailed(`${file}: Two cases have the name "${twice}"`, EXIT.failed);
-  return { ...output, file, definition: resolve(dirname(file), output.definition) };
-}
-
-function toValue(file: string, read: () => unknown): unknown {
-  try {
-    return read();
-  } catch (cause) {
-    throw new CommandFailed(`${file}: Invalid YAML: too many aliases`, EXIT.failed, cause);
-  }
+  return twice === undefined ? { cases: output } : { problems: [`Two cases have the name "${twice}"`] };
 }
