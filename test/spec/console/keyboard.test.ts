@@ -54,7 +54,7 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
         "workflows/ask.yaml": ask,
       },
       config: {
-        workflow: { token: TOKEN, definitionsDir: "workflows" },
+        workflow: { token: TOKEN, definitionsDir: "workflows", editable: true },
         agent: { tokens: [{ token: TOKEN, userId: "owner", role: "owner" }] },
       },
     });
@@ -191,6 +191,24 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     await press("Escape");
     await expect.poll(() => opened.page.getByRole("dialog").count()).toBe(0);
     await expect.poll(focused).toBe("Start");
+  });
+
+  it("edits the definition of a workflow, and comes back", async () => {
+    const { page } = opened;
+    await follow("Edit", "Edit ask");
+    await page.getByRole("textbox", { name: "Definition of ask" }).waitFor();
+    await page.getByRole("button", { name: "Zoom in" }).waitFor();
+    await expectWhole();
+    await tabTo("Definition of ask");
+    await page.keyboard.type("# Asks\n");
+    await press("Control+s");
+    await page.getByRole("dialog", { name: "Save the definition?" }).waitFor();
+    await tabTo("Save");
+    await press("Enter");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+    await expectWhole();
+    await follow("ask", "Ask a person");
+    await page.getByRole("table", { name: "Runs" }).waitFor();
   });
 
   it("decides a gate on the page of its run", async () => {

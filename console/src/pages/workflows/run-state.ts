@@ -7,7 +7,7 @@ import type { NodeResult, NodeStatus } from "./workflow-calls.ts";
 const WEIGHT: readonly NodeStatus[] = ["waiting", "running", "failed", "cancelled", "completed", "skipped"];
 
 /** The state of a run, by the nodes of its definition, for the graph. */
-export function runState(results: Readonly<Record<string, NodeResult>>): GraphState {
+export function runState(results: Readonly<Record<string, Pick<NodeResult, "status" | "outputs">>>): GraphState {
   const states = new Map<string, NodeState>();
   for (const [key, { status, outputs }] of Object.entries(results)) {
     const id = definitionId(key);

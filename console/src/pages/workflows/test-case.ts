@@ -3,7 +3,7 @@ import type { FollowedRun } from "./apply-event.ts";
 import type { NodeResult } from "./workflow-calls.ts";
 
 /** `portico workflow test` executes nodes of these types, and they take no answer. */
-const EXECUTED = new Set(["branch", "code", "fail", "loop", "map", "transform", "wait"]);
+export const EXECUTED: ReadonlySet<string> = new Set(["branch", "code", "fail", "loop", "map", "transform", "wait"]);
 const ENDED = ["completed", "failed", "skipped", "cancelled"];
 
 /** A file of cases for `portico workflow test` with one case: the run, with the answers that its nodes got. */

@@ -4,7 +4,7 @@ import { workflowServiceContract } from "@portico/plugins/workflow-service/contr
 import type { Instance } from "../../api/instance.ts";
 
 export type WorkflowSummary = CallResult<typeof workflowServiceContract.workflows>["workflows"][number];
-export type WorkflowDefinition = CallResult<typeof workflowServiceContract.definition>;
+export type WorkflowDefinition = Omit<CallResult<typeof workflowServiceContract.definition>, "editable">;
 export type DefinitionNode = WorkflowDefinition["nodes"][number];
 export type FoundRun = CallResult<typeof workflowServiceContract.searchRuns>["runs"][number];
 /** What a search for runs asks, without its pages. */
@@ -39,4 +39,10 @@ export async function issueGrant(instance: Instance, workflowId: string, binding
   const { issue } = instance.client(executionGrantContract);
   const body = { workflowId, ttlMs: GRANT_MS, ...(bindingId !== undefined && { bindingId }) };
   return (await issue({ body })).executionGrantId;
+}
+
+/** A grant of the instance's owner to test and write a definition with the next calls. Throws CallFailed if none can be issued. */
+export async function issueEditingGrant(instance: Instance, workflowId: string): Promise<string> {
+  const { issue } = instance.client(executionGrantContract);
+  return (await issue({ body: { workflowId, edits: true, ttlMs: GRANT_MS } })).executionGrantId;
 }

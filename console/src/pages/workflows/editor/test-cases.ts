@@ -1,0 +1,95 @@
+import { isMap, isSeq, parseDocument } from "yaml";
+import { PageFailure } from "../../../api/page-failure.ts";
+import { EXECUTED } from "../test-case.ts";
+import type { DefinitionNode } from "../workflow-calls.ts";
+import { sampleAnswer, sampleDecision } from "./sample-answer.ts";
+
+export const NO_CASES = `# Cases as in a file of "portico workflow test". Nothing is called: nodes get the answers of the case.
+cases: []
+`;
+
+/** The text with one more case, which expects a completed run. Throws PageFailure for a text that has no place for it. */
+export function withCase(
+  text: string,
+  given: {
+    readonly name: string;
+    readonly parameters: Readonly<Record<string, unknown>>;
+    readonly nodes: readonly DefinitionNode[];
+    /** The text of the definition. */
+    readonly definition: string;
+  },
+): string {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) throw new PageFailure("The cases are not valid YAML. Correct them first");
+  if (!document.has("cases")) document.set("cases", []);
+  const cases = document.get("cases");
+  if (!isMap(document.contents) || !isSeq(cases)) throw new PageFailure("The key cases must be a list. Correct it first");
+  const { name, parameters, nodes } = given;
+  const written = readable(given.definition);
+  const gates = nodes.filter(({ type }) => type === "human_gate");
+  const answered = nodes.filter(({ type }) => !EXECUTED.has(type) && type !== "human_gate");
+  const byId = (some: readonly DefinitionNode[], answer: (node: DefinitionNode) => unknown) =>
+    Object.fromEntries(some.map((node) => [node.id, answer(node)]));
+  const settings = ({ id }: DefinitionNode) => settingsOf(written, id.split("."));
+  const answerOf = (node: DefinitionNode) => ({ output: sampleAnswer(node.type, settings(node)) });
+  cases.flow = false;
+  cases.add(
+    document.createNode({
+      name,
+      ...(Object.keys(parameters).length > 0 && { parameters }),
+      ...(answered.length > 0 && { nodes: byId(answered, answerOf) }),
+      ...(gates.length > 0 && { gates: byId(gates, (node) => sampleDecision(settings(node))) }),
+      expect: { status: "completed" },
+    }),
+  );
+  return document.toString({ lineWidth: 100 });
+}
+
+/** How many cases a text has, as far as it can be read. */
+export function countCases(text: string): number {
+  const cases = parseDocument(text, { logLevel: "silent" }).get("cases");
+  return isSeq(cases) ? cases.items.length : 0;
+}
+
+/** What each case expects, by its name. Empty for texts that cannot be read. */
+export function expectations(text: string): ReadonlyMap<string, Expectation> {
+  const value: unknown = readable(text);
+  const cases: unknown = (value as { readonly cases?: unknown } | null | undefined)?.cases;
+  if (!Array.isArray(cases)) return new Map();
+  return new Map(
+    (cases as readonly { readonly name?: unknown; readonly expect?: Expectation }[]).flatMap((each) =>
+      typeof each?.name === "string" && each.expect ? [[each.name, each.expect] as const] : [],
+    ),
+  );
+}
+
+export interface Expectation {
+  readonly status?: unknown;
+  readonly outputs?: unknown;
+  readonly error?: Readonly<Record<string, unknown>>;
+  readonly nodes?: Readonly<Record<string, unknown>>;
+}
+
+/** `with` of a node: `pages.short` is in a value of `with` of the node `pages`. */
+function settingsOf(definition: unknown, ids: readonly string[]): unknown {
+  let graphs: readonly unknown[] = [membersOf(definition)["nodes"]];
+  let settings: unknown;
+  for (const id of ids) {
+    const node = graphs.map((graph) => membersOf(graph)[id]).find((each) => each !== undefined);
+    settings = membersOf(node)["with"];
+    graphs = Object.values(membersOf(settings));
+  }
+  return settings;
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+function readable(text: string): unknown {
+  try {
+    return parseDocument(text, { logLevel: "silent" }).toJS({ maxAliasCount: 100 });
+  } catch {
+    return undefined;
+  }
+}
