@@ -16,6 +16,7 @@ const servicePages = [
   "api-docs",
   "audit",
   "console",
+  "limits",
   "listeners",
   "log",
   "measurements",

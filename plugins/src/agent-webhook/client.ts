@@ -1,5 +1,12 @@
 // What programs that configure webhooks share with the service. It runs in browsers.
 export { editJsonText } from "./edit-json-text.ts";
-export { EVENT_NAME_LENGTH, MAX_TURNS, MAX_TURNS_MAXIMUM, PROMPT_CHARACTERS, PROMPT_TEMPLATE_LENGTH } from "./limits.ts";
+export {
+  EVENT_NAME_LENGTH,
+  MAX_TURNS,
+  MAX_TURNS_MAXIMUM,
+  PROMPT_CHARACTERS,
+  PROMPT_TEMPLATE_LENGTH,
+  TRIGGER_BYTES,
+} from "./limits.ts";
 export { renderTemplate, templateFields } from "./render-template.ts";
 export { isEventName } from "./webhook-configuration.ts";

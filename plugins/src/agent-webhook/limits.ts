@@ -12,8 +12,9 @@ export const MAX_TURNS = 5;
 /** Most model calls that an event can ask for. */
 export const MAX_TURNS_MAXIMUM = 100;
 
-/** Bytes of the body with which an event is saved, and of a trigger's (specification 8). */
+/** Bytes of the body with which an event is saved (specification 8). */
 export const EVENT_SAVE_BYTES = 128 * 1024;
+/** Bytes of a trigger's body (specification 8). */
 export const TRIGGER_BYTES = 1024 * 1024;
 
 /** Deliveries of a page: the default if the request sets no limit, and the maximum (specification 8). */

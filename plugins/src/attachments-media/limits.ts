@@ -3,8 +3,9 @@ const MEBIBYTE = 1024 * 1024;
 /** Bytes of one attachment (specification 4.5). */
 export const ATTACHMENT_BYTES = 20 * MEBIBYTE;
 
-/** Attachments of one user, and bytes of all of them (specification 4.5). */
+/** Attachments of one user (specification 4.5). */
 export const ATTACHMENTS_PER_USER = 256;
+/** Bytes of all attachments of one user (specification 4.5). */
 export const ATTACHMENT_BYTES_PER_USER = 512 * MEBIBYTE;
 
 /** Bytes of one media file (specification 4.5). */

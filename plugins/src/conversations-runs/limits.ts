@@ -11,8 +11,9 @@ export const RECEIPTS_OFFSET_MAXIMUM = 10_000;
 export const LOOKUP_REQUESTS = 100;
 export const CLIENT_ID_LENGTH = 256;
 
-/** Model calls of one turn where the query asks for no number, and at most (specification 8). */
+/** Model calls of one turn where the query asks for no number (specification 8). */
 export const MAX_TURNS = 20;
+/** Most model calls of one turn that a query or an agent can ask for (specification 8). */
 export const MAX_TURNS_MAXIMUM = 100;
 
 /** How long a call waits for a person's decision, where the agent says nothing; characters of a tool's description, and of a comment. */

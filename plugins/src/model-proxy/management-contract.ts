@@ -17,6 +17,13 @@ const provider = v.object({
   protocol: v.picklist(["messages", "chat-completions"]),
   /** Absent if the upstream cannot list them now. */
   models: v.optional(v.array(v.string())),
+  /** Where it is set: in the configuration, `found` on the machine, or the offline `demo`. Absent if the host does not say it. */
+  source: v.optional(v.picklist(["file", "environment", "flag", "options", "found", "demo"])),
+  /** The key of the configuration, and the environment variable, that set it. */
+  setting: v.optional(v.string()),
+  env: v.optional(v.string()),
+  /** Where it was found, for people. */
+  foundAt: v.optional(v.string()),
 });
 
 /** Providers and safe tokens for the instance's owner, on the agent service (open points 2). */

@@ -5,6 +5,18 @@ import { ownerGuard } from "./guards.ts";
 import { safeTokenContract } from "./management-contract.ts";
 import { createSafeTokens } from "./safe-tokens.ts";
 
+/** Where a provider is set. */
+export interface ProviderSource {
+  /** In the configuration, `found` on the machine, or the offline `demo`. */
+  readonly source?: "file" | "environment" | "flag" | "options" | "found" | "demo" | undefined;
+  /** The key of the configuration that sets it. */
+  readonly setting?: string | undefined;
+  /** The environment variable that sets it. */
+  readonly env?: string | undefined;
+  /** Where it was found, as text for people. */
+  readonly foundAt?: string | undefined;
+}
+
 /** The owner's management of safe tokens, for presets that have an agent service beside the proxy. */
 export const safeTokenManagement = definePlugin({
   name: "safe-tokens",
@@ -19,6 +31,10 @@ export const safeTokenManagement = definePlugin({
         v.custom<Extract<ProviderCredentials, () => unknown>>((value) => typeof value === "function"),
       ]),
       {},
+    ),
+    /** Where each provider is set, by its ID. Called for each request. Default: not known. */
+    sources: v.optional(
+      v.custom<() => Readonly<Record<string, ProviderSource>>>((value) => typeof value === "function", "a function"),
     ),
   }),
   needs: {
@@ -35,10 +51,14 @@ export const safeTokenManagement = definePlugin({
   capabilities: () => ["safeTokens"],
   provides: (options) => [credentialTool(options)],
   guards: ({ identity }) => ({ owner: ownerGuard(identity) }),
-  setup({ models, ...given }) {
+  setup({ models, ...given }, { sources }) {
     const tokens = createSafeTokens(given);
     return {
-      providers: async ({ signal }) => ({ providers: await Promise.all(models.map((provider) => described(provider, signal))) }),
+      async providers({ signal }) {
+        const known = sources?.() ?? {};
+        const all = models.map(async (provider) => ({ ...(await described(provider, signal)), ...known[provider.id] }));
+        return { providers: await Promise.all(all) };
+      },
       list: async () => ({ safeTokens: [...(await tokens.list())] }),
       async issue({ body, who, head, fail }) {
         if (!models.some((provider) => provider.id === body.providerId)) {

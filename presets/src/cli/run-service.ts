@@ -14,7 +14,7 @@ export interface RunServiceOptions {
 /** Run a preset until SIGTERM or SIGINT, print where it listens, and end the process. Throws the errors of `serve`. */
 export async function runService<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  read: () => Promise<Pick<ReadSettings<T>, "settings" | "secretFiles">>,
+  read: () => Promise<Pick<ReadSettings<T>, "settings" | "listing" | "secretFiles">>,
   { json }: RunServiceOptions,
 ): Promise<never> {
   const exitCode = await serve(preset, read, async (service) => {

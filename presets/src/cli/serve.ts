@@ -72,7 +72,7 @@ export interface MadeToken {
  */
 export async function serve<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  read: () => Promise<Pick<ReadSettings<T>, "settings" | "secretFiles">>,
+  read: () => Promise<Pick<ReadSettings<T>, "settings" | "listing" | "secretFiles">>,
   announce: (service: Service) => void | Promise<void>,
 ): Promise<number> {
   const stop = listenForStop();
@@ -87,9 +87,10 @@ export async function serve<T extends PlatformSettings>(
     return found;
   };
   try {
-    const { settings, secretFiles } = await readChecked();
+    const { settings, listing, secretFiles } = await readChecked();
     const rotating = createLive<RotatingSettings>(settings);
-    const { app, ...service } = await start(preset, (await preset.prepare?.(settings)) ?? settings, rotating, stop, undo);
+    const given = { settings: (await preset.prepare?.(settings)) ?? settings, listing };
+    const { app, ...service } = await start(preset, given, rotating, stop, undo);
     undo.push(keepSecretsFresh({ app, rotating, secretFiles, read: readChecked, directory: service.directory, hangup }));
     await announce(service);
     undo.push(limitHeapGrowth());
@@ -117,7 +118,7 @@ async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
 
 async function start<T extends PlatformSettings>(
   preset: StartablePreset<T>,
-  given: T,
+  { settings: given, listing }: Pick<ReadSettings<T>, "settings" | "listing">,
   rotating: Live<RotatingSettings>,
   stop: StopRequest,
   undo: (() => unknown)[],
@@ -135,6 +136,7 @@ async function start<T extends PlatformSettings>(
     createApp(
       preset.build({
         settings,
+        listing,
         providers,
         isReady,
         rotating,

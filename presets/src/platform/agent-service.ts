@@ -8,6 +8,7 @@ import { auditPage } from "@portico/plugins/audit";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { webConsole } from "@portico/plugins/console";
 import { conversationsRuns } from "@portico/plugins/conversations-runs";
+import { limitsPage } from "@portico/plugins/limits";
 import { listeners as listenersPage } from "@portico/plugins/listeners";
 import { logPage } from "@portico/plugins/log";
 import { signIn } from "@portico/plugins/sign-in";
@@ -19,7 +20,9 @@ import { toolPolicyOf } from "../settings/tool-policy.ts";
 import { agentsOf } from "./agents-of.ts";
 import { pagesOf } from "../settings/allowed-origins.ts";
 import type { Observed } from "./observed.ts";
+import { limitsOf } from "./limits-of.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
+import { providerSources } from "./provider-sources.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
 import { VERSION } from "./version.ts";
@@ -62,7 +65,11 @@ export function agentService(
         keepMediaMs: keepingMs(keepMedia),
       }),
       agentWebhook({ mode: settings.instance.mode, management }),
-      safeTokenManagement({ allowRawCredentials: settings.allowRawCredentials, credentials: () => credentialsOf(providers) }),
+      safeTokenManagement({
+        allowRawCredentials: settings.allowRawCredentials,
+        credentials: () => credentialsOf(providers),
+        sources: () => providerSources(providers, options.listing),
+      }),
       listenersPage({ urls }),
       auditPage({}),
       usagePage({}),
@@ -70,6 +77,7 @@ export function agentService(
       logPage({ lines: recentLines, process: { host: hostname(), pid: process.pid } }),
       agentSchedules({}),
       agentDocuments({}),
+      limitsPage({ limits: () => limitsOf(settings, options.listing) }),
       ...(hasConsole
         ? [webConsole({ urls }), signIn({ ownOrigins: [...pagesOf({ publicUrl: settings.agent.publicUrl })] })]
         : []),

@@ -1,4 +1,4 @@
-import type { Live, Secret } from "@portico/core";
+import type { ConfigSetting, Live, Secret } from "@portico/core";
 import type { Listeners } from "@portico/plugins/listeners";
 import type { PlatformSettings } from "../settings/platform.ts";
 import type { TokenOf } from "./own-token.ts";
@@ -10,6 +10,8 @@ export type { Listeners, RotatingSettings };
 /** The input of a platform preset. `T` has the keys that a custom preset adds to the platform's keys. */
 export interface PlatformOptions<T extends PlatformSettings = PlatformSettings> {
   readonly settings: T;
+  /** Every key of the settings with its source, from `loadConfig`. Default: the sources are not known. */
+  readonly listing?: readonly ConfigSetting[] | undefined;
   /** From `chooseProviders`. */
   readonly providers: readonly ServedProvider[];
   /** Whether the service accepts requests now. A text is the reason why not. Default: always. */

@@ -31,6 +31,6 @@ export async function readPlatformOptions(
   config: unknown = {},
   { schema = platformSchema, env = process.env, signal }: ReadPlatformOptions & { readonly schema?: Schema } = {},
 ): Promise<PlatformOptions> {
-  const { value: settings } = loadConfig(schema, { options: config, env });
-  return { settings, providers: await chooseProviders(settings, { env, ...(signal && { signal }) }) };
+  const { value: settings, settings: listing } = loadConfig(schema, { options: config, env });
+  return { settings, listing, providers: await chooseProviders(settings, { env, ...(signal && { signal }) }) };
 }

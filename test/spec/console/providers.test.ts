@@ -10,7 +10,11 @@ describe.skipIf(findChromium() === undefined)("providers and safe tokens in the 
   const browser = useChromium();
   let opened: OpenConsole;
   beforeAll(async () => {
-    opened = await openConsole({ browser: browser(), context: { permissions: ["clipboard-read", "clipboard-write"] } });
+    opened = await openConsole({
+      browser: browser(),
+      config: { limits: { user: { turnsAtOnce: 7 } } },
+      context: { permissions: ["clipboard-read", "clipboard-write"] },
+    });
     await opened.goTo("Providers");
   });
   afterAll(() => opened[Symbol.asyncDispose]());
@@ -35,7 +39,35 @@ describe.skipIf(findChromium() === undefined)("providers and safe tokens in the 
 
   it("lists the providers with their models", async () => {
     const row = opened.page.getByRole("table", { name: "Providers" }).getByRole("row").nth(1);
-    expect(await row.locator("th, td").allTextContents()).toEqual(["demo", "demo", "Messages", "demo"]);
+    expect(await row.locator("th, td").allTextContents()).toEqual([
+      ...["demo", "demo", "Messages", "demo"],
+      "The service: no provider is set",
+    ]);
+  });
+
+  it("lists the limits with where they are set, first those that were changed", async () => {
+    const { page } = opened;
+    const rows = () => page.getByRole("table", { name: "Limits" }).getByRole("row");
+    const cells = (words: string) => rows().filter({ hasText: words }).locator("th, td").allInnerTexts();
+    await page.getByRole("tab", { name: "Changed (1)", selected: true }).waitFor();
+    expect(await rows().count()).toBe(2);
+    expect(await cells("Turns at the same time.")).toEqual([
+      ...["Turns at the same time.", "7 turns", "Each user"],
+      expect.stringMatching(/^Configuration file\s+limits\.user\.turnsAtOnce$/),
+    ]);
+    await page.getByRole("tab", { name: "Usage" }).click();
+    await expect.poll(() => cells("Costs of model calls per day.")).toContain("No limit");
+    await page.getByRole("tab", { name: "Turns" }).click();
+    await expect
+      .poll(() => cells("Duration of a background turn."))
+      .toEqual([
+        ...["Duration of a background turn.", "30 minutes", "Each turn"],
+        expect.stringMatching(/^Default\s+agent\.webhooks\.timeoutMs\s+PORTICO_WEBHOOK_TIMEOUT_MS$/),
+      ]);
+    await page.getByRole("tab", { name: "Uploads" }).click();
+    await expect
+      .poll(() => cells("Bytes of one attachment."))
+      .toEqual(["Bytes of one attachment.", "20 MiB", "Each file", "Fixed"]);
   });
 
   it("a token that is issued is good, and is shown once", async () => {

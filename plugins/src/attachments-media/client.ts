@@ -1,0 +1,2 @@
+// What programs that upload files share with the service. It runs in browsers.
+export { ATTACHMENT_BYTES, ATTACHMENT_BYTES_PER_USER, ATTACHMENTS_PER_USER, LINKED_MEDIA, MEDIA_BYTES } from "./limits.ts";
