@@ -3,6 +3,7 @@ import { openConsole, PHONE } from "../harness/console.ts";
 import { startFakeUpstream } from "../harness/fake-upstream.ts";
 import { messagesEvents, toolEvents } from "../harness/stream-scripts.ts";
 import { events } from "../harness/upstream-answers.ts";
+import type { Gallery } from "./gallery.ts";
 
 const ANSWER = `Six orders are late, and five of them wait for the same part.
 
@@ -22,7 +23,7 @@ order by due;
 `;
 
 /** Pictures of the agents and of a conversation, with the answers of a model that reads its lines. */
-export async function takeAgents(browser: Browser, save: (name: string) => string): Promise<void> {
+export async function takeAgents(browser: Browser, save: (name: string) => string, gallery: Gallery): Promise<void> {
   await using upstream = await startFakeUpstream({ models: ["large"] });
   await using opened = await openConsole({
     browser,
@@ -59,6 +60,7 @@ export async function takeAgents(browser: Browser, save: (name: string) => strin
   });
   const { page } = opened;
   await opened.goTo("Agents");
+  await gallery.take(page, { name: "agents", about: "the list of agents", page: "agents" });
   await page.getByRole("link", { name: "Dispatcher" }).click();
   const messages = page.getByRole("region", { name: "Messages" });
   const say = async (words: string, answer: string) => {
@@ -79,4 +81,5 @@ export async function takeAgents(browser: Browser, save: (name: string) => strin
   await page.screenshot({ path: save("console-agent") });
   await page.setViewportSize(PHONE);
   await page.screenshot({ path: save("console-agent-phone") });
+  await gallery.take(page, { name: "conversation", about: "a conversation with an agent", page: "agents" });
 }

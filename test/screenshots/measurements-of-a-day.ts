@@ -8,6 +8,7 @@ import type { ports } from "@portico/core";
 import type { Browser } from "playwright-core";
 import { openAdapter } from "../conformance/open-adapter.ts";
 import { openConsole, PHONE } from "../harness/console.ts";
+import type { Gallery } from "./gallery.ts";
 
 const HOUR_MS = 3_600_000;
 const prices = {
@@ -23,7 +24,7 @@ const MODELS = [
 ] as const;
 
 /** Pictures of the measurements of a day with work hours. */
-export async function takeMeasurements(browser: Browser, save: (name: string) => string): Promise<void> {
+export async function takeMeasurements(browser: Browser, save: (name: string) => string, gallery: Gallery): Promise<void> {
   await using opened = await openConsole({ browser, config: { prices } });
   const { page, service } = opened;
   await countCalls(join(service.dataDir, "records.sqlite"));
@@ -36,6 +37,7 @@ export async function takeMeasurements(browser: Browser, save: (name: string) =>
   await page.screenshot({ path: save("console-measurements") });
   await page.setViewportSize(PHONE);
   await page.screenshot({ path: save("console-measurements-phone") });
+  await gallery.take(page, { name: "measurements", about: "a day of calls of models, by model", page: "measurements" });
 }
 
 /** Counts what another process could have counted in the last day. */

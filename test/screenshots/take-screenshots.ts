@@ -1,11 +1,14 @@
-// The pictures in docs/images, taken anew: `npm run docs:screenshots`. With what a busy day leaves, made by the demo model.
+// The pictures in docs/images and the gallery, taken anew: `npm run docs:screenshots`. With what a busy day leaves, made by the demo model.
 import { mkdirSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { connectAgent } from "@portico/client";
+import type { Page } from "playwright-core";
 import { findChromium, startChromium } from "../harness/chromium.ts";
 import { DESKTOP, openConsole, PHONE } from "../harness/console.ts";
 import { takeAgents } from "./agent-conversation.ts";
+import { Gallery, type View } from "./gallery.ts";
 import { takeMeasurements } from "./measurements-of-a-day.ts";
+import { takeWorkflowEditor } from "./workflow-editor.ts";
 
 const images = resolve(import.meta.dirname, "../../docs/images");
 const workflow = (name: string) => readFileSync(resolve(import.meta.dirname, "../../playground/workflows", name), "utf8");
@@ -41,6 +44,7 @@ mkdirSync(images, { recursive: true });
 const path = findChromium();
 if (path === undefined) throw new Error("No Chromium is found: PORTICO_TEST_CHROMIUM names one");
 const browser = await startChromium(path);
+const gallery = new Gallery();
 try {
   await using opened = await openConsole({
     browser,
@@ -54,10 +58,17 @@ try {
       },
       "agents/support/agent.json": { name: "Support" },
       ...Object.fromEntries(
-        ["deliver.yaml", "digest.yaml", "summarize.yaml", "triage.yaml"].map((name) => [`workflows/${name}`, workflow(name)]),
+        ["deliver.yaml", "digest.yaml", "nightly.yaml", "summarize.yaml", "triage.yaml"].map((name) => [
+          `workflows/${name}`,
+          workflow(name),
+        ]),
       ),
       "workflows/check-orders.yaml": checkOrders,
-      "agents/release-notes/agent.json": { name: "Release notes", tools: ["SendUserMessage"] },
+      "agents/release-notes/agent.json": {
+        name: "Release notes",
+        tools: ["SendUserMessage"],
+        schedules: [{ name: "weekly", cron: "0 9 * * 1", prompt: "Say what changed in the last week." }],
+      },
     },
     config: { workflow: { definitionsDir: "workflows", secrets: { TRACKER: "of the tracker", SHOP: "of the shop" } } },
     context: { colorScheme: "light", viewport: DESKTOP },
@@ -107,6 +118,7 @@ try {
   await take("console-overview");
   await page.setViewportSize(PHONE);
   await take("console-overview-phone");
+  await gallery.take(page, { name: "overview", about: "the overview of an instance", page: "" });
 
   await page.setViewportSize({ ...DESKTOP, height: 1180 });
   await opened.goTo("Workflows");
@@ -119,6 +131,7 @@ try {
   await page.getByLabel("severity").fill("3");
   await page.getByRole("treeitem", { name: /^Sort the ticket/ }).click();
   await page.screenshot({ path: resolve(images, "console-workflow-run.png") });
+  await gallery.take(page, { name: "workflow-run", about: "a run of a workflow that waits for a person", page: "workflows" });
   // The console would ask about unsaved edits.
   await page.getByLabel("severity").fill("");
   const show = async (address: string, shown: string) => {
@@ -130,7 +143,7 @@ try {
   await page.setViewportSize(DESKTOP);
   await show("#/webhooks/release-notes", "1 to 1 of 1");
   await page.screenshot({ path: resolve(images, "console-webhooks.png") });
-  await show("#/runs", "All that there are");
+  await show("#/runs", "runs on this page");
   await page.screenshot({ path: resolve(images, "console-runs.png") });
   await show(`#/runs/${runId}`, "The tool answered");
   await page.screenshot({ path: resolve(images, "console-run.png") });
@@ -148,13 +161,46 @@ try {
   await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
   await page.screenshot({ path: resolve(images, "console-workflow-trace.png") });
   await page.setViewportSize(DESKTOP);
+  await show("#/runs?of=workflows&since=1d&columns=workflow,status,duration,started,error", "Started: The last day");
+  await page.getByRole("cell", { name: "Failed" }).first().waitFor();
+  await page.getByRole("button", { name: "Columns", exact: true }).click();
+  await page.screenshot({ path: resolve(images, "console-lists.png") });
+  await page.setViewportSize(PHONE);
+  await page.getByRole("button", { name: "Columns", exact: true }).click();
+  await page.getByRole("list", { name: "Filters" }).evaluate((shown) => shown.scrollIntoView());
+  await page.screenshot({ path: resolve(images, "console-lists-phone.png") });
+  await page.setViewportSize(DESKTOP);
   const waiting = client.submit({ agentId: "triage", prompt: "Ask with DelegateToAgent why the export is empty" });
   await show("#/approvals", "Expires");
   await page.screenshot({ path: resolve(images, "console-approvals.png") });
+  const shown = (text: string) => (opened: Page) => opened.getByText(text).first().waitFor();
+  await show("#/log?kind=message", "A workflow run waits for a person");
+  await page.screenshot({ path: resolve(images, "console-log.png") });
+  const views: readonly View[] = [
+    { name: "approvals", about: "what waits for a person", page: "approvals", path: "", ready: shown("Expires") },
+    {
+      ...{ name: "log", about: "the log of a process", page: "log", path: "?kind=message" },
+      ready: shown("A workflow run waits for a person"),
+    },
+    { name: "webhooks", about: "the webhooks of agents", page: "webhooks", path: "" },
+    { name: "webhook", about: "the webhook of an agent", page: "webhooks", path: "/release-notes", ready: shown("1 to 1 of 1") },
+    { name: "workflows", about: "the list of workflows", page: "workflows", path: "", ready: shown("Check orders") },
+    { name: "workflow", about: "a workflow and its runs", page: "workflows", path: "/triage", ready: shown("Triage a ticket") },
+    { name: "runs", about: "the runs of agents", page: "runs", path: "", ready: shown("All that there are") },
+    { name: "run", about: "a run of an agent", page: "runs", path: `/${runId}`, ready: shown("The tool answered") },
+  ];
+  for (const view of views) await gallery.take(page, view);
   waiting.abort();
   await waiting.ended;
-  await takeAgents(browser, (name) => resolve(images, `${name}.png`));
-  await takeMeasurements(browser, (name) => resolve(images, `${name}.png`));
+  const save = (name: string) => resolve(images, `${name}.png`);
+  await takeAgents(browser, save, gallery);
+  await takeMeasurements(browser, save, gallery);
+  await takeWorkflowEditor(browser, save, gallery);
+  await gallery.takeOthers(page);
+  await page.reload();
+  await page.getByLabel("Instance token").waitFor();
+  await gallery.take(page, { name: "sign-in", about: "the page to sign in", page: undefined });
+  await gallery.write();
 } finally {
   await browser.close();
 }
