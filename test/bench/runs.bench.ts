@@ -12,7 +12,6 @@ import { ports } from "@portico/core";
 import { createRuns, type Run } from "../../plugins/src/conversations-runs/runs/runs.ts";
 import { Pool } from "undici";
 import { type AgentService, startAgentService, TOKENS } from "../harness/agent-app.ts";
-import type { PostgresDatabase } from "../harness/postgres.ts";
 import { type AskPage, measureLists, printLists } from "./opened-list.ts";
 import { clusterServers, createAgentCluster } from "../harness/agent-cluster.ts";
 
@@ -66,7 +65,7 @@ const note = (name: string, p50: number) => rows.set(name, [...(rows.get(name) ?
 for (const [at, size] of SIZES.entries()) {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-runs-"));
   const telemetry = openTelemetry({ level: "silent", format: "json" });
-  const bytesBefore = servers ? await sizeOf(servers.database) : 0;
+  const bytesBefore = servers ? await servers.database.size() : 0;
   const cluster = servers && createAgentCluster(servers);
   const start = () => (cluster ? cluster.start({ telemetry }) : startAgentService({ dataDir, telemetry }));
   let service = await start();
@@ -111,7 +110,7 @@ for (const [at, size] of SIZES.entries()) {
       ] as const)) {
     note(name, await time(service, "owner", `/api/runs/run_many/receipt${query}`, "receipts"));
   }
-  const bytes = servers ? (await sizeOf(servers.database)) - bytesBefore : statSync(join(dataDir, "records.sqlite")).size;
+  const bytes = servers ? (await servers.database.size()) - bytesBefore : statSync(join(dataDir, "records.sqlite")).size;
   await (cluster ? cluster[Symbol.asyncDispose]() : service.close());
   console.log(`${size} runs: ${Math.round(bytes / size)} bytes of records per run`);
   rmSync(dataDir, { recursive: true });
@@ -123,11 +122,6 @@ if (rows.size > 0)
   );
 for (const [name, times] of rows) {
   console.log(`${name} | ${times.map((time) => time.toFixed(2)).join(" | ")} | ${(times[1]! / times[0]!).toFixed(2)}`);
-}
-
-async function sizeOf(database: PostgresDatabase): Promise<number> {
-  const [row] = await database.query("SELECT pg_database_size(current_database())::float8 AS bytes");
-  return row!["bytes"] as number;
 }
 
 async function fillRuns(service: AgentService, count: number): Promise<void> {

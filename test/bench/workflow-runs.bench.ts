@@ -3,7 +3,8 @@
  * workflow service in this process has 1,000,000 ended runs of ten workflows. The report has the p50 of the HTTP answer of searches and of the
  * versions of a workflow. It has the same with 30,000 runs, so that growth is visible. Then the retention removes the oldest 100,000 runs, while
  * a caller triggers runs one after another. It also has the time for a page of the console's list, after a restart of the service. `npm run
- * bench:workflow-runs -- 200000` fills the larger store with this number of runs, and `-- list` measures only the list.
+ * bench:workflow-runs -- 200000` fills the larger store with this number of runs, and `-- list` measures only the list. With `postgres`, the service is a process of a cluster, on
+ * the PostgreSQL and Redis that tests use, with smaller stores.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -17,16 +18,18 @@ import { endedRun, type RunRecord } from "../../plugins/src/workflow-service/run
 import { createRunRecords } from "../../plugins/src/workflow-service/runs/run-records.ts";
 import { createSweep } from "../../plugins/src/workflow-service/service/sweep-runs.ts";
 import { type AskPage, measureLists, printLists } from "./opened-list.ts";
+import { clusterServers, sharedStores } from "../harness/agent-cluster.ts";
 import { SERVICE_TOKEN, startWorkflowService, type WorkflowService } from "../harness/workflow-app.ts";
 
-const most = Number(process.argv.find((each) => /^\d+$/.test(each)) ?? 1_000_000);
+const isPostgres = process.argv.includes("postgres");
+const most = Number(process.argv.find((each) => /^\d+$/.test(each)) ?? (isPostgres ? 200_000 : 1_000_000));
 const SIZES = [30_000, most];
 const CALLS = 300;
 /** Number of runs in one commit. */
 const GROUP = 500;
 const WORKFLOWS = 10;
 /** As many runs as the retention has to remove in a day of an instance with 100,000 runs a day. */
-const REMOVED = 100_000;
+const REMOVED = isPostgres ? 20_000 : 100_000;
 const FIRST_MS = Date.UTC(2023, 10, 15);
 const headers = { "x-workflow-service-token": SERVICE_TOKEN };
 const versions = ["a", "b", "c"].map((letter) => letter.repeat(64));
@@ -62,17 +65,25 @@ const lists = [
   ["userId=nobody", "a user without runs: the most calls of one page"],
 ] as const;
 
+const servers = isPostgres ? await clusterServers() : undefined;
+if (isPostgres && !servers) throw new Error("No PostgreSQL or no Redis server answers");
+
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 const rows = new Map<string, number[]>();
 const note = (name: string, value: number) => rows.set(name, [...(rows.get(name) ?? []), value]);
 for (const size of SIZES) {
   const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-workflow-runs-"));
   const telemetry = openTelemetry({ level: "silent", format: "json" });
-  const start = () => startWorkflowService({ dataDir, definitions: definitions(), telemetry });
+  const bytesBefore = servers ? await servers.database.size() : 0;
+  const stores = servers && sharedStores(servers.newPlace);
+  const shared = () => (servers && stores ? { shared: stores(servers.database.url) } : {});
+  const start = () => startWorkflowService({ dataDir, definitions: definitions(), telemetry, ...shared() });
   const filled = await start();
   const begun = performance.now();
   await fill(filled, size);
   console.log(`${size} runs: filled with ${Math.round((size * 1000) / (performance.now() - begun))} runs/s`);
+  // As in a store that has been there for a while: PostgreSQL does this by itself, in its own time.
+  await servers?.database.query("VACUUM ANALYZE");
   // The first call finds nothing in the memory of its process.
   await filled.close();
   const service = await start();
@@ -103,7 +114,7 @@ for (const size of SIZES) {
   note("the versions of a workflow, before its runs are counted", await time(service, "/api/workflow/w3/versions", 1));
   for (let at = 0; at < WORKFLOWS; at++) await runs.use.count(`w${at}`, Date.now(), signal);
   note("the versions of a workflow", await time(service, "/api/workflow/w3/versions"));
-  const bytes = statSync(join(dataDir, "records.sqlite")).size;
+  const bytes = servers ? (await servers.database.size()) - bytesBefore : statSync(join(dataDir, "records.sqlite")).size;
   console.log(`${size} runs: ${Math.round(bytes / size)} bytes of records per run`);
   // The service itself keeps runs forever, so that it removes none while the store is filled and searched.
   const sweep = createSweep({
@@ -119,6 +130,7 @@ for (const size of SIZES) {
   await service.close();
   rmSync(dataDir, { recursive: true });
 }
+await servers?.database.drop();
 if (rows.size > 0) console.log(`\nHTTP answer, p50 ms | ${SIZES.map((size) => `${size} runs`).join(" | ")} | growth`);
 for (const [name, times] of rows) {
   console.log(`${name} | ${times.map((each) => each.toFixed(2)).join(" | ")} | ${(times[1]! / times[0]!).toFixed(2)}`);

@@ -5,7 +5,7 @@ import { redisPresence } from "@portico/adapters/presence/redis";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
 import { recordSecrets } from "@portico/adapters/secrets/records";
-import { Secret } from "@portico/core";
+import { type Adapter, Secret } from "@portico/core";
 import { type AgentService, type AgentServiceOptions, startAgentService } from "./agent-app.ts";
 import { type PostgresDatabase, postgresDatabase } from "./postgres.ts";
 import { type RedisPlace, redisPlace } from "./redis.ts";
@@ -45,11 +45,28 @@ export async function clusterServers(): Promise<ClusterServers | undefined> {
 
 let schemas = 0;
 
-/** A cluster without processes. `redis`: a server in place of the shared one. */
-export function createAgentCluster({ database, newPlace }: ClusterServers, redis: Partial<RedisPlace> = {}): AgentCluster {
+/** What the processes of one cluster share, for the process with these connections to PostgreSQL. Each call of the result is one process. */
+export function sharedStores(
+  newPlace: ClusterServers["newPlace"],
+  redis: Partial<RedisPlace> = {},
+): (url: string, executes?: boolean) => readonly Adapter[] {
   const schema = `cluster_${++schemas}`;
   const place = { ...newPlace(), ...redis };
   const key = new Secret(Buffer.alloc(32, 7).toString("base64url"));
+  return (url, executes = true) => [
+    postgresRecords({ url, schema, poolSize: 4 }),
+    postgresLog({}),
+    bullmqEngine({ executes }),
+    recordSecrets({ key }),
+    ioredisServer({ ...place, commandTimeoutMs: 1000 }),
+    redisBus(),
+    redisPresence({}),
+  ];
+}
+
+/** A cluster without processes. `redis`: a server in place of the shared one. */
+export function createAgentCluster({ database, newPlace }: ClusterServers, redis: Partial<RedisPlace> = {}): AgentCluster {
+  const stores = sharedStores(newPlace, redis);
   const services: AgentProcess[] = [];
   return {
     async start({ executes = true, ...options } = {}) {
@@ -58,15 +75,7 @@ export function createAgentCluster({ database, newPlace }: ClusterServers, redis
       [url.hostname, url.port] = ["127.0.0.1", String(line.port)];
       const service = await startAgentService({
         ...options,
-        shared: [
-          postgresRecords({ url: url.href, schema, poolSize: 4 }),
-          postgresLog({}),
-          bullmqEngine({ executes }),
-          recordSecrets({ key }),
-          ioredisServer({ ...place, commandTimeoutMs: 1000 }),
-          redisBus(),
-          redisPresence({}),
-        ],
+        shared: stores(url.href, executes),
       });
       const process = { ...service, line };
       services.push(process);

@@ -8,6 +8,8 @@ export interface PostgresDatabase {
   readonly url: string;
   /** Do as a person with a database tool would. Answers the last statement's rows. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly any[]>;
+  /** In bytes. */
+  size(): Promise<number>;
   /** End whatever is connected and remove the database. */
   drop(): Promise<void>;
 }
@@ -25,13 +27,14 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
   return {
     url,
     query: (sql, values) => ask(url, sql, values),
+    size: () => sizeOf(url),
     drop: async () => void (await ask(server, `DROP DATABASE ${name} WITH (FORCE)`)),
   };
 }
 
 /** The database of a server that a test started itself. It is removed with its server. */
 export function ownDatabase(url: string): PostgresDatabase {
-  return { url, query: (sql, values) => ask(url, sql, values), drop: async () => {} };
+  return { url, query: (sql, values) => ask(url, sql, values), size: () => sizeOf(url), drop: async () => {} };
 }
 
 /** For the one test file that says it for all. */
@@ -68,6 +71,11 @@ export async function ask(url: string, sql: string, values: readonly unknown[] =
   } finally {
     await client.end().catch(() => {});
   }
+}
+
+async function sizeOf(url: string): Promise<number> {
+  const [row] = await ask(url, "SELECT pg_database_size(current_database())::float8 AS bytes");
+  return row.bytes;
 }
 
 function ofDatabase(server: string, name: string): string {

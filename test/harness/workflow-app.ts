@@ -44,6 +44,8 @@ export interface WorkflowServiceOptions {
   readonly runtime?: Omit<Parameters<typeof workflowService>[0], "token">;
   /** In place of the one in memory. */
   readonly telemetry?: Adapter;
+  /** Replaces the service's own stores and engine: records, log, engine, secrets, and other ports that processes share. */
+  readonly shared?: readonly Adapter[];
   /** With agents, as these options say. Default: without agents. */
   readonly agents?: AgentServiceOptions;
 }
@@ -132,12 +134,13 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
     agents ??
     (await openMembers({
       dataDir,
-      stores: () => [
-        sqliteRecords({ path: join(dataDir, "records.sqlite") }),
-        sqliteLog({}),
-        embeddedEngine({ ...options.engine }),
-        fileSecrets({ path: join(dataDir, "credentials.json") }),
-      ],
+      stores: () =>
+        options.shared ?? [
+          sqliteRecords({ path: join(dataDir, "records.sqlite") }),
+          sqliteLog({}),
+          embeddedEngine({ ...options.engine }),
+          fileSecrets({ path: join(dataDir, "credentials.json") }),
+        ],
       engine: { ...(parkAfterMs !== undefined && { parkAfterMs }), ...(keepEndedMs !== undefined && { keepEndedMs }) },
       open: (stores) =>
         createApp({
