@@ -14,6 +14,7 @@ const {
   execution_grant_invalid,
   definitions_not_editable,
   definition_changed,
+  definition_name_taken,
   definition_invalid,
   precondition_required,
   checks_busy,
@@ -93,7 +94,7 @@ export const workflowEditingContract = defineContract(
       errors: {
         ...reading,
         ...{ execution_grant_invalid, definitions_not_editable, definition_changed, definition_invalid },
-        ...{ precondition_required, checks_busy, invalid_request },
+        ...{ definition_name_taken, precondition_required, checks_busy, invalid_request },
       },
     },
     checkDefinition: {

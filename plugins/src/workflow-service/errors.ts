@@ -25,6 +25,10 @@ export const workflowErrors = defineErrors({
   gate_decided: { status: 409, message: "The gate was decided otherwise" },
   run_ended: { status: 409, message: "The run has ended" },
   run_not_resumable: { status: 409, message: "The run cannot be resumed" },
+  definition_name_taken: {
+    status: 409,
+    message: "The file with this workflow's name contains another workflow: rename the file",
+  },
   schedules_unavailable: { status: 409, message: "This service has no schedules" },
   run_resumed: { status: 409, message: "The run was resumed already: resume the newer run" },
   definition_endpoint_retired: { status: 410, message: "Definitions are deployed by administrators: this endpoint is retired" },

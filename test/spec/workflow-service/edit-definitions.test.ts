@@ -1,3 +1,6 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -137,6 +140,28 @@ describe("PUT /api/workflow/:id/definition", () => {
     const other = await save(`id: other\n${text}`, { "if-match": await tag() });
     expect(other.body.details.problems).toMatchObject([{ path: "$.id", message: expect.stringContaining('"greet"') }]);
     expect(await (await read()).text()).toBe(text);
+  });
+
+  it("never reads or replaces another workflow whose file has this workflow's name, also with problems", async () => {
+    const bar = "id: bar\nnodes: { a: { type: transform, with: { value: 1 } } }\n";
+    const taken = { status: 409, body: { code: "definition_name_taken" } };
+    for (const written of [bar, bar.replace("transform", "nothing"), `${bar}broken: [`]) {
+      service.deploy("foo.yaml", written);
+      const etag = `"${createHash("sha256").update(written).digest("base64url")}"`;
+      expect((await read({}, "foo")).status).toBe(404);
+      expect(await save(text, { "if-match": etag }, "foo")).toMatchObject(taken);
+      expect(await save(text, { "if-none-match": "*" }, "foo")).toMatchObject(taken);
+      expect(readFileSync(join(service.dataDir, "workflows", "foo.yaml"), "utf8")).toBe(written);
+    }
+  });
+
+  it("mends a definition with problems by its id, in a file of another name", async () => {
+    const broken = "id: bar\nnodes: 1\n";
+    service.deploy("support.yaml", broken);
+    await expect.poll(async () => (await read({}, "bar")).status).toBe(200);
+    expect(await (await read({}, "bar")).text()).toBe(broken);
+    const answer = await save(`id: bar\n${text}`, { "if-match": await tag("bar") }, "bar");
+    expect(answer).toMatchObject({ status: 200, body: { dslPath: "support.yaml", created: false } });
   });
 
   it("needs a grant to edit this workflow, and a grant that starts runs is refused, also the other way round", async () => {

@@ -43,8 +43,13 @@ export interface LoadingWith {
 }
 
 export type LoadedDefinition =
-  | { readonly definition: Definition; readonly problems?: undefined }
-  | { readonly problems: readonly DefinitionProblem[]; readonly definition?: undefined };
+  | { readonly definition: Definition; readonly problems?: undefined; readonly id?: undefined }
+  | {
+      readonly problems: readonly DefinitionProblem[];
+      readonly definition?: undefined;
+      /** The id that the document gives itself. Absent if it gives none, or is not readable as YAML. */
+      readonly id?: string | undefined;
+    };
 
 /**
  * Read, check and compile a definition. All problems are reported together, up to 200, in the order of the text. Never throws. Keeps no state,
@@ -53,8 +58,8 @@ export type LoadedDefinition =
 export function loadDefinition(document: DefinitionText, loading: LoadingWith): LoadedDefinition {
   const read = readSource(document.text, document);
   if ("problems" in read) return { problems: read.problems };
-  const { definition, problems } = compileSource(document, read.source, loading);
-  return definition ? { definition } : { problems: inOrder(problems) };
+  const { definition, problems, id } = compileSource(document, read.source, loading);
+  return definition ? { definition } : { problems: inOrder(problems), id };
 }
 
 /** The definition of a document, or all its problems in any order. */
@@ -90,11 +95,15 @@ export function compileSource(
   };
   try {
     const definition = compile({ name, text, isStored }, by);
-    return definition && problems.length === 0 ? { definition } : { problems };
+    return definition && problems.length === 0 ? { definition } : { problems, id: ownIdOf(source) };
   } catch (error) {
     if (error !== enough) throw error;
-    return { problems };
+    return { problems, id: ownIdOf(source) };
   }
+}
+
+function ownIdOf({ value }: Source): string | undefined {
+  return isRecord(value) && typeof value["id"] === "string" ? value["id"] : undefined;
 }
 
 const TOO_MANY_EXPRESSIONS = `A definition has at most ${DEFINITION_EXPRESSIONS} expressions, of ${EXPRESSIONS_CHARACTERS} characters together`;

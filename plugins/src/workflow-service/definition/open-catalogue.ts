@@ -1,7 +1,7 @@
 import { type ports, type Scope } from "@portico/core";
 import type { Definition } from "./definition.ts";
 import type { DefinitionProblem } from "./definition-problem.ts";
-import type { DefinitionText, LoadedDefinition } from "./load-definition.ts";
+import { type DefinitionText, idOfFile, type LoadedDefinition } from "./load-definition.ts";
 import { READ_HERE_CHARACTERS } from "./definition-limits.ts";
 import { readSource } from "./read-source.ts";
 
@@ -24,6 +24,8 @@ export interface Catalogue {
 export interface BrokenDefinition {
   /** Of the document. */
   readonly name: string;
+  /** The id that the document gives itself, or that of its file. */
+  readonly id: string;
   readonly problems: readonly DefinitionProblem[];
 }
 
@@ -127,10 +129,12 @@ function show(entries: ReadonlyMap<string, Entry>, before: Shown): Shown {
   const inTurn = usable.sort((one, other) => Number(holds(other)) - Number(holds(one)) || compare(one.name, other.name));
   for (const { name, definition } of inTurn) {
     const holder = byId.get(definition.id);
-    if (holder) broken.push({ name, problems: [sameId(definition, holder.name)] });
+    if (holder) broken.push({ name, id: definition.id, problems: [sameId(definition, holder.name)] });
     else byId.set(definition.id, { name, definition });
   }
-  for (const [name, { loaded }] of entries) if (loaded.problems) broken.push({ name, problems: loaded.problems });
+  for (const [name, { loaded }] of entries) {
+    if (loaded.problems) broken.push({ name, id: loaded.id ?? idOfFile(name), problems: loaded.problems });
+  }
   return {
     byId,
     list: [...byId.values()].map(({ definition }) => definition).sort((one, other) => compare(one.id, other.id)),

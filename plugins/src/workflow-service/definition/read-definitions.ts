@@ -51,11 +51,11 @@ async function loadBeside(
   if ("problems" in read) return { problems: read.problems };
   if (!("json" in read)) throw new TypeError("The thread answered something else");
   const source = new UnlocatedSource(JSON.parse(read.json));
-  const { definition, problems } = compileSource(document, source, loading);
+  const { definition, problems, id } = compileSource(document, source, loading);
   if (definition) return { definition };
   const located = await ask({ text, isStored, places: problems.map((problem) => source.placeOf(problem)) });
   if (!("places" in located)) throw new TypeError("The thread answered something else");
-  return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.places[index]! }))) };
+  return { problems: inOrder(problems.map((problem, index) => ({ ...problem, ...located.places[index]! }))), id };
 }
 
 /** Records the paths of problems. The thread finds their positions in the text. */

@@ -9,6 +9,8 @@ import type { Catalogue } from "../definition/open-catalogue.ts";
 import type { ReadDefinition } from "../definition/read-definitions.ts";
 import { CHECKS, LINT_CHARACTERS } from "../limits.ts";
 
+const ID_LINE = /^(?:\{\s*)?["']?id["']?\s*:\s*["']?([A-Za-z0-9_-]+)/m;
+
 type Types = ReadonlyMap<string, ports.NodeRules>;
 
 /** A definition's document. */
@@ -32,7 +34,10 @@ export interface DefinitionEditor {
   readonly isEditable: boolean;
   readonly types: Types;
   readonly secretNames: Iterable<string>;
-  /** The document of a workflow, also one with problems. Undefined for an unknown workflow. */
+  /**
+   * The document of a workflow, also one with problems. Undefined for an unknown workflow. Throws NameTaken if the document that the workflow
+   * would have contains another workflow.
+   */
   find(workflowId: string): Promise<DefinitionFile | undefined>;
   /** Throws ChecksBusy, and the signal's reason. */
   check(workflowId: string, text: string, signal: AbortSignal): Promise<CheckedDefinition>;
@@ -41,6 +46,11 @@ export interface DefinitionEditor {
    * DocumentConflict if another process has written meanwhile. When it resolves, this process uses the new text.
    */
   write(workflowId: string, text: string, before: DefinitionFile | undefined): Promise<DefinitionFile>;
+}
+
+/** Thrown if a document with a workflow's name contains another workflow. */
+export class NameTaken extends Error {
+  override readonly name = "NameTaken";
 }
 
 /** Thrown if too many texts wait to be checked. */
@@ -71,15 +81,26 @@ export function createDefinitionEditor(
 
   const nameOf = (workflowId: string): string =>
     catalogue.pathOf(workflowId) ??
-    catalogue.broken().find(({ name }) => idOfFile(name) === workflowId)?.name ??
+    catalogue.broken().find(({ id }) => id === workflowId)?.name ??
     // Another process may have created it a moment ago.
     `${workflowId}.yaml`;
+
+  /** Whose document it is. The text decides, because the catalogue may know an earlier one. */
+  const ownerOf = async (document: ports.Document): Promise<string> => {
+    const { name, text } = document;
+    const known = catalogue.findByPath(name);
+    if (known?.text === text) return known.id;
+    const { definition, id } = await load(document);
+    return definition?.id ?? id ?? idInText(text) ?? idOfFile(name);
+  };
 
   return {
     ...{ isEditable, types, secretNames },
     async find(workflowId) {
       const document = await documents.read(nameOf(workflowId));
-      return document && toFile(document);
+      if (!document) return undefined;
+      if ((await ownerOf(document)) !== workflowId) throw new NameTaken("The document contains another workflow");
+      return toFile(document);
     },
     async check(workflowId, text, signal) {
       // Longer than its limit in characters is longer in bytes, too.
@@ -105,6 +126,11 @@ function toFile({ name, text, version }: ports.Document): DefinitionFile {
   return { name, text, version, etag: `"${createHash("sha256").update(text).digest("base64url")}"` };
 }
 
+/** The id in a text that is not readable as YAML. */
+function idInText(text: string): string | undefined {
+  return ID_LINE.exec(text)?.[1];
+}
+
 function otherId(workflowId: string, found: string) {
   const message = `The id must be "${workflowId}", as in the address, and not "${found}"`;
   return { ...atStart(message), path: "$.id" };
@@ -122,7 +148,7 @@ function withWorkflows(types: Types, catalogue: Catalogue): Types {
     const own = rules.check?.(written) ?? [];
     const { workflow } = written;
     if (own.length > 0 || typeof workflow !== "string" || workflow.includes("${{") || catalogue.find(workflow)) return own;
-    if (catalogue.broken().some(({ name }) => idOfFile(name) === workflow)) return own;
+    if (catalogue.broken().some(({ id }) => id === workflow)) return own;
     const nearest = nearestWord(
       workflow,
       catalogue.list().map(({ id }) => id),

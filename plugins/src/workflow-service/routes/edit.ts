@@ -3,7 +3,7 @@ import { definitionJsonSchema } from "../definition/definition-json-schema.ts";
 import type { Definition } from "../definition/definition.ts";
 import { definitionPage } from "../definition-page.ts";
 import type { workflowEditingContract } from "../editing-contract.ts";
-import { type CheckedDefinition, ChecksBusy, type DefinitionFile } from "../editing/definition-editor.ts";
+import { type CheckedDefinition, ChecksBusy, type DefinitionFile, NameTaken } from "../editing/definition-editor.ts";
 import { workflowErrors } from "../errors.ts";
 import type { serviceGuard } from "../guards.ts";
 import { CASES_MS } from "../limits.ts";
@@ -21,7 +21,8 @@ export function readDefinitionSchema({ runtime: { editor } }: WorkflowServices):
 /** Shows the text of a definition, also of one with problems, so that authors can mend it. */
 export function readDefinitionText({ runtime: { editor } }: WorkflowServices): EditingHandlers["definitionText"] {
   return async ({ params: { id }, head, fail }) => {
-    const file = await editor.find(id).catch(toEditingError);
+    // A document of another workflow is not one of this workflow.
+    const file = await editor.find(id).catch((error) => (error instanceof NameTaken ? undefined : toEditingError(error)));
     if (!file) throw fail.workflow_not_found();
     const headers = {
       etag: file.etag,
@@ -132,6 +133,7 @@ function savedPage(
 
 function toEditingError(error: unknown): never {
   if (error instanceof ChecksBusy) throw busy(error);
+  if (error instanceof NameTaken) throw workflowErrors.definition_name_taken(undefined, undefined, error);
   if (error instanceof ports.DocumentsUnavailable) throw workflowErrors.store_unavailable(undefined, undefined, error);
   return toStoreError(error);
 }

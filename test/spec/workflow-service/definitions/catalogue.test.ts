@@ -93,6 +93,7 @@ describe("the catalogue", () => {
     expect(catalogue.broken()).toEqual([
       {
         name: "b.yaml",
+        id: "same",
         problems: [{ line: 2, column: 5, path: "$.id", message: 'The definition "a.yaml" also has the id "same"' }],
       },
     ]);
