@@ -102,6 +102,39 @@ describe("portico workflow test", () => {
     expect(stdout).toContain("nodes.below: the case has no answer for this node");
   });
 
+  it("gives expressions the status and the body of a scripted error, and the inner node of a map", async () => {
+    folder.deploy(
+      "flow.yaml",
+      `
+nodes:
+  create: { type: http, onError: continue, with: { url: "https://example.com" } }
+  each:
+    type: map
+    onError: continue
+    with:
+      items: "[1, 2]"
+      concurrency: 1
+      nodes: { send: { type: http, with: { url: "https://example.com" } } }
+      result: nodes.send.output
+outputs: { create: "\${{ nodes.create.error }}", each: "\${{ nodes.each.error }}" }
+`,
+    );
+    const taken = { code: "http_status", message: "Taken", status: 409, body: { field: "mail", why: ["taken"] } };
+    const refused = { code: "http_status", message: "The case lets this node fail", status: 503 };
+    const errors = {
+      nodes: {
+        create: { error: taken },
+        "each.send": { output: null },
+        "each[1].send": { error: { code: "http_status", status: 503, body: "x".repeat(17_000) } },
+      },
+      expect: { status: "completed", outputs: { create: taken, each: { ...refused, nodeId: "each[1].send" } } },
+    };
+    write({ cases: [{ name: "errors", ...errors }] });
+    expect(await test("cases.json")).toMatchObject({ stdout: expect.stringContaining("1 passed"), stderr: "", code: 0 });
+    write({ cases: [{ name: "errors", ...errors, nodes: { ...errors.nodes, create: { error: { code: "taken", body: 1 } } } }] });
+    expect(await test("cases.json")).toMatchObject({ code: 1, stderr: expect.stringContaining("body needs status") });
+  });
+
   it("executes what follows a failure, and lets a gate without its notification be decided", async () => {
     folder.deploy(
       "flow.yaml",

@@ -35,9 +35,10 @@ export function toTestFile(run: FollowedRun, dslPath: string): Record<string, un
 
 function answerOf({ outputs, error, attempts }: NodeResult): unknown {
   if (!error) return { output: outputs ?? null };
-  const { code, message } = error;
+  const { code, message, status, body } = error;
+  const answered = { ...(status !== undefined && { status }), ...(body !== undefined && { body }) };
   // After several attempts, the last error was repeated, too.
-  return { error: { code, message, ...(attempts <= 1 && { retryable: false }) } };
+  return { error: { code, message, ...answered, ...(attempts <= 1 && { retryable: false }) } };
 }
 
 function decisionOf({ outputs }: NodeResult): unknown {

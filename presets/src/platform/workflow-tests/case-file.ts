@@ -4,16 +4,18 @@ import { parseDocument } from "yaml";
 
 const object = v.record(v.string(), v.unknown());
 const text = v.pipe(v.string(), v.nonEmpty());
-const answer = v.union([
-  v.strictObject({ output: v.unknown() }),
+const nodeError = v.pipe(
   v.strictObject({
-    error: v.strictObject({
-      code: text,
-      message: v.optional(v.string(), "The case lets this node fail"),
-      retryable: v.optional(v.boolean(), true),
-    }),
+    code: text,
+    message: v.optional(v.string(), "The case lets this node fail"),
+    retryable: v.optional(v.boolean(), true),
+    /** The answer of a service, as in the error of an `http` node. */
+    status: v.optional(v.pipe(v.number(), v.integer(), v.minValue(100), v.maxValue(599))),
+    body: v.optional(v.unknown()),
   }),
-]);
+  v.check(({ status, body }) => body === undefined || status !== undefined, "body needs status"),
+);
+const answer = v.union([v.strictObject({ output: v.unknown() }), v.strictObject({ error: nodeError })]);
 const decision = v.union([
   v.literal("timeout"),
   v.strictObject({

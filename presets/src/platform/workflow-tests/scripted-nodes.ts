@@ -47,8 +47,8 @@ function scriptedNode(given: ports.NodeRules, answerOf: (nodeId: string, attempt
       async run({ step: { nodeId, attempt } }: ports.NodeWork<unknown>) {
         const answer = answerOf(nodeId, attempt);
         if ("output" in answer) return answer.output;
-        const { code, message, retryable } = answer.error;
-        throw new ports.NodeFailed(code, message, { retryable });
+        const { code, message, retryable, status, body } = answer.error;
+        throw new ports.NodeFailed(code, message, { retryable, ...(status !== undefined && { answer: { status, body } }) });
       },
     }),
   })();
