@@ -1,6 +1,10 @@
+import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parse } from "yaml";
 import { runCommand } from "../../harness/portico-process.ts";
 import { type WorkflowFolder, workflowFolder } from "../../harness/workflow-process.ts";
 
@@ -62,6 +66,22 @@ const write = (cases: object | string, name = "cases.json") =>
       : JSON.stringify({ definition: "workflows/flow.yaml", secrets: { KEY: "secret-key" }, ...cases }),
   );
 const test = (...args: string[]) => runCommand(["workflow", "test", ...args], { cwd: folder.path });
+
+const refusal = { status: 409, body: { why: "Taken" } };
+/** A service that refuses every request. */
+async function startRefusing() {
+  const server = createServer((_request, response) => {
+    response.writeHead(refusal.status, { "content-type": "application/json" }).end(JSON.stringify(refusal.body));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.dispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
 
 describe("portico workflow test", () => {
   it("runs a definition on the answers of a case, through retries, waits of days, maps, agents and sub-workflows", async () => {
@@ -190,6 +210,57 @@ onFailure: { type: workflow, with: { workflow: alarm, parameters: { about: "\${{
       1,
       expect.stringContaining("gates.approve: the run waits here, and the case has no decision"),
     ]);
+  });
+
+  it("repeats a run that portico workflow record has written, with its errors and decisions", async () => {
+    using server = await startRefusing();
+    folder.deploy(
+      "create.yaml",
+      `
+parameters: { type: object, properties: { mail: { type: string } } }
+nodes:
+  create: { type: http, onError: continue, with: { url: "${server.url}/\${{ parameters.mail }}", headers: { key: "\${{ secrets.KEY }}" } } }
+  ask: { type: human_gate, needs: [create], with: { title: "\${{ nodes.create.error.body.why }}" } }
+outputs: { status: "\${{ nodes.create.error.status }}", why: "\${{ nodes.create.error.body }}", comment: "\${{ nodes.ask.output.comment }}" }
+`,
+    );
+    const config = { workflow: { http: { allow: ["127.0.0.1"] }, secrets: { KEY: "secret-key" } } };
+    const record = (...args: string[]) => runCommand(["workflow", "record", ...args], { cwd: folder.path });
+    await using service = await folder.start("workflow", { config });
+    const runId = await service.trigger("create", { mail: "ada" });
+    await service.until("create", runId, "waiting_human");
+    const early = await record(runId);
+    expect([early.code, early.stderr]).toEqual([1, expect.stringContaining("has not ended")]);
+    const decided = await runCommand(["workflow", "approve", runId, "--comment", "fine"], { cwd: folder.path });
+    expect(decided.code).toBe(0);
+    await service.until("create", runId, "completed");
+
+    mkdirSync(join(folder.path, "tests"));
+    expect(await record(runId, "--out", "tests/create.yaml")).toEqual({ code: 0, stdout: "", stderr: "" });
+    const written = readFileSync(join(folder.path, "tests/create.yaml"), "utf8");
+    expect(parse(written)).toEqual({
+      definition: "../workflows/create.yaml",
+      cases: [
+        {
+          name: `like ${runId}`,
+          parameters: { mail: "ada" },
+          nodes: {
+            create: { error: { ...refusal, message: expect.stringContaining("409"), code: "http_status", retryable: false } },
+          },
+          gates: { ask: { decision: "approve", comment: "fine" } },
+          expect: {
+            status: "completed",
+            outputs: { status: 409, why: refusal.body, comment: "fine" },
+            nodes: { create: "failed", ask: "completed" },
+          },
+        },
+      ],
+    });
+    expect(written).not.toContain("secret-key");
+    expect(await test("tests/create.yaml")).toMatchObject({ code: 0, stdout: expect.stringContaining("1 passed, 0 failed") });
+    expect(parse((await record(runId)).stdout).definition).toBe("workflows/create.yaml");
+    expect(await record(runId, "--out", "tests/create.yaml")).toMatchObject({ code: 73 });
+    expect(readFileSync(join(folder.path, "tests/create.yaml"), "utf8")).toBe(written);
   });
 
   it.each([

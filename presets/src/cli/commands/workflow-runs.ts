@@ -139,6 +139,26 @@ export const showCommand = defineCommand({
   },
 });
 
+export const recordCommand = defineCommand({
+  meta: { name: "record", description: "Print a file of cases that repeats an ended run with the answers that its nodes got" },
+  args: {
+    ...runFlags,
+    out: { type: "string", valueHint: "file", description: "Write the cases into this new file" },
+  },
+  async run({ args }) {
+    const [{ recordCase, writeCaseFile }, { readSettings }] = await Promise.all([
+      import("../workflows/cases/record-case.ts"),
+      import("../read-settings.ts"),
+    ]);
+    const { settings } = await readSettings(args);
+    const { definitionsDir } = settings.workflow;
+    const run = { runId: args.run, workflowId: args.workflow };
+    const text = await recordCase(await serviceOf(args), run, { definitionsDir, out: args.out });
+    if (args.out === undefined) process.stdout.write(text);
+    else await writeCaseFile(args.out, text);
+  },
+});
+
 interface ServiceFlags extends SettingsFlags {
   readonly url?: string | undefined;
 }

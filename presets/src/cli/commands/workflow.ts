@@ -4,6 +4,7 @@ import { type SettingsFlags, settingsFlags } from "../settings-flags.ts";
 import {
   followCommand,
   listCommand,
+  recordCommand,
   runFlags,
   runsCommand,
   serviceOf,
@@ -192,6 +193,7 @@ export const workflowCommand = defineCommand({
   subCommands: {
     check: checkCommand,
     test: testCommand,
+    record: recordCommand,
     graph: graphCommand,
     schema: schemaCommand,
     list: listCommand,

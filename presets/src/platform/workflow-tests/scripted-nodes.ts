@@ -1,12 +1,11 @@
 import { codeNode } from "@portico/adapters/workflow-nodes/code";
 import { transformNode } from "@portico/adapters/workflow-nodes/transform";
 import { type Adapter, defineWorkflowNode, ports } from "@portico/core";
+import { EXECUTED_IN_CASES } from "@portico/plugins/workflow-service/client";
 import type { NodeAnswer, TestCase } from "./case-file.ts";
 
 /** Types that compute only from their input, or control the run: a case executes them. All others get answers of the case. */
-export const EXECUTED: ReadonlySet<string> = new Set([
-  ...["branch", "code", "fail", "human_gate", "loop", "map", "transform", "wait"],
-]);
+export const EXECUTED: ReadonlySet<string> = new Set([...EXECUTED_IN_CASES, "human_gate"]);
 
 /** The id of a node without positions: `pages.short` of `pages[3].short`. */
 export function idWithoutPlaces(nodeId: string): string {

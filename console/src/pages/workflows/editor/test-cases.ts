@@ -1,6 +1,6 @@
+import { EXECUTED_IN_CASES } from "@portico/plugins/workflow-service/client";
 import { isMap, isSeq, parseDocument } from "yaml";
 import { PageFailure } from "../../../api/page-failure.ts";
-import { EXECUTED } from "../test-case.ts";
 import type { DefinitionNode } from "../workflow-calls.ts";
 import { sampleAnswer, sampleDecision } from "./sample-answer.ts";
 
@@ -27,7 +27,7 @@ export function withCase(
   const { name, parameters, nodes } = given;
   const written = readable(given.definition);
   const gates = nodes.filter(({ type }) => type === "human_gate");
-  const answered = nodes.filter(({ type }) => !EXECUTED.has(type) && type !== "human_gate");
+  const answered = nodes.filter(({ type }) => !EXECUTED_IN_CASES.has(type) && type !== "human_gate");
   const byId = (some: readonly DefinitionNode[], answer: (node: DefinitionNode) => unknown) =>
     Object.fromEntries(some.map((node) => [node.id, answer(node)]));
   const settings = ({ id }: DefinitionNode) => settingsOf(written, id.split("."));

@@ -1,21 +1,26 @@
-import { nodePath } from "./node-path.ts";
-import type { FollowedRun } from "./apply-event.ts";
-import type { NodeResult } from "./workflow-calls.ts";
+import type { CallResult } from "@portico/core/client";
+import type { workflowServiceContract } from "../contract.ts";
 
-/** `portico workflow test` executes nodes of these types, and they take no answer. */
-export const EXECUTED: ReadonlySet<string> = new Set(["branch", "code", "fail", "loop", "map", "transform", "wait"]);
+type RunDetail = CallResult<typeof workflowServiceContract.run>;
+type NodeResult = NonNullable<RunDetail["nodeResults"]>[string];
+
+/** Types of nodes that a case of `portico workflow test` executes, without an answer of the case. */
+export const EXECUTED_IN_CASES: ReadonlySet<string> = new Set(["branch", "code", "fail", "loop", "map", "transform", "wait"]);
 const ENDED = ["completed", "failed", "skipped", "cancelled"];
 
-/** A file of cases for `portico workflow test` with one case: the run, with the answers that its nodes got. */
-export function toTestFile(run: FollowedRun, dslPath: string): Record<string, unknown> {
-  const results = Object.entries(run.nodeResults);
+/**
+ * A file of cases for `portico workflow test` with one case: an ended run, with the answers that its nodes got. Secrets are masked, as in the
+ * history of the run. `definition` is the path of the definition, relative to the file of cases.
+ */
+export function caseFileOfRun(run: RunDetail, definition: string): Record<string, unknown> {
+  const results = Object.entries(run.nodeResults ?? {});
   const ended = results.filter(([, { status }]) => status === "completed" || status === "failed");
-  const nodes = ended.filter(([, { type }]) => !EXECUTED.has(type) && type !== "human_gate");
+  const nodes = ended.filter(([, { type }]) => !EXECUTED_IN_CASES.has(type) && type !== "human_gate");
   const gates = ended.filter(([, { type }]) => type === "human_gate");
-  const top = results.filter(([key, { status }]) => nodePath(key).length === 1 && ENDED.includes(status));
+  const top = results.filter(([key, { status }]) => !isInside(key) && ENDED.includes(status));
   const { parameters, error, finalOutputs } = run;
   return {
-    definition: `../workflows/${dslPath}`,
+    definition,
     cases: [
       {
         name: `like ${run.runId}`,
@@ -31,6 +36,11 @@ export function toTestFile(run: FollowedRun, dslPath: string): Record<string, un
       },
     ],
   };
+}
+
+/** Whether a node is inside of an element of a `map` or `loop`: `each[3].read`. */
+function isInside(key: string): boolean {
+  return key.includes(".");
 }
 
 function answerOf({ outputs, error, attempts }: NodeResult): unknown {
