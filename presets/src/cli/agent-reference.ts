@@ -1,6 +1,7 @@
 import { agentSchema } from "@portico/adapters/agents/agent-schema";
+import { publishedSchemaText } from "./published-schema.ts";
 
 /** The published JSON Schema of `agent.json`. */
 export function publishedAgentSchema(): string {
-  return `${JSON.stringify(agentSchema(), null, 2)}\n`;
+  return publishedSchemaText("agent", agentSchema());
 }

@@ -1,4 +1,5 @@
 import { type LogSchemaPart, logLineSchema } from "@portico/adapters/telemetry/log-line-schema";
+import { publishedSchemaText } from "./published-schema.ts";
 
 const BEGIN = "<!-- Fields: generated from the schema by `npm run docs:log`; edit the schema. -->";
 const END = "<!-- End of the fields. -->";
@@ -25,7 +26,7 @@ export function withLogReference(page: string): string {
 
 /** The published JSON Schema of log lines. */
 export function publishedLogSchema(): string {
-  return `${JSON.stringify(logLineSchema, null, 2)}\n`;
+  return publishedSchemaText("log-line", logLineSchema);
 }
 
 function table(fields: Readonly<Record<string, LogSchemaPart>>): string {

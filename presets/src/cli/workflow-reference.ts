@@ -4,6 +4,7 @@ import { functionReference, nodeReference } from "@portico/plugins/workflow-serv
 import * as v from "valibot";
 import { platformSchema } from "../settings/platform.ts";
 import { DEFAULT_PRESET } from "./preset-table.ts";
+import { publishedSchemaText } from "./published-schema.ts";
 import { readNodeRules } from "./workflows/node-rules.ts";
 
 const BEGIN = "<!-- Kinds of nodes: generated from their schemas by `npm run docs:workflow`; edit the schemas. -->";
@@ -30,7 +31,7 @@ export function withFunctionReference(page: string): string {
 
 /** The published JSON Schema of definitions. */
 export async function publishedSchema(): Promise<string> {
-  return `${JSON.stringify(definitionJsonSchema(await described()), null, 2)}\n`;
+  return publishedSchemaText("workflow-definition", definitionJsonSchema(await described()));
 }
 
 /** The kinds of nodes that the page and the published schema describe: the kinds of an instance with default settings. */
