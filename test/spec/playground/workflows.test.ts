@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
+import { fileBlobs } from "@portico/adapters/blobs/files";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { demo } from "@portico/adapters/models/demo";
 import { functionTools } from "@portico/adapters/tools/functions";
@@ -13,7 +15,10 @@ import { httpNode } from "@portico/adapters/workflow-nodes/http";
 import { modelNode } from "@portico/adapters/workflow-nodes/model";
 import { toolNode } from "@portico/adapters/workflow-nodes/tool";
 import { Secret } from "@portico/core";
-import { describe, expect, it } from "vitest";
+import { attachmentsMedia } from "@portico/plugins/attachments-media";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { TOKENS } from "../../harness/agent-app.ts";
+import { temporaryFolder } from "../../harness/portico-process.ts";
 import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
 import { root } from "../../rooms/repository.ts";
 
@@ -123,9 +128,11 @@ describe("playground/workflows", () => {
         "contact",
         "deliver",
         "digest",
+        "invoice",
         "nightly",
         "price-list",
         "publish",
+        "ranking",
         "refund",
         "report",
         "stocktake",
@@ -248,6 +255,69 @@ describe("playground/workflows", () => {
       headers: { "content-length": `${rows.length}`, "x-content-sha256": detail.finalOutputs.export.sha256 },
       body: rows.length,
     });
+  });
+
+  it.each([
+    ["booked", 201, {}, { booked: true, status: null }, []],
+    [
+      "refused",
+      409,
+      { why: "Booked already" },
+      { booked: false, status: 409 },
+      [{ text: expect.stringMatching(/^Invoice 7\/A: .* 409$/), code: "http_status", answer: '{"why":"Booked already"}' }],
+    ],
+  ])(
+    "invoice: the attachment of a user is %s, with a token that the history hides",
+    async (_how, status, reply, outputs, told) => {
+      await using services = await startServices(({ method, path }) => {
+        if (path === "/login") return [200, { token: "token-of-the-books" }];
+        return method === "PUT" ? [status, reply] : [201, {}];
+      });
+      const folder = temporaryFolder();
+      onTestFinished(folder.remove);
+      const files = fileBlobs({ dir: join(folder.path, "files") });
+      await using service = await startPlayground(services.host, {
+        dataDir: folder.path,
+        agents: { agents, plugins: [attachmentsMedia({})], adapters: [files] },
+      });
+      const form = new FormData();
+      form.append("file", new Blob(["%PDF-1.7"], { type: "application/pdf" }), "invoice.pdf");
+      const headers = { "x-agent-service-token": TOKENS.owner };
+      const uploaded = await fetch(`${service.agents!.url}/api/attachments`, { method: "POST", headers, body: form });
+      const { fileReference: attachment } = (await uploaded.json()) as { fileReference: string };
+      const executionGrantId = await service.grant({ workflowId: "invoice", userId: "owner" });
+      const parameters = { supplier: "Lamps & Co", number: "7/A", attachment };
+      const order = { executionGrantId, idempotencyKey: "k", workflowId: "invoice", parameters };
+      const { runId } = (await service.call("POST", "/api/workflow/run", order)).body;
+      const detail = await service.ended("invoice", runId);
+      expect([detail.error, detail.finalOutputs]).toEqual([undefined, outputs]);
+      expect(JSON.stringify(detail)).not.toContain("token-of-the-books");
+      const [login, book, ...alarms] = services.asked;
+      expect(login!.headers.authorization).toBe(`Basic ${btoa("shop:shop-secret")}`);
+      expect(book).toMatchObject({
+        path: "/Lamps%20%26%20Co/7%2FA",
+        headers: {
+          authorization: "Bearer token-of-the-books",
+          "x-invoice": createHash("sha256").update("Lamps & Co/7/A").digest("hex"),
+        },
+        body: 8,
+      });
+      expect(alarms.map(({ body }) => body)).toEqual(told);
+    },
+  );
+
+  it("ranking: articles in the order of their sales, and the number of customers", async () => {
+    const sale = (article: string, pieces: number, customer: string) => ({ article, pieces, customer });
+    const sales = [sale("lamp", 2, "a"), sale("desk", 1, "b"), sale("chair", 4, "a"), sale("lamp", 1, "c")];
+    await using services = await startServices(({ method }) => [200, method === "GET" ? { sales } : {}]);
+    await using service = await startPlayground(services.host);
+    const runId = await service.trigger("ranking", { screen: "main hall", hours: 2 });
+    const ranking = { lines: ["chair: 4", "lamp: 3", "desk: 1"], customers: 3 };
+    expect(await service.ended("ranking", runId)).toMatchObject({ status: "completed", finalOutputs: ranking });
+    expect(services.asked).toMatchObject([
+      { path: "/sales?hours=2&state=paid&state=sent" },
+      { method: "PUT", path: "/main%20hall", body: ranking },
+    ]);
   });
 
   it("answer: an agent answers with the tools that the node gives it", async () => {
