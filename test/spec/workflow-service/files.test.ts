@@ -66,6 +66,11 @@ beforeEach(() => {
 const get = (path: string, more: object = {}) => ({ type: "http", with: { url: `${url}${path}`, ...more } });
 const post = (path: string, more: object) => ({ type: "http", with: { url: `${url}${path}`, method: "POST", ...more } });
 const saved = () => get("/note.txt", { response: "file" });
+const child = (needs: readonly string[], file: unknown = null) => ({
+  type: "workflow",
+  needs,
+  with: { workflow: "child", parameters: { file } },
+});
 
 function start(definitions: Record<string, object>, options: WorkflowServiceOptions = {}): Promise<WorkflowService> {
   return startWorkflowService({
@@ -207,6 +212,61 @@ describe("files of a run", () => {
     expect((await blobsOf(tight)).length).toBeLessThanOrEqual(4);
     const pending = tight.app.port(ports.records).collection(pendingUploads);
     expect((await pending.query({})).items).toEqual([]);
+  });
+
+  it("files that a run gets from sub-workflows count, too: it has at most `maxRunBytes`, and gets no file of a result that has more", async () => {
+    await using service = await start(
+      {
+        w: {
+          nodes: {
+            // The file of the parameters is in the outputs, too: the run has it already.
+            a: get("/a.txt", { response: "file" }),
+            b: child(["a"], "${{ nodes.a.output.file }}"),
+            c: { ...child(["b"]), onError: "continue" },
+          },
+          outputs: { code: "${{ nodes.c.error.code }}" },
+        },
+        beside: { each: { type: "map", with: { items: "lists.range(8)", nodes: { c: child([]) }, result: "1" } } },
+        child: {
+          nodes: { one: get("/one.txt", { response: "file" }), two: get("/two.txt", { response: "file" }) },
+          outputs: { all: ["${{ parameters.file }}", "${{ nodes.one.output.file }}", "${{ nodes.two.output.file }}"] },
+        },
+      },
+      { runtime: { files: { maxRunBytes: small.length * 4 } } },
+    );
+    const detail = await run(service);
+    expect([detail.status, detail.finalOutputs]).toEqual(["completed", { code: "run_files_too_large" }]);
+    expect(detail.files.map(({ name }: { name: string }) => name).toSorted()).toEqual(["a.txt", "one.txt", "two.txt"]);
+    const beside = await run(service, "beside");
+    expect(beside.error).toMatchObject({ code: "run_files_too_large" });
+    expect(beside.files.length).toBeLessThanOrEqual(4);
+  });
+
+  it("a run has at most 1,000 files, also those that it gets from sub-workflows", async () => {
+    const file = "${{ nodes.all.output.map(each, each.file) }}";
+    const empties = (count: number) => ({
+      all: {
+        type: "map",
+        with: { items: `lists.range(${count})`, nodes: { one: { type: "makes" } }, result: "nodes.one.output" },
+      },
+    });
+    const makes = defineWorkflowNode({
+      name: "workflow-nodes/makes",
+      needs: {},
+      rules: () => ({ type: "makes", input: v.strictObject({}), repeatable: true }),
+      open: () => ({
+        run: async ({ files }: ports.NodeWork<object>) => ({ file: await files!.save(Readable.from([]), { name: "e" }) }),
+      }),
+    })();
+    await using service = await start(
+      {
+        w: { nodes: { ...empties(998), b: child(["all"]), c: child(["b"]) } },
+        child: { nodes: empties(2), outputs: { file } },
+      },
+      { adapters: [makes] },
+    );
+    const detail = await run(service);
+    expect([detail.error.code, detail.error.nodeId, detail.files.length]).toEqual(["too_many_files", "c", 1000]);
   });
 
   it("of a failed attempt is removed, and the next attempt saves its own", async () => {

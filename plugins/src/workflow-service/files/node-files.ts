@@ -1,13 +1,7 @@
 import { cleanFileName, cleanMediaType, isStoreAway, ports } from "@portico/core";
-import { RUN_FILES_MOST } from "../limits.ts";
 import { isFileId, newFileId } from "./file-id.ts";
-import type { FilesUsage, RunFiles } from "./run-files.ts";
-
-/** Maximum bytes of one file, and of all files that a run has. */
-export interface FileLimits {
-  readonly maxBytes: number;
-  readonly maxRunBytes: number;
-}
+import { createFileRoom, failed, type FileLimits } from "./file-room.ts";
+import type { RunFiles } from "./run-files.ts";
 
 /** What the files of one execution of a run share. */
 export interface RunFilesGiven {
@@ -28,8 +22,13 @@ export interface FilesOfRun {
   forAttempt(savedBy: string, signal: AbortSignal): NodeFilesOfAttempt;
   /** Removes what an earlier execution of an attempt saved, whose result was lost. */
   forget(savedBy: string): Promise<void>;
-  /** Gives the run files of another one: all, or those that are named. */
-  shareFrom(runId: string, named?: ReadonlySet<string>): Promise<void>;
+  /** Gives the run files with which it begins, of another run: all, or those that are named. They count, but are not refused. */
+  beginWith(runId: string, named?: ReadonlySet<string>): Promise<void>;
+  /**
+   * Gives the run the named files of another one. Throws NodeFailed `too_many_files` or `run_files_too_large` if the run would then have more
+   * than it may. It then gets no file.
+   */
+  shareFrom(runId: string, named: ReadonlySet<string>): Promise<void>;
 }
 
 /** With the files that the attempt has saved. */
@@ -39,29 +38,41 @@ export interface NodeFilesOfAttempt extends ports.NodeFiles {
 }
 
 export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, held }: RunFilesGiven): FilesOfRun {
-  /** Counted by this execution, because only it saves files. Attempts that save at the same time count together. */
-  let counted: Promise<{ count: number; bytes: number }> | undefined;
-  const usage = () =>
-    (counted ??= files.usage(runId).then(
-      (used) => ({ ...used }),
-      (error: unknown) => {
-        counted = undefined;
-        throw error;
-      },
-    ));
-  const note = async ({ count, bytes }: FilesUsage, sign: 1 | -1): Promise<void> => {
-    const used = await counted;
-    if (!used) return;
-    used.count += sign * count;
-    used.bytes += sign * bytes;
+  const room = createFileRoom(files, runId, limits);
+  const unlink = async ({ file, size }: Pick<ports.RunFile, "file" | "size">): Promise<void> => {
+    await files.unlink(runId, file);
+    await room.note({ count: 1, bytes: size }, -1);
   };
 
   return {
+    async beginWith(from, named) {
+      if (named?.size !== 0) await room.note(await files.share(from, runId, named), 1);
+    },
     async shareFrom(from, named) {
-      if (named?.size !== 0) await note(await files.share(from, runId, named), 1);
+      if (named.size === 0) return;
+      const used = await room.used();
+      // Counted before it is written: nodes share and save at the same time.
+      const reserve = (size: number) => {
+        const place = room.take(used);
+        const full = place.fill(size);
+        if (!full) return () => place.giveBack();
+        place.giveBack();
+        throw full;
+      };
+      const shared: Pick<ports.RunFile, "file" | "size">[] = [];
+      try {
+        for (const file of named) {
+          const size = await files.shareOne(from, runId, file, reserve);
+          if (size !== undefined) shared.push({ file, size });
+        }
+      } catch (error) {
+        // After other errors, the caller repeats the call.
+        if (error instanceof ports.NodeFailed) for (const each of shared) await unlink(each);
+        throw error;
+      }
     },
     async forget(savedBy) {
-      if ((await usage()).count > 0) await note(await files.removeOf(runId, savedBy), -1);
+      if ((await room.used()).count > 0) await room.note(await files.removeOf(runId, savedBy), -1);
     },
     forAttempt(savedBy, signal) {
       const saved: ports.RunFile[] = [];
@@ -69,43 +80,26 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
       const find = async (value: unknown): Promise<ports.RunFile> => {
         const id = typeof value === "object" && value !== null && "file" in value ? value.file : value;
         const found = isFileId(id) ? await files.find(runId, id).catch(toFailure) : undefined;
-        if (!found) throw failed("file_not_found", "The run has no such file", false);
+        if (!found) throw failed("file_not_found", "The run has no such file");
         const { createdAt: _createdAt, ...file } = found;
         return file;
       };
       const save: ports.NodeFiles["save"] = async (source, { name, mediaType }) => {
-        const used = await usage().catch(toFailure);
-        if (used.count >= RUN_FILES_MOST) throw failed("too_many_files", `A run has at most ${RUN_FILES_MOST} files`, false);
-        const room = Math.max(0, limits.maxRunBytes - used.bytes);
-        const tooLarge = () =>
-          room < limits.maxBytes
-            ? failed("run_files_too_large", `The files of a run have at most ${inWords(limits.maxRunBytes)}`, false)
-            : failed("file_too_large", `A file of a run has at most ${inWords(limits.maxBytes)}`, false);
-        used.count++;
-        let counted = 0;
+        const place = room.take(await room.used().catch(toFailure));
         try {
           const file = await files.save(runId, newFileId(ids), {
             source,
             about: { name: cleanFileName(name, "file"), mediaType: cleanMediaType(mediaType) },
             ...{ savedBy, signal, held: [held] },
-            maxBytes: Math.min(limits.maxBytes, room),
-            refuse(size) {
-              // The node ignored its signal.
-              if (isDiscarded) return failed("files_unavailable", "The attempt has ended", false);
-              // Others may have saved meanwhile.
-              if (used.bytes + size > limits.maxRunBytes)
-                return failed("run_files_too_large", `The files of a run have at most ${inWords(limits.maxRunBytes)}`, false);
-              counted = size;
-              used.bytes += size;
-              return undefined;
-            },
+            maxBytes: place.maxBytes,
+            // The node may have ignored its signal.
+            refuse: (size) => (isDiscarded ? failed("files_unavailable", "The attempt has ended") : place.fill(size)),
           });
           saved.push(file);
           return file;
         } catch (error) {
-          used.count--;
-          used.bytes -= counted;
-          throw error instanceof ports.BlobTooLarge ? tooLarge() : toFailureOf(error);
+          place.giveBack();
+          throw error instanceof ports.BlobTooLarge ? place.tooLarge() : toFailureOf(error);
         }
       };
       return {
@@ -114,12 +108,12 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
         async open(value) {
           const file = await find(value);
           const stream = await files.open(file, { signal }).catch(toFailure);
-          if (!stream) throw failed("file_not_found", "The bytes of the file are missing", false);
+          if (!stream) throw failed("file_not_found", "The bytes of the file are missing");
           return stream;
         },
         async copyAttachment(fileReference) {
           if (grantUserId === undefined)
-            throw failed("attachment_user_required", "Only a run whose grant names a user has attachments", false);
+            throw failed("attachment_user_required", "Only a run whose grant names a user has attachments");
           try {
             for (const source of userFiles) {
               const found = await source.attachment(grantUserId, fileReference);
@@ -129,22 +123,15 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
             if (!(error instanceof ports.UserFilesUnavailable)) throw error;
             throw new ports.NodeFailed("attachments_unavailable", "Attachments are unavailable now", { cause: error });
           }
-          throw failed("attachment_not_found", "The user of the run's grant has no such attachment", false);
+          throw failed("attachment_not_found", "The user of the run's grant has no such attachment");
         },
         async discard() {
           isDiscarded = true;
-          for (const { file, size } of saved.splice(0)) {
-            await files.unlink(runId, file);
-            await note({ count: 1, bytes: size }, -1);
-          }
+          for (const file of saved.splice(0)) await unlink(file);
         },
       };
     },
   };
-}
-
-function failed(code: string, message: string, retryable: boolean): ports.NodeFailed {
-  return new ports.NodeFailed(code, message, { retryable });
 }
 
 /** Errors of stores, as failures that a retry may mend. All other errors stay. */
@@ -155,9 +142,4 @@ function toFailureOf(error: unknown): unknown {
 
 function toFailure(error: unknown): never {
   throw toFailureOf(error);
-}
-
-function inWords(bytes: number): string {
-  const mebibytes = bytes / 1024 / 1024;
-  return mebibytes >= 1 ? `${Math.round(mebibytes * 10) / 10} MiB` : `${bytes} bytes`;
 }

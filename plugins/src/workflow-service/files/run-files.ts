@@ -89,6 +89,33 @@ export function createRunFiles(given: {
       return undefined;
     });
 
+  const shareOne = (
+    from: string,
+    to: string,
+    file: string,
+    reserve?: (size: number) => () => void,
+  ): Promise<number | undefined> =>
+    writeAgain(async () => {
+      const [theirs, own, stored] = await Promise.all([
+        links.get(linkOf(from, file)),
+        links.get(linkOf(to, file)),
+        files.get(file),
+      ]);
+      if (!theirs || own || !stored) return undefined;
+      const { size } = stored.value;
+      const giveBack = reserve?.(size);
+      try {
+        await records.batch([
+          files.write.put(file, { ...stored.value, links: stored.value.links + 1 }, stored.version),
+          links.write.put(linkOf(to, file), { size }, "absent"),
+        ]);
+      } catch (error) {
+        giveBack?.();
+        throw error;
+      }
+      return size;
+    });
+
   return {
     /**
      * Store bytes as a file of a run. `refuse` is asked for an error once the size is known. `held` is a condition of the commit. Also throws
@@ -133,28 +160,24 @@ export function createRunFiles(given: {
       );
     },
     /**
+     * Give a run one file of another one. Returns its bytes, or undefined if the run has it already or the other run does not. `reserve` is
+     * called with the bytes before each commit, and may throw. What it returns is called if the commit fails.
+     */
+    shareOne,
+    /**
      * Give a run the files of another one: all, or those that are named. Files that the other run does not have are left out. Returns what the
      * run did not have before.
      */
     async share(from: string, to: string, named?: ReadonlySet<string>): Promise<FilesUsage> {
       let [count, bytes] = [0, 0];
-      const shareOne = (file: string) =>
-        writeAgain(async () => {
-          const [theirs, own, stored] = await Promise.all([
-            links.get(linkOf(from, file)),
-            links.get(linkOf(to, file)),
-            files.get(file),
-          ]);
-          if (!theirs || own || !stored) return;
-          await records.batch([
-            files.write.put(file, { ...stored.value, links: stored.value.links + 1 }, stored.version),
-            links.write.put(linkOf(to, file), { size: stored.value.size }, "absent"),
-          ]);
-          count++;
-          bytes += stored.value.size;
-        });
-      if (named) for (const file of named) await shareOne(file);
-      else for await (const page of linksOf(from)) for (const { file } of page) await shareOne(file);
+      const add = async (file: string) => {
+        const size = await shareOne(from, to, file);
+        if (size === undefined) return;
+        count++;
+        bytes += size;
+      };
+      if (named) for (const file of named) await add(file);
+      else for await (const page of linksOf(from)) for (const { file } of page) await add(file);
       return { count, bytes };
     },
     unlink,

@@ -88,8 +88,8 @@ const UNUSABLE: Outcome = {
 
 /** Gives a run the files that its results or its parameters name: those of the run that it resumes, repeats, or belongs to. */
 async function takeFiles(files: FilesOfRun, { resumes, parent, rerunOf }: RunRecord, parameters: unknown): Promise<void> {
-  if (resumes) await files.shareFrom(resumes.runId);
-  for (const from of [parent?.runId, rerunOf]) if (from !== undefined) await files.shareFrom(from, filesIn(parameters));
+  if (resumes) await files.beginWith(resumes.runId);
+  for (const from of [parent?.runId, rerunOf]) if (from !== undefined) await files.beginWith(from, filesIn(parameters));
 }
 
 /** The work with which the engine executes runs. An error in a run is the end of the run, not a failure of the work. */
