@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
-import { defineWorkflowNode, pendingUploads, ports } from "@portico/core";
+import { defineAdapter, defineWorkflowNode, pendingUploads, ports } from "@portico/core";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -30,6 +30,8 @@ let server: Server;
 let url: string;
 /** How often each path was asked. */
 let asked: Record<string, number>;
+/** How many answers without an end were cancelled. */
+let closed: number;
 let received: { readonly headers: IncomingMessage["headers"]; readonly bytes: Buffer }[];
 
 beforeAll(async () => {
@@ -46,6 +48,12 @@ beforeAll(async () => {
     }
     if (path === "/cut")
       return response.writeHead(200, { "content-length": "100" }).write("half", () => request.socket.destroy());
+    if (path === "/endless") {
+      response.on("close", () => closed++);
+      return Readable.from(endless())
+        .on("error", () => {})
+        .pipe(response);
+    }
     if (path === "/large.bin") return response.writeHead(200, { "content-type": "application/zip" }).end(large);
     if (path === "/streamed") {
       response.writeHead(200, { "content-type": "text/plain", "content-disposition": 'attachment; filename="a/b.txt"' });
@@ -60,8 +68,13 @@ beforeAll(async () => {
 afterAll(() => void server.close());
 beforeEach(() => {
   asked = {};
+  closed = 0;
   received = [];
 });
+
+async function* endless() {
+  for (;;) yield small;
+}
 
 const get = (path: string, more: object = {}) => ({ type: "http", with: { url: `${url}${path}`, ...more } });
 const post = (path: string, more: object) => ({ type: "http", with: { url: `${url}${path}`, method: "POST", ...more } });
@@ -193,10 +206,12 @@ describe("files of a run", () => {
   it("a file has at most `maxBytes`, and all files of a run have at most `maxRunBytes`; nothing stays of a file that has more", async () => {
     const node = (size: number) => get("/note.txt", { response: "file", filename: `${size}` });
     await using service = await start(
-      { w: { large: get("/large.bin", { response: "file" }) } },
+      { w: { large: get("/large.bin", { response: "file" }) }, endless: { large: get("/endless", { response: "file" }) } },
       { runtime: { files: { maxBytes: 2 * MEBIBYTE } } },
     );
     expect((await run(service)).error).toMatchObject({ code: "file_too_large", message: expect.stringContaining("2 MiB") });
+    expect((await run(service, "endless")).error).toMatchObject({ code: "file_too_large" });
+    await expect.poll(() => closed).toBe(1);
     expect(await blobsOf(service)).toEqual([]);
     await using tight = await start(
       {
@@ -242,31 +257,63 @@ describe("files of a run", () => {
     expect(beside.files.length).toBeLessThanOrEqual(4);
   });
 
-  it("a run has at most 1,000 files, also those that it gets from sub-workflows", async () => {
-    const file = "${{ nodes.all.output.map(each, each.file) }}";
-    const empties = (count: number) => ({
-      all: {
-        type: "map",
-        with: { items: `lists.range(${count})`, nodes: { one: { type: "makes" } }, result: "nodes.one.output" },
-      },
-    });
-    const makes = defineWorkflowNode({
-      name: "workflow-nodes/makes",
+  it("a run has at most 1,000 files, also those that it gets from sub-workflows; nothing stays open of what it refuses", async () => {
+    const makesFile = defineWorkflowNode({
+      name: "workflow-nodes/makes-file",
       needs: {},
-      rules: () => ({ type: "makes", input: v.strictObject({}), repeatable: true }),
+      rules: () => ({ type: "makes-file", input: v.strictObject({}), repeatable: true }),
       open: () => ({
         run: async ({ files }: ports.NodeWork<object>) => ({ file: await files!.save(Readable.from([]), { name: "e" }) }),
       }),
-    })();
+    });
+    const opened: Readable[] = [];
+    const attachments = defineAdapter({
+      name: "user-files/opened",
+      port: ports.userFiles,
+      needs: {},
+      open: (): ports.UserFiles => ({
+        id: "opened",
+        media: async () => undefined,
+        attachment: async () => ({
+          ...{ name: "note.txt", mimeType: "text/plain", size: small.length },
+          async open() {
+            opened.push(Readable.from([small]));
+            return opened.at(-1)!;
+          },
+        }),
+      }),
+    });
+    const nodes = { one: { type: "makes-file" } };
+    const makeFiles = (count: number) => ({
+      all: { type: "map", with: { items: `lists.range(${count})`, nodes, result: "nodes.one.output" } },
+    });
+    const after = (needs: string, node: object) => ({ ...node, needs: [needs], if: "always", onError: "continue" });
     await using service = await start(
       {
-        w: { nodes: { ...empties(998), b: child(["all"]), c: child(["b"]) } },
-        child: { nodes: empties(2), outputs: { file } },
+        w: {
+          nodes: {
+            ...makeFiles(998),
+            b: child(["all"]),
+            c: after("b", child([])),
+            d: after("c", { type: "attachment", with: { attachment: "any" } }),
+            e: after("d", get("/endless", { response: "file" })),
+          },
+          outputs: Object.fromEntries(["c", "d", "e"].map((node) => [node, `\${{ nodes.${node}.error.code }}`])),
+        },
+        child: { nodes: makeFiles(2), outputs: { file: "${{ nodes.all.output.map(each, each.file) }}" } },
       },
-      { adapters: [makes] },
+      { adapters: [makesFile(), attachments()] },
     );
-    const detail = await run(service);
-    expect([detail.error.code, detail.error.nodeId, detail.files.length]).toEqual(["too_many_files", "c", 1000]);
+    const executionGrantId = await service.grant({ workflowId: "w", userId: "ada" });
+    const started = await service.call("POST", "/api/workflow/run", { executionGrantId, idempotencyKey: "k", workflowId: "w" });
+    const detail = await service.ended("w", started.body.runId);
+    expect([detail.status, detail.finalOutputs]).toEqual([
+      "completed",
+      { c: "too_many_files", d: "too_many_files", e: "too_many_files" },
+    ]);
+    expect(detail.files).toHaveLength(1000);
+    expect(opened.map(({ destroyed }) => destroyed)).toEqual([true]);
+    await expect.poll(() => closed).toBe(1);
   });
 
   it("of a failed attempt is removed, and the next attempt saves its own", async () => {

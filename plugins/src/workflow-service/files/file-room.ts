@@ -8,8 +8,8 @@ export interface FileLimits {
   readonly maxRunBytes: number;
 }
 
-/** What one execution of a run knows about the room for its files. */
-export type FileRoom = ReturnType<typeof createFileRoom>;
+/** The place of one file among those of its run. */
+export type FilePlace = ReturnType<ReturnType<typeof createFileRoom>["take"]>;
 
 /** Counts the files of a run. One execution counts, because only it adds files. Nodes that add files at the same time count together. */
 export function createFileRoom(files: RunFiles, runId: string, { maxBytes, maxRunBytes }: FileLimits) {

@@ -1,6 +1,6 @@
 import { cleanFileName, cleanMediaType, isStoreAway, ports } from "@portico/core";
 import { isFileId, newFileId } from "./file-id.ts";
-import { createFileRoom, failed, type FileLimits } from "./file-room.ts";
+import { createFileRoom, failed, type FileLimits, type FilePlace } from "./file-room.ts";
 import type { RunFiles } from "./run-files.ts";
 
 /** What the files of one execution of a run share. */
@@ -85,21 +85,25 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
         return file;
       };
       const save: ports.NodeFiles["save"] = async (source, { name, mediaType }) => {
-        const place = room.take(await room.used().catch(toFailure));
+        let place: FilePlace | undefined;
         try {
+          place = room.take(await room.used());
+          const { fill } = place;
           const file = await files.save(runId, newFileId(ids), {
             source,
             about: { name: cleanFileName(name, "file"), mediaType: cleanMediaType(mediaType) },
             ...{ savedBy, signal, held: [held] },
             maxBytes: place.maxBytes,
             // The node may have ignored its signal.
-            refuse: (size) => (isDiscarded ? failed("files_unavailable", "The attempt has ended") : place.fill(size)),
+            refuse: (size) => (isDiscarded ? failed("files_unavailable", "The attempt has ended") : fill(size)),
           });
           saved.push(file);
           return file;
         } catch (error) {
-          place.giveBack();
-          throw error instanceof ports.BlobTooLarge ? place.tooLarge() : toFailureOf(error);
+          place?.giveBack();
+          // Only the storage of blobs ends a source, and only if it was asked to store it.
+          endSource(source);
+          throw error instanceof ports.BlobTooLarge && place ? place.tooLarge() : toFailureOf(error);
         }
       };
       return {
@@ -132,6 +136,18 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
       };
     },
   };
+}
+
+/** Closes what a source reads from. */
+function endSource(source: ports.BlobSource): void {
+  if ("destroy" in source) return void source.on("error", () => {}).destroy();
+  try {
+    void source[Symbol.asyncIterator]()
+      .return?.()
+      .catch(() => {});
+  } catch {
+    // It is being read, or was read.
+  }
 }
 
 /** Errors of stores, as failures that a retry may mend. All other errors stay. */
