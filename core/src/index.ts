@@ -84,7 +84,7 @@ export { hasMoreLevels } from "./json-levels.ts";
 export { acceptedCoding } from "./http/accepted-coding.ts";
 export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Validators } from "./http/conditional.ts";
 export { contentDisposition, dispositionName } from "./http/content-disposition.ts";
-export { cleanFileName, cleanMediaType } from "./http/file-name.ts";
+export { cleanFileName, cleanMediaType, isTextMediaType } from "./http/file-name.ts";
 export { jsonList } from "./http/json-list.ts";
 export { JsonPieces } from "./http/json-pieces.ts";
 export { type ByteRange, readRange } from "./http/range.ts";

@@ -26,4 +26,14 @@ export function cleanMediaType(type: string | undefined): string {
   return essence.length <= MIME_TYPE_CHARACTERS && MIME_TYPE.test(essence) ? essence.toLowerCase() : "application/octet-stream";
 }
 
+/**
+ * Whether a media type is of a text: `text/*`, JSON, XML, YAML, JavaScript, forms, NDJSON and GraphQL. In lowercase and without parameters, as
+ * `cleanMediaType` returns it.
+ */
+export function isTextMediaType(type: string): boolean {
+  return TEXT_TYPE.test(type);
+}
+
+const TEXT_TYPE =
+  /^text\/|^application\/(?:json|xml|javascript|x-www-form-urlencoded|x-ndjson|graphql|yaml|x-yaml)$|\+(?:json|xml|yaml)$/;
 const MIME_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/i;

@@ -96,7 +96,7 @@ export interface RunFile {
 export interface NodeFiles {
   /**
    * Store the bytes of a source as a file of the run. They are streamed, so memory does not grow with their size. If the attempt fails, the
-   * file is removed. Name and media type are cleaned. Codes: `file_too_large`, `run_files_too_large`, `too_many_files`, `files_unavailable`.
+   * file is removed. Name and media type are cleaned. Secrets in files of text types are masked, so the file may be smaller than the source. Codes: `file_too_large`, `run_files_too_large`, `too_many_files`, `files_unavailable`.
    * Rejects with the source's own error, too, and then with the attempt's reason if it was stopped. A source that is not read to its end is
    * destroyed, or `return` is called.
    */

@@ -177,8 +177,9 @@ export const workflowServiceRuntime = defineAdapter({
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun, runs, definitions }),
       cancelRun: async (runId, reason) => void (await cancelRun(runId, reason)),
-      filesOf: ({ runId, grantUserId }, held) =>
-        files && filesOfRun({ files, limits: settings.files, ids, userFiles: given.userFiles, runId, grantUserId, held }),
+      filesOf: ({ runId, grantUserId }, held, secrecy) =>
+        files &&
+        filesOfRun({ files, limits: settings.files, ids, userFiles: given.userFiles, runId, grantUserId, held, secrecy }),
     };
     engine.define<RunInput, void>(RUN_KIND, createRunWork({ runs, live, definitions, engine, log, world, keeper }), {
       onInterrupted: "resume",

@@ -7,9 +7,10 @@ import { Readable } from "node:stream";
 import { fileBlobs } from "@portico/adapters/blobs/files";
 import { createManualClock } from "@portico/adapters/clock/manual";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
-import { defineAdapter, defineWorkflowNode, pendingUploads, ports } from "@portico/core";
+import { defineAdapter, defineWorkflowNode, pendingUploads, ports, Secret } from "@portico/core";
 import { attachmentsMedia } from "@portico/plugins/attachments-media";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
+import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import * as v from "valibot";
 import { TOKENS } from "../../harness/agent-app.ts";
@@ -30,6 +31,8 @@ let server: Server;
 let url: string;
 /** How often each path was asked. */
 let asked: Record<string, number>;
+/** What `/text` answers. */
+let text: string;
 /** How many answers without an end were cancelled. */
 let closed: number;
 let received: { readonly headers: IncomingMessage["headers"]; readonly bytes: Buffer }[];
@@ -48,6 +51,11 @@ beforeAll(async () => {
     }
     if (path === "/cut")
       return response.writeHead(200, { "content-length": "100" }).write("half", () => request.socket.destroy());
+    if (path === "/text") {
+      const asked = new URL(request.url!, url).searchParams;
+      response.writeHead(200, { "content-type": asked.get("type") ?? "text/plain" });
+      return response.end(text.repeat(Math.ceil(Number(asked.get("times") ?? 1) / text.length)));
+    }
     if (path === "/endless") {
       response.on("close", () => closed++);
       return Readable.from(endless())
@@ -455,6 +463,77 @@ describe("files of a run", () => {
       await storedIn(service, "workflow-files"),
       await storedIn(service, "workflow-file-links"),
     ]).toEqual([[], 0, 0]);
+  });
+});
+
+describe("secrets in files", () => {
+  // One overlaps with itself, one has characters that are several bytes, one is longer than a piece of a stream.
+  const secrets = { A: "abab", B: 'tökén "5"/?>', C: small.toString("hex") + large.toString("hex", 0, 40_000) };
+  const forms = [secrets.A, secrets.B].flatMap((secret) => [
+    secret,
+    JSON.stringify(secret),
+    Buffer.from(`?${secret}`).toString("base64"),
+    Buffer.from(secret).toString("hex"),
+    encodeURIComponent(secret),
+  ]);
+  const filler = ["a", "ba", " ", "\n", "ü", "=", "abab", "x".repeat(1000), "y".repeat(30_000)];
+  const words = fc.array(
+    fc.oneof(
+      { weight: 1, arbitrary: fc.constantFrom(...forms, secrets.C) },
+      { weight: 6, arbitrary: fc.constantFrom(...filler) },
+    ),
+    {
+      minLength: 150,
+      maxLength: 200,
+    },
+  );
+  const runtime = {
+    secrets: Object.fromEntries(Object.entries(secrets).map(([name, text]) => [name, new Secret(text)])),
+  };
+  const textOf = async (service: WorkflowService, detail: any, node: string) =>
+    (await download(service, detail, detail.nodeResults[node].outputs.file.file)).text();
+
+  it("are masked in texts as in outputs, wherever the pieces of the stream end", async () => {
+    await using service = await start({ w: { value: get("/text"), file: get("/text", { response: "file" }) } }, { runtime });
+    for (const sample of fc.sample(words, { numRuns: 5, seed: 5 })) {
+      text = sample.join("");
+      const detail = await run(service);
+      const shown = detail.nodeResults.value.outputs.body;
+      expect(shown).toContain("***");
+      expect((await textOf(service, detail, "file")) === shown).toBe(true);
+      const { size, sha256 } = detail.nodeResults.file.outputs.file;
+      expect([size, sha256]).toEqual([Buffer.byteLength(shown), hex(Buffer.from(shown))]);
+    }
+  });
+
+  it("are masked in JSON, XML and answers over 4 MiB, and in names; bytes of other types stay as they are", async () => {
+    const file = { response: "file" };
+    const key = "${{ secrets.A }}";
+    await using service = await start(
+      {
+        w: {
+          json: get("/text?type=application/problem%2Bjson", file),
+          xml: get("/text?type=application/xml;charset=utf-8", file),
+          large: get("/text?times=5000000"),
+          named: get("/text", { ...file, filename: `${key}.txt` }),
+          other: get("/text?type=application/zip", file),
+        },
+      },
+      { runtime },
+    );
+    text = `"${secrets.B}" `;
+    const detail = await run(service);
+    for (const node of ["json", "xml", "named"]) expect(await textOf(service, detail, node)).toBe('"***" ');
+    const large = await textOf(service, detail, "large");
+    expect([large.length > 1_000_000, large.replaceAll('"***" ', "")]).toEqual([true, ""]);
+    expect(detail.files.map(({ name }: { name: string }) => name).toSorted()).toEqual([
+      "***.txt",
+      "text",
+      "text",
+      "text",
+      "text",
+    ]);
+    expect(await textOf(service, detail, "other")).toBe(text);
   });
 });
 

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { dispositionName, hasMoreLevels, ports } from "@portico/core";
+import { dispositionName, hasMoreLevels, isTextMediaType, ports } from "@portico/core";
 import { tooDeep, tooLarge } from "./http-failure.ts";
 
 export interface HttpAnswer {
@@ -189,12 +189,9 @@ function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" |
   }
 }
 
-const TEXT_TYPE =
-  /^text\/|^application\/(?:json|xml|javascript|x-www-form-urlencoded|x-ndjson|graphql|yaml|x-yaml)$|\+(?:json|xml|yaml)$/;
-
 /** Undefined for a body that is not text: invalid bytes for its encoding, and types without an encoding. */
 function decodeText(bytes: Buffer, type: string, contentType: string): string | undefined {
-  if (type !== "" && !TEXT_TYPE.test(type)) return undefined;
+  if (type !== "" && !isTextMediaType(type)) return undefined;
   const charset = /charset="?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
   try {
     return new TextDecoder(charset, { fatal: true }).decode(bytes);

@@ -1,4 +1,5 @@
-import { cleanFileName, cleanMediaType, isStoreAway, ports } from "@portico/core";
+import { cleanFileName, cleanMediaType, isStoreAway, isTextMediaType, ports } from "@portico/core";
+import type { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import { isFileId, newFileId } from "./file-id.ts";
 import { createFileRoom, failed, type FileLimits, type FilePlace } from "./file-room.ts";
 import type { RunFiles } from "./run-files.ts";
@@ -14,6 +15,7 @@ export interface RunFilesGiven {
   readonly grantUserId: string | undefined;
   /** The condition that this execution still has the run. */
   readonly held: ports.Write;
+  readonly secrecy: RunSecrecy;
 }
 
 /** The files of one execution of a run. */
@@ -37,7 +39,7 @@ export interface NodeFilesOfAttempt extends ports.NodeFiles {
   discard(): Promise<void>;
 }
 
-export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, held }: RunFilesGiven): FilesOfRun {
+export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, held, secrecy }: RunFilesGiven): FilesOfRun {
   const room = createFileRoom(files, runId, limits);
   const unlink = async ({ file, size }: Pick<ports.RunFile, "file" | "size">): Promise<void> => {
     await files.unlink(runId, file);
@@ -85,13 +87,14 @@ export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, 
         return file;
       };
       const save: ports.NodeFiles["save"] = async (source, { name, mediaType }) => {
+        const about = { name: cleanFileName(secrecy.mask(name), "file"), mediaType: secrecy.mask(cleanMediaType(mediaType)) };
         let place: FilePlace | undefined;
         try {
           place = room.take(await room.used());
           const { fill } = place;
           const file = await files.save(runId, newFileId(ids), {
-            source,
-            about: { name: cleanFileName(name, "file"), mediaType: cleanMediaType(mediaType) },
+            source: isTextMediaType(about.mediaType) ? secrecy.maskBytes(source) : source,
+            about,
             ...{ savedBy, signal, held: [held] },
             maxBytes: place.maxBytes,
             // The node may have ignored its signal.

@@ -167,7 +167,7 @@ export function createRunWork(given: RunWorkGiven) {
       if ("status" in opened)
         return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy, earlier });
       const { parameters } = opened;
-      const files = world.filesOf(record, context.held);
+      const files = world.filesOf(record, context.held, secrecy);
       if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, parameters));
       const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);

@@ -58,7 +58,7 @@ export interface World {
   startChild(child: ChildRun): Promise<void>;
   cancelRun(runId: string, reason: string): Promise<void>;
   /** The files of a run that is executed, as long as `held` holds. Undefined without storage for files. */
-  filesOf(run: RunRecord, held: ports.Write): FilesOfRun | undefined;
+  filesOf(run: RunRecord, held: ports.Write, secrecy: RunSecrecy): FilesOfRun | undefined;
 }
 
 export interface ChildRun {

@@ -24,7 +24,7 @@ export function maskText(text: string, finder: SecretFinder): string {
 }
 
 /** Merges overlapping findings into one place. */
-function* joined(findings: Iterable<Finding>): Generator<{ readonly start: number; readonly end: number }, void> {
+export function* joined(findings: Iterable<Finding>): Generator<{ readonly start: number; readonly end: number }, void> {
   let place: { start: number; end: number } | undefined;
   for (const { start, end } of findings) {
     if (place && start < place.end) {

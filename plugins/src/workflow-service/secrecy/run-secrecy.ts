@@ -3,6 +3,7 @@ import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import { SENSITIVE_CHARACTERS, SENSITIVE_TEXTS } from "../limits.ts";
 import { placesOf, textsIn, valueAt, withValuesAt } from "./json-places.ts";
 import { type Mask, MASKED, maskJson } from "./mask.ts";
+import { maskBytes } from "./mask-bytes.ts";
 import { SecretFinder, SHORTEST_SECRET } from "./secret-finder.ts";
 import { type Kept, runContext, type SecretKeeper } from "./secret-keeper.ts";
 
@@ -29,6 +30,11 @@ export class RunSecrecy {
 
   /** Masks the secrets in a value that is shown. */
   readonly mask: Mask = (value) => maskJson(value, this.#finder);
+
+  /** Masks the secrets in the bytes of a text. */
+  maskBytes(source: ports.BlobSource): ports.BlobSource {
+    return this.isIdle ? source : maskBytes(source as AsyncIterable<Uint8Array>, this.#finder);
+  }
 
   /** Masks a node's output, including the values at its sensitive places. */
   show(output: unknown, sensitive?: SensitivePaths): unknown {

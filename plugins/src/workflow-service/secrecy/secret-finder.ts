@@ -39,6 +39,7 @@ export class SecretFinder {
   /** A hash filter: 0 means that no secret begins with characters of this hash. */
   readonly #sieve = new Uint8Array(SIEVE);
   readonly #known = new Set<string>();
+  #longest = 0;
 
   constructor(base?: SecretFinder) {
     this.#base = base;
@@ -47,6 +48,11 @@ export class SecretFinder {
   /** Whether it has no secrets. */
   get isEmpty(): boolean {
     return this.#known.size === 0 && (this.#base?.isEmpty ?? true);
+  }
+
+  /** The characters of the longest form. */
+  get longest(): number {
+    return Math.max(this.#longest, this.#base?.longest ?? 0);
   }
 
   has(text: string): boolean {
@@ -62,6 +68,7 @@ export class SecretFinder {
       if (form.text.length < KEY_CHARACTERS) continue;
       this.#entries.add(form.text, { form, secret });
       this.#sieve[keyAt(form.text, 0)] = 1;
+      this.#longest = Math.max(this.#longest, form.text.length);
     }
   }
 

@@ -13,7 +13,7 @@ export const FORMS_CHARACTERS = 4096;
 const ALONE = { before: false, after: false };
 
 /**
- * All forms in which a secret is found: plain, in JSON, in URLs and form data, in base64 and base64url at any offset of a longer text, and in
+ * All forms in which a secret is found: plain and in JSON, each also as UTF-8 bytes, in URLs and form data, in base64 and base64url at any offset of a longer text, and in
  * hex. Each form is returned once.
  */
 export function secretForms(secret: string): readonly SecretForm[] {
@@ -22,8 +22,11 @@ export function secretForms(secret: string): readonly SecretForm[] {
     if (form.text.length > 0 && !forms.has(form.text)) forms.set(form.text, form);
   };
   const addPlain = (text: string) => add({ text, isShared: ALONE, isEncoded: false });
+  const inJson = JSON.stringify(secret).slice(1, -1);
   addPlain(secret);
-  addPlain(JSON.stringify(secret).slice(1, -1));
+  addPlain(inJson);
+  // Their UTF-8 as one character for each byte: how files are searched, and how some servers read headers.
+  for (const text of [secret, inJson]) addPlain(Buffer.from(text).toString("latin1"));
   if (secret.length > FORMS_CHARACTERS) return [...forms.values()];
   for (const escaped of inUrls(secret)) addPlain(escaped);
   const bytes = Buffer.from(secret);
