@@ -51,6 +51,8 @@ beforeAll(async () => {
     }
     if (path === "/cut")
       return response.writeHead(200, { "content-length": "100" }).write("half", () => request.socket.destroy());
+    if (path === "/none") return response.writeHead(204).end();
+    if (path === "/empty") return response.writeHead(200).end();
     if (path === "/text") {
       const asked = new URL(request.url!, url).searchParams;
       response.writeHead(200, { "content-type": asked.get("type") ?? "text/plain" });
@@ -141,6 +143,26 @@ describe("files of a run", () => {
     expect(detail.files.map(({ name }: { name: string }) => name).toSorted()).toEqual(["..txe.txt", "note.txt"]);
     const answer = await download(service, detail, node.outputs.file.file);
     expect([answer.status, Buffer.from(await answer.arrayBuffer()).equals(small)]).toEqual([200, true]);
+  });
+
+  it("`response: file` saves an empty file of an answer without a body: HEAD, 204, and a body of no bytes", async () => {
+    await using service = await start({
+      w: {
+        nodes: {
+          head: get("/note.txt", { response: "file", method: "HEAD" }),
+          none: get("/none", { response: "file" }),
+          empty: get("/empty", { response: "file" }),
+        },
+        outputs: Object.fromEntries(["head", "none", "empty"].map((node) => [node, `\${{ nodes.${node}.output.file }}`])),
+      },
+    });
+    const detail = await run(service);
+    expect(detail.status).toBe("completed");
+    for (const file of Object.values<any>(detail.finalOutputs)) {
+      expect(file).toMatchObject({ size: 0, sha256: hex(Buffer.alloc(0)) });
+      const answer = await download(service, detail, file.file);
+      expect([answer.status, (await answer.arrayBuffer()).byteLength]).toEqual([200, 0]);
+    }
   });
 
   it("an answer over 4 MiB becomes a file by itself, with and without a length", async () => {

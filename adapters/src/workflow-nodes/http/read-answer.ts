@@ -64,7 +64,8 @@ export async function readAnswer(
   };
   const begun = new Beginning();
   const whole = await readThrough(answer.body, decoder, async (source) => {
-    if (files && hasBody && (isFile || isLarge)) return save(everythingOf(source));
+    // With `response: file` every answer has a file: empty for an answer without a body, so that expressions find it.
+    if (files && (isFile || (hasBody && isLarge))) return save(everythingOf(source));
     if (await begun.fill(source, ports.NODE_OUTPUT_BYTES)) return undefined;
     if (!files) throw tooLarge(origin);
     return save(begun.before(source));
