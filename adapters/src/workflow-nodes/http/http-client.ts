@@ -89,7 +89,8 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
             });
           }
           discard(answer);
-          if (followed === MOST_REDIRECTS) throw unexpectedStatus(origin, answer, ` after ${MOST_REDIRECTS} redirects`);
+          if (followed === MOST_REDIRECTS)
+            throw unexpectedStatus(origin, { status: answer.status }, ` after ${MOST_REDIRECTS} redirects`);
           request = redirected(request, answer.status, location);
         } catch (error) {
           signal.throwIfAborted();

@@ -441,6 +441,17 @@ describe("http: redirects", () => {
     });
   });
 
+  it("are not read to their end, and the last one is no body of the failure", async () => {
+    let closed = 0;
+    answer = (_request, response) => {
+      response.on("close", () => closed++);
+      response.writeHead(302, { location: "/" }).write("endless");
+    };
+    const node = await open();
+    expect((await node.failure({ url })).answer).toEqual({ status: 302 });
+    await expect.poll(() => closed).toBe(6);
+  });
+
   it("are answered where they are expected, and fail where they lead nowhere", async () => {
     answer = redirect({ "/": [302, "/there"] });
     expect(await get({ expect: [302] })).toMatchObject({ status: 302, body: "moved" });
