@@ -1,5 +1,6 @@
 import { JsonPieces } from "@portico/core";
 import type { ListedFile } from "./files/run-files.ts";
+import { isResumable } from "./runs/is-resumable.ts";
 import type { LedgerEntry, NodeEnded, NodeStarted } from "./runs/ledger-entry.ts";
 import type { RunRecord } from "./runs/run-record.ts";
 
@@ -22,6 +23,8 @@ export function runSummary(run: RunRecord, completed: number | undefined) {
 
 /** The stored parts of a run. */
 export interface RunParts {
+  /** The run that resumes it, if there is one. */
+  readonly newer: RunRecord | undefined;
   readonly entries: AsyncIterable<LedgerEntry>;
   finalOutputs(): Promise<unknown>;
   /** In pages. Undefined without storage for files. */
@@ -32,13 +35,13 @@ export interface RunParts {
  * A run with the results of all its nodes (specification 2.4; workflow.md, "What is recorded"). It is streamed, because the results may be many
  * and large. Nodes that have begun but not ended come last, as `running`, or as `waiting` at a gate.
  */
-export function runDetail(run: RunRecord, { entries, finalOutputs, files }: RunParts): JsonPieces {
+export function runDetail(run: RunRecord, { newer, entries, finalOutputs, files }: RunParts): JsonPieces {
   return new JsonPieces(
     (async function* () {
       const { workflowId, runId, status, startedAt, completedAt, totalDurationMs, error, usage, gates } = run;
       const head = {
         ...{ workflowId, runId, status, startedAt, taskBoardBound: isBound(run), completedAt, totalDurationMs, error, usage },
-        ...(isResumable(run) && { resumable: true }),
+        ...(isResumable(run, newer) && { resumable: true }),
         ...{ resumes: run.resumes?.runId, resumedBy: run.resumedBy?.runId },
         ...(gates?.[0] && { humanGate: gates[0] }),
         ...ownershipOf(run),
@@ -82,11 +85,6 @@ function endedResult({ kind: _kind, nodeId: _nodeId, kept: _kept, ...result }: N
 
 function resultText(nodeId: string, result: object): string {
   return `${JSON.stringify(nodeId)}:${JSON.stringify(result)}`;
-}
-
-/** Whether another run may resume this run. A run that a `workflow` node started is resumed with the run of that node. */
-export function isResumable({ status, isComplete, parent, resumedBy }: RunRecord): boolean {
-  return (status === "failed" || status === "interrupted") && isComplete === true && !parent && !resumedBy;
 }
 
 /** Whether a run belongs to a board or a task. */

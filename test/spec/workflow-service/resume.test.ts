@@ -134,6 +134,52 @@ describe("resuming a run (open points 14)", () => {
     expect(last).toMatchObject({ status: "completed", nodeResults: { a: { reused: true, outputs: "a" } } });
   });
 
+  it("a cancelled run is resumed if it resumes another: the older run names it, and no finished node of both is repeated", async () => {
+    await using service = await startWorkflowService({
+      definitions: {
+        "w.json": {
+          nodes: {
+            a: { type: "scripted", with: { say: "a" } },
+            f: { type: "fail", needs: ["a"], with: { message: "no" } },
+            b: { type: "scripted", needs: ["f"], with: { say: "b" } },
+            hold: { type: "human_gate", needs: ["b"], with: { title: "Go on?" } },
+          },
+        },
+      },
+    });
+    const cancel = async (runId: string) => {
+      const headers = { "x-execution-grant": await service.grant({ workflowId: "w" }) };
+      expect((await service.call("POST", `/api/workflow/w/runs/${runId}/cancel`, undefined, { headers })).status).toBe(200);
+      return service.ended("w", runId);
+    };
+    const waiting = async (runId: string) => service.until("w", runId, ({ status }) => status === "waiting_human");
+    const first = await service.trigger("w");
+    await service.ended("w", first);
+    const second = (await resume(service, first, { as: "done" })).body.runId;
+    await waiting(second);
+    expect(await cancel(second)).toMatchObject({ status: "cancelled", resumable: true });
+    const older = await resume(service, first, { idempotencyKey: "other" });
+    expect([older.status, older.body.code, older.body.details]).toEqual([409, "run_resumed", { runId: second }]);
+    const third = (await resume(service, second)).body.runId;
+    await waiting(third);
+    expect((await resume(service, second, { idempotencyKey: "other" })).body.code).toBe("run_resumed");
+    expect(service.nodes.played.map(({ nodeId }) => nodeId)).toEqual(["a", "b"]);
+    await cancel(third);
+    expect((await resume(service, third)).status).toBe(200);
+  });
+
+  it("a cancelled run that resumes no run is not resumed", async () => {
+    await using service = await startWorkflowService({
+      definitions: { "w.json": { nodes: { hold: { type: "human_gate", with: { title: "Go on?" } } } } },
+    });
+    const runId = await service.trigger("w");
+    await service.until("w", runId, ({ status }) => status === "waiting_human");
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "w" }) };
+    await service.call("POST", `/api/workflow/w/runs/${runId}/cancel`, undefined, { headers });
+    expect(await service.ended("w", runId)).not.toHaveProperty("resumable");
+    expect((await resume(service, runId)).body.code).toBe("run_not_resumable");
+  });
+
   it("a gate that was decided is not decided again; a rejection that failed the run is", async () => {
     await using service = await startWorkflowService({
       definitions: {

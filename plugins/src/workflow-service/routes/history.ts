@@ -34,7 +34,7 @@ export function listRuns(services: WorkflowServices): WorkflowHandlers["runs"] {
 /** Shows one run with all its nodes. */
 export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
   const { log, runtime } = services;
-  const { files, live } = runtime;
+  const { files, live, runs } = runtime;
   return async ({ params, query, signal }) => {
     const run = await readableRun(services, params, query, signal);
     const { runId } = run;
@@ -43,7 +43,9 @@ export function readRun(services: WorkflowServices): WorkflowHandlers["run"] {
     // Its execution may have begun just now.
     await executing?.ledger.recall().catch(toStoreError);
     const entries = executing ? entriesOf(executing.ledger.read({ signal })) : readEntries(log, runId, signal);
+    const newer = run.resumedBy && (await runs.find(run.resumedBy.runId).catch(toStoreError));
     return runDetail(run, {
+      newer: newer?.value,
       entries: orStoreError(entries),
       finalOutputs: () => readFinalOutputs(log, runId).catch(toStoreError),
       files: files && orStoreError(files.list(runId)),

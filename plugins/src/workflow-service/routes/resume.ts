@@ -3,10 +3,10 @@ import type { Definition, Graph } from "../definition/definition.ts";
 import { withDependents } from "../definition/dependents.ts";
 import { nodeAt } from "../definition/node-at.ts";
 import { workflowErrors } from "../errors.ts";
+import { hasNoResults, isResumableEnd } from "../runs/is-resumable.ts";
 import { readResumableResults, type ResumableResults } from "../runs/resumable-results.ts";
 import { newRunId } from "../runs/run-id.ts";
 import type { RunRecord } from "../runs/run-record.ts";
-import { isTerminal } from "../runs/run-state.ts";
 import { notResumable, openParameters } from "../service/run-parameters.ts";
 import type { RunOrder } from "../service/start-runs.ts";
 import { toServiceError } from "../service/start-runs.ts";
@@ -21,7 +21,10 @@ interface ResumeBody {
   readonly output?: unknown;
 }
 
-/** Resumes a failed or interrupted run as a new run. The resumed run keeps its status (open points 14). */
+/**
+ * Resumes a failed or interrupted run, or a cancelled run that resumes another, as a new run. The resumed run keeps its status (open points
+ * 14).
+ */
 export function resume(services: WorkflowServices): WorkflowHandlers["resume"] {
   const { runtime, audit, clock, ids } = services;
   const { runs } = runtime;
@@ -68,8 +71,7 @@ async function resumeOf({ runtime: { runs } }: WorkflowServices, runId: string, 
   if (!resumedBy) return undefined;
   if (resumedBy.idempotencyKey === key) return resumedBy.runId;
   const newer = (await runs.find(resumedBy.runId))?.value;
-  // The newer run ended before it had taken over the results, so it executed no node.
-  if (newer && isTerminal(newer.status) && !newer.isComplete) return undefined;
+  if (newer && hasNoResults(newer)) return undefined;
   throw workflowErrors.run_resumed(undefined, { runId: resumedBy.runId });
 }
 
@@ -82,8 +84,8 @@ async function orderOf(
   start: (order: RunOrder) => Promise<void>,
 ): Promise<void> {
   const { runId, workflowId, userId, grantUserId, bindingId, boardId, taskId, depth } = run;
-  const { status, isComplete, parent } = run;
-  if (status !== "failed" && status !== "interrupted") throw notResumable(`its status is ${status}`);
+  const { isComplete, parent } = run;
+  if (!isResumableEnd(run)) throw notResumable(`its status is ${run.status}`);
   if (parent) throw notResumable(`run ${parent.runId} started it: resume that run`);
   if (!isComplete) throw notResumable("the results of its finished nodes are not known");
   const held = await runtime.definitions.hold(workflowId, run.definition);
