@@ -44,6 +44,7 @@ export const workflowKind: NodeKind = {
         parent: record,
         nodeId,
         attempt,
+        attempts: node.retry.attempts,
         sensitive: node.sensitive,
         secrecy,
       };

@@ -2,6 +2,7 @@ import { ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import { filesIn } from "../files/files-in.ts";
 import type { FilesOfRun } from "../files/node-files.ts";
+import { hasNoResults } from "../runs/is-resumable.ts";
 import type { LiveRun, LiveRuns } from "../runs/live-runs.ts";
 import { RunSecrecy } from "../secrecy/run-secrecy.ts";
 import type { Hidden, SecretKeeper } from "../secrecy/secret-keeper.ts";
@@ -87,8 +88,17 @@ const UNUSABLE: Outcome = {
 };
 
 /** Gives a run the files that its results or its parameters name: those of the run that it resumes, repeats, or belongs to. */
-async function takeFiles(files: FilesOfRun, { resumes, parent, rerunOf }: RunRecord, parameters: unknown): Promise<void> {
-  if (resumes) await files.beginWith(resumes.runId);
+async function takeFiles(
+  files: FilesOfRun,
+  { resumes, parent, rerunOf }: RunRecord,
+  { runs, parameters }: { readonly runs: RunRecords; readonly parameters: unknown },
+): Promise<void> {
+  for (let from = resumes; from;) {
+    await files.beginWith(from.runId);
+    const found = (await runs.find(from.runId))?.value;
+    // The results are those of the run before it, and so are their files.
+    from = found && hasNoResults(found) ? found.resumes : undefined;
+  }
   for (const from of [parent?.runId, rerunOf]) if (from !== undefined) await files.beginWith(from, filesIn(parameters));
 }
 
@@ -168,7 +178,7 @@ export function createRunWork(given: RunWorkGiven) {
         return end(context, { record, trace, stored, outcome: opened, live, decided: [], secrecy, earlier });
       const { parameters } = opened;
       const files = world.filesOf(record, context.held, secrecy);
-      if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, parameters));
+      if (files) await retryWhileStoreAway(storeRetry, () => takeFiles(files, record, { runs, parameters }));
       const endsAt = Date.parse(record.startedAt) + definition.timeoutMs;
       const deadline = new Deadline(clock, endsAt, record.standstill, record.gates?.length);
       const board = new GateBoard(runs, record, { live, deadline });

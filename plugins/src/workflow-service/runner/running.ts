@@ -69,6 +69,8 @@ export interface ChildRun {
   readonly nodeId: string;
   /** The attempt of the node that starts it. */
   readonly attempt: number;
+  /** The maximum number of attempts of the node. */
+  readonly attempts: number;
   /** The paths of the outputs that the node declares as secret. */
   readonly sensitive?: SensitivePaths | undefined;
   /** Knows the values of the parent that may not be stored in plain form. */

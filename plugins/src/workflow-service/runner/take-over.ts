@@ -4,6 +4,7 @@ import { nodeAt } from "../definition/node-at.ts";
 import { readEntries } from "../runs/ledger.ts";
 import type { Ledger } from "../runs/ledger.ts";
 import type { NodeEnded } from "../runs/ledger-entry.ts";
+import { hasNoResults } from "../runs/is-resumable.ts";
 import { readResumableResults } from "../runs/resumable-results.ts";
 import type { ResumedRun, RunError } from "../runs/run-record.ts";
 import type { RunRecords } from "../runs/run-records.ts";
@@ -60,19 +61,19 @@ export async function takeOver(given: Given): Promise<RunError | null> {
 }
 
 async function copy(given: Given): Promise<RunError | null> {
-  const { context, runId, resumes, done, definition, ledger, runs, log, keeper } = given;
+  const { context, runId, done, ledger, log, keeper } = given;
   const { signal } = context;
-  if (!(await runs.find(resumes.runId)))
-    return { code: "resumed_run_missing", message: `The run ${resumes.runId}, which this run resumes, was removed` };
-  const { finished } = await readResumableResults(log, resumes.runId, { definition, repeat: resumes.repeat ?? [], signal });
+  const source = await sourceOf(given);
+  if ("code" in source) return source;
+  const { runId: sourceId, finished } = source;
   const reseal = async (entry: NodeEnded): Promise<NodeEnded> => {
     const { hidden } = entry.kept ?? {};
     if (!hidden) return { ...entry, reused: true };
-    const resealed = await keeper.reseal(runContext(resumes.runId), runContext(runId), hidden);
+    const resealed = await keeper.reseal(runContext(sourceId), runContext(runId), hidden);
     return { ...entry, kept: { ...entry.kept, hidden: resealed }, reused: true };
   };
   try {
-    for await (const entry of readEntries(log, resumes.runId, signal)) {
+    for await (const entry of readEntries(log, sourceId, signal)) {
       if (!finished.has(entry.nodeId)) continue;
       if (entry.kind === "start") ledger.add(entry);
       if (entry.kind === "end") ledger.add(await reseal(entry));
@@ -85,6 +86,26 @@ async function copy(given: Given): Promise<RunError | null> {
   if (done) declareDone(given, done);
   await ledger.write();
   return null;
+}
+
+/**
+ * The run that has the results, and its finished nodes. A run that was cancelled before it took over any results has none. The run that it
+ * resumes still has them.
+ */
+async function sourceOf({
+  context: { signal },
+  resumes: { runId: first, repeat },
+  definition,
+  runs,
+  log,
+}: Given): Promise<RunError | { readonly runId: string; readonly finished: ReadonlySet<string> }> {
+  for (let runId = first; ;) {
+    const run = (await runs.find(runId))?.value;
+    if (!run) return { code: "resumed_run_missing", message: `The run ${runId}, which this run resumes, was removed` };
+    const { finished } = await readResumableResults(log, runId, { definition, repeat: repeat ?? [], signal });
+    if (finished.size > 0 || !run.resumes || !hasNoResults(run)) return { runId, finished };
+    runId = run.resumes.runId;
+  }
 }
 
 function declareDone({ definition, ledger, clock }: Given, { nodeId, output, hidden, case: taken }: DoneNode): void {

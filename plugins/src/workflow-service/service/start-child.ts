@@ -66,13 +66,32 @@ export function createStartChild({
   }
 }
 
-/** The run that this node started in the run that its own run resumes, or in an earlier run of that chain. The new run resumes it. */
-async function earlierChild(runs: RunRecords, { parent, nodeId, workflowId, attempt }: ChildRun): Promise<RunRecord | undefined> {
+/**
+ * The last run that this node started in the run that its own run resumes, or in an earlier run of that chain. The new run resumes it. After that,
+ * a retry begins anew, as in every run.
+ */
+async function earlierChild(runs: RunRecords, child: ChildRun): Promise<RunRecord | undefined> {
+  const { parent, nodeId, attempt, attempts } = child;
+  if (!parent.resumes || (await lastChild(runs, child, parent.runId, attempt - 1))) return undefined;
   const node = outermost(nodeId);
-  for (let { resumes } = parent; resumes && !resumes.repeat?.includes(node);) {
-    const found = (await runs.find(childRunId(resumes.runId, nodeId, attempt)))?.value;
-    if (found?.workflowId === workflowId) return found;
+  for (let resumes: RunRecord["resumes"] = parent.resumes; resumes && !resumes.repeat?.includes(node);) {
+    const found = await lastChild(runs, child, resumes.runId, attempts);
+    if (found) return found;
     resumes = (await runs.find(resumes.runId))?.value.resumes;
+  }
+  return undefined;
+}
+
+/** The run that the last of these attempts of a node started. An attempt may have ended before it started a run. */
+async function lastChild(
+  runs: RunRecords,
+  { nodeId, workflowId }: ChildRun,
+  parentId: string,
+  attempts: number,
+): Promise<RunRecord | undefined> {
+  for (let attempt = attempts; attempt > 0; attempt--) {
+    const found = (await runs.find(childRunId(parentId, nodeId, attempt)))?.value;
+    if (found?.workflowId === workflowId) return found;
   }
   return undefined;
 }
