@@ -31,11 +31,11 @@ export interface ScheduleSource {
    */
   start(id: string, plannedAt: number, signal: AbortSignal): Promise<void>;
   /**
-   * Whether what was started at this planned time goes on: it executes, or waits to be executed. Sources without `isOpen` and `stop` only
+   * Whether what was started at this planned time, or what continues an earlier start, goes on: it executes, or waits to be executed. Sources without `isOpen` and `stop` only
    * support the overlap `queue`.
    */
   isOpen?(id: string, plannedAt: number, signal: AbortSignal): Promise<boolean>;
-  /** Stop what was started at this planned time. Durable when it resolves. Has no effect if it has ended. */
+  /** Stop what `isOpen` means. Durable when it resolves. Has no effect if it has ended. */
   stop?(id: string, plannedAt: number, signal: AbortSignal): Promise<void>;
 }
 

@@ -180,6 +180,27 @@ describe.skipIf(isClusterRun)("schedules of a workflow", () => {
       .toSatisfy(({ found, wanted: right }) => JSON.stringify(found) === JSON.stringify(right));
   });
 
+  it.each([
+    ["skip", ["running", "failed"]],
+    ["cancel", ["failed", "cancelled", "failed"]],
+  ])("count a run that resumes one of their runs as theirs, with the overlap %s", async (overlap, wanted) => {
+    const nodes = {
+      f: { type: "fail", with: { message: "no" } },
+      hold: { type: "wait", needs: ["f"], with: { for: "1d" } },
+    };
+    await start({ "slow.json": { schedules: [{ name: "news", every: "1m", overlap }], nodes } });
+    await pass(1);
+    const { runId } = (await runsOf("slow")).at(-1);
+    const { schedule } = await service.ended("slow", runId);
+    const headers = { "x-execution-grant": await service.grant({ workflowId: "slow" }) };
+    const body = { idempotencyKey: "k", as: "done" };
+    const resumed = await service.call("POST", `/api/workflow/slow/runs/${runId}/resume`, body, { headers });
+    expect((await service.detail("slow", resumed.body.runId)).schedule).toEqual(schedule);
+    const statuses = async () => (await runsOf("slow")).map(({ status }) => status);
+    await pass(1);
+    await expect.poll(statuses).toEqual(wanted);
+  });
+
   it("change and end with the definition, without a restart", async () => {
     await start({ "report.json": report(news) });
     service.deploy("report.json", report({ ...news, every: "2m" }));

@@ -83,7 +83,7 @@ async function orderOf(
   signal: AbortSignal,
   start: (order: RunOrder) => Promise<void>,
 ): Promise<void> {
-  const { runId, workflowId, userId, grantUserId, bindingId, boardId, taskId, depth } = run;
+  const { runId, workflowId, userId, grantUserId, bindingId, boardId, taskId, depth, schedule } = run;
   const { isComplete, parent } = run;
   if (!isResumableEnd(run)) throw notResumable(`its status is ${run.status}`);
   if (parent) throw notResumable(`run ${parent.runId} started it: resume that run`);
@@ -99,7 +99,7 @@ async function orderOf(
     await start({
       definition,
       parameters: await openParameters(runtime.keeper, runId, results.parameters),
-      ...{ userId, grantUserId, depth },
+      ...{ userId, grantUserId, depth, schedule },
       binding: bindingId === undefined ? undefined : { id: bindingId, boardId, taskId },
       resumes: { runId, originalRunId: run.resumes?.originalRunId ?? runId, ...(repeat && { repeat }) },
       done: done === undefined ? undefined : doneNode(definition, done, output ?? null),

@@ -45,7 +45,7 @@ export interface RunRecord {
         readonly sensitive?: SensitivePaths | undefined;
       }
     | undefined;
-  /** Of a run that a schedule of its definition started. `plannedAt`: ISO 8601; absent if it was started by hand. */
+  /** Of a run that a schedule of its definition started, and of a run that resumes one. `plannedAt`: ISO 8601; absent if it was started by hand. */
   readonly schedule?: { readonly name: string; readonly plannedAt?: string | undefined } | undefined;
   /** Of a run that resumes another. */
   readonly resumes?: ResumedRun | undefined;

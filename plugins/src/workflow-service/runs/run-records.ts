@@ -13,7 +13,7 @@ import { RUN_LIST, type RunKey } from "./run-keys.ts";
 import type { RunRecord } from "./run-record.ts";
 import { isSought, type RunSearch, tagsOfSearch } from "./run-search.ts";
 import { isTerminal } from "./run-state.ts";
-import { openRun, openRunTags, taggedRun } from "./run-tags.ts";
+import { openRun, openRunTags, scheduleTag, taggedRun } from "./run-tags.ts";
 import { createVersionUse } from "./version-use.ts";
 
 const PAGE = 200;
@@ -154,6 +154,20 @@ export function createRunRecords(records: ports.Records) {
         const found = items.filter(({ id }) => id < end);
         yield found.map(({ value }) => value);
         if (found.length < items.length) return;
+      }
+    },
+    /** The ids of open runs that a schedule started at planned times, and of open runs that resume its runs, the oldest first. */
+    async *openOfSchedule(workflowId: string, name: string): AsyncGenerator<string, void> {
+      const tagged = tags.list(scheduleTag(name), workflowId);
+      for (let after: FindPlace | undefined; ;) {
+        const { places, isLast } = await tagged.read(after, PAGE, "ascending");
+        for (const { id } of places) {
+          const run = await runs.get(id);
+          // A process of an earlier version does not remove the tag.
+          if (run && !isTerminal(run.value.status)) yield id;
+        }
+        after = places.at(-1);
+        if (isLast || !after) return;
       }
     },
     /** Whether a run has this definition. Undefined while runs of earlier versions are not indexed yet. */

@@ -16,6 +16,12 @@ export function statusTag(status: RunStatus): string | undefined {
   return status === "completed" ? undefined : `s:${status}`;
 }
 
+/** The tag of the open runs of a schedule. Runs that were started by hand do not have it. */
+export const scheduleTag = (name: string): string => `c:${name}`;
+
+const scheduleTags = ({ schedule }: RunRecord): readonly string[] =>
+  schedule?.plannedAt === undefined ? [] : [scheduleTag(schedule.name)];
+
 /** The tag of a word. */
 export const wordTag = (word: string): string => `w:${word}`;
 
@@ -35,6 +41,7 @@ export function taggedRun(run: RunRecord): Tagged {
     ...{ id, owner, at },
     tags: [
       ...(listed === undefined ? [] : [listed]),
+      ...(isTerminal(status) ? [] : scheduleTags(run)),
       ...wordsOfError(run).map(wordTag),
       ...fieldTags("parameters", fields?.parameters),
       ...fieldTags("outputs", fields?.outputs),
@@ -44,7 +51,7 @@ export function taggedRun(run: RunRecord): Tagged {
 
 /** The tags that a run without an end has at least, whatever the process did that began it. */
 export function openRun(run: RunRecord): Tagged {
-  return { id: run.runId, owner: run.workflowId, at: run.startedAt, tags: [OPEN] };
+  return { id: run.runId, owner: run.workflowId, at: run.startedAt, tags: [OPEN, ...scheduleTags(run)] };
 }
 
 /** The words of a run's error. */

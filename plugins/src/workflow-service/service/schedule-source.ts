@@ -32,12 +32,17 @@ export function toSchedule(deployed: DeployedSchedule): ports.Schedule {
   return { id: idOf(deployed), timing, jitterMs, catchUp, overlap };
 }
 
-/** The schedules of the deployed definitions, and the runs that they start. A planned time has one run, whose id it determines. */
+/**
+ * The schedules of the deployed definitions, and the runs that they start. A planned time has one run, whose id it determines. A run that resumes
+ * a run of a schedule belongs to the schedule, too.
+ */
 export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
   const { catalogue, startRun, runs, cancelRun } = runtime;
   const placeOf = (id: string) => id.split("/", 2) as [workflowId: string, name: string];
   const runIdOf = (id: string, plannedAt: number) => scheduledRunId(...placeOf(id), plannedAt);
+  // Open runs that an earlier version started are only found by their ids.
   const isOpen = async (id: string, plannedAt: number) => {
+    for await (const _open of runs.openOfSchedule(...placeOf(id))) return true;
     const run = await runs.find(runIdOf(id, plannedAt));
     return run !== undefined && !isTerminal(run.value.status);
   };
@@ -60,8 +65,12 @@ export function scheduleSource(runtime: WorkflowRuntime): ports.ScheduleSource {
       }
     },
     isOpen,
-    stop: async (id, plannedAt) => {
+    async stop(id, plannedAt, signal) {
       await cancelRun(runIdOf(id, plannedAt), OVERLAP);
+      for await (const runId of runs.openOfSchedule(...placeOf(id))) {
+        signal.throwIfAborted();
+        await cancelRun(runId, OVERLAP);
+      }
     },
   };
 }
