@@ -28,13 +28,14 @@ export const logPage = definePlugin({
     // Positions of another process, or of the process before a restart, mean other lines.
     const process = { id: ids.uuid(), host, pid };
     return {
-      follow({ query: { last, ...wanted }, head, signal, say, fail }) {
+      follow({ query: { last, ...wanted }, who, head, signal, say, fail }) {
         const leave = head.method === "HEAD" ? () => {} : readers.enter();
         if (!leave) throw fail.too_many_readers();
         const left = new AbortController();
         const events = followLines({
           ...{ lines, process, wanted, last, say, lastEventId: head.header("last-event-id") },
-          signal: AbortSignal.any([signal, left.signal]),
+          // A reader whose token has ended gets no further line.
+          signal: AbortSignal.any([signal, left.signal, ...(who.ended ? [who.ended] : [])]),
         });
         const end = () => {
           left.abort();

@@ -98,6 +98,16 @@ describe("tokens in files", () => {
     await expect(connected(service, "member-1")).rejects.toThrow();
   });
 
+  it("end with the overlap, and so does a log that is followed with one of them", async () => {
+    await using service = await start({}, { overlapMs: 500 });
+    const follow = (token: string) => fetch(`${service.url("agent")}/api/log`, { headers: { "x-agent-service-token": token } });
+    const followed = await follow("owner-1");
+    write("owner", "owner-2\n");
+    await hangUp(service);
+    expect(await followed.text()).toContain("event: log:opened");
+    expect((await follow("owner-1")).status).toBe(401);
+  });
+
   it("are read again when a file changes", async () => {
     await using service = await start({}, { watchMs: 20 });
     write("member", "member-2\n");
