@@ -152,7 +152,8 @@ export interface AgentClient extends AsyncDisposable {
   /**
    * Follow a turn that another client program submitted, from its first message: the `turn` of `calls.runningTurn`. The events arrive over
    * the realtime channel, a moment later than at the program that submitted it. `abort` stops the turn, if it is of this client's user.
-   * When the signal aborts, the query ends as `unknown`, and the turn goes on.
+   * When the signal aborts, the query ends as `unknown`, and the turn goes on. It also ends as `unknown` if the service cannot show the turn
+   * to its end: `reason` says why.
    * @throws TypeError if a query with this `clientRequestId` is open or watched in this client.
    */
   watch(turn: WatchedTurn, options?: Pick<UploadOptions, "signal">): Query;
@@ -277,7 +278,7 @@ class Connection implements AgentClient {
     // A later connection asks for it again.
     if (this.#socket.connected) this.#socket.emit("query:watch", { conversationId, clientRequestId });
     const leave = () => {
-      if (this.#socket.connected) this.#socket.emit("query:unwatch", { clientRequestId });
+      if (this.#socket.connected) this.#socket.emit("query:unwatch", { conversationId, clientRequestId });
       stop("No longer watched");
     };
     signal?.addEventListener("abort", leave, { once: true });
@@ -474,6 +475,11 @@ class Connection implements AgentClient {
       if (seq > query.seq) return this.#catchUp();
       this.#end(query, { status: "failed", error, code });
     });
+    socket.on("query:watch-ended", ({ conversationId, clientRequestId, reason }: WatchEnded) => {
+      const watched = this.#watched.get(clientRequestId);
+      // An earlier watch of this client may have been of another conversation.
+      if (watched?.conversationId === conversationId) this.#end(watched.query, { status: "unknown", reason: WATCH_ENDS[reason] });
+    });
     socket.on("connect", () => {
       this.#isCatchingUp = false;
       for (const [clientRequestId, { query, conversationId }] of this.#watched)
@@ -626,6 +632,20 @@ interface Entry {
   /** Since when lookups say `unknown`. Milliseconds since 1970. */
   doubtSince?: number | undefined;
 }
+
+interface WatchEnded {
+  readonly conversationId: string;
+  readonly clientRequestId: string;
+  readonly reason: keyof typeof WATCH_ENDS;
+}
+
+/** Why the service ended a watch. */
+const WATCH_ENDS = {
+  not_found: "There is no such turn, or it belongs to another user",
+  output_removed: "The turn has ended, and its output is no longer kept",
+  too_many: "This client has begun too many watches",
+  failed: "The service cannot read the output of the turn",
+};
 
 /** The client cannot find out more. */
 class Unknown extends Error {

@@ -30,6 +30,12 @@ export const turnTerminal = v.object({
   runId: v.optional(text),
 });
 
+/**
+ * Why a watch ends without the end of its turn. `not_found`: the caller can see no such turn. `output_removed`: the turn has ended, and its
+ * output is no longer kept. `too_many`: the connection has begun further watches. `failed`: the service cannot read the output.
+ */
+export const WATCH_ENDS = ["not_found", "output_removed", "too_many", "failed"] as const;
+
 /** The realtime channel of queries (specification 4.6 and 6.2). */
 export const queryChannel = defineChannel({
   surface: "agent",
@@ -66,7 +72,11 @@ export const queryChannel = defineChannel({
       clientRequestId: clientId,
       seq: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(0))),
     }),
-    "query:unwatch": v.strictObject({ clientRequestId: clientId }),
+    /** Without `conversationId`, each watch of this `clientRequestId` ends: users may use the same one. */
+    "query:unwatch": v.strictObject({
+      clientRequestId: clientId,
+      conversationId: v.optional(v.pipe(text, v.nonEmpty())),
+    }),
   },
   sends: {
     "query:started": v.object(identifiers),
@@ -80,6 +90,8 @@ export const queryChannel = defineChannel({
       result: v.optional(v.unknown()),
     }),
     "query:error": v.object({ ...identifiers, seq: v.optional(v.number()), error: text, code: v.optional(text) }),
+    /** A watch has ended before the end of its turn was sent: an extension. No event says so after `query:unwatch`. */
+    "query:watch-ended": v.object({ conversationId: text, clientRequestId: text, reason: v.picklist(WATCH_ENDS) }),
     "activity:run_status": v.object({
       runId: text,
       status: v.picklist(["running", "idle", "completed", "failed"]),

@@ -96,11 +96,12 @@ export const FOLLOWED_SILENCE_MS = 3000;
 export const FOLLOWING_WAIT_MS = 1000;
 
 /**
- * Turns of other client programs that one connection watches: how many at once, how often their transcripts are read, and after how many
- * silent reads the service looks whether the turn still runs.
+ * Turns of other client programs that one connection watches: how many at once, how often their transcripts are read, also while the turn
+ * waits for a person, and after how many silent reads the service looks whether the turn still runs.
  */
 export const WATCHES_PER_SOCKET = 8;
 export const WATCH_MS = 250;
+export const WATCH_WAITING_MS = 2000;
 export const WATCH_LOOKS = 20;
 
 /** Hints of other processes may be lost: stores are read again after this time. */

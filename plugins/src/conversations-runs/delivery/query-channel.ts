@@ -3,7 +3,7 @@ import { queryChannel } from "../channel.ts";
 import { type Conversations, runOfSession } from "../conversations/conversations.ts";
 import { ownConversation } from "../conversations/own-conversation.ts";
 import { agentErrors } from "../errors.ts";
-import { type ClientRequests, isOpenRequest, requestKey } from "../requests/client-requests.ts";
+import { type ClientRequests, requestKey } from "../requests/client-requests.ts";
 import type { Runs } from "../runs/runs.ts";
 import type { Turn } from "../turns/turn.ts";
 import { Audiences } from "./audiences.ts";
@@ -112,21 +112,18 @@ export function openQueryChannel(given: QueryChannelGiven, scope: Scope): QueryC
           if (clientRequestId !== undefined) await stopTurn({ userId, sessionId, clientRequestId });
           else await stopSession(userId, sessionId);
         },
-        async "query:watch"({ id, who }, { conversationId, clientRequestId, seq = 0 }) {
-          const userId = (await ownConversation(conversations, who, conversationId))?.userId;
-          if (userId === undefined) return;
-          const find = async () => (await requests.find(requestKey(userId, clientRequestId)))?.value;
-          const request = await find();
-          // Each of a user's requests is of one conversation. The connection may have ended meanwhile.
-          if (request?.conversationId !== conversationId || !sockets.has(id)) return;
-          const isOpen = async () => {
-            const now = await find();
-            return now !== undefined && isOpenRequest(now);
+        "query:watch"({ id, who }, { conversationId, clientRequestId, seq = 0 }) {
+          const find = async () => {
+            const userId = (await ownConversation(conversations, who, conversationId))?.userId;
+            const request = userId === undefined ? undefined : (await requests.find(requestKey(userId, clientRequestId)))?.value;
+            // Each of a user's requests is of one conversation.
+            return request?.conversationId === conversationId ? request : undefined;
           };
-          watched.watch(id, { turnId: request.turnId, clientRequestId, isOpen }, seq);
+          // The connection may have ended meanwhile.
+          if (sockets.has(id)) watched.watch(id, { conversationId, clientRequestId, find }, seq);
         },
-        "query:unwatch"({ id }, { clientRequestId }) {
-          watched.unwatch(id, clientRequestId);
+        "query:unwatch"({ id }, { clientRequestId, conversationId }) {
+          watched.unwatch(id, clientRequestId, conversationId);
         },
       },
     },

@@ -1,16 +1,25 @@
 import { isStoreAway, type ports } from "@portico/core";
-import { OUTSTANDING_CHARACTERS, REPLAY_PAUSE_MS, WATCH_LOOKS, WATCH_MS, WATCHES_PER_SOCKET } from "../limits.ts";
+import type { WATCH_ENDS } from "../channel.ts";
+import {
+  OUTSTANDING_CHARACTERS,
+  REPLAY_PAUSE_MS,
+  WATCH_LOOKS,
+  WATCH_MS,
+  WATCH_WAITING_MS,
+  WATCHES_PER_SOCKET,
+} from "../limits.ts";
+import { type ClientRequest, isOpenRequest } from "../requests/client-requests.ts";
 import { eventsOf } from "../turns/transcript.ts";
 import { transcriptStream } from "../turns/turn.ts";
 import { countOf, isEnd, isMissing } from "./missing.ts";
 import type { Wire } from "./seat.ts";
 
-/** A turn that a connection watches. */
+/** A turn that a connection watches. Users may use the same `clientRequestId`, but not in the same conversation. */
 export interface WatchedTurn {
-  readonly turnId: string;
+  readonly conversationId: string;
   readonly clientRequestId: string;
-  /** Whether it still waits or executes. */
-  readonly isOpen: () => Promise<boolean>;
+  /** Undefined if the caller can see no such turn. */
+  readonly find: () => Promise<ClientRequest | undefined>;
 }
 
 export interface WatchedTurnsGiven {
@@ -20,47 +29,60 @@ export interface WatchedTurnsGiven {
   readonly wire: () => Pick<Wire, "send" | "drained">;
 }
 
+type WatchEnd = (typeof WATCH_ENDS)[number];
+
+interface Watch {
+  readonly turn: WatchedTurn;
+  readonly stopping: AbortController;
+}
+
 /**
  * Connections that watch turns of other client programs. Their events are read from the written transcript, which each process can read: so
  * a turn costs nothing more where it executes, and no event is lost. Events arrive a moment later than at the client that submitted it.
  */
 export class WatchedTurns {
   readonly #given: WatchedTurnsGiven;
-  /** By connection, and then by `clientRequestId`, the oldest first. */
-  readonly #watches = new Map<string, Map<string, AbortController>>();
+  /** By connection, the oldest first. */
+  readonly #watches = new Map<string, Set<Watch>>();
 
   constructor(given: WatchedTurnsGiven) {
     this.#given = given;
   }
 
-  /** Sends the events after the message `seq`, until the end of the turn. A second watch of the same turn replaces the first. */
+  /**
+   * Sends the events after the message `seq`, until the end of the turn. If the watch ends before, the connection is told why. A second watch
+   * of the same turn replaces the first.
+   */
   watch(socketId: string, turn: WatchedTurn, seq: number): void {
-    this.unwatch(socketId, turn.clientRequestId);
-    const own = this.#watches.get(socketId) ?? new Map<string, AbortController>();
+    this.unwatch(socketId, turn.clientRequestId, turn.conversationId);
+    const own = this.#watches.get(socketId) ?? new Set<Watch>();
     this.#watches.set(socketId, own);
-    const [oldest] = own.keys();
-    if (oldest !== undefined && own.size >= WATCHES_PER_SOCKET) this.unwatch(socketId, oldest);
-    const stopping = new AbortController();
-    own.set(turn.clientRequestId, stopping);
-    void this.#follow(socketId, turn, countOf(seq), stopping.signal).then(
-      () => {
-        if (own.get(turn.clientRequestId) === stopping) own.delete(turn.clientRequestId);
-      },
+    const [oldest] = own;
+    if (oldest && own.size >= WATCHES_PER_SOCKET) this.#end(socketId, oldest, "too_many");
+    const watch = { turn, stopping: new AbortController() };
+    own.add(watch);
+    void this.#follow(socketId, turn, countOf(seq), watch.stopping.signal).then(
+      (reason) => this.#end(socketId, watch, reason),
       (error: unknown) => {
-        if (!stopping.signal.aborted) this.#given.telemetry.log.error("A turn cannot be watched", { turn: turn.turnId }, error);
+        if (watch.stopping.signal.aborted) return;
+        this.#given.telemetry.log.error("A turn cannot be watched", { conversation: turn.conversationId }, error);
+        this.#end(socketId, watch, "failed");
       },
     );
   }
 
-  unwatch(socketId: string, clientRequestId: string): void {
-    const own = this.#watches.get(socketId);
-    own?.get(clientRequestId)?.abort();
-    own?.delete(clientRequestId);
+  /** Without a conversation, each turn of this `clientRequestId`. */
+  unwatch(socketId: string, clientRequestId: string, conversationId?: string): void {
+    for (const watch of this.#watches.get(socketId) ?? []) {
+      const { turn } = watch;
+      if (turn.clientRequestId !== clientRequestId) continue;
+      if (conversationId === undefined || turn.conversationId === conversationId) this.#end(socketId, watch);
+    }
   }
 
   /** The connection has ended. */
   leave(socketId: string): void {
-    for (const watch of this.#watches.get(socketId)?.values() ?? []) watch.abort();
+    for (const { stopping } of this.#watches.get(socketId) ?? []) stopping.abort();
     this.#watches.delete(socketId);
   }
 
@@ -68,11 +90,21 @@ export class WatchedTurns {
     for (const socketId of [...this.#watches.keys()]) this.leave(socketId);
   }
 
-  async #follow(socketId: string, { turnId, isOpen }: WatchedTurn, count: number, signal: AbortSignal): Promise<void> {
+  /** Frees the place of a watch. `reason`: what the connection is told. */
+  #end(socketId: string, watch: Watch, reason?: WatchEnd): void {
+    if (!this.#watches.get(socketId)?.delete(watch)) return;
+    watch.stopping.abort();
+    const { conversationId, clientRequestId } = watch.turn;
+    if (reason)
+      this.#given.wire().send(socketId, { event: "query:watch-ended", data: { conversationId, clientRequestId, reason } });
+  }
+
+  /** Resolves with the reason if the turn has no end that could be sent. */
+  async #follow(socketId: string, { find }: WatchedTurn, count: number, signal: AbortSignal): Promise<WatchEnd | undefined> {
     const { log, clock, wire } = this.#given;
     let [from, outstanding] = [1, 0];
     /** Sends what is written and was not sent. Returns whether the watch goes on. */
-    const send = async (): Promise<boolean> => {
+    const send = async (turnId: string): Promise<boolean> => {
       for await (const entry of log.read(transcriptStream(turnId), { from, signal })) {
         for (const event of eventsOf(entry).filter((each) => isMissing(each, count))) {
           wire().send(socketId, event);
@@ -86,14 +118,21 @@ export class WatchedTurns {
       }
       return !signal.aborted;
     };
-    for (let silent = 0; ; silent++) {
+    let request: ClientRequest | undefined;
+    for (let silent = WATCH_LOOKS; ; silent++) {
       try {
         const before = from;
+        const isLook = silent >= WATCH_LOOKS || request?.waits !== undefined;
+        if (isLook) request = (await find()) ?? (request && { ...request, state: "ended" });
+        signal.throwIfAborted();
+        if (!request) return "not_found";
+        // Read before the output: an end that is written between the two is sent.
+        const isOver = isLook && !isOpenRequest(request);
+        if (!(await send(request.turnId))) return undefined;
         // The output of a turn is removed some time after its end. Then there is no end to wait for.
-        const isLast = silent >= WATCH_LOOKS && !(await isOpen());
-        if (!(await send()) || isLast) return;
-        if (from > before || silent >= WATCH_LOOKS) silent = 0;
-        await clock.sleep(WATCH_MS, signal);
+        if (isOver) return "output_removed";
+        if (from > before || isLook) silent = 0;
+        await clock.sleep(request.waits === undefined ? WATCH_MS : WATCH_WAITING_MS, signal);
       } catch (error) {
         if (signal.aborted || !isStoreAway(error)) throw error;
         await clock.sleep(REPLAY_PAUSE_MS, signal);
