@@ -24,9 +24,10 @@ export function folderPlace(dir: string, depth: number): DocumentPlace {
       const fresh = await createFreshFile(path, text);
       try {
         // Synchronous from the reading to the rename: an edit by a person is lost only between two system calls.
-        await whileClaimed(claimOf(path), () => {
+        await whileClaimed(claimOf(path), (assertHeld) => {
           const current = readTextFileSync(path);
           check(current);
+          assertHeld();
           if (current === undefined) fresh.placeNew();
           else fresh.place();
         });
@@ -41,10 +42,11 @@ export function folderPlace(dir: string, depth: number): DocumentPlace {
       const path = await findFile(dir, name);
       if (path === undefined) return check(undefined);
       let isRemoved = false;
-      await whileClaimed(claimOf(path), () => {
+      await whileClaimed(claimOf(path), (assertHeld) => {
         const current = readTextFileSync(path);
         check(current);
         if (current === undefined) return;
+        assertHeld();
         unlinkSync(path);
         isRemoved = true;
       });

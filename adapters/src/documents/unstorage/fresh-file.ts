@@ -48,16 +48,17 @@ export async function createFreshFile(path: string, text: string): Promise<Fresh
   };
 }
 
-/** The name under which processes claim a document while they change it. A killed process's claim is swept like its temporary files. */
+/** The name under which processes claim a document while they change it. */
 export function claimOf(path: string): string {
   return `${freshPrefix(path)}claim`;
 }
 
-/** Remove the temporary files that killed processes left for this document. */
+/** Remove the temporary files that killed processes left for this document, except its claim: the next process that claims it does so. */
 export async function sweepFreshFiles(path: string): Promise<void> {
   const folder = dirname(path);
   const prefix = basename(freshPrefix(path));
-  for (const name of (await readdir(folder)).filter((name) => name.startsWith(prefix))) {
+  const claim = basename(claimOf(path));
+  for (const name of (await readdir(folder)).filter((name) => name.startsWith(prefix) && name !== claim)) {
     const left = await stat(join(folder, name)).catch(() => undefined);
     if (left && left.mtimeMs < Date.now() - LEFT_BEHIND_MS) await unlink(join(folder, name)).catch(() => {});
   }
