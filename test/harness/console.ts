@@ -113,11 +113,12 @@ const LOOKS = {
   light: { colorScheme: "light", viewport: DESKTOP },
   dark: { colorScheme: "dark", viewport: DESKTOP },
   phone: { colorScheme: "light", viewport: PHONE },
+  "dark phone": { colorScheme: "dark", viewport: PHONE },
 } as const;
 
 /**
- * The faults of the current page in light and dark mode and on a phone: serious or worse findings of axe, and a page that is wider than the
- * phone. Leaves the page light, on a desktop.
+ * The faults of the current page on a desktop and on a phone, each in light and dark mode: findings of axe, and a page that is wider than
+ * the window. Leaves the page light, on a desktop.
  */
 export async function findingsInEveryLook(page: Page): Promise<string[]> {
   const findings: string[] = [];
@@ -139,9 +140,9 @@ async function accessibilityFindings(page: Page): Promise<string[]> {
   const { violations } = await page.evaluate(() =>
     (globalThis as unknown as { axe: typeof axe }).axe.run(document, { resultTypes: ["violations"], preload: false }),
   );
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} (${failureSummary})`));
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} (${failureSummary})`),
+  );
 }
 
 /** Runs in the page before its own scripts. */

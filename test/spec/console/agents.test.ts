@@ -89,9 +89,9 @@ describe.skipIf(findChromium() === undefined)("agents in the web console", () =>
     expect(await call.textContent()).toContain("Done");
     expect(await call.getAttribute("aria-expanded")).toBe("false");
     await call.click();
-    const args = await page().getByRole("region", { name: "arguments of SendUserMessage" }).textContent();
+    const args = await page().getByRole("group", { name: "arguments of SendUserMessage" }).textContent();
     expect(JSON.parse(args!)).toEqual({ text: "Call SendUserMessage" });
-    await page().getByRole("region", { name: "result of SendUserMessage" }).waitFor();
+    await page().getByRole("group", { name: "result of SendUserMessage" }).waitFor();
     expect(await findingsInEveryLook(page())).toEqual([]);
   });
 

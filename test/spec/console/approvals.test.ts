@@ -75,7 +75,7 @@ describe.skipIf(findChromium() === undefined)("approvals in the web console", ()
     const text = (await cards().first().textContent())!;
     for (const part of [/DelegateToAgent/, /(?:low|medium|high|critical) risk/, /boss/, /mia/, /Expires/])
       expect(text).toMatch(part);
-    const shown = await page.getByRole("region", { name: "arguments of DelegateToAgent" }).textContent();
+    const shown = await page.getByRole("group", { name: "arguments of DelegateToAgent" }).textContent();
     expect(JSON.parse(shown!)).toMatchObject({ prompt: "DelegateToAgent" });
     expect(await findingsInEveryLook(page)).toEqual([]);
     await page.setViewportSize(PHONE);

@@ -136,7 +136,7 @@ describe.skipIf(findChromium() === undefined)("providers and safe tokens in the 
 
     it("shows the very call as a curl command, whole in its copy alone", async () => {
       const { page } = opened;
-      const shown = (await page.getByRole("region", { name: "curl command" }).textContent())!;
+      const shown = (await page.getByRole("group", { name: "curl command" }).textContent())!;
       await page.getByRole("button", { name: "Copy curl command" }).click();
       const command = await copied();
       expect(shown).not.toContain(/Bearer (service_[\w-]{43})/.exec(command)![1]!);

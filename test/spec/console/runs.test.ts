@@ -129,12 +129,12 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
 
     const { receipts } = await opened.call("GET", `/api/runs/${boss.run_id}/receipt`);
     await turns().getByText("Success").waitFor();
-    expect(await turns().getByRole("region", { name: "Input" }).textContent()).toBe(TASK);
-    expect(await turns().getByRole("region", { name: "Output" }).textContent()).toBe(receipts[0].output);
+    expect(await turns().getByRole("group", { name: "Input" }).textContent()).toBe(TASK);
+    expect(await turns().getByRole("group", { name: "Output" }).textContent()).toBe(receipts[0].output);
     expect(await figure("Tokens in").textContent()).toBe(`${receipts[0].usage.inputTokens}`);
     expect(await figure("Model calls").textContent()).toBe("2");
     await turns().locator("summary").click();
-    const shown = await turns().getByRole("region", { name: "arguments of DelegateToAgent" }).textContent();
+    const shown = await turns().getByRole("group", { name: "arguments of DelegateToAgent" }).textContent();
     expect(JSON.parse(shown!)).toEqual({ agentId: "worker", prompt: "Count sheep" });
 
     const conversation = page.getByRole("link", { name: "Open", exact: true });
@@ -228,7 +228,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     expect(spoil.run().changes).toBe(1);
 
     await show(run.run_id);
-    const inputs = () => turns().getByRole("region", { name: "Input" }).allTextContents();
+    const inputs = () => turns().getByRole("group", { name: "Input" }).allTextContents();
     const numbered = (newest: number, oldest: number) =>
       Array.from({ length: newest - oldest + 1 }, (_, index) => `Turn ${newest - index}`);
     await expect.poll(inputs).toEqual(numbered(24, 5));

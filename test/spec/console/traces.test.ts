@@ -75,7 +75,7 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
   async function runAsTest(name: string) {
     const { page, service } = opened;
     await button("Open as a test").click();
-    const yaml = (await page.getByRole("region", { name: "file of cases" }).textContent())!;
+    const yaml = (await page.getByRole("group", { name: "file of cases" }).textContent())!;
     expect(await findingsInEveryLook(page)).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
     mkdirSync(join(service.cwd, "cases"), { recursive: true });

@@ -183,7 +183,7 @@ describe.skipIf(findChromium() === undefined)("webhooks in the web console", () 
     await expect.poll(() => deliveries.count(), { timeout: 30_000 }).toBe(1);
     expect(await deliveries.first().textContent()).toContain("deploy");
 
-    expect(await page.getByRole("region", { name: "curl command" }).textContent()).not.toContain(secret);
+    expect(await page.getByRole("group", { name: "curl command" }).textContent()).not.toContain(secret);
     await page.getByRole("button", { name: "Copy curl command" }).click();
     const { stdout } = await run("bash", ["-c", (await copied()).replace("curl ", "curl -sS ")]);
     expect(JSON.parse(stdout)).toEqual({ accepted: true, agentId: "helper", event: "deploy" });
