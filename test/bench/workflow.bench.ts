@@ -1,6 +1,6 @@
 /**
  * Measures what workflows cost: `npm run bench:workflow`, about three minutes; with `-- --beside ../other-checkout` only finished runs of both
- * checkouts, in turns, half a minute. The service is a separate process with its stores in a
+ * checkouts, in turns, half a minute; with `-- --loop` only how long expressions hold the event loop. The service is a separate process with its stores in a
  * folder: an accepted run is on the disk. Callers are in this process. Existing engines are installed into a folder of the benchmark and
  * measured, each with the server that it needs, if this machine has that server. A bare server with the minimum of a durable acceptance
  * shows how fast the machine is.
@@ -28,6 +28,10 @@ const FIVE_NODES = [
   ["five", "portico, transform nodes (computed again after a crash)"],
   ["steps", "portico, nodes that are remembered one by one"],
 ] as const;
+const COSTLY = [
+  ["costly", "1,000 of one node"],
+  ["costly-map", "320 items of a map, 64 at a time"],
+] as const;
 const CONTESTANTS: readonly { name: ContestantName; on: string; runs: number }[] = [
   { name: "bullmq", on: "Redis", runs: 4_000 },
   { name: "dbos", on: "PostgreSQL", runs: 1_500 },
@@ -38,9 +42,13 @@ const headers = { "content-type": "application/json", "x-workflow-service-token"
 
 console.log(`node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? "unknown"})\n`);
 
-const { values: flags } = parseArgs({ options: { beside: { type: "string" } } });
+const { values: flags } = parseArgs({ options: { beside: { type: "string" }, loop: { type: "boolean" } } });
 if (flags.beside !== undefined) {
   await compare(resolve(flags.beside));
+  process.exit();
+}
+if (flags.loop) {
+  await watch();
   process.exit();
 }
 
@@ -79,6 +87,19 @@ for (const { name, on, runs } of CONTESTANTS) {
   }
 }
 rmSync(packages, { recursive: true });
+
+/** How long runs with many expressions hold the event loop, the first time and when the code is compiled. */
+async function watch(): Promise<void> {
+  console.log("expressions of 8,190 steps | the event loop was held for at most, ms | the run took, ms");
+  for (const [workflowId, what] of COSTLY) {
+    await withServer("server", async (_url, run) => {
+      for (let round = 0; round < 3; round++) {
+        const { heldMs = 0, totalMs = 0 } = await run({ do: "watch", workflowId });
+        console.log(`${what} | ${heldMs.toFixed(0)} | ${totalMs.toFixed(0)}`);
+      }
+    });
+  }
+}
 
 /** Finished runs of this checkout and of another, in turns. */
 async function compare(other: string): Promise<void> {

@@ -1,4 +1,5 @@
 /** The workflow service of the benchmark, in its own process, with stores in a folder and real HTTP. */
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { workflowRuntime, type WorkflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
@@ -7,6 +8,8 @@ export type ServerJob =
   | { readonly do: "open"; readonly dataDir: string }
   /** Start runs in this process, at most this many at a time, each until its end. */
   | { readonly do: "finish"; readonly workflowId: string; readonly runs: number; readonly concurrency: number }
+  /** Execute one run with costly expressions, and watch the event loop. */
+  | { readonly do: "watch"; readonly workflowId: string }
   | { readonly do: "close" };
 
 export interface ServerResult {
@@ -15,6 +18,9 @@ export interface ServerResult {
   readonly p50?: number;
   /** Processor time of this process per run. Other load on the machine changes it less than the rate. */
   readonly cpuMicroseconds?: number;
+  readonly totalMs?: number;
+  /** How long the event loop was held at most. */
+  readonly heldMs?: number;
 }
 
 const transforms = (count: number, type: string) =>
@@ -30,6 +36,9 @@ const transforms = (count: number, type: string) =>
       },
     ]),
   );
+/** Takes 8,190 steps of the 10,000 that an expression may take on the event loop. The number makes each one different. */
+const costly = (number: number) => `\${{ parameters.half.all(x, parameters.half.all(y, x + y + ${number} > 0)) }}`;
+const half = Array.from({ length: 90 }, (_, at) => at + 1);
 const parameters = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
 
 const definitions = {
@@ -39,6 +48,20 @@ const definitions = {
   "five.json": { parameters, nodes: transforms(5, "transform"), outputs: { n: "${{ nodes.n4.output }}" } },
   // Each node is a stored step, as the steps of other engines are.
   "steps.json": { parameters, nodes: transforms(5, "repeatable"), outputs: { n: "${{ nodes.n4.output }}" } },
+  "costly.json": { nodes: { n: { type: "transform", with: { value: Array.from({ length: 1000 }, (_, at) => costly(at)) } } } },
+  "costly-map.json": {
+    nodes: {
+      m: {
+        type: "map",
+        with: {
+          items: "lists.range(320)",
+          concurrency: 64,
+          nodes: { n: { type: "transform", with: { value: costly(0) } } },
+          result: "index",
+        },
+      },
+    },
+  },
 };
 
 let service: WorkflowService | undefined;
@@ -48,6 +71,7 @@ process.on("message", async (job: ServerJob) => {
     await service?.close();
     return process.send?.({});
   }
+  if (job.do === "watch") return process.send?.(await watch(service!.app.port(workflowRuntime), job.workflowId));
   if (job.do === "finish") return process.send?.(await finish(service!.app.port(workflowRuntime), job));
   service = await startWorkflowService({
     dataDir: job.dataDir,
@@ -80,6 +104,21 @@ async function finish(
   times.sort((a, b) => a - b);
   const { user, system } = process.cpuUsage(before);
   return { perSecond, cpuMicroseconds: (user + system) / runs, p50: times[Math.floor(times.length / 2)] ?? Number.NaN };
+}
+
+async function watch(runtime: WorkflowRuntime, workflowId: string): Promise<ServerResult> {
+  const definition = runtime.catalogue.find(workflowId);
+  if (!definition) throw new Error(`There is no workflow ${workflowId}`);
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  delays.enable();
+  const begun = performance.now();
+  const { runId } = await runtime.startRun({ definition, parameters: { half } });
+  await ended(runtime, runId);
+  const totalMs = performance.now() - begun;
+  // The monitor notices a turn when its timer fires after it.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  delays.disable();
+  return { totalMs, heldMs: delays.max / 1e6 };
 }
 
 /**

@@ -21,8 +21,14 @@ export function compileTemplate(
   tell: (problem: TemplateProblem) => void,
   path: Path = [],
 ): Template {
-  const fill = filler(value, compile, tell, path);
-  return { fill: fill ?? (() => value) };
+  const expressions: Expression[] = [];
+  const compileNext: CompileExpression = (source) => {
+    const compiled = compile(source);
+    if ("expression" in compiled) expressions.push(compiled.expression);
+    return compiled;
+  };
+  const fill = filler(value, compileNext, tell, path);
+  return { expressions, fill: fill ?? (() => value) };
 }
 
 /** Whether any text in a value contains an expression. */

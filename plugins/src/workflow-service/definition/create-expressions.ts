@@ -3,11 +3,12 @@ import { checkNames, type NameProblem, type Names } from "./check-names.ts";
 import { derivingReads, readAlong } from "./derived-texts.ts";
 import { EXPRESSION_LENGTH, EXPRESSION_STEPS, EXPRESSION_STEPS_HERE } from "./definition-limits.ts";
 import { BOUNDED_FUNCTIONS, createLanguage } from "./expression-language.ts";
-import { type EvaluatedBeside, type Expression, ExpressionFailed, type ExpressionScope, TakesLong } from "./expression.ts";
+import { type Evaluated, type Expression, ExpressionFailed, type ExpressionScope, TakesLong, TurnUsed } from "./expression.ts";
 import { readScope } from "./read-scope.ts";
 import { Refused } from "./refused.ts";
 import { isSyntaxNode, type SyntaxNode } from "./syntax-tree.ts";
 import { toJson } from "./to-json.ts";
+import { turnBudget } from "./turn-budget.ts";
 
 /** The expressions of one definition. An expression that occurs several times is parsed once. */
 export interface Expressions {
@@ -81,11 +82,19 @@ function parseToRun(source: string) {
 
 function toExpression(source: string, run: Run, tree: SyntaxNode): Expression {
   const compute = (scope: ExpressionScope): unknown => {
-    const { beside } = scope;
-    const known = beside?.get(source) ?? evaluateRun(run, scope, beside ? EXPRESSION_STEPS_HERE : EXPRESSION_STEPS);
+    const { kept } = scope;
+    const known = kept ? (kept.get(source) ?? computeHere(scope, kept)) : evaluateRun(run, scope, EXPRESSION_STEPS);
     if ("value" in known) return known.value;
-    if (beside && !beside.has(source) && left < 0) throw new TakesLong(source, readScope(tree, scope));
     throw new ExpressionFailed(source, known.reason);
+  };
+  const computeHere = (scope: ExpressionScope, kept: Map<string, Evaluated>): Evaluated => {
+    if (turnBudget.isUsed()) throw new TurnUsed();
+    const begun = performance.now();
+    const result = evaluateRun(run, scope, EXPRESSION_STEPS_HERE);
+    turnBudget.use(performance.now() - begun);
+    if (left < 0) throw new TakesLong(source, readScope(tree, scope));
+    kept.set(source, result);
+    return result;
   };
   const path = pathOf(tree);
   if (!path) return { source, evaluate: compute };
@@ -99,7 +108,7 @@ function toExpression(source: string, run: Run, tree: SyntaxNode): Expression {
   };
 }
 
-function evaluateRun(run: Run, scope: ExpressionScope, steps: number): EvaluatedBeside {
+function evaluateRun(run: Run, scope: ExpressionScope, steps: number): Evaluated {
   left = steps;
   try {
     const value = run(contextOf(scope));
@@ -112,7 +121,7 @@ function evaluateRun(run: Run, scope: ExpressionScope, steps: number): Evaluated
 }
 
 /** Evaluates a valid expression with all the steps that it may take. For the thread of long evaluations. */
-export function evaluateSource(source: string, scope: ExpressionScope): EvaluatedBeside {
+export function evaluateSource(source: string, scope: ExpressionScope): Evaluated {
   return evaluateRun(parseToRun(source), scope, EXPRESSION_STEPS);
 }
 
@@ -122,10 +131,15 @@ function telling({ source, evaluate }: Expression, reads: readonly (readonly str
     source,
     evaluate(scope) {
       const made = evaluate(scope);
-      scope.derived?.(
+      const { derived, kept } = scope;
+      if (!derived) return made;
+      const begun = performance.now();
+      derived(
         reads.map((path) => readAlong(scope, path)),
         made,
       );
+      // A search for secrets in large values takes longer than most evaluations.
+      if (kept) turnBudget.use(performance.now() - begun);
       return made;
     },
   };

@@ -53,6 +53,9 @@ export const EXPRESSION_STEPS = 1_000_000;
 /** An evaluation that takes more steps, about 10 ms, is begun again in a thread, because it blocks the event loop. */
 export const EXPRESSION_STEPS_HERE = 10_000;
 
+/** Milliseconds that the evaluations of a process take in one turn of the event loop. The last evaluation of a turn can exceed it. */
+export const EXPRESSION_TURN_MS = 5;
+
 /** Maximum processor time of one evaluation in the thread, in milliseconds. The limit allows slow machines. */
 export const EXPRESSION_MS = 30_000;
 

@@ -1,7 +1,7 @@
 import { orAborted, type ports, type Scope } from "@portico/core";
 import { evaluateSource, TOO_COSTLY } from "./create-expressions.ts";
 import { EXPRESSION_MS } from "./definition-limits.ts";
-import type { EvaluatedBeside, ExpressionScope, TakesLong } from "./expression.ts";
+import type { Evaluated, ExpressionScope, TakesLong } from "./expression.ts";
 import { createJobThread, JobTooLarge } from "./job-thread.ts";
 
 export interface ExpressionJob {
@@ -10,7 +10,7 @@ export interface ExpressionJob {
 }
 
 /** Evaluates an expression that takes long. Rejects only with the signal's reason. */
-export type EvaluateBeside = (long: TakesLong, signal: AbortSignal) => Promise<EvaluatedBeside>;
+export type EvaluateBeside = (long: TakesLong, signal: AbortSignal) => Promise<Evaluated>;
 
 const MEMORY_MB = 512;
 const IDLE_MS = 10_000;
@@ -19,7 +19,7 @@ const IDLE_MS = 10_000;
 export function evaluateInThread(clock: ports.Clock, scope: Scope): EvaluateBeside {
   const module = new URL(import.meta.resolve("#expression-worker"));
   const options = { module, memoryMb: MEMORY_MB, limitMs: EXPRESSION_MS, idleMs: IDLE_MS };
-  const thread = createJobThread<ExpressionJob, EvaluatedBeside>(options, clock);
+  const thread = createJobThread<ExpressionJob, Evaluated>(options, clock);
   scope.onClose(() => thread.close());
   return async ({ source, scope: read }, signal) => {
     try {

@@ -15,12 +15,15 @@ export interface ExpressionScope {
   readonly failure?: unknown;
   /** Called with the read values and the result of each expression that may make new texts of what it reads. */
   readonly derived?: ((read: readonly unknown[], made: unknown) => void) | undefined;
-  /** If set, long evaluations throw TakesLong, except for expressions whose results are in it, by source. */
-  readonly beside?: ReadonlyMap<string, EvaluatedBeside> | undefined;
+  /**
+   * Results by source. If set, an expression whose result is in it is not evaluated again, other results are added, and evaluations that
+   * would block the event loop throw TakesLong and TurnUsed.
+   */
+  readonly kept?: Map<string, Evaluated> | undefined;
 }
 
-/** The result of an expression that was evaluated in a thread, or the reason why it failed. */
-export type EvaluatedBeside = { readonly value: unknown } | { readonly reason: string };
+/** The result of an expression, or the reason why it failed. */
+export type Evaluated = { readonly value: unknown } | { readonly reason: string };
 
 /** A CEL expression. Loading its definition parsed it and checked its names. */
 export interface Expression {
@@ -34,6 +37,8 @@ export interface Expression {
  * value becomes text, and objects become JSON.
  */
 export interface Template {
+  /** Its expressions, in the order in which `fill` evaluates them. */
+  readonly expressions: readonly Expression[];
   /** The value with every template filled in. Throws ExpressionFailed. */
   fill(scope: ExpressionScope): unknown;
 }
@@ -48,6 +53,15 @@ export class TakesLong extends Error {
     super("The expression takes long");
     this.source = source;
     this.scope = scope;
+  }
+}
+
+/** Thrown instead of an evaluation that must wait, because other evaluations have used the time of this turn of the event loop. */
+export class TurnUsed extends Error {
+  override readonly name = "TurnUsed";
+
+  constructor() {
+    super("The expression is evaluated in a later turn of the event loop");
   }
 }
 

@@ -30,7 +30,7 @@ export const branchKind: NodeKind = {
     const otherwise = typeof inputs["else"] === "string" ? inputs["else"] : undefined;
     let taken = otherwise;
     for (const [name, expression] of cases?.kind === "expressions" ? cases.expressions : []) {
-      if (!(await evaluated(running, frame, (scope) => holds(expression, scope)))) continue;
+      if (!(await evaluated(running, frame, [expression], (scope) => holds(expression, scope)))) continue;
       taken = name;
       break;
     }

@@ -65,7 +65,10 @@ export const loopKind: NodeKind = {
       // The result goes to the next iteration. Without this check, each iteration could double it or add a level.
       assertSize(previous);
       const last = { ...played, previous };
-      if (until?.kind === "expression" && (await evaluated(running, last, (scope) => holds(until.expression, scope)))) break;
+      if (until?.kind === "expression") {
+        const { expression } = until;
+        if (await evaluated(running, last, [expression], (scope) => holds(expression, scope))) break;
+      }
       await nextTurn();
     }
     return { output: previous, attempts: 1 };

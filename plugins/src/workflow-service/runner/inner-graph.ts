@@ -1,4 +1,4 @@
-import { evaluated } from "./evaluated.ts";
+import { evaluated, filledIn } from "./evaluated.ts";
 import type { Frame, GraphOutcome, NodePlay } from "./running.ts";
 
 /** Executes the nodes inside a `map` or `loop` once. They have their own frame, and their expressions can also name the surrounding nodes. */
@@ -18,6 +18,9 @@ export function innerGraph(
 /** `result` of one execution; null if the node has no `result`. Throws ExpressionFailed and the signals' reasons. */
 export async function innerResult({ running, node }: NodePlay, frame: Frame): Promise<unknown> {
   const { result } = node.with;
-  if (result?.kind === "expression") return evaluated(running, frame, (scope) => result.expression.evaluate(scope));
-  return result?.kind === "template" ? evaluated(running, frame, (scope) => result.template.fill(scope)) : null;
+  if (result?.kind === "expression") {
+    const { expression } = result;
+    return evaluated(running, frame, [expression], (scope) => expression.evaluate(scope));
+  }
+  return result?.kind === "template" ? filledIn(running, frame, result.template) : null;
 }

@@ -1,5 +1,5 @@
 import { ports, retryWhileStoreAway } from "@portico/core";
-import { ExpressionFailed, type ExpressionScope } from "../definition/expression.ts";
+import { type Expression, ExpressionFailed, type ExpressionScope } from "../definition/expression.ts";
 import { holds } from "../definition/holds.ts";
 import type { GraphNode } from "../definition/definition.ts";
 import { ERROR_CHARACTERS } from "../limits.ts";
@@ -52,11 +52,12 @@ async function playIn(running: Running, node: GraphNode, frame: Frame, playGraph
   try {
     if (running.reused?.has(nodeId)) return await reusedOutcome(running, running.reused, { node, nodeId });
     const { condition } = node;
-    if (condition && !(await evaluated(running, frame, (scope) => holds(condition, scope)))) return { type: "skipped" };
+    if (condition && !(await evaluated(running, frame, [condition], (scope) => holds(condition, scope))))
+      return { type: "skipped" };
     begun = Date.parse(ledger.start({ kind: "start", ...about, at: new Date(begun).toISOString() }));
     const { type } = node.rules;
     const kind = world.kinds.get(type);
-    inputs = await evaluated(running, frame, (scope) => fill(node, scope, kind?.later));
+    inputs = await evaluated(running, frame, expressionsOf(node, kind?.later), (scope) => fill(node, scope, kind?.later));
     const play = { running, node, nodeId, frame, inputs, playGraph, left: () => frame.left?.() ?? running.deadline.left() };
     const result = kind
       ? await sized(withinTime(play, begun, (played) => kind.play(played)))
@@ -169,6 +170,15 @@ function fill(node: GraphNode, scope: ExpressionScope, later: ReadonlySet<string
     else if (value.kind === "expression") inputs[key] = value.expression.evaluate(scope);
   }
   return inputs;
+}
+
+/** The expressions that `fill` evaluates, in its order. */
+function* expressionsOf(node: GraphNode, later: ReadonlySet<string> = new Set()): Generator<Expression> {
+  for (const [key, value] of Object.entries(node.with)) {
+    if (later.has(key)) continue;
+    if (value.kind === "template") yield* value.template.expressions;
+    else if (value.kind === "expression") yield value.expression;
+  }
 }
 
 function toNodeError(running: Running, nodeId: string, thrown: unknown): NodeError {

@@ -18,7 +18,7 @@ import { GateBoard } from "./gate-board.ts";
 import { isNodeFailed } from "./is-node-failed.ts";
 import { mayWait } from "./may-wait.ts";
 import { NodeInterrupted } from "./node-interrupted.ts";
-import { evaluated } from "./evaluated.ts";
+import { filledIn } from "./evaluated.ts";
 import { playGraph } from "./play-graph.ts";
 import { playOnFailure } from "./play-on-failure.ts";
 import { type Frame, type GraphOutcome, type Running, type World } from "./running.ts";
@@ -257,7 +257,7 @@ export function createRunWork(given: RunWorkGiven) {
         return TOO_LONG;
       case "completed":
         try {
-          const filled = outputs && (await evaluated(running, frame, (scope) => outputs.fill(scope)));
+          const filled = outputs && (await filledIn(running, frame, outputs));
           assertSize(filled);
           return { status: "completed", outputs: filled, outputFields: fieldsOf(running, filled) };
         } catch (error) {

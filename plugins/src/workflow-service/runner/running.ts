@@ -88,6 +88,8 @@ export interface Frame {
   readonly previous?: unknown;
   /** In `onFailure`: why the run failed. */
   readonly failure?: unknown;
+  /** In the body of a gate's notification. */
+  readonly gate?: unknown;
   /** Maximum milliseconds of a wait. Default: the rest of the run's time. */
   left?(): number;
   /** Aborts when the graph ends while some nodes still run: another node failed, or the run's time has elapsed. */
@@ -148,13 +150,13 @@ export type GraphOutcome =
   /** The signal of its frame aborted it from outside. */
   | { readonly type: "aborted" };
 
-/** Everything that expressions of a frame can name. `beside`: see ExpressionScope. */
+/** Everything that expressions of a frame can name. `kept`: see ExpressionScope. */
 export function scopeOf(
   { scope }: Running,
-  { nodes, item, index, previous, failure }: Frame,
-  beside?: ExpressionScope["beside"],
+  { nodes, item, index, previous, failure, gate }: Frame,
+  kept?: ExpressionScope["kept"],
 ): ExpressionScope {
   // Each node makes one. A copy with `...` was among the most expensive functions of a short run.
   const { parameters, run, secrets, derived } = scope;
-  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, beside };
+  return { parameters, run, secrets, derived, nodes, item, index, previous, failure, gate, kept };
 }
