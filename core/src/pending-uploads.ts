@@ -72,9 +72,14 @@ export function createPendingUploads(given: {
      * If the bytes cannot be removed now, the sweep removes them later. Returns the answer of `commit`: whether it removed the record.
      */
     async remove(key: string, commit: (notes: Write) => Promise<boolean>): Promise<boolean> {
-      const isRemoved = await commit(pending.write.put(pendingUpload(key), { key, pending: true, begunAt: 0 }));
-      if (isRemoved) await undo(key);
+      const isRemoved = await commit(noteOf(key));
+      if (isRemoved) await undo([key]);
       return isRemoved;
+    },
+    /** As `remove`, for several records that are removed in one commit. */
+    async removeAll(keys: readonly string[], commit: (notes: readonly Write[]) => Promise<void>): Promise<void> {
+      await commit(keys.map(noteOf));
+      await undo(keys);
     },
     /**
      * Store bytes (`put`) and then their record (`keep`). `keep` receives the write that ends the pending upload, and must include it in its
@@ -86,7 +91,7 @@ export function createPendingUploads(given: {
         return await keep(await put(), pending.write.remove(pendingUpload(key)));
       } catch (error) {
         // A failed commit can still have taken effect. If its record exists, the bytes must stay.
-        if (!(await isKept(key))) await undo(key);
+        if (!(await isKept(key))) await undo([key]);
         throw error;
       }
     },
@@ -100,12 +105,24 @@ export function createPendingUploads(given: {
     );
   }
 
-  async function undo(key: string): Promise<void> {
-    try {
-      await blobs.remove(key);
-      await pending.remove(pendingUpload(key));
-    } catch (error) {
+  function noteOf(key: string): Write {
+    return pending.write.put(pendingUpload(key), { key, pending: true, begunAt: 0 });
+  }
+
+  async function undo(keys: readonly string[]): Promise<void> {
+    const later = (error: unknown) =>
       log.warn("The bytes of a file could not be removed now; they will be removed later", {}, error);
-    }
+    const removed = await Promise.all(
+      keys.map((key) =>
+        blobs.remove(key).then(
+          () => [pending.write.remove(pendingUpload(key))],
+          (error: unknown) => {
+            later(error);
+            return [];
+          },
+        ),
+      ),
+    );
+    if (removed.flat().length > 0) await records.batch(removed.flat()).catch(later);
   }
 }

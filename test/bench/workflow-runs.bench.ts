@@ -3,16 +3,19 @@
  * workflow service in this process has 1,000,000 ended runs of ten workflows. The report has the p50 of the HTTP answer of searches and of the
  * versions of a workflow. It has the same with 30,000 runs, so that growth is visible. Then the retention removes the oldest 100,000 runs, while
  * a caller triggers runs one after another. It also has the time for a page of the console's list, after a restart of the service. `npm run
- * bench:workflow-runs -- 200000` fills the larger store with this number of runs, and `-- list` measures only the list. With `postgres`, the service is a process of a cluster, on
- * the PostgreSQL and Redis that tests use, with smaller stores.
+ * bench:workflow-runs -- 200000` fills the larger store with this number of runs, and `-- list` measures only the list. `--
+ * files` measures only the removal of 600 runs with one to three files each, in a few seconds. With `postgres`, the service is a process of a
+ * cluster, on the PostgreSQL and Redis that tests use, with smaller stores.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { openTelemetry } from "@portico/adapters/telemetry/opentelemetry";
 import { ports } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { Pool } from "undici";
+import { newFileId } from "../../plugins/src/workflow-service/files/file-id.ts";
 import { ledgerStream } from "../../plugins/src/workflow-service/runs/ledger-entry.ts";
 import { endedRun, type RunRecord } from "../../plugins/src/workflow-service/runs/run-record.ts";
 import { createRunRecords } from "../../plugins/src/workflow-service/runs/run-records.ts";
@@ -30,6 +33,7 @@ const GROUP = 500;
 const WORKFLOWS = 10;
 /** As many runs as the retention has to remove in a day of an instance with 100,000 runs a day. */
 const REMOVED = isPostgres ? 20_000 : 100_000;
+const RUNS_WITH_FILES = 600;
 const FIRST_MS = Date.UTC(2023, 10, 15);
 const headers = { "x-workflow-service-token": SERVICE_TOKEN };
 const versions = ["a", "b", "c"].map((letter) => letter.repeat(64));
@@ -55,6 +59,10 @@ const searches = [
   ],
 ] as const;
 
+if (process.argv.includes("files")) {
+  await measureFiles();
+  process.exit();
+}
 const isList = process.argv.includes("list");
 const lists = [
   ["", "opens the list"],
@@ -186,6 +194,42 @@ function runAt(at: number, count: number): RunRecord {
     }),
     ...(!isFailed && { outputFields: { result: at % 100 === 1 ? "late" : "done" } }),
   });
+}
+
+/** How fast the histories and files of removed runs are removed. */
+async function measureFiles(): Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), "portico-bench-workflow-runs-"));
+  const telemetry = openTelemetry({ level: "silent", format: "json" });
+  const service = await startWorkflowService({ dataDir, definitions: definitions(), telemetry });
+  const runtime = service.app.port(workflowRuntime);
+  const signal = new AbortController().signal;
+  await fill(service, RUNS_WITH_FILES);
+  const ids = service.app.port(ports.ids);
+  const bytes = Buffer.alloc(10_000, "a");
+  for (let at = 0; at < RUNS_WITH_FILES; at++) {
+    for (let file = 0; file <= at % 3; file++)
+      await runtime.files!.save(runAt(at, RUNS_WITH_FILES).runId, newFileId(ids), {
+        source: Readable.from([bytes]),
+        about: { name: "file", mediaType: "text/plain" },
+        ...{ savedBy: "a#1", maxBytes: bytes.length, held: [], signal, refuse: () => undefined },
+      });
+  }
+  const sweep = createSweep({
+    ...runtime,
+    ...{
+      eventLog: service.app.port(ports.log),
+      clock: service.app.port(ports.clock),
+      log: service.app.port(ports.telemetry).log,
+      keepMs: 1,
+    },
+  });
+  await sweep(signal);
+  const begun = performance.now();
+  await sweep(signal);
+  const seconds = (performance.now() - begun) / 1000;
+  console.log(`${RUNS_WITH_FILES} runs with one to three files: removed with ${Math.round(RUNS_WITH_FILES / seconds)} runs/s`);
+  await service.close();
+  rmSync(dataDir, { recursive: true });
 }
 
 /** How fast old runs are removed, and how long triggers take meanwhile. */

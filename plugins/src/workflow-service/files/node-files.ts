@@ -42,7 +42,7 @@ export interface NodeFilesOfAttempt extends ports.NodeFiles {
 export function filesOfRun({ files, limits, ids, userFiles, runId, grantUserId, held, secrecy }: RunFilesGiven): FilesOfRun {
   const room = createFileRoom(files, runId, limits);
   const unlink = async ({ file, size }: Pick<ports.RunFile, "file" | "size">): Promise<void> => {
-    await files.unlink(runId, file);
+    await files.unlink(runId, [file]);
     await room.note({ count: 1, bytes: size }, -1);
   };
 

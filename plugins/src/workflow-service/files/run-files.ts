@@ -73,20 +73,30 @@ export function createRunFiles(given: {
     }
   }
 
-  /** Takes a file from a run, and removes its bytes if no other run has it. */
-  const unlink = (runId: string, file: string): Promise<void> =>
+  /** Takes files from a run in one commit, and removes the bytes of those that no other run has. */
+  const unlink = (runId: string, taken: readonly string[]): Promise<void> =>
     writeAgain(async () => {
-      const [link, stored] = await Promise.all([links.get(linkOf(runId, file)), files.get(file)]);
-      if (!link) return undefined;
-      const onlyThis = links.write.remove(link.id, link.version);
-      if (!stored) return records.batch([onlyThis]);
-      const { links: count, ...rest } = stored.value;
-      if (count > 1) return records.batch([onlyThis, files.write.put(file, { ...rest, links: count - 1 }, stored.version)]);
-      await pending.remove(keyOf(file), async (notes) => {
-        await records.batch([onlyThis, files.write.remove(file, stored.version), notes]);
-        return true;
-      });
-      return undefined;
+      const found = await Promise.all(
+        taken.map(async (file) => {
+          const [link, stored] = await Promise.all([links.get(linkOf(runId, file)), files.get(file)]);
+          return { file, link, stored };
+        }),
+      );
+      const writes: ports.Write[] = [];
+      const unused: string[] = [];
+      for (const { file, link, stored } of found) {
+        if (!link) continue;
+        writes.push(links.write.remove(link.id, link.version));
+        if (!stored) continue;
+        const { links: count, ...rest } = stored.value;
+        if (count <= 1) unused.push(keyOf(file));
+        writes.push(
+          count > 1
+            ? files.write.put(file, { ...rest, links: count - 1 }, stored.version)
+            : files.write.remove(file, stored.version),
+        );
+      }
+      await pending.removeAll(unused, (notes) => records.batch([...writes, ...notes]));
     });
 
   const shareOne = (
@@ -181,16 +191,18 @@ export function createRunFiles(given: {
       return { count, bytes };
     },
     unlink,
-    /** Remove the files of a run, or those that one attempt of a node saved. It can be repeated. Returns what was removed. */
+    /** Remove the files of a run in one commit for each page, or those that one attempt of a node saved. It can be repeated. Returns what was removed. */
     async removeOf(runId: string, savedBy?: string): Promise<FilesUsage> {
       let [count, bytes] = [0, 0];
       for await (const page of linksOf(runId)) {
-        for (const { file, link } of page) {
-          if (savedBy !== undefined && link.savedBy !== savedBy) continue;
-          await unlink(runId, file);
-          count++;
-          bytes += link.size;
-        }
+        const taken = savedBy === undefined ? page : page.filter(({ link }) => link.savedBy === savedBy);
+        if (taken.length === 0) continue;
+        await unlink(
+          runId,
+          taken.map(({ file }) => file),
+        );
+        count += taken.length;
+        for (const { link } of taken) bytes += link.size;
       }
       return { count, bytes };
     },
