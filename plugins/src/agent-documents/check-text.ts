@@ -1,7 +1,7 @@
 import { type Node, type ParseError, findNodeAtLocation, parseTree } from "jsonc-parser";
 import type { ports } from "@portico/core";
 import { foreignFileScopes } from "./file-scopes.ts";
-import { AGENT_TEXT_BYTES } from "./limits.ts";
+import { AGENT_TEXT_BYTES, TEXT_PROBLEMS } from "./limits.ts";
 
 /** A problem with its place in the text. Lines and columns are counted from 1. */
 export interface PlacedProblem {
@@ -13,18 +13,21 @@ export interface PlacedProblem {
   readonly message: string;
 }
 
-/** Everything that is wrong in a text. `before` is the text that it replaces, `userId` its author. */
+/** What is wrong in a text: its errors and then its warnings, `TEXT_PROBLEMS` at most. `before` is the text that it replaces, `userId` its author. */
 export function checkText(
   texts: Pick<ports.AgentTexts, "check">,
   { text, before, userId }: { readonly text: string; readonly before: string | undefined; readonly userId: string | undefined },
 ): PlacedProblem[] {
   if (Buffer.byteLength(text) > AGENT_TEXT_BYTES) {
-    return [placed(text, 0, { severity: "error", path: [], message: `The text has at most ${AGENT_TEXT_BYTES} bytes` })];
+    return [placed([0], 0, { severity: "error", path: [], message: `The text has at most ${AGENT_TEXT_BYTES} bytes` })];
   }
   const found = [...texts.check(text), ...foreignFileScopes(text, before, userId)];
   if (found.length === 0) return [];
+  // A text is refused for its errors, so warnings never take their places.
+  const told = [...found.filter(isError), ...found.filter((each) => !isError(each))].slice(0, TEXT_PROBLEMS);
   const { root, fault } = treeOf(text);
-  return found.map((problem) => placed(text, offsetOf(root, problem.path) ?? fault, problem));
+  const lines = lineStarts(text);
+  return told.map((problem) => placed(lines, offsetOf(root, problem.path) ?? fault, problem));
 }
 
 /** The tree of a text, and where it stops being JSON. */
@@ -51,9 +54,18 @@ function offsetOf(root: Node | undefined, path: ports.AgentTextProblem["path"]):
   return root.offset;
 }
 
-function placed(text: string, offset: number, { severity, path, message }: ports.AgentTextProblem): PlacedProblem {
-  const lines = text.slice(0, offset).split(/\r\n|\n|\r/);
-  return { severity, line: lines.length, column: lines.at(-1)!.length + 1, path: toJsonPath(path), message };
+function isError({ severity }: ports.AgentTextProblem): boolean {
+  return severity === "error";
+}
+
+/** The offset at which each line begins. */
+function lineStarts(text: string): readonly number[] {
+  return [0, ...Array.from(text.matchAll(/\r\n|\n|\r/g), ({ index, 0: end }) => index + end.length)];
+}
+
+function placed(lines: readonly number[], offset: number, { severity, path, message }: ports.AgentTextProblem): PlacedProblem {
+  const line = lines.findLastIndex((start) => start <= offset);
+  return { severity, line: line + 1, column: offset - lines[line]! + 1, path: toJsonPath(path), message };
 }
 
 function toJsonPath(path: ports.AgentTextProblem["path"]): string {

@@ -34,6 +34,8 @@ const problem = v.object({
   path: text,
   message: text,
 });
+/** The errors and then the warnings: 100 at most. */
+const problems = v.array(problem);
 
 /** The texts of agents, for the instance's owner: an extension of the specification (open points 14). */
 export const agentDocumentsContract = defineContract(
@@ -94,7 +96,7 @@ export const agentDocumentsContract = defineContract(
       params: byId,
       body: written,
       bodyLimit: AGENT_BODY_BYTES,
-      success: reply.json(v.object({ problems: v.array(problem) })),
+      success: reply.json(v.object({ problems })),
       errors: { ...ofOwner, body_too_large, store_unavailable },
     },
     schema: {

@@ -281,6 +281,24 @@ describe("POST /api/agents/:id/document/check", () => {
     ]);
     expect(readFileSync(fileOf(), "utf8")).toBe(text);
   });
+
+  it("tells 100 problems at most, and a warning takes the place of no error", async () => {
+    const event = { promptTemplate: "x", toolIds: [], fileScope: { userId: "another" } };
+    const events = Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`event-${n}`, event]));
+    const unknown = Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`unknown${n}`, n]));
+    const spoilt = JSON.stringify(
+      { ...unknown, name: "Helper", engine: "scripted", webhooks: { enabled: true, events } },
+      null,
+      2,
+    );
+    const { body } = await service.call("owner", "POST", `${path}/check`, { text: spoilt });
+    const problems = body.problems as { severity: string; line: number; column: number }[];
+    expect(problems.map(({ severity }) => severity)).toEqual(Array.from({ length: 100 }, () => "error"));
+    // Each event has seven lines, and names the user in the fifth.
+    const [first] = problems;
+    expect(spoilt.split("\n")[first!.line - 1]!.slice(first!.column - 1)).toBe('"userId": "another"');
+    expect(problems.map(({ line }) => line - first!.line)).toEqual(Array.from({ length: 100 }, (_, n) => 7 * n));
+  });
 });
 
 describe("GET /api/agent-schema", () => {
