@@ -237,6 +237,21 @@ describe("POST /api/workflow/:id/definition/check", () => {
   });
 });
 
+describe("texts that wait to be checked", () => {
+  it("leave their places to others when their callers leave", async () => {
+    const slow = `${text}# ${"x".repeat(20_000)}\n`;
+    const { editor } = service.app.port(workflowRuntime);
+    const staying = new AbortController().signal;
+    const begun = [1, 2].map(() => editor.check("greet", slow, staying));
+    const leaving = new AbortController();
+    const left = Promise.allSettled(Array.from({ length: 16 }, () => editor.check("greet", slow, leaving.signal)));
+    leaving.abort(new Error("The caller has left"));
+    const after = editor.check("greet", slow, staying);
+    expect((await left).map(({ status }) => status)).toEqual(Array.from({ length: 16 }, () => "rejected"));
+    for (const { definition } of await Promise.all([...begun, after])) expect(definition?.id).toBe("greet");
+  });
+});
+
 describe("POST /api/workflow/:id/definition/test", () => {
   const calling = `nodes:
   ask: { type: http, with: { url: "https://nowhere.invalid/" } }

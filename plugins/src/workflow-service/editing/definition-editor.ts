@@ -159,21 +159,36 @@ function withWorkflows(types: Types, catalogue: Catalogue): Types {
   return new Map([...types, ["workflow", { ...rules, check }]]);
 }
 
-/** A few at a time, in their order. Throws ChecksBusy where too many wait. */
+/** A few at a time, in their order. Throws ChecksBusy where too many wait, and the signal's reason: then the place of the wait is free. */
 function createTurns(): <T>(signal: AbortSignal, run: () => Promise<T>) => Promise<T> {
   let running = 0;
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
+  /** Resolves when the turn is handed over: `running` stays the same. */
+  const turn = (signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        waiting.delete(begin);
+        reject(signal.reason);
+      };
+      const begin = () => {
+        waiting.delete(begin);
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      waiting.add(begin);
+      signal.addEventListener("abort", leave, { once: true });
+    });
   return async (signal, run) => {
+    signal.throwIfAborted();
     if (running >= CHECKS.atOnce) {
-      if (waiting.length >= CHECKS.waiting) throw new ChecksBusy("Too many definitions are being checked");
-      // The turn is handed over: `running` stays the same.
-      await new Promise<void>((resolve) => waiting.push(resolve));
+      if (waiting.size >= CHECKS.waiting) throw new ChecksBusy("Too many definitions are being checked");
+      await turn(signal);
     } else running++;
     try {
       signal.throwIfAborted();
       return await run();
     } finally {
-      const next = waiting.shift();
+      const [next] = waiting;
       if (next) next();
       else running--;
     }
