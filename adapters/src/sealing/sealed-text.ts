@@ -78,7 +78,12 @@ function keyOf(key: SealKey, context: string): KeyObject {
   const keys = derived.get(key) ?? new Map<string, KeyObject>();
   derived.set(key, keys);
   const known = keys.get(context);
-  if (known) return known;
+  if (known) {
+    // The map keeps the order of insertion: the key that was used last comes last.
+    keys.delete(context);
+    keys.set(context, known);
+    return known;
+  }
   const salt = hash("sha256", context, "buffer");
   const made = createSecretKey(Buffer.from(hkdfSync("sha256", key.bytes, key.derivation, salt, KEY_BYTES)));
   if (keys.size === DERIVED_KEYS) keys.delete(keys.keys().next().value!);
