@@ -40,6 +40,8 @@ export interface WorkflowServiceOptions {
   readonly adapters?: readonly Adapter[];
   /** In place of files. */
   readonly blobs?: Adapter;
+  /** The store of the definitions, in place of a folder. */
+  readonly documents?: Adapter;
   readonly engine?: Parameters<typeof embeddedEngine>[0];
   readonly runtime?: Omit<Parameters<typeof workflowService>[0], "token">;
   /** In place of the one in memory. */
@@ -116,9 +118,10 @@ export async function startWorkflowService(options: WorkflowServiceOptions = {})
   const own = (): readonly Adapter[] => [
     hmacSigning({ key: new Secret(options.key ?? "a key of this test") }),
     aesGcmSealing({}),
-    isClusterRun
-      ? onRealTime(sharedFolderDocuments({ id: "workflows", dir: definitionsDir }))
-      : unstorageDocuments({ id: "workflows", dir: definitionsDir }),
+    options.documents ??
+      (isClusterRun
+        ? onRealTime(sharedFolderDocuments({ id: "workflows", dir: definitionsDir }))
+        : unstorageDocuments({ id: "workflows", dir: definitionsDir })),
     transformNode({}),
     // Agents with attachments bring their own.
     ...(options.agents?.adapters?.some(({ name }) => name.startsWith("blobs/"))

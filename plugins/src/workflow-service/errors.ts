@@ -13,7 +13,8 @@ export const workflowErrors = defineErrors({
   definition_path_forbidden: { status: 403, message: "The path is outside the folder of definitions" },
   definitions_not_editable: {
     status: 403,
-    message: "Definitions of this instance are deployed by administrators: the setting workflow.editable is off",
+    message:
+      "Definitions of this instance are deployed by administrators: workflow.editable is off, or their store takes no writes",
   },
   task_scope_forbidden: { status: 403, message: "The task scope does not belong to this workflow, or may not be read" },
   origin_not_allowed: { status: 403, message: "origin_not_allowed" },

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { definitionTestsInMemory } from "../../../presets/src/platform/workflow-tests/definition-tests.ts";
-import { startWorkflowService, type WorkflowService } from "../../harness/workflow-app.ts";
+import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
 
 const text = `# Says hello
 parameters: { type: object, properties: { name: { type: string } } }
@@ -23,11 +24,12 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-const start = () =>
+const start = (options: WorkflowServiceOptions = {}) =>
   startWorkflowService({
     definitions: { "greet.yaml": text },
     adapters: [definitionTestsInMemory(), httpNode({})],
     runtime: { editable: isEditable },
+    ...options,
   });
 const grant = (workflowId = "greet") => service.grant({ workflowId, edits: true });
 const read = (headers: Record<string, string> = {}, id = "greet") =>
@@ -183,6 +185,18 @@ describe("PUT /api/workflow/:id/definition", () => {
     expect(started).toMatchObject({ status: 403, body: { code: "execution_grant_invalid" } });
     expect((await service.call("PUT", path, { text: changed }, { token: "wrong", headers })).status).toBe(401);
     expect(await (await read()).text()).toBe(text);
+  });
+
+  it("is refused with 403 where the store of the definitions takes no writes", async () => {
+    await service.close();
+    const driver = { getItem: () => text, hasItem: () => true, getKeys: () => ["greet.yaml"] };
+    service = await start({ documents: unstorageDocuments({ id: "workflows", driver }) });
+    expect(await save(changed, { "if-match": await tag() })).toMatchObject({
+      status: 403,
+      body: { code: "definitions_not_editable" },
+    });
+    expect((await post("check", { text })).body).toMatchObject({ editable: false, problems: [] });
+    expect((await service.call("GET", "/api/workflows")).body.editable).toBe(false);
   });
 
   it("is refused with 403 where definitions are not editable, and the retired calls stay 410", async () => {

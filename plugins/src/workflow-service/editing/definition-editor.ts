@@ -31,6 +31,7 @@ export interface CheckedDefinition {
 
 /** Reads, checks and writes definitions. Functions throw DocumentsUnavailable. */
 export interface DefinitionEditor {
+  /** False without the setting, and if the store takes no writes. */
   readonly isEditable: boolean;
   readonly types: Types;
   readonly secretNames: Iterable<string>;
@@ -95,7 +96,8 @@ export function createDefinitionEditor(
   };
 
   return {
-    ...{ isEditable, types, secretNames },
+    ...{ types, secretNames },
+    isEditable: isEditable && documents.isReadOnly !== true,
     async find(workflowId) {
       const document = await documents.read(nameOf(workflowId));
       if (!document) return undefined;
