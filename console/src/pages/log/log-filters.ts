@@ -1,6 +1,6 @@
 import { LEVELS } from "@portico/plugins/log/contract";
 
-/** The filters in the address: `#/log?level=warn&area=model-proxy`. An empty filter matches everything. */
+/** The filters in the address: `#/log?level=warn&area=model-proxy`. An empty filter matches everything, but `kind` leaves out requests. */
 export interface LogFilters {
   readonly level: string;
   readonly kind: string;
@@ -17,9 +17,11 @@ export const LEVEL_CHOICES = [
   { id: "error", title: "Errors" },
 ] as const;
 
+/** This page and others of the console call the service all the time. Without a choice, these requests are left out. */
+const USUAL_KIND = "message";
 export const KIND_CHOICES = [
-  { id: "", title: "All lines" },
-  { id: "message", title: "All but requests" },
+  { id: USUAL_KIND, title: "All but requests" },
+  { id: "all", title: "All lines" },
   { id: "request", title: "Requests" },
 ] as const;
 
@@ -31,12 +33,21 @@ export function readFilters(query: URLSearchParams): LogFilters {
   const [level, kind] = [of("level"), of("kind")];
   return {
     level: LEVELS.some((each) => each === level) ? level : "",
-    kind: KIND_CHOICES.some(({ id }) => id === kind) ? kind : "",
+    kind: KIND_CHOICES.some(({ id }) => id === kind) ? kind : USUAL_KIND,
     ...{ area: of("area"), text: of("text"), id: of("id") },
   };
 }
 
-/** The filters as part of an address. It is also the query of the call. */
+/** The filters as part of an address. Empty for those of a page without a choice. */
 export function writeFilters(filters: LogFilters): string {
-  return new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== "")).toString();
+  return written({ ...filters, kind: filters.kind === USUAL_KIND ? "" : filters.kind }).toString();
+}
+
+/** The filters as the query of the call. */
+export function toQuery(filters: LogFilters): Record<string, string> {
+  return Object.fromEntries(written({ ...filters, kind: filters.kind === "all" ? "" : filters.kind }));
+}
+
+function written(filters: LogFilters): URLSearchParams {
+  return new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ""));
 }
