@@ -6,9 +6,10 @@ const HEIGHT = 200;
 const AXIS_WIDTH = 58;
 const AXIS_HEIGHT = 28;
 const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
-/** Lines from this one on are dashed, so that colour alone does not tell them apart. */
-const FIRST_DASHED = 4;
-const DASH = [6, 4];
+/** Each line has another pattern, so that colour alone does not tell lines apart, and a line below another one is seen in its gaps. */
+const DASHES = [[], [8, 5], [2, 4], [10, 4, 2, 4]] as const;
+/** Of a point: the first line's is seen around another one. */
+const POINTS = [9, 5] as const;
 
 /** Draws a chart into an element. uPlot styles its elements by script, which the page's policy allows. */
 export function drawChart(into: HTMLElement, content: ChartContent, look: ChartLook, width: number): DrawnChart {
@@ -47,8 +48,8 @@ export function drawChart(into: HTMLElement, content: ChartContent, look: ChartL
         stroke: () => look.lineColour(at),
         width: 2,
         // A value between two gaps has no line.
-        points: { size: 5, show: true, filter: (chart: UPlot, of: number) => alone(chart.data[of]!) },
-        ...(at >= FIRST_DASHED && { dash: DASH }),
+        points: { size: POINTS[at === 0 ? 0 : 1], show: true, filter: (chart: UPlot, of: number) => alone(chart.data[of]!) },
+        dash: [...DASHES[at % DASHES.length]!],
       })),
     ],
     hooks: {

@@ -50,8 +50,7 @@ export function openEditor(
         syntaxHighlighting(highlights),
         look,
         replaceSelections,
-        // Phones have no room to scroll sideways.
-        matchMedia("(max-width: 700px)").matches ? EditorView.lineWrapping : [],
+        EditorView.lineWrapping,
         keymap.of([
           { key: "Mod-s", run: save },
           ...closeBracketsKeymap,
