@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { connectAgent, type Query } from "@portico/client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findChromium, useChromium } from "../../harness/chromium.ts";
@@ -52,6 +54,7 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
           },
         },
         "workflows/ask.yaml": ask,
+        "workflows/broken.yaml": "nodes:\n  a: { type: transfrom }\n",
       },
       config: {
         workflow: { token: TOKEN, definitionsDir: "workflows", editable: true },
@@ -113,6 +116,18 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     expect({ missed, faults }).toEqual({ missed: [], faults: [] });
     expect(stops).toBeGreaterThan(10);
   }
+  /** Of an open dialog, which keeps the focus. */
+  async function expectWholeDialog(name: string) {
+    await opened.page.getByRole("dialog", { name }).waitFor();
+    await expect.poll(() => opened.page.evaluate(() => document.activeElement?.closest("[role=dialog]") !== null)).toBe(true);
+    const { missed, faults, stops } = await walk();
+    expect({ missed, faults }).toEqual({ missed: [], faults: [] });
+    expect(stops).toBeGreaterThan(1);
+  }
+  async function closeDialog() {
+    await press("Escape");
+    await expect.poll(() => opened.page.getByRole("dialog").count()).toBe(0);
+  }
 
   it("signs in", async () => {
     await tabTo("Instance token");
@@ -121,7 +136,7 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     await heading("Overview").waitFor();
   });
 
-  const PAGES = ["Providers", "Agents", "Webhooks", "Schedules", "Workflows", "Runs", "Log", "Overview"];
+  const PAGES = ["Providers", "Agents", "Webhooks", "Schedules", "Workflows", "Runs", "Measurements", "Log", "Overview"];
   it.each(PAGES)("reaches everything on the page %s, with a name and a visible focus", async (title) => {
     await follow(title, title);
     await expectWhole();
@@ -225,6 +240,97 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     await page.getByRole("status", { name: "Status of the run" }).getByText("Completed").waitFor();
   });
 
+  it("opens a run of a workflow as a test, and compares it with another", async () => {
+    await tabTo("Open as a test");
+    await press("Enter");
+    await expectWholeDialog("This run as a test");
+    await closeDialog();
+    await tabTo("Compare");
+    await press("Enter");
+    await expect.poll(focused).toBe("The other run");
+    await expectWhole();
+  });
+
+  it("compares turns of agents", async () => {
+    const { page } = opened;
+    await follow("Runs", "Runs");
+    await tabTo("Hello again");
+    await press("Enter");
+    await heading("Hello again").waitFor();
+    await page.getByRole("tree", { name: "Parts of the turn" }).waitFor();
+    await tabTo("Compare");
+    await press("Enter");
+    await expect.poll(focused).toBe("The other run");
+    await expectWhole();
+  });
+
+  it("chooses columns of runs, and shows the runs of workflows", async () => {
+    const { page } = opened;
+    await follow("Runs", "Runs");
+    await tabTo("Columns");
+    await press("Enter");
+    await page.getByRole("group", { name: "Columns" }).waitFor();
+    await expectWhole();
+    await tabTo("Of agents");
+    await press("ArrowRight");
+    await page.getByRole("table", { name: "Runs of workflows" }).waitFor();
+    await expectWhole();
+  });
+
+  it("reads the tables of charts", async () => {
+    const { page } = opened;
+    await follow("Measurements", "Measurements");
+    await tabTo("Calls as a table");
+    await press("Enter");
+    await page.getByRole("table", { name: /^Calls over/ }).waitFor();
+    await expectWhole();
+  });
+
+  it.each([
+    ["agent", "Agents", "Create an agent"],
+    ["workflow", "Workflows", "New workflow"],
+  ])("writes a new %s", async (what, title, dialog) => {
+    const { page } = opened;
+    await follow(title, title);
+    await tabTo(`New ${what}`);
+    await press("Enter");
+    await expectWholeDialog(dialog);
+    await tabTo(what === "agent" ? "ID" : "Id");
+    await page.keyboard.type("fresh");
+    await press("Enter");
+    await heading(`New ${what} fresh`).waitFor();
+    await page.getByRole("button", { name: "Create", exact: true }).waitFor();
+    await expectWhole();
+  });
+
+  it("opens a definition that cannot be used", async () => {
+    const { page } = opened;
+    await follow("Workflows", "Workflows");
+    await follow("broken.yaml", "Edit broken");
+    await page.getByRole("textbox", { name: "Definition of broken" }).waitFor();
+    await expectWhole();
+  });
+
+  it("decides which text is kept after an agent was changed meanwhile", async () => {
+    const { page, service } = opened;
+    const file = join(service.cwd, "agents/boss/agent.json");
+    await follow("Agents", "Agents");
+    await follow("Boss", "Boss");
+    await follow("Edit", "Edit Boss");
+    await page.getByLabel("Message to Boss").waitFor();
+    await tabTo("Description (optional)");
+    await page.keyboard.type("Mine");
+    writeFileSync(file, readFileSync(file, "utf8").replace("Boss", "Chief"));
+    await press("Control+s");
+    await page.getByRole("dialog", { name: "Save the agent?" }).waitFor();
+    await tabTo("Save");
+    await press("Enter");
+    await expectWholeDialog("The agent was changed meanwhile");
+    await tabTo("Save over it");
+    await press("Enter");
+    await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
+  });
+
   it("signs out", async () => {
     await tabTo("Sign out");
     await press("Enter");
@@ -294,7 +400,9 @@ function endWalk(): { missed: string[]; faults: string[]; stops: number } {
   const { walked, nameOf } = globalThis as unknown as WalkedPage;
   const { seen, faults } = walked;
   const operated = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
-  const missed = [...document.querySelectorAll<HTMLElement>(operated)].filter((element) => {
+  // The rest of the page is inert while a dialog is open.
+  const within = document.querySelector("[role=dialog]") ?? document;
+  const missed = [...within.querySelectorAll<HTMLElement>(operated)].filter((element) => {
     if (seen.has(element) || element.tabIndex < 0 || (element as HTMLButtonElement).disabled) return false;
     // Of a group, Tab reaches the chosen one.
     if (element.matches('[type="radio"], [role="radio"], [role="tab"], [role="treeitem"]')) return false;
