@@ -6,7 +6,7 @@ import { readSeries } from "./records/read-series.ts";
 import { addSums, countsOf, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
 import { Bucket, keyOf, noCounts, type Tally } from "./records/tally.ts";
 
-export type { ModelPrice, PriceTable } from "./records/prices.ts";
+export { type ModelPrice, type PriceTable, pricesAt } from "./records/prices.ts";
 
 /** Options of `recordUsage`. */
 export interface RecordUsageOptions {

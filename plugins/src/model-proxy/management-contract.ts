@@ -11,6 +11,17 @@ const safeToken = {
   createdAt: v.string(),
 };
 
+/** Money for a million tokens. */
+const price = v.object({
+  model: v.string(),
+  input: v.number(),
+  output: v.number(),
+  /** Input that is read from the provider's cache. Absent: it costs as much as `input`. */
+  cachedInput: v.optional(v.number()),
+  /** Input that is written to the provider's cache. Absent: it costs as much as `input`. */
+  cacheWrite: v.optional(v.number()),
+});
+
 const provider = v.object({
   id: v.string(),
   type: v.string(),
@@ -24,6 +35,8 @@ const provider = v.object({
   env: v.optional(v.string()),
   /** Where it was found, for people. */
   foundAt: v.optional(v.string()),
+  /** The present prices of its models, in `currency`. Absent if the settings have no price for it. */
+  prices: v.optional(v.array(price)),
 });
 
 /** Providers and safe tokens for the instance's owner, on the agent service (open points 2). */
@@ -38,8 +51,14 @@ export const safeTokenContract = defineContract(
     providers: {
       method: "GET",
       path: "/api/providers",
-      summary: "List the enabled providers with their models",
-      success: reply.json(v.object({ providers: v.array(provider) })),
+      summary: "List the enabled providers with their models and prices",
+      success: reply.json(
+        v.object({
+          /** Of all prices. Absent without prices. */
+          currency: v.optional(v.string()),
+          providers: v.array(provider),
+        }),
+      ),
       errors: managementErrors,
     },
     list: {

@@ -17,6 +17,25 @@ export interface ProviderSource {
   readonly foundAt?: string | undefined;
 }
 
+/** What the models of the providers cost. */
+export interface ProviderPrices {
+  /** The currency of all prices, such as `USD`. */
+  readonly currency: string;
+  /** The prices of a provider's models at a time in milliseconds since 1970: at most one for each model. Prices are for a million tokens. */
+  readonly of: (providerId: string, at: number) => readonly ModelPrice[];
+}
+
+/** The price of a model, for a million tokens. */
+export interface ModelPrice {
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  /** Input that is read from a cache. Default: `input`. */
+  readonly cachedInput?: number | undefined;
+  /** Input that is written to a cache. Default: `input`. */
+  readonly cacheWrite?: number | undefined;
+}
+
 /** The owner's management of safe tokens, for presets that have an agent service beside the proxy. */
 export const safeTokenManagement = definePlugin({
   name: "safe-tokens",
@@ -36,6 +55,8 @@ export const safeTokenManagement = definePlugin({
     sources: v.optional(
       v.custom<() => Readonly<Record<string, ProviderSource>>>((value) => typeof value === "function", "a function"),
     ),
+    /** What models cost. Default: there are no prices. */
+    prices: v.optional(v.custom<ProviderPrices>((value) => typeof value === "object" && value !== null, "prices")),
   }),
   needs: {
     models: ports.models,
@@ -51,13 +72,17 @@ export const safeTokenManagement = definePlugin({
   capabilities: () => ["safeTokens"],
   provides: (options) => [credentialTool(options)],
   guards: ({ identity }) => ({ owner: ownerGuard(identity) }),
-  setup({ models, ...given }, { sources }) {
+  setup({ models, ...given }, { sources, prices }) {
     const tokens = createSafeTokens(given);
     return {
       async providers({ signal }) {
         const known = sources?.() ?? {};
-        const all = models.map(async (provider) => ({ ...(await described(provider, signal)), ...known[provider.id] }));
-        return { providers: await Promise.all(all) };
+        const now = given.clock.now();
+        const all = models.map(async (provider) => {
+          const own = prices?.of(provider.id, now).map(shownPrice) ?? [];
+          return { ...(await described(provider, signal)), ...known[provider.id], ...(own.length > 0 && { prices: own }) };
+        });
+        return { ...(prices && { currency: prices.currency }), providers: await Promise.all(all) };
       },
       list: async () => ({ safeTokens: [...(await tokens.list())] }),
       async issue({ body, who, head, fail }) {
@@ -82,4 +107,14 @@ async function described(provider: ports.ModelProvider, signal: AbortSignal) {
   const models = await provider.listModels(signal).catch(() => undefined);
   signal.throwIfAborted();
   return { id, type, protocol, ...(models && { models: [...models] }) };
+}
+
+function shownPrice({ model, input, output, cachedInput, cacheWrite }: ModelPrice) {
+  return {
+    model,
+    input,
+    output,
+    ...(cachedInput !== undefined && { cachedInput }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
+  };
 }

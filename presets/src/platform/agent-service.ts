@@ -22,6 +22,7 @@ import { pagesOf } from "../settings/allowed-origins.ts";
 import type { Observed } from "./observed.ts";
 import { limitsOf } from "./limits-of.ts";
 import type { Listeners, PlatformOptions } from "./platform-options.ts";
+import { providerPrices } from "./provider-prices.ts";
 import { providerSources } from "./provider-sources.ts";
 import type { ServedProvider } from "./provider-choice.ts";
 import { servicePages } from "./service-pages.ts";
@@ -69,6 +70,7 @@ export function agentService(
         allowRawCredentials: settings.allowRawCredentials,
         credentials: () => credentialsOf(providers),
         sources: () => providerSources(providers, options.listing),
+        ...(settings.prices && { prices: providerPrices(settings.prices) }),
       }),
       listenersPage({ urls }),
       auditPage({}),

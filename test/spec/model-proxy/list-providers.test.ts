@@ -10,6 +10,7 @@ import { createClient } from "@portico/core/client";
 import { safeTokenManagement } from "@portico/plugins/model-proxy/management";
 import { safeTokenContract } from "@portico/plugins/model-proxy/management-contract";
 import { afterAll, expect, it } from "vitest";
+import { startPortico } from "../../harness/portico-process.ts";
 
 const KEY = "sk-provider-key-0123456789abcdef";
 const app = await createApp({
@@ -68,4 +69,36 @@ it("GET /api/providers lists every enabled provider; one that cannot tell its mo
 it("GET /api/providers is the owner's alone", async () => {
   await expect(as("of-a-member").providers()).rejects.toMatchObject({ status: 403, code: "owner_required" });
   await expect(as("of-nobody").providers()).rejects.toMatchObject({ status: 401, code: "unauthorized" });
+});
+
+it("GET /api/providers lists the present price of each model: the newest, and first those of the provider itself", async () => {
+  const price = { model: "m-1", output: 4 };
+  const prices = {
+    currency: "EUR",
+    models: [
+      { ...price, from: "2020-01-01", input: 1 },
+      { ...price, from: "2021-01-01", input: 2, cachedInput: 0.2, cacheWrite: 3 },
+      { ...price, from: "9999-01-01", input: 5 },
+      { ...price, provider: "main", from: "2020-01-01", input: 7 },
+      { ...price, provider: "other", model: "m-2", from: "2020-01-01", input: 7 },
+    ],
+  };
+  const provider = { protocol: "messages", baseUrl: "http://127.0.0.1:1/v1", models: ["m-1", "m-2"] };
+  await using service = await startPortico({
+    config: {
+      prices,
+      providers: [
+        { ...provider, id: "main", credential: KEY },
+        { ...provider, id: "second", credential: KEY },
+      ],
+    },
+  });
+  const { agentServiceToken } = JSON.parse(service.read("credentials.json")) as { agentServiceToken: string };
+  const headers = { "x-agent-service-token": agentServiceToken };
+  const answer = await createClient(safeTokenContract, { baseURL: service.url("agent"), headers }).providers();
+  expect(answer.currency).toBe("EUR");
+  expect(answer.providers.map((each) => [each.id, each.prices])).toEqual([
+    ["main", [{ model: "m-1", input: 7, output: 4 }]],
+    ["second", [{ model: "m-1", input: 2, output: 4, cachedInput: 0.2, cacheWrite: 3 }]],
+  ]);
 });
