@@ -8,6 +8,7 @@ import { DESKTOP, openConsole, PHONE } from "../harness/console.ts";
 import { takeAgents } from "./agent-conversation.ts";
 import { Gallery, type View } from "./gallery.ts";
 import { takeMeasurements } from "./measurements-of-a-day.ts";
+import { takePlayground } from "./playground-conversation.ts";
 import { takeWorkflowEditor } from "./workflow-editor.ts";
 
 const images = resolve(import.meta.dirname, "../../docs/images");
@@ -101,12 +102,10 @@ try {
   const { sessionId, runId } = (await asked.started)!;
   await client.submit({ agentId: "release-notes", sessionId, prompt: "Send it to the team with SendUserMessage" }).ended;
 
-  await opened.goTo("Providers");
-  for (const protocol of ["Messages", "Chat Completions"]) {
-    await page.getByRole("tab", { name: protocol }).click();
-    await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText("Completed").waitFor();
-  }
+  await opened.goTo("Playground");
+  await page.getByLabel("Text of message 1").fill("Say hello in one sentence.");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText("Completed").waitFor();
   const take = async (name: string) => {
     // Figures and health arrive by themselves.
     await page.getByText("Ready", { exact: true }).nth(1).waitFor();
@@ -195,6 +194,7 @@ try {
   const save = (name: string) => resolve(images, `${name}.png`);
   await takeAgents(browser, save, gallery);
   await takeMeasurements(browser, save, gallery);
+  await takePlayground(browser, save, gallery);
   await takeWorkflowEditor(browser, save, gallery);
   await gallery.takeOthers(page);
   await page.reload();

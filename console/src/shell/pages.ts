@@ -2,6 +2,7 @@ import Activity from "@lucide/svelte/icons/activity";
 import Bot from "@lucide/svelte/icons/bot";
 import CalendarClock from "@lucide/svelte/icons/calendar-clock";
 import ChartLine from "@lucide/svelte/icons/chart-line";
+import FlaskConical from "@lucide/svelte/icons/flask-conical";
 import KeyRound from "@lucide/svelte/icons/key-round";
 import LayoutDashboard from "@lucide/svelte/icons/layout-dashboard";
 import ScrollText from "@lucide/svelte/icons/scroll-text";
@@ -23,6 +24,7 @@ export interface Page {
 export const pages: readonly Page[] = [
   { id: "", title: "Overview", icon: LayoutDashboard, load: () => import("../pages/Overview.svelte") },
   { id: "providers", title: "Providers", icon: KeyRound, load: () => import("../pages/Providers.svelte") },
+  { id: "playground", title: "Playground", icon: FlaskConical, load: () => import("../pages/Playground.svelte") },
   { id: "agents", title: "Agents", icon: Bot, load: () => import("../pages/Agents.svelte") },
   { id: "webhooks", title: "Webhooks", icon: Webhook, load: () => import("../pages/Webhooks.svelte") },
   { id: "schedules", title: "Schedules", icon: CalendarClock, load: () => import("../pages/Schedules.svelte") },

@@ -136,7 +136,18 @@ describe.skipIf(findChromium() === undefined)("the web console with the keyboard
     await heading("Overview").waitFor();
   });
 
-  const PAGES = ["Providers", "Agents", "Webhooks", "Schedules", "Workflows", "Runs", "Measurements", "Log", "Overview"];
+  const PAGES = [
+    "Providers",
+    "Playground",
+    "Agents",
+    "Webhooks",
+    "Schedules",
+    "Workflows",
+    "Runs",
+    "Measurements",
+    "Log",
+    "Overview",
+  ];
   it.each(PAGES)("reaches everything on the page %s, with a name and a visible focus", async (title) => {
     await follow(title, title);
     await expectWhole();

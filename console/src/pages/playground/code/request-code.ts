@@ -1,0 +1,121 @@
+import type { Protocol } from "../conversation.ts";
+import type { RequestBody } from "../request-body.ts";
+import { literal, stepOf } from "./literal.ts";
+
+/** The call that the code makes. */
+export interface CodedCall {
+  /** Of the proxy, with `/v1`. */
+  readonly url: string;
+  readonly protocol: Protocol;
+  readonly body: RequestBody;
+}
+
+export type CodeLanguage = "curl" | "typescript" | "python";
+
+/** The environment variable that has the safe token. */
+export const TOKEN_VARIABLE = "PORTICO_TOKEN";
+
+/** A program that makes the call and prints the answer. It reads the token from the environment. */
+export const requestCode: Readonly<Record<CodeLanguage, (call: CodedCall) => string>> = {
+  curl: writeCurl,
+  typescript: ({ protocol, ...call }) => (protocol === "messages" ? typescriptMessages(call) : typescriptChat(call)),
+  python: ({ protocol, ...call }) => (protocol === "messages" ? pythonMessages(call) : pythonChat(call)),
+};
+
+type Call = Omit<CodedCall, "protocol">;
+
+/** The body is the command's input: arguments of commands have a maximum length, and images do not fit. */
+function writeCurl({ url, protocol, body }: CodedCall): string {
+  const path = protocol === "messages" ? "/messages" : "/chat/completions";
+  return [
+    `curl ${body["stream"] === true ? "-N " : ""}${url}${path} \\`,
+    `  -H "Authorization: Bearer $${TOKEN_VARIABLE}" \\`,
+    `  -H "Content-Type: application/json" \\`,
+    `  --data-binary @- <<'JSON'`,
+    literal(body, "json", 0),
+    "JSON",
+  ].join("\n");
+}
+
+function typescriptMessages({ url, body }: Call): string {
+  const isStream = body["stream"] === true;
+  return [
+    `import Anthropic from "@anthropic-ai/sdk";`,
+    "",
+    `const client = new Anthropic({ baseURL: ${JSON.stringify(withoutVersion(url))}, apiKey: process.env.${TOKEN_VARIABLE} });`,
+    `const ${isStream ? "stream" : "message"} = await client.messages.create(${literal(body, "typescript", 0)});`,
+    ...(isStream
+      ? [
+          "for await (const event of stream) {",
+          `  if (event.type === "content_block_delta" && event.delta.type === "text_delta") process.stdout.write(event.delta.text);`,
+          "}",
+        ]
+      : ["console.log(message.content);"]),
+  ].join("\n");
+}
+
+function typescriptChat({ url, body }: Call): string {
+  const isStream = body["stream"] === true;
+  return [
+    `import OpenAI from "openai";`,
+    "",
+    `const client = new OpenAI({ baseURL: ${JSON.stringify(url)}, apiKey: process.env.${TOKEN_VARIABLE} });`,
+    `const ${isStream ? "stream" : "completion"} = await client.chat.completions.create(${literal(body, "typescript", 0)});`,
+    isStream
+      ? `for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "");`
+      : "console.log(completion.choices[0]?.message);",
+  ].join("\n");
+}
+
+function pythonMessages({ url, body }: Call): string {
+  const isStream = body["stream"] === true;
+  return [
+    "import os",
+    "",
+    "from anthropic import Anthropic",
+    "",
+    `client = Anthropic(base_url=${JSON.stringify(withoutVersion(url))}, api_key=os.environ["${TOKEN_VARIABLE}"])`,
+    `${isStream ? "stream" : "message"} = client.messages.create(`,
+    ...pythonArguments(body),
+    ")",
+    ...(isStream
+      ? [
+          "for event in stream:",
+          `    if event.type == "content_block_delta" and event.delta.type == "text_delta":`,
+          `        print(event.delta.text, end="", flush=True)`,
+        ]
+      : ["print(message.content)"]),
+  ].join("\n");
+}
+
+function pythonChat({ url, body }: Call): string {
+  const isStream = body["stream"] === true;
+  return [
+    "import os",
+    "",
+    "from openai import OpenAI",
+    "",
+    `client = OpenAI(base_url=${JSON.stringify(url)}, api_key=os.environ["${TOKEN_VARIABLE}"])`,
+    `${isStream ? "stream" : "completion"} = client.chat.completions.create(`,
+    ...pythonArguments(body),
+    ")",
+    ...(isStream
+      ? [
+          "for chunk in stream:",
+          "    if chunk.choices:",
+          `        print(chunk.choices[0].delta.content or "", end="", flush=True)`,
+        ]
+      : ["print(completion.choices[0].message)"]),
+  ].join("\n");
+}
+
+/** The names of the fields are those of the arguments. */
+function pythonArguments(body: RequestBody): readonly string[] {
+  const step = stepOf("python");
+  return Object.entries(body).map(([name, value]) => `${" ".repeat(step)}${name}=${literal(value, "python", step)},`);
+}
+
+/** This client library adds the version itself. */
+function withoutVersion(url: string): string {
+  return url.replace(/\/v1$/, "");
+}
