@@ -6,6 +6,7 @@ export { functionReference } from "./definition/function-reference.ts";
 export { lintDefinition } from "./definition/lint/lint-definition.ts";
 export { idOfFile, loadDefinition } from "./definition/load-definition.ts";
 export { mermaidGraph } from "./definition/mermaid-graph.ts";
+export { readDefinitions } from "./definition/read-definitions.ts";
 export { nodeReference } from "./definition/node-reference.ts";
 export { type BrokenDefinition } from "./definition/open-catalogue.ts";
 export { nodeRules, type NodeRulesOptions } from "./service/node-rules.ts";

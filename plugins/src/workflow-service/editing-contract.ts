@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { workflowDefinition } from "./contract.ts";
 import { workflowEnvelope } from "./envelope.ts";
 import { workflowErrors } from "./errors.ts";
-import { DEFINITION_BODY_BYTES } from "./limits.ts";
+import { CASES_BYTES, DEFINITION_BODY_BYTES } from "./limits.ts";
 
 const text = v.string();
 const {
@@ -47,6 +47,8 @@ const testedCase = v.object({
     v.object({
       status: text,
       outputs: v.optional(v.unknown()),
+      /** The outputs are too long to be sent. */
+      outputsOmitted: v.optional(v.literal(true)),
       error: v.optional(v.object({ code: text, message: text, nodeId: v.optional(text) })),
       nodes: v.record(text, text),
     }),
@@ -121,7 +123,7 @@ export const workflowEditingContract = defineContract(
       summary: "Execute cases of a text in memory, with the answers of the cases and a grant to edit (an extension)",
       params: byId,
       body: v.strictObject({ text, cases: text }),
-      bodyLimit: DEFINITION_BODY_BYTES * 2,
+      bodyLimit: DEFINITION_BODY_BYTES + 2 * CASES_BYTES,
       success: reply.json(v.object({ cases: v.array(testedCase) })),
       errors: {
         ...reading,

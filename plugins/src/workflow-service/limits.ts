@@ -6,6 +6,8 @@ export const DEFINITION_BODY_BYTES = 2 * 1024 * 1024 + 64 * 1024;
 export const CHECKS = { atOnce: 2, waiting: 16 } as const;
 /** Warnings are looked for in texts up to this length, because that blocks the event loop. */
 export const LINT_CHARACTERS = 64 * 1024;
+/** Maximum bytes of the cases of one call, because parsing them blocks the event loop. */
+export const CASES_BYTES = 128 * 1024;
 /** Time for the cases of one call, in milliseconds. */
 export const CASES_MS = 20_000;
 /** Bytes of the bodies of the other calls. The values of an approval may be a long form. */

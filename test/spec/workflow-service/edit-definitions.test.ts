@@ -304,6 +304,39 @@ cases:
     }
   });
 
+  it("answers 422 for a definition over 1 MiB and for cases over 128 KiB, and 413 for a much longer body", async () => {
+    const filling = (length: number) => `# ${"x".repeat(length)}\n`;
+    const long = [
+      await tried(filling(1024 * 1024) + calling, cases(200)),
+      await tried(calling, filling(128 * 1024) + cases(200)),
+    ];
+    expect(long.map(({ status, body }) => [status, body.details.problems])).toEqual([
+      [422, ["A definition has at most 1048576 bytes"]],
+      [422, ["The cases have at most 131072 bytes"]],
+    ]);
+    expect((await tried(calling, filling(3 * 1024 * 1024))).status).toBe(413);
+    // Long enough to be parsed in a thread.
+    expect((await tried(filling(100_000) + calling, cases(200))).body.cases).toMatchObject([{ isOk: true }]);
+  });
+
+  it("leaves out outputs over 64 KiB, and shortens differences", async () => {
+    const long =
+      'nodes: {}\noutputs: { long: "${{ parameters.long }}" }\nparameters: { type: object, properties: { long: { type: string } } }\n'.replace(
+        "nodes: {}",
+        "nodes: { a: { type: transform, with: { value: 1 } } }",
+      );
+    const given = `
+cases:
+  - name: long
+    parameters: { long: "${"x".repeat(70_000)}" }
+    expect: { status: completed, outputs: { long: short } }
+`;
+    const [found] = (await tried(long, given)).body.cases;
+    expect(found).toMatchObject({ isOk: false, found: { status: "completed", outputsOmitted: true } });
+    expect(found.found.outputs).toBeUndefined();
+    expect(found.differences[0].length).toBeLessThan(3000);
+  });
+
   it("needs a grant to edit", async () => {
     const given = { text: calling, cases: cases(200) };
     expect((await post("test", given)).status).toBe(403);

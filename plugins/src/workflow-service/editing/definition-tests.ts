@@ -23,6 +23,8 @@ export interface TestedCase {
   readonly found?: {
     readonly status: string;
     readonly outputs?: unknown;
+    /** The outputs are too long to be shown. */
+    readonly outputsOmitted?: true;
     readonly error?: { readonly code: string; readonly message: string; readonly nodeId?: string | undefined } | undefined;
     readonly nodes: Readonly<Record<string, string>>;
   };

@@ -6,7 +6,8 @@ import type { workflowEditingContract } from "../editing-contract.ts";
 import { type CheckedDefinition, ChecksBusy, type DefinitionFile, NameTaken } from "../editing/definition-editor.ts";
 import { workflowErrors } from "../errors.ts";
 import type { serviceGuard } from "../guards.ts";
-import { CASES_MS } from "../limits.ts";
+import { DEFINITION_BYTES } from "../definition/definition-limits.ts";
+import { CASES_BYTES, CASES_MS } from "../limits.ts";
 import { toStoreError } from "./store-error.ts";
 import type { WorkflowServices } from "./workflow-services.ts";
 
@@ -79,6 +80,11 @@ export function testDefinition(services: WorkflowServices): EditingHandlers["tes
   return async ({ params: { id }, body: { text, cases }, head, signal, fail }) => {
     if (!tests) throw fail.tests_unavailable();
     await editorOf(services, id, head);
+    const problems = [
+      ...(Buffer.byteLength(text) > DEFINITION_BYTES ? [`A definition has at most ${DEFINITION_BYTES} bytes`] : []),
+      ...(Buffer.byteLength(cases) > CASES_BYTES ? [`The cases have at most ${CASES_BYTES} bytes`] : []),
+    ];
+    if (problems.length > 0) throw fail.cases_invalid(undefined, { problems });
     if (isBusy) throw busy();
     isBusy = true;
     try {
