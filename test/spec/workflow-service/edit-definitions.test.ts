@@ -3,8 +3,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { unstorageDocuments } from "@portico/adapters/documents/unstorage";
 import { httpNode } from "@portico/adapters/workflow-nodes/http";
+import { defineWorkflowNode } from "@portico/core";
 import { workflowRuntime } from "@portico/plugins/workflow-service/runtime";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import * as v from "valibot";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { definitionTestsInMemory } from "../../../presets/src/platform/workflow-tests/definition-tests.ts";
 import { startWorkflowService, type WorkflowService, type WorkflowServiceOptions } from "../../harness/workflow-app.ts";
 
@@ -335,6 +337,33 @@ cases:
     expect(found).toMatchObject({ isOk: false, found: { status: "completed", outputsOmitted: true } });
     expect(found.found.outputs).toBeUndefined();
     expect(found.differences[0].length).toBeLessThan(3000);
+  });
+
+  it("writes nothing to standard error about nodes that fail unexpectedly", async () => {
+    await service.close();
+    const refusing = v.check(({ word }: { readonly word: string }) => {
+      if (word === "refused") throw new RangeError("A fault of the node");
+      return true;
+    });
+    const input = v.pipe(v.strictObject({ word: v.string() }), refusing);
+    const odd = defineWorkflowNode({
+      name: "workflow-nodes/odd",
+      needs: {},
+      rules: () => ({ type: "odd", input, repeatable: true }),
+      open: () => ({ run: async () => null }),
+    });
+    service = await start({ adapters: [definitionTestsInMemory(), odd({})] });
+    const printed = vi.spyOn(console, "error").mockImplementation(() => {});
+    try {
+      const { body } = await tried(
+        'parameters: { type: object }\nnodes: { a: { type: odd, with: { word: "${{ parameters.word }}" } } }\n',
+        "cases: [{ name: fails, parameters: { word: refused }, nodes: { a: { output: 1 } }, expect: { status: failed } }]",
+      );
+      expect(body.cases).toMatchObject([{ found: { status: "failed", error: { code: "node_failed" } } }]);
+      expect(printed).not.toHaveBeenCalled();
+    } finally {
+      printed.mockRestore();
+    }
   });
 
   it("needs a grant to edit", async () => {

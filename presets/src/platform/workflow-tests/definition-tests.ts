@@ -41,7 +41,7 @@ export const definitionTestsInMemory = defineAdapter({
       for (const test of cases.cases) {
         signal.throwIfAborted();
         const left = Math.max(1, Math.ceil(endsAt - performance.now()));
-        const given = { definition, document, types, secrets, signal, limitMs: left, threads: THREADS };
+        const given = { definition, document, types, secrets, signal, limitMs: left, threads: THREADS, isSilent: true };
         done.push(toShown(await runCase(test, given)));
       }
       return { cases: done };

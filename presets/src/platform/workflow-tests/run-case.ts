@@ -12,6 +12,7 @@ import { createGrants } from "@portico/plugins/workflow-service/grants";
 import type { TestCase } from "./case-file.ts";
 import { jsonDifference } from "./json-difference.ts";
 import { idWithoutPlaces, scriptedNodes } from "./scripted-nodes.ts";
+import { silentTelemetry } from "./silent-telemetry.ts";
 
 type RunDetail = CallResult<typeof workflowServiceContract.run>;
 
@@ -27,6 +28,8 @@ export interface CaseGiven {
   readonly signal?: AbortSignal;
   /** Threads for scripts; default: one for each processor. */
   readonly threads?: number;
+  /** Whether unexpected failures are kept from standard error. Default: false. */
+  readonly isSilent?: boolean;
 }
 
 const TOKEN = "the token of a test that listens nowhere";
@@ -38,7 +41,7 @@ const IN_THREADS: ReadonlySet<string> = new Set(["code", "transform"]);
 
 /** Run one case with the real runner, in memory: without network, models and waiting. */
 export async function runCase(test: TestCase, given: CaseGiven): Promise<TestedCase> {
-  const { definition, document, types, secrets, limitMs = CASE_MS, signal, threads } = given;
+  const { definition, document, types, secrets, limitMs = CASE_MS, signal, threads, isSilent } = given;
   const clock = createManualClock();
   const missed = new Set<string>();
   const app = await createApp({
@@ -46,6 +49,7 @@ export async function runCase(test: TestCase, given: CaseGiven): Promise<TestedC
     adapters: [
       ...memoryStore().map(withoutChores),
       manualClock({ clock }),
+      ...(isSilent ? [silentTelemetry()] : []),
       memoryDocuments({ id: "workflows", texts: { [document]: definition.text } }),
       ...scriptedNodes(types, test, (nodeId) => missed.add(nodeId), threads),
     ],
