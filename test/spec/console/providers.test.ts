@@ -48,12 +48,12 @@ describe.skipIf(findChromium() === undefined)("providers and safe tokens in the 
     const cells = (words: string) => rows().filter({ hasText: words }).locator("th, td").allInnerTexts();
     await page.getByRole("tab", { name: "Changed (1)", selected: true }).waitFor();
     expect(await rows().count()).toBe(2);
-    expect(await cells("Turns at the same time.")).toEqual([
-      ...["Turns at the same time.", "7 turns", "Each user"],
+    expect(await cells("Turns at the same time, for each user.")).toEqual([
+      ...["Turns at the same time, for each user.", "7 turns", "Each user"],
       expect.stringMatching(/^Configuration file\s+limits\.user\.turnsAtOnce$/),
     ]);
     await page.getByRole("tab", { name: "Usage" }).click();
-    await expect.poll(() => cells("Costs of model calls per day.")).toContain("No limit");
+    await expect.poll(() => cells("Costs of model calls per day, for each user.")).toContain("No limit");
     await page.getByRole("tab", { name: "Turns" }).click();
     await expect
       .poll(() => cells("Duration of a background turn."))
