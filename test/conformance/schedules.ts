@@ -25,6 +25,7 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
     let started: string[];
     let list: ports.Schedule[];
     let fails: boolean;
+    let endsAtOnce: boolean;
     let isListable: boolean;
     let looks: number;
     /** What goes on, as its start was noted. */
@@ -36,6 +37,7 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
       started = [];
       list = [{ id: "each-minute", timing: { everyMs: MINUTE_MS } }];
       fails = false;
+      endsAtOnce = false;
       isListable = true;
       looks = 0;
       going = new Set();
@@ -64,7 +66,7 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
         async start(id, plannedAt) {
           if (fails) throw new Error("not now");
           started.push(`${id} ${plannedAt}`);
-          going.add(`${id} ${plannedAt}`);
+          if (!endsAtOnce) going.add(`${id} ${plannedAt}`);
         },
         isOpen: async (id, plannedAt) => going.has(`${id} ${plannedAt}`),
         async stop(id, plannedAt) {
@@ -215,12 +217,75 @@ export function schedulesConformance(name: string, make: () => Promise<Schedules
       expect(started).toEqual(planned("each-minute", first));
     });
 
-    it("starts the source also while an earlier start goes on, unless the schedule says otherwise", async () => {
+    it("starts the source also while an earlier start goes on, with the overlap allow, which is the default", async () => {
       await open();
       await pass(2000);
       await pass(3 * MINUTE_MS);
       await found(() => started.length >= 3);
       expect([going.size, stopped]).toEqual([3, []]);
+    });
+
+    it("starts planned times one after another in their order, also over a restart, with the overlap queue", async () => {
+      list = [{ id: "patient", timing: { everyMs: MINUTE_MS }, overlap: "queue" }];
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      for (let minute = 0; minute < 3; minute++) await pass(MINUTE_MS);
+      expect(started).toEqual(planned("patient", first));
+      await apps.pop()!.close();
+      await open();
+      for (const at of [1, 2]) {
+        going.clear();
+        await pass(2000);
+        expect(started).toEqual(planned("patient", ...[0, 1, 2].slice(0, at + 1).map((minute) => first + minute * MINUTE_MS)));
+      }
+      expect(going.size).toBe(1);
+    });
+
+    it("starts a waiting planned time again that another process decided and did not make", async () => {
+      list = [{ id: "patient", timing: { everyMs: MINUTE_MS }, overlap: "queue" }];
+      await open();
+      await pass(2000);
+      const first = nextMinute();
+      for (let minute = 0; minute < 2; minute++) await pass(MINUTE_MS);
+      fails = true;
+      going.clear();
+      await pass(5000);
+      await apps.pop()!.close();
+      fails = false;
+      // Decided anew, this would prevent the start.
+      going.add(`patient ${first}`);
+      await open();
+      await pass(2000);
+      expect(started).toEqual(planned("patient", first, first + MINUTE_MS));
+    });
+
+    it("lets at most 100 planned times of a schedule wait, and starts none of the others", async () => {
+      list = [{ id: "patient", timing: { everyMs: 1000 }, overlap: "queue" }];
+      await open();
+      // In pieces, so that no planned time is missed.
+      for (let piece = 0; piece < 12; piece++) await pass(10_000);
+      expect(started.length).toBe(1);
+      endsAtOnce = true;
+      going.clear();
+      await pass(2000);
+      const first = Number(started[0]!.split(" ")[1]);
+      const waited = Array.from({ length: 101 }, (_, at) => first + at * 1000);
+      expect(started.slice(0, waited.length)).toEqual(planned("patient", ...waited));
+      expect(started.slice(waited.length)).not.toContain(`patient ${first + 101 * 1000}`);
+    });
+
+    it("starts no planned time after a pause that waited before it", async () => {
+      list = [{ id: "patient", timing: { everyMs: MINUTE_MS }, overlap: "queue" }];
+      const port = await open();
+      await pass(2000);
+      const first = nextMinute();
+      for (let minute = 0; minute < 2; minute++) await pass(MINUTE_MS);
+      await port.pause("test", "patient", true);
+      await port.pause("test", "patient", false);
+      going.clear();
+      await pass(2000);
+      expect(started).toEqual(planned("patient", first));
     });
 
     it("leaves planned times out while the start before them goes on, with the overlap skip", async () => {

@@ -2,6 +2,7 @@ import { defineAdapter, isStoreAway, ports, readPages } from "@portico/core";
 import { dueTimes, type Planning } from "./due-times.ts";
 import { jitterOf, readTiming } from "./planned-times.ts";
 import { isDecided, type Stretch, withDecided } from "./stretches.ts";
+import { withWaiting } from "./waiting-times.ts";
 
 /** Options of `recordSchedules`. */
 export interface RecordSchedulesOptions {
@@ -36,6 +37,8 @@ interface Progress {
   readonly stretches?: readonly Stretch[] | undefined;
   /** The planned time that is being started, if it may not overlap with another one: no process decides it differently. */
   readonly starting?: number | undefined;
+  /** Planned times that wait for the end of the start before them, oldest first. */
+  readonly waiting?: readonly number[] | undefined;
 }
 
 /** What this process knows of a schedule, so that it reads only what is due. */
@@ -109,7 +112,8 @@ export const recordSchedules = defineAdapter({
         await source.start(schedule.id, plannedAt, signal);
       };
       const { starting } = progress;
-      if (starting !== undefined && !progress.isPaused && isStillMeant(planning, starting, now)) await start(starting);
+      const isMeant = starting !== undefined && (overlap === "queue" || isStillMeant(planning, starting, now));
+      if (isMeant && !progress.isPaused) await start(starting);
       const found = progress.isPaused ? { due: [], through: now } : dueTimes(planning, progress.through, now);
       const { stretches = [] } = progress;
       const due = found.due.filter((planned) => !isDecided(stretches, planned));
@@ -119,32 +123,54 @@ export const recordSchedules = defineAdapter({
           due.filter((planned) => planned <= time),
           planning.times,
         );
-      for (const plannedAt of overlap === "cancel" ? due.slice(-1) : due) {
-        if (overlap !== "queue") {
-          if (!(await mayStart(source, schedule, progress.last, signal))) continue;
-          const decided = { through: plannedAt, stretches: decidedUpTo(plannedAt) };
-          await put({ ...progress, ...decided, last: plannedAt, starting: plannedAt });
-        }
-        await start(plannedAt);
-        progress = { ...progress, last: plannedAt };
-      }
-      if (before?.timing !== timing || found.due.length > 0 || starting !== undefined || before.through > found.through)
-        await put({ ...progress, starting: undefined, through: found.through, stretches: decidedUpTo(found.through) });
       const { through } = found;
-      return { timing, through, next: planning.times.after(through, 1)[0] ?? Number.POSITIVE_INFINITY };
+      const decided = { through, stretches: decidedUpTo(through) };
+      if (overlap === "queue") {
+        const { waiting: all, skipped } = withWaiting(progress.waiting ?? [], due);
+        if (skipped > 0)
+          telemetry.log.warn("Planned times start nothing, because too many wait", { schedule: key, count: skipped });
+        progress = { ...progress, waiting: all };
+        for (let waiting = all; waiting.length > 0;) {
+          const next = waiting[0]!;
+          if (await isGoingOn(source, schedule.id, progress.last ?? next, signal)) break;
+          waiting = waiting.slice(1);
+          await put({ ...progress, ...decided, last: next, starting: next, waiting });
+          await start(next);
+        }
+      } else {
+        // Planned times may have waited before the overlap was changed.
+        progress = { ...progress, waiting: undefined };
+        for (const plannedAt of overlap === "cancel" ? due.slice(-1) : due) {
+          if (overlap !== "allow") {
+            if (!(await mayStart(source, schedule, progress.last ?? plannedAt, signal))) continue;
+            const until = { through: plannedAt, stretches: decidedUpTo(plannedAt) };
+            await put({ ...progress, ...until, last: plannedAt, starting: plannedAt });
+          }
+          await start(plannedAt);
+          progress = { ...progress, last: plannedAt };
+        }
+      }
+      const isChanged = before?.timing !== timing || found.due.length > 0 || before.through > through;
+      if (isChanged || progress.starting !== undefined) await put({ ...progress, ...decided, starting: undefined });
+      const isWaiting = (progress.waiting ?? []).length > 0;
+      return { timing, through, next: isWaiting ? NOW : (planning.times.after(through, 1)[0] ?? Number.POSITIVE_INFINITY) };
+    };
+
+    const isGoingOn = async (source: ports.ScheduleSource, id: string, last: number, signal: AbortSignal): Promise<boolean> => {
+      signal.throwIfAborted();
+      return source.isOpen!(id, last, signal);
     };
 
     /** Whether a planned time starts something, although the start before it may go on, which `cancel` stops. */
     const mayStart = async (
       source: ports.ScheduleSource,
       { id, overlap }: ports.Schedule,
-      last: number | undefined,
+      last: number,
       signal: AbortSignal,
     ): Promise<boolean> => {
       signal.throwIfAborted();
-      if (last === undefined) return true;
       if (overlap === "cancel") await source.stop!(id, last, signal);
-      else if (await source.isOpen!(id, last, signal)) {
+      else if (await isGoingOn(source, id, last, signal)) {
         telemetry.log.info("A planned time starts nothing, because the start before it goes on", {
           schedule: keyOf(source.name, id),
         });
@@ -229,8 +255,13 @@ export const recordSchedules = defineAdapter({
         const key = keyOf(source, id);
         for (;;) {
           const row = await stored.get(key);
-          const { isPaused: _before, starting: _starting, ...rest } = row?.value ?? { through: 0, timing: NO_TIMING };
-          // What was planned during the pause stays left out.
+          const {
+            isPaused: _before,
+            starting: _starting,
+            waiting: _waiting,
+            ...rest
+          } = row?.value ?? { through: 0, timing: NO_TIMING };
+          // What waits, or was planned during the pause, stays left out.
           const value = { ...rest, through: Math.max(rest.through, clock.now()), ...(isPaused && { isPaused: true as const }) };
           try {
             await stored.put(key, value, row?.version ?? "absent");
@@ -248,8 +279,8 @@ export const recordSchedules = defineAdapter({
 const timingOf = ({ timing }: ports.Schedule): string => JSON.stringify(timing);
 
 /** Throws RangeError if the source does not support it. */
-function overlapOf(source: ports.ScheduleSource, { overlap = "queue" }: ports.Schedule): ports.ScheduleOverlap {
-  if (overlap !== "queue" && !(source.isOpen && source.stop)) throw new RangeError("The source only supports the overlap queue");
+function overlapOf(source: ports.ScheduleSource, { overlap = "allow" }: ports.Schedule): ports.ScheduleOverlap {
+  if (overlap !== "allow" && !(source.isOpen && source.stop)) throw new RangeError("The source only supports the overlap allow");
   return overlap;
 }
 

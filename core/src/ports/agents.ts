@@ -131,7 +131,8 @@ export interface AgentSchedule {
   readonly maxTurns?: number | undefined;
   readonly jitterMs?: number | undefined;
   readonly catchUp?: number | undefined;
-  readonly overlap?: ScheduleOverlap | undefined;
+  /** `queue`: the turn waits among the background turns of the agent. */
+  readonly overlap?: Exclude<ScheduleOverlap, "allow"> | undefined;
 }
 
 /** Whether a tool runs: at once, after a person's approval of each call, or never. */

@@ -32,7 +32,7 @@ export interface ScheduleSource {
   start(id: string, plannedAt: number, signal: AbortSignal): Promise<void>;
   /**
    * Whether what was started at this planned time, or what continues an earlier start, goes on: it executes, or waits to be executed. Sources without `isOpen` and `stop` only
-   * support the overlap `queue`.
+   * support the overlap `allow`.
    */
   isOpen?(id: string, plannedAt: number, signal: AbortSignal): Promise<boolean>;
   /** Stop what `isOpen` means. Durable when it resolves. Has no effect if it has ended. */
@@ -48,15 +48,16 @@ export interface Schedule {
   readonly jitterMs?: number | undefined;
   /** How many planned times that were missed, for example while no process ran, are started late: the newest ones. Default: 1. */
   readonly catchUp?: number | undefined;
-  /** What happens at a planned time while the start before it goes on. Default: `queue`. */
+  /** What happens at a planned time while the start before it goes on. Default: `allow`. */
   readonly overlap?: ScheduleOverlap | undefined;
 }
 
 /**
- * `queue`: the source is started as usual. `skip`: the planned time starts nothing. `cancel`: the earlier start is stopped, and then the source is
- * started; of several missed planned times only the newest is started.
+ * `allow`: the source is started as usual. `queue`: the planned time waits until the start before it has ended, and planned times start in their
+ * order; a limited number of them waits, and the others start nothing. `skip`: the planned time starts nothing. `cancel`: the earlier start is
+ * stopped, and then the source is started; of several missed planned times only the newest is started.
  */
-export type ScheduleOverlap = "queue" | "skip" | "cancel";
+export type ScheduleOverlap = "allow" | "queue" | "skip" | "cancel";
 
 /** When a schedule starts something. */
 export type ScheduleTiming =

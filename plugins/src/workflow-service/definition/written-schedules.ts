@@ -34,9 +34,9 @@ const writtenSchedule = v.strictObject({
   ),
   overlap: v.optional(
     v.pipe(
-      v.picklist(["queue", "skip", "cancel"]),
+      v.picklist(["queue", "allow", "skip", "cancel"]),
       v.description(
-        "What happens at a planned time while the run before it goes on: the new run starts, too; it is left out; or the earlier run is cancelled. Default: `queue`.",
+        "What happens at a planned time while the run before it goes on: the new run waits; it starts, too; it is left out; or the earlier run is cancelled. Default: `queue`.",
       ),
     ),
   ),

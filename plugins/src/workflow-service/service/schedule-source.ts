@@ -28,7 +28,7 @@ export const idOf = ({ definition, schedule }: DeployedSchedule): string => `${d
 
 /** A schedule as the port gets it. */
 export function toSchedule(deployed: DeployedSchedule): ports.Schedule {
-  const { timing, jitterMs, catchUp, overlap } = deployed.schedule;
+  const { timing, jitterMs, catchUp, overlap = "queue" } = deployed.schedule;
   return { id: idOf(deployed), timing, jitterMs, catchUp, overlap };
 }
 
