@@ -352,7 +352,7 @@ cases:
       rules: () => ({ type: "odd", input, repeatable: true }),
       open: () => ({ run: async () => null }),
     });
-    service = await start({ adapters: [definitionTestsInMemory(), odd({})] });
+    service = await start({ adapters: [definitionTestsInMemory(), odd()] });
     const printed = vi.spyOn(console, "error").mockImplementation(() => {});
     try {
       const { body } = await tried(

@@ -449,6 +449,41 @@ describe("files of a run", () => {
     expect(received).toHaveLength(2);
   });
 
+  it("a run that is started again has them from its acceptance on: the other run may be removed before it begins", async () => {
+    const folder = temporaryFolder();
+    onTestFinished(() => folder.remove());
+    const clock = createManualClock();
+    const options = { clock, dataDir: folder.path, runtime: { keepRunsMs: 3_600_000 } };
+    const child = {
+      type: "workflow",
+      needs: ["get"],
+      with: { workflow: "child", parameters: { file: "${{ nodes.get.output.file }}" } },
+    };
+    const definitions = {
+      w: { nodes: { get: saved(), child } },
+      child: { nodes: { send: post("/echo", { file: "${{ parameters.file }}" }) } },
+    };
+    const first = await start(definitions, options);
+    const { runId: parentId } = await run(first);
+    const [{ runId }] = (await first.call("GET", "/api/workflow/child/runs")).body.runs;
+    for (const { port } of first.apps) await port(ports.engine).drain(0);
+    const headers = { "x-execution-grant": await first.grant({ workflowId: "child" }) };
+    const again = await first.call("POST", `/api/workflow/child/runs/${runId}/rerun`, { idempotencyKey: "k" }, { headers });
+    expect(again.status).toBe(200);
+    await clock.advance(7_200_000);
+    const { signal } = new AbortController();
+    for (let sweep = 0; sweep < 3; sweep++) await first.app.port(workflowRuntime).sweep(signal);
+    for (const [workflowId, removed] of [
+      ["w", parentId],
+      ["child", runId],
+    ])
+      expect((await first.call("GET", `/api/workflow/${workflowId}/runs/${removed}`)).status).toBe(404);
+    await first.close();
+    await using service = await start(definitions, options);
+    expect((await service.ended("child", again.body.runId)).status).toBe("completed");
+    expect(received.map(({ bytes }) => bytes)).toEqual([small, small]);
+  });
+
   it("a resumed run has the files of the run that it resumes, also when that one is removed", async () => {
     const clock = createManualClock();
     const definition = {

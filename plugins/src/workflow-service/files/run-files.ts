@@ -99,6 +99,28 @@ export function createRunFiles(given: {
       await pending.removeAll(unused, (notes) => records.batch([...writes, ...notes]));
     });
 
+  /** The writes that give a run a file of another one, and its size. Undefined if it has the file, or the other run does not. */
+  const sharing = async (
+    from: string,
+    to: string,
+    file: string,
+  ): Promise<{ readonly writes: readonly ports.Write[]; readonly size: number } | undefined> => {
+    const [theirs, own, stored] = await Promise.all([
+      links.get(linkOf(from, file)),
+      links.get(linkOf(to, file)),
+      files.get(file),
+    ]);
+    if (!theirs || own || !stored) return undefined;
+    const { size } = stored.value;
+    return {
+      size,
+      writes: [
+        files.write.put(file, { ...stored.value, links: stored.value.links + 1 }, stored.version),
+        links.write.put(linkOf(to, file), { size }, "absent"),
+      ],
+    };
+  };
+
   const shareOne = (
     from: string,
     to: string,
@@ -106,24 +128,16 @@ export function createRunFiles(given: {
     reserve?: (size: number) => () => void,
   ): Promise<number | undefined> =>
     writeAgain(async () => {
-      const [theirs, own, stored] = await Promise.all([
-        links.get(linkOf(from, file)),
-        links.get(linkOf(to, file)),
-        files.get(file),
-      ]);
-      if (!theirs || own || !stored) return undefined;
-      const { size } = stored.value;
-      const giveBack = reserve?.(size);
+      const found = await sharing(from, to, file);
+      if (!found) return undefined;
+      const giveBack = reserve?.(found.size);
       try {
-        await records.batch([
-          files.write.put(file, { ...stored.value, links: stored.value.links + 1 }, stored.version),
-          links.write.put(linkOf(to, file), { size }, "absent"),
-        ]);
+        await records.batch(found.writes);
       } catch (error) {
         giveBack?.();
         throw error;
       }
-      return size;
+      return found.size;
     });
 
   return {
@@ -189,6 +203,12 @@ export function createRunFiles(given: {
       if (named) for (const file of named) await add(file);
       else for await (const page of linksOf(from)) for (const { file } of page) await add(file);
       return { count, bytes };
+    },
+    /** The writes that give a new run these files of another one, as `share` does. The commit is a RecordConflict if a file has changed since. */
+    async shareWith(from: string, to: string, named: ReadonlySet<string>): Promise<readonly ports.Write[]> {
+      const writes: ports.Write[] = [];
+      for (const file of named) writes.push(...((await sharing(from, to, file))?.writes ?? []));
+      return writes;
     },
     unlink,
     /** Remove the files of a run in one commit for each page, or those that one attempt of a node saved. It can be repeated. Returns what was removed. */

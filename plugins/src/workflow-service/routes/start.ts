@@ -1,6 +1,7 @@
-import { ports } from "@portico/core";
+import { ports, writeAgain } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import { workflowErrors } from "../errors.ts";
+import { filesIn } from "../files/files-in.ts";
 import type { ExecutionGrant } from "../grants.ts";
 import { newRunId } from "../runs/run-id.ts";
 import { toServiceError } from "../service/start-runs.ts";
@@ -54,13 +55,16 @@ export async function startOnce(
   /** The run whose parameters it has. */
   rerunOf?: string,
 ): Promise<StartedOnce> {
-  try {
-    return await startGranted(services, grant, definition, body, rerunOf);
-  } catch (error) {
-    const other = error instanceof ports.RecordConflict ? await runOfGrant(services, grant, body.idempotencyKey) : undefined;
-    if (!other) throw error;
-    return other;
-  }
+  // Its files may have been given to another run meanwhile.
+  return writeAgain(async () => {
+    try {
+      return await startGranted(services, grant, definition, body, rerunOf);
+    } catch (error) {
+      const other = error instanceof ports.RecordConflict ? await runOfGrant(services, grant, body.idempotencyKey) : undefined;
+      if (!other) throw error;
+      return other;
+    }
+  });
 }
 
 async function startGranted(
@@ -70,13 +74,16 @@ async function startGranted(
   body: StartBody,
   rerunOf: string | undefined,
 ): Promise<StartedOnce> {
-  const { bindings, usedGrants, startRun } = runtime;
+  const { bindings, usedGrants, startRun, files } = runtime;
   const binding = bindings.find(({ id }) => id === bindingId);
   if (bindingId !== undefined && binding?.workflowId !== workflowId) throw workflowErrors.execution_grant_invalid();
   const runId = newRunId(ids, clock.now());
   const use = usedGrants.use(grantId, { runId, idempotencyKey: body.idempotencyKey, expiresAt });
   const { parameters } = body;
-  await startRun({ definition, parameters, runId, userId, grantUserId: userId, binding, rerunOf, writes: [use] });
+  // In the commit that accepts the run: the other run may be removed before this one is executed.
+  const shared = rerunOf === undefined ? undefined : await files?.shareWith(rerunOf, runId, filesIn(parameters));
+  const writes = [use, ...(shared ?? [])];
+  await startRun({ definition, parameters, runId, userId, grantUserId: userId, binding, rerunOf, writes });
   return { runId, workflowId, status: "started" as const };
 }
 

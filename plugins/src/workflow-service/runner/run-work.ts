@@ -99,6 +99,7 @@ async function takeFiles(
     // The results are those of the run before it, and so are their files.
     from = found && hasNoResults(found) ? found.resumes : undefined;
   }
+  // Earlier versions accepted a rerun without its files.
   for (const from of [parent?.runId, rerunOf]) if (from !== undefined) await files.beginWith(from, filesIn(parameters));
 }
 
