@@ -422,6 +422,8 @@ export const workflowServiceContract = defineContract(
         idempotencyKey: v.pipe(text, v.nonEmpty(), v.maxLength(IDEMPOTENCY_KEY_LENGTH)),
         /** Each member replaces the run's parameter of that name. */
         parameters: v.optional(jsonObject, {}),
+        /** Names of the run's parameters that the new run does not get. */
+        without: v.optional(v.array(text), []),
       }),
       bodyLimit: CALL_BYTES,
       success: reply.json(

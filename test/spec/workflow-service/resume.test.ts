@@ -506,6 +506,21 @@ describe("running again (rerun)", () => {
     for (const order of [{ userId: "ada" }, {}]) expect((await rerun(order)).status).toBe(200);
   });
 
+  it("leaves the parameters out that `without` names, unless the call gives them", async () => {
+    await using service = await startWorkflowService({ definitions: { "w.json": definition } });
+    const runId = await service.trigger("w", { a: 1, key: "old" });
+    await service.ended("w", runId);
+    for (const [body, parameters] of [
+      [{ without: ["key", "unknown"] }, { a: 1 }],
+      [{ without: ["a", "key"], parameters: { a: 2 } }, { a: 2 }],
+    ] as const) {
+      const headers = { "x-execution-grant": await service.grant({ workflowId: "w" }) };
+      const path = `/api/workflow/w/runs/${runId}/rerun`;
+      const again = await service.call("POST", path, { idempotencyKey: "k", ...body }, { headers });
+      expect((await service.ended("w", again.body.runId)).parameters).toEqual(parameters);
+    }
+  });
+
   it("checks the parameters again", async () => {
     await using service = await startWorkflowService({ definitions: { "w.json": definition } });
     const runId = await service.trigger("w", { a: 1 });

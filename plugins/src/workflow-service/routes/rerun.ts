@@ -12,7 +12,7 @@ import type { WorkflowHandlers, WorkflowServices } from "./workflow-services.ts"
 /** Starts the deployed workflow anew with the parameters of a run. It is the one start of the grant. */
 export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
   const { runtime, log, audit } = services;
-  return async ({ params, head, body: { idempotencyKey, parameters }, signal }) => {
+  return async ({ params, head, body: { idempotencyKey, parameters, without }, signal }) => {
     const { run, grant, actor } = await grantedRun(services, params, head);
     // The new run acts for the user of the grant, with the parameters of the other.
     if (run.userId !== undefined && !(await mayActAs(services, run.userId, grant, signal)))
@@ -25,7 +25,9 @@ export function rerun(services: WorkflowServices): WorkflowHandlers["rerun"] {
       const taken = await firstEntry(log, run.runId);
       if (!taken) throw notResumable("its parameters are not stored");
       const opened = await openParameters(runtime.keeper, run.runId, taken);
-      const body = { idempotencyKey, parameters: { ...opened, ...parameters } };
+      const left = new Set(without);
+      const kept = Object.fromEntries(Object.entries(opened).filter(([name]) => !left.has(name)));
+      const body = { idempotencyKey, parameters: { ...kept, ...parameters } };
       const begin = () => startOnce(services, grant, definition, body, run.runId);
       const fact = { action: "workflow-run.rerun", object: run.runId, who: actor };
       return await (audit?.attempt(fact, begin) ?? begin());
