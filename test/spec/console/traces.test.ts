@@ -144,6 +144,41 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
     expect([code, said]).toEqual([0, expect.stringContaining("like wrun_")]);
   });
 
+  it("of a workflow becomes a test in the editor, ready to be executed, and a changed test stays", async () => {
+    const { page } = opened;
+    const run = await place();
+    const cases = page.getByRole("textbox", { name: "Cases of check" });
+    const openEditor = async () => {
+      await button("Open as a test").click();
+      await button("Open in the editor").click();
+      await cases.waitFor();
+    };
+    await openEditor();
+    expect(await place()).toBe("#/workflows/check/edit");
+    const name = `like ${decodeURIComponent(run.split("/").at(-1)!)}`;
+    await expect.poll(() => cases.textContent()).toContain(`name: ${name}`);
+    await expect.poll(() => button("Run the cases").evaluate((each) => each === document.activeElement)).toBe(true);
+    await page.keyboard.press("Enter");
+    await page.getByRole("status", { name: "Result of the cases" }).getByText("1 of 1 passed").waitFor();
+    await cases.focus();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.insertText(`cases:\n  - { name: ${name}, parameters: { limit: 7 }, expect: { status: failed } }\n`);
+    await page.setViewportSize(PHONE);
+    await show(run);
+    await openEditor();
+    await page.setViewportSize(DESKTOP);
+    await expect.poll(() => cases.textContent()).toContain("limit: 7");
+    expect(((await cases.textContent())!.match(/name: like/g) ?? []).length).toBe(1);
+    await cases.focus();
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.insertText("cases: [");
+    await show(run);
+    await button("Open as a test").click();
+    await button("Open in the editor").click();
+    await page.getByRole("dialog").getByText("The cases are not valid YAML. Correct them first").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  });
+
   it("of a workflow is resumed from a node, as a new run", async () => {
     const before = await place();
     await line("Begin").click();

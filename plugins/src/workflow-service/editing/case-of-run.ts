@@ -8,11 +8,13 @@ type NodeResult = NonNullable<RunDetail["nodeResults"]>[string];
 export const EXECUTED_IN_CASES: ReadonlySet<string> = new Set(["branch", "code", "fail", "loop", "map", "transform", "wait"]);
 const ENDED = ["completed", "failed", "skipped", "cancelled"];
 
-/**
- * A file of cases for `portico workflow test` with one case: an ended run, with the answers that its nodes got. Secrets are masked, as in the
- * history of the run. `definition` is the path of the definition, relative to the file of cases.
- */
+/** A file of cases for `portico workflow test` with one case. `definition` is the path of the definition, relative to the file of cases. */
 export function caseFileOfRun(run: RunDetail, definition: string): Record<string, unknown> {
+  return { definition, cases: [caseOfRun(run)] };
+}
+
+/** An ended run as a case, with the answers that its nodes got. Secrets are masked, as in the history of the run. */
+export function caseOfRun(run: RunDetail): Record<string, unknown> & { readonly name: string } {
   const results = Object.entries(run.nodeResults ?? {});
   const ended = results.filter(([, { status }]) => status === "completed" || status === "failed");
   const nodes = ended.filter(([, { type }]) => !EXECUTED_IN_CASES.has(type) && type !== "human_gate");
@@ -20,21 +22,16 @@ export function caseFileOfRun(run: RunDetail, definition: string): Record<string
   const top = results.filter(([key, { status }]) => !isInside(key) && ENDED.includes(status));
   const { parameters, error, finalOutputs } = run;
   return {
-    definition,
-    cases: [
-      {
-        name: `like ${run.runId}`,
-        ...(isFilled(parameters) && { parameters }),
-        ...(nodes.length > 0 && { nodes: Object.fromEntries(nodes.map(([key, node]) => [key, answerOf(node)])) }),
-        ...(gates.length > 0 && { gates: Object.fromEntries(gates.map(([key, node]) => [key, decisionOf(node)])) }),
-        expect: {
-          status: run.status,
-          ...(run.status === "completed" && { outputs: finalOutputs ?? {} }),
-          ...(error && { error: { code: error.code, ...(error.nodeId !== undefined && { nodeId: error.nodeId }) } }),
-          ...(top.length > 0 && { nodes: Object.fromEntries(top.map(([key, { status }]) => [key, status])) }),
-        },
-      },
-    ],
+    name: `like ${run.runId}`,
+    ...(isFilled(parameters) && { parameters }),
+    ...(nodes.length > 0 && { nodes: Object.fromEntries(nodes.map(([key, node]) => [key, answerOf(node)])) }),
+    ...(gates.length > 0 && { gates: Object.fromEntries(gates.map(([key, node]) => [key, decisionOf(node)])) }),
+    expect: {
+      status: run.status,
+      ...(run.status === "completed" && { outputs: finalOutputs ?? {} }),
+      ...(error && { error: { code: error.code, ...(error.nodeId !== undefined && { nodeId: error.nodeId }) } }),
+      ...(top.length > 0 && { nodes: Object.fromEntries(top.map(([key, { status }]) => [key, status])) }),
+    },
   };
 }
 

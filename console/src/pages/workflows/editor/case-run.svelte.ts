@@ -1,10 +1,34 @@
 import type { Instance } from "../../../api/instance.ts";
 import { issueEditingGrant } from "../workflow-calls.ts";
 import { editingCalls, type TestedCase } from "./stored-definition.ts";
-import { NO_CASES } from "./test-cases.ts";
+import { hasCase, NO_CASES, withWritten } from "./test-cases.ts";
+
+interface KeptCases {
+  readonly text: string;
+  /** Whether the editor shall lead to them when it opens. */
+  readonly isHandedOver: boolean;
+}
 
 /** What users have written as cases, by workflow. It ends with the session. */
-const kept = new WeakMap<Instance, Map<string, string>>();
+const kept = new WeakMap<Instance, Map<string, KeptCases>>();
+
+function keep(instance: Instance, workflowId: string, cases: KeptCases): void {
+  kept.set(instance, (kept.get(instance) ?? new Map<string, KeptCases>()).set(workflowId, cases));
+}
+
+/**
+ * Adds a case to those of a workflow, for the editor that opens next. If there is a case of this name, it stays: the user may have
+ * changed it. Throws PageFailure if the kept text has no place for the case.
+ */
+export function handOver(
+  instance: Instance,
+  workflowId: string,
+  written: Readonly<Record<string, unknown>> & { readonly name: string },
+): void {
+  const before = kept.get(instance)?.get(workflowId)?.text ?? NO_CASES;
+  const text = hasCase(before, written.name) ? before : withWritten(before, written);
+  keep(instance, workflowId, { text, isHandedOver: true });
+}
 
 /** The cases of a definition, and their last results. */
 export class CaseRun {
@@ -13,6 +37,8 @@ export class CaseRun {
   failure = $state.raw<unknown>();
   /** The results, and the texts that they belong to. */
   result = $state.raw<{ readonly text: string; readonly cases: string; readonly tested: readonly TestedCase[] }>();
+  /** Whether another page gave a case to this editor. */
+  readonly isHandedOver: boolean;
   /** The case that the graph shows. */
   shown = $state.raw<TestedCase>();
   readonly #instance: Instance;
@@ -21,7 +47,10 @@ export class CaseRun {
   constructor(instance: Instance, workflowId: string) {
     this.#instance = instance;
     this.#workflowId = workflowId;
-    this.#cases = kept.get(instance)?.get(workflowId) ?? NO_CASES;
+    const { text, isHandedOver } = kept.get(instance)?.get(workflowId) ?? { text: NO_CASES, isHandedOver: false };
+    this.#cases = text;
+    this.isHandedOver = isHandedOver;
+    if (isHandedOver) keep(instance, workflowId, { text, isHandedOver: false });
   }
 
   get cases(): string {
@@ -30,8 +59,7 @@ export class CaseRun {
 
   set cases(text: string) {
     this.#cases = text;
-    const all = kept.get(this.#instance) ?? new Map<string, string>();
-    kept.set(this.#instance, all.set(this.#workflowId, text));
+    keep(this.#instance, this.#workflowId, { text, isHandedOver: false });
   }
 
   /** Executes the cases with this text of the definition. Failures are in `failure`. */

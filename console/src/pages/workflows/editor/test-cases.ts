@@ -19,11 +19,6 @@ export function withCase(
     readonly definition: string;
   },
 ): string {
-  const document = parseDocument(text);
-  if (document.errors.length > 0) throw new PageFailure("The cases are not valid YAML. Correct them first");
-  if (!document.has("cases")) document.set("cases", []);
-  const cases = document.get("cases");
-  if (!isMap(document.contents) || !isSeq(cases)) throw new PageFailure("The key cases must be a list. Correct it first");
   const { name, parameters, nodes } = given;
   const written = readable(given.definition);
   const gates = nodes.filter(({ type }) => type === "human_gate");
@@ -32,16 +27,24 @@ export function withCase(
     Object.fromEntries(some.map((node) => [node.id, answer(node)]));
   const settings = ({ id }: DefinitionNode) => settingsOf(written, id.split("."));
   const answerOf = (node: DefinitionNode) => ({ output: sampleAnswer(node.type, settings(node)) });
+  return withWritten(text, {
+    name,
+    ...(Object.keys(parameters).length > 0 && { parameters }),
+    ...(answered.length > 0 && { nodes: byId(answered, answerOf) }),
+    ...(gates.length > 0 && { gates: byId(gates, (node) => sampleDecision(settings(node))) }),
+    expect: { status: "completed" },
+  });
+}
+
+/** The text with one more case. Throws PageFailure for a text that has no place for it. */
+export function withWritten(text: string, written: Readonly<Record<string, unknown>>): string {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) throw new PageFailure("The cases are not valid YAML. Correct them first");
+  if (!document.has("cases")) document.set("cases", []);
+  const cases = document.get("cases");
+  if (!isMap(document.contents) || !isSeq(cases)) throw new PageFailure("The key cases must be a list. Correct it first");
   cases.flow = false;
-  cases.add(
-    document.createNode({
-      name,
-      ...(Object.keys(parameters).length > 0 && { parameters }),
-      ...(answered.length > 0 && { nodes: byId(answered, answerOf) }),
-      ...(gates.length > 0 && { gates: byId(gates, (node) => sampleDecision(settings(node))) }),
-      expect: { status: "completed" },
-    }),
-  );
+  cases.add(document.createNode(written));
   return document.toString({ lineWidth: 100 });
 }
 
@@ -49,6 +52,12 @@ export function withCase(
 export function countCases(text: string): number {
   const cases = parseDocument(text, { logLevel: "silent" }).get("cases");
   return isSeq(cases) ? cases.items.length : 0;
+}
+
+/** Whether a text has a case of this name, as far as it can be read. */
+export function hasCase(text: string, name: string): boolean {
+  const { cases } = membersOf(readable(text));
+  return Array.isArray(cases) && cases.some((each) => membersOf(each)["name"] === name);
 }
 
 /** What each case expects, by its name. Empty for texts that cannot be read. */
