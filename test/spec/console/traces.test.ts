@@ -30,6 +30,16 @@ nodes:
   end: { type: transform, name: End, needs: [each], with: { value: done } }
 outputs: { all: "\${{ nodes.each.output }}" }
 `;
+/** Its output shows the word, and the length of the key, which is a secret. */
+const echo = `
+parameters:
+  type: object
+  required: [word]
+  properties: { word: { type: string, maxLength: 9 }, key: { type: string }, note: { type: string }, times: { type: integer } }
+nodes:
+  say: { type: transform, with: { value: "\${{ parameters.word }}: \${{ size(parameters.key) }}" } }
+outputs: { said: "\${{ nodes.say.output }}" }
+`;
 
 describe.skipIf(findChromium() === undefined)("the trace of a run in the web console", () => {
   const browser = useChromium();
@@ -42,6 +52,8 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
         "agents/boss/agent.json": { name: "Boss", tools: ["DelegateToAgent"] },
         "agents/broken/agent.json": { name: "Broken", provider: "nobody", model: "none" },
         "workflows/check.yaml": check,
+        "workflows/echo.yaml": echo,
+        "workflows/bare.yaml": "nodes: { go: { type: transform, with: { value: 1 } } }\n",
         "workflows/triage.yaml": example("triage.yaml"),
       },
       config: {
@@ -190,6 +202,47 @@ describe.skipIf(findChromium() === undefined)("the trace of a run in the web con
     const old = decodeURIComponent(before.split("/").at(-1)!);
     await opened.page.getByRole("link", { name: old }).waitFor();
     expect(await line("Begin").textContent()).not.toContain("taken over");
+  });
+
+  it("of a workflow leads to another run with changed parameters: masked ones stay the same, and none is removed", async () => {
+    const { page } = opened;
+    await start("echo", { word: "one", "key (optional)": "tracker-secret", "note (optional)": "a  b" });
+    await status().getByText("Completed").waitFor();
+    await panel("Outputs of the run").getByText("one: 14").waitFor();
+    const before = await place();
+    await button("Run again").click();
+    const dialog = page.getByRole("dialog", { name: "Run echo again" });
+    await dialog.getByText("Masked parameters stay the same: key.").waitFor();
+    expect(await dialog.getByRole("textbox").evaluateAll((all) => all.map((each) => (each as HTMLInputElement).value))).toEqual([
+      "one",
+      "a  b",
+      "",
+    ]);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await dialog.getByLabel("note (optional)").fill("");
+    await dialog.getByRole("button", { name: "Run again" }).click();
+    await dialog.getByText("The parameter cannot be removed. Enter a value.").waitFor();
+    await dialog.getByLabel("note (optional)").fill("a  b");
+    await dialog.getByLabel("word").fill("far too long");
+    await dialog.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(() => dialog.getByRole("alert").count()).toBe(1);
+    expect(await place()).toBe(before);
+    await dialog.getByLabel("word").fill("two");
+    await dialog.getByLabel("times (optional)").fill("3");
+    await dialog.getByRole("button", { name: "Run again" }).click();
+    await expect.poll(place).not.toBe(before);
+    await panel("Outputs of the run").getByText("two: 14").waitFor();
+    expect(await panel("Parameters").textContent()).toMatch(/two.*\*\*\*.*a  b.*3/s);
+  });
+
+  it("of a workflow asks before another run of it, if it has no parameters to change", async () => {
+    const { page } = opened;
+    await start("bare");
+    await status().getByText("Completed").waitFor();
+    const before = await place();
+    await button("Run again").click();
+    await page.getByRole("alertdialog", { name: "Run this workflow again?" }).getByRole("button", { name: "Run again" }).click();
+    await expect.poll(place).not.toBe(before);
   });
 
   it("of a workflow is put beside another run: the nodes that differ, with both values", async () => {

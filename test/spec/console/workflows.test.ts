@@ -395,7 +395,7 @@ describe.skipIf(findChromium() === undefined)("workflows in the web console", ()
     await status().getByText("Completed").waitFor();
     expect(await button("Resume the run").count()).toBe(0);
     await button("Run again").click();
-    await page.getByRole("alertdialog").getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
     await button("Approve").waitFor();
     await page.getByText("Say sesame?").first().waitFor();
     const { runs } = await call("/api/workflow/vault/runs");
