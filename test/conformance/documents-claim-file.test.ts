@@ -1,23 +1,27 @@
-import type * as FileSystem from "node:fs";
-import { readdirSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import fs, { readdirSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { ports } from "@portico/core";
-import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { whileClaimed } from "../../adapters/src/documents/unstorage/claim-file.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
 
 /** Runs once, after the time of a claim was read and before the reader uses it. */
-const between = vi.hoisted(() => ({ run: undefined as (() => void) | undefined }));
-vi.mock("node:fs", async (original) => {
-  const fs = await original<typeof FileSystem>();
-  const statSync = (...given: Parameters<typeof fs.statSync>) => {
-    const found = fs.statSync(...given);
+const between = { run: undefined as (() => void) | undefined };
+beforeAll(() => {
+  const original = fs.statSync;
+  vi.spyOn(fs, "statSync").mockImplementation(((...given: Parameters<typeof original>) => {
+    const found = original(...given);
     const { run } = between;
     between.run = undefined;
     run?.();
     return found;
-  };
-  return { ...fs, statSync };
+  }) as typeof original);
+  syncBuiltinESMExports();
+});
+afterAll(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
 });
 
 const ANOTHER = "0123456789abcdef".repeat(2);

@@ -65,7 +65,7 @@ export class WatchedTurns {
       (reason) => this.#end(socketId, watch, reason),
       (error: unknown) => {
         if (watch.stopping.signal.aborted) return;
-        this.#given.telemetry.log.error("A turn cannot be watched", { conversation: turn.conversationId }, error);
+        this.#given.telemetry.log.error("A turn cannot be watched", { socket: socketId }, error);
         this.#end(socketId, watch, "failed");
       },
     );
