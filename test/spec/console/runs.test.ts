@@ -189,6 +189,32 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await opened.page.getByText("Failed: an error").waitFor();
   });
 
+  it("leads from a failed turn to its conversation, with the message as an unsent draft, once and after another draft", async () => {
+    const { page } = opened;
+    const [broken] = await runsOf("agent_id=broken");
+    const message = page.getByRole("textbox", { name: "Message to Broken" });
+    const sendAgain = async () => {
+      await show(broken.run_id);
+      await turns().getByRole("button", { name: "Send again" }).click();
+      await message.waitFor();
+    };
+    await sendAgain();
+    expect(await page.evaluate(() => location.hash)).toBe(`#/agents/broken/${broken.conversation_id}`);
+    await expect.poll(() => message.inputValue()).toBe("Break");
+    await sendAgain();
+    expect(await message.inputValue()).toBe("Break");
+    await message.fill("Please");
+    await sendAgain();
+    await sendAgain();
+    expect(await message.inputValue()).toBe("Please\n\nBreak");
+    await message.fill("");
+    const { receipts } = await opened.call("GET", `/api/runs/${broken.run_id}/receipt`);
+    expect(receipts.length).toBe(1);
+    await show((await runsOf("agent_id=helper"))[0].run_id);
+    await turns().getByText("Success").waitFor();
+    expect(await turns().getByRole("button", { name: "Send again" }).count()).toBe(0);
+  });
+
   it("follows a run that executes, and one that was stopped says so", async () => {
     const { page } = opened;
     const gate = createGate();
@@ -213,6 +239,7 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await Promise.all([stopped.started, asked]);
     stopped.abort();
     await turns().getByText("Interrupted: stopped by its user").waitFor();
+    await turns().getByRole("button", { name: "Send again" }).waitFor();
     await page.getByText("Idle, interrupted").waitFor();
     expect(await figure("Turns").textContent()).toBe("2");
   });

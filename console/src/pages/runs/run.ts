@@ -1,5 +1,6 @@
 import type { CallResult } from "@portico/core/client";
 import type { conversationsRunsContract } from "@portico/plugins/conversations-runs/contract";
+import type { Receipt } from "./receipts.svelte.ts";
 
 /** Specification 2.11. Services may record more fields, which are not declared here. */
 export type Run = CallResult<typeof conversationsRunsContract.run>;
@@ -44,6 +45,11 @@ const ENDINGS: Readonly<Record<string, string>> = {
 /** Why a turn ended, as text for a person. Undefined for mere interruptions. */
 export function describeEnding(reason: string | undefined): string | undefined {
   return reason === undefined ? undefined : ENDINGS[reason];
+}
+
+/** Whether the turn of a receipt failed, or was interrupted. */
+export function hasFailed({ outcome, interruption_reason: reason }: Receipt): boolean {
+  return outcome.status === "failed" || (reason !== undefined && describeEnding(reason) === undefined);
 }
 
 /** `1.2 s`, `3 min 20 s`, `2 h 5 min`. */

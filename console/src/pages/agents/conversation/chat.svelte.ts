@@ -71,6 +71,12 @@ export class Chat {
     return this.conversationId !== undefined || this.open.length === 0;
   }
 
+  /** Writes a text at the end of the draft, unless the draft ends with it already. */
+  write(text: string): void {
+    if (this.draft.trim() === "") this.draft = text;
+    else if (!`\n\n${this.draft}`.endsWith(`\n\n${text}`)) this.draft += `\n\n${text}`;
+  }
+
   /** Load the newest page, and keep the earlier loaded pages. Never rejects. */
   async load(): Promise<void> {
     const id = this.conversationId;
