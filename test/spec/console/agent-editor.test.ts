@@ -188,7 +188,7 @@ describe.skipIf(findChromium() === undefined)("the editor of agents in the web c
     await field("ID").fill("fresh");
     await page.keyboard.press("Enter");
     await heading("New agent fresh").waitFor();
-    await page.getByText("Create the agent to talk to it here.").waitFor();
+    await page.getByText("After you create it, you can talk to it here.").waitFor();
     await field("Name").fill("Fresh");
     await button("Create").click();
     await dialog().getByText("fresh/agent.json").waitFor();

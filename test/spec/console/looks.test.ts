@@ -126,7 +126,7 @@ describe.skipIf(findChromium() === undefined)("what the web console shows, and w
   it("asks in the colour of danger only if something is stopped or removed", async () => {
     const { page } = opened;
     await page.getByRole("button", { name: "Run again" }).click();
-    const confirm = page.getByRole("alertdialog").getByRole("button", { name: "Run again" });
+    const confirm = page.getByRole("dialog").getByRole("button", { name: "Run again" });
     expect(await confirm.getAttribute("data-kind")).toBe("primary");
     await page.keyboard.press("Escape");
   });

@@ -186,7 +186,8 @@ describe.skipIf(findChromium() === undefined)("runs in the web console", () => {
     await show(broken.run_id);
     const { receipts } = await opened.call("GET", `/api/runs/${broken.run_id}/receipt`);
     await turns().getByText(receipts[0].failure.message).waitFor();
-    await opened.page.getByText("Failed: an error").waitFor();
+    // At the top of the page, before the turns.
+    await opened.page.locator("dd .failure").filter({ hasText: receipts[0].failure.message }).waitFor();
   });
 
   it("leads from a failed turn to its conversation, with the message as an unsent draft, once and after another draft", async () => {

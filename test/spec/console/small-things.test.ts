@@ -160,7 +160,7 @@ describe.skipIf(findChromium() === undefined)("everyday use of the web console",
     await button("Cancel the run").click();
     await dialog.getByRole("button", { name: "Cancel the run" }).click();
     await button("Run again").click();
-    await page.getByRole("alertdialog").getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click();
     await expect.poll(place).not.toBe(`#/workflows/ask/${runId}`);
     await page.getByRole("status").getByText("Started", { exact: true }).waitFor();
   });
