@@ -143,8 +143,12 @@ describe("a local instance", () => {
             headers: { ...headers, "content-type": "application/json" },
             ...typed,
           });
+          if (!answer.headers["content-type"]?.startsWith("application/json")) {
+            // A stream of events does not end by itself.
+            answer.leave();
+            continue;
+          }
           await answer.text();
-          if (!answer.headers["content-type"]?.startsWith("application/json")) continue;
           seen++;
           expect([method, path, answer.status, answer.headers["x-content-type-options"]]).toEqual([
             method,
