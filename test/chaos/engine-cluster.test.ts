@@ -93,6 +93,8 @@ describe.runIf(hasPostgresServer() && hasRedisServer())("engine/bullmq in severa
   let postgres: PostgresServer;
   let redis: OwnRedis;
   const folder = temporaryFolder();
+  /** Counts on when the test is repeated, so that a run never sees what another one stored. */
+  let runs = 0;
   beforeAll(async () => {
     [postgres, redis] = await Promise.all([postgresServer(), ownRedis()]);
   });
@@ -114,7 +116,6 @@ describe.runIf(hasPostgresServer() && hasRedisServer())("engine/bullmq in severa
   it(
     "keeps the engine's law whatever fails: processes, connections, Redis or PostgreSQL, for less or for longer than a lease",
     async () => {
-      let runs = 0;
       const property = fc.asyncProperty(faults, requests, async (befalling, asked) => {
         const at = ++runs;
         const place = { postgres, redis, schema: `run${at}`, prefix: `run${at}`, leaseMs: LEASE_MS };

@@ -198,6 +198,31 @@ describe.runIf(database && redis)("the rules of engine/bullmq", () => {
     await first.ended("two");
   });
 
+  it("logs no failure of a work that it has lost without knowing it, and logs others", async () => {
+    const gate = createGate();
+    const { engine, telemetry, batch, ended } = await open(
+      async ({ id, held }) => {
+        if (id === "broken") throw new Error("broken");
+        told.push("begun");
+        await gate.passed;
+        await expect(batch([held])).rejects.toThrow(ports.RecordConflict);
+        told.push("refused");
+        await batch([held]);
+      },
+      { leaseMs: LONG_LEASE_MS },
+    );
+    const failures = () => telemetry.lines.flatMap(({ message, fields }) => (message === "Work failed" ? [fields.id] : []));
+    await engine.start("resumed", "lost", {});
+    await found(() => told.includes("begun"));
+    await query(`UPDATE ${table("work")} SET fence = fence + 1 WHERE id = 'lost'`);
+    gate.open();
+    await found(() => told.includes("refused"));
+    await engine.start("resumed", "broken", {});
+    expect(await ended("broken")).toMatchObject({ state: "failed" });
+    await found(() => failures().includes("broken"));
+    expect(failures()).toEqual(["broken"]);
+  });
+
   it("gives work with an expired lease to another process, also without a notification of its end", async () => {
     const { gate, work } = gated();
     const first = await open(work, { leaseMs: LONG_LEASE_MS });

@@ -4,7 +4,7 @@ import { systemClock } from "@portico/adapters/clock/system";
 import { bullmqEngine, type BullmqEngineOptions } from "@portico/adapters/engine/bullmq";
 import { postgresRecords } from "@portico/adapters/records/postgres";
 import { ioredisServer } from "@portico/adapters/redis/ioredis";
-import { memoryTelemetry } from "@portico/adapters/telemetry/memory";
+import { createMemoryTelemetry, type MemoryTelemetry, memoryTelemetry } from "@portico/adapters/telemetry/memory";
 import type { EngineUnderTest } from "../conformance/engine-subject.ts";
 import { openTcpLine, type TcpLine } from "./tcp-line.ts";
 
@@ -21,6 +21,7 @@ export interface ClusterProcess extends EngineUnderTest {
   readonly place: ClusterPlace;
   readonly postgres: TcpLine;
   readonly redis: TcpLine;
+  readonly telemetry: MemoryTelemetry;
 }
 
 /** Processes with `engine/bullmq` in this process of Node's. `close` closes their lines. */
@@ -41,6 +42,7 @@ export function createEngineCluster(): {
       const [postgresUrl, postgres] = await lineTo(place.postgresUrl, 5432);
       const [redisUrl, redis] = await lineTo(place.redisUrl, 6379);
       const clock = createManualClock();
+      const telemetry = createMemoryTelemetry();
       return {
         adapters: [
           bullmqEngine(options),
@@ -48,11 +50,11 @@ export function createEngineCluster(): {
           ioredisServer({ url: redisUrl, prefix: place.prefix }),
           redisBus(),
           realTime ? systemClock() : manualClock({ clock }),
-          memoryTelemetry({}),
+          memoryTelemetry({ telemetry }),
         ],
         pass: clock.advance,
         outage: { begin: () => postgres.cut(), end: () => postgres.heal() },
-        ...{ place, postgres, redis },
+        ...{ place, postgres, redis, telemetry },
       };
     },
     async close() {

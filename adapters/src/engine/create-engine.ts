@@ -343,11 +343,14 @@ class JournalEngine implements ports.Engine {
       insist: (note: Note) => this.#insist(() => this.#journal.note(work, note)),
     });
     running.execution = execution;
-    const ending = await outcomeOf(kind, execution, { clock: this.#clock, log: this.#log, stopped: () => this.#stopped });
+    const outcome = await outcomeOf(kind, execution, { clock: this.#clock, log: this.#log, stopped: () => this.#stopped });
     execution.finish();
     if (execution.hasEnded) return this.#afterEnd(work);
     if (execution.rest) return this.#park(work, execution.rest);
-    if (ending) return this.#end(work, ending);
+    if (outcome) {
+      await this.#end(work, outcome.ending);
+      return outcome.logFailure();
+    }
     // Stopped before it began in the journal: it stays lined up.
     if (this.#beginsLate(kind) && !execution.hasBegun) return;
     // Stopped before its end. Work of a `resume` kind stays as it is, for the next process.

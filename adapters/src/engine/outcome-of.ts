@@ -12,18 +12,32 @@ export interface OutcomeGiven {
   stopped(): Error | undefined;
 }
 
+/** The result of a work's function. */
+export interface Outcome {
+  readonly ending: Ending;
+  /**
+   * Logs an error of the function. Call it when the end is stored: what a process throws that has lost the work without knowing it yet is
+   * not a failure of the work.
+   */
+  logFailure(): void;
+}
+
 /** Run the work's function. Undefined if it was stopped before its end. */
-export async function outcomeOf(kind: Kind, execution: Execution, given: OutcomeGiven): Promise<Ending | undefined> {
+export async function outcomeOf(kind: Kind, execution: Execution, given: OutcomeGiven): Promise<Outcome | undefined> {
   const { clock, log, stopped } = given;
   try {
     const output = await kind.work(execution, fromJsonText(execution.input) as object);
-    return { state: "completed", endedAt: clock.now(), output: toJsonText("What the work answered", output) };
+    const ending: Ending = { state: "completed", endedAt: clock.now(), output: toJsonText("What the work answered", output) };
+    return { ending, logFailure() {} };
   } catch (thrown) {
     const reason = stopped();
     if (reason && execution.signal.reason === reason) return undefined;
     // A requested stop is not a failure.
-    if (!execution.signal.aborted && !execution.hasEnded) log.error("Work failed", { kind: kind.kind, id: execution.id }, thrown);
+    const isFailure = !execution.signal.aborted;
+    const logFailure = (): void => {
+      if (isFailure) log.error("Work failed", { kind: kind.kind, id: execution.id }, thrown);
+    };
     const { name, message } = describeThrown(thrown);
-    return { state: "failed", endedAt: clock.now(), error: `${name}: ${message}` };
+    return { ending: { state: "failed", endedAt: clock.now(), error: `${name}: ${message}` }, logFailure };
   }
 }

@@ -17,9 +17,10 @@ const tell = (happening: ToldHappening): void =>
   void writeSync(file, `${JSON.stringify({ life, at: clock.now(), ...happening })}\n`);
 
 const telemetry = createMemoryTelemetry({
-  onError(message) {
+  onError(message, _fields, cause) {
     if (message.startsWith("This process was not heard of")) tell({ is: "lost" });
-    else if (!message.startsWith("The engine's journal is out of reach")) tell({ is: "error", message });
+    else if (!message.startsWith("The engine's journal is out of reach"))
+      tell({ is: "error", message: `${message}: ${String(cause)}` });
   },
 });
 let clock: Pick<ports.Clock, "now"> = Date;

@@ -137,7 +137,7 @@ export class Executions {
     });
     running.execution = execution;
     if (this.#early.some((hints) => hints.delete(begun.work))) this.hint(begun.work);
-    const ending = await outcomeOf(kind, execution, { clock, log, stopped: () => this.#stopped });
+    const outcome = await outcomeOf(kind, execution, { clock, log, stopped: () => this.#stopped });
     execution.finish();
     running.end?.forget();
     if (execution.hasEnded) return offer(running.end?.effect().offers ?? []);
@@ -148,7 +148,10 @@ export class Executions {
       if (offers.length === 0) expect(rest.until);
       return offer(offers);
     }
-    if (ending) return this.#end(running, ending);
+    if (outcome) {
+      await this.#end(running, outcome.ending);
+      return outcome.logFailure();
+    }
     // Stopped before its end. Work of a `resume` kind is given to another process.
     if (kind.onInterrupted === "close") await this.#tellClosed(running);
   }
