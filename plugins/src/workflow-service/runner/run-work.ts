@@ -1,4 +1,4 @@
-import { ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
+import { isStoreAway, ports, retryWhileStoreAway, type StoreRetry } from "@portico/core";
 import type { Definition } from "../definition/definition.ts";
 import { filesIn } from "../files/files-in.ts";
 import type { FilesOfRun } from "../files/node-files.ts";
@@ -87,6 +87,12 @@ const UNUSABLE: Outcome = {
   error: { code: "definition_unusable", message: "The definition of this run can no longer be used" },
 };
 
+/** The outcome of a run whose work was cancelled; undefined if it was not. */
+function cancelledOutcome({ aborted, reason }: AbortSignal): Outcome | undefined {
+  if (!aborted || !(reason instanceof ports.WorkCancelled)) return undefined;
+  return { status: "cancelled", error: { code: "cancelled", message: reason.message } };
+}
+
 /** Gives a run the files that its results or its parameters name: those of the run that it resumes, repeats, or belongs to. */
 async function takeFiles(
   files: FilesOfRun,
@@ -137,9 +143,11 @@ export function createRunWork(given: RunWorkGiven) {
       isOver = true;
     } catch (error) {
       // If the error were only thrown, the run's record would not show that the run has ended.
-      if (context.signal.aborted) throw error;
-      world.telemetry.log.error("A run failed unexpectedly", { runId }, error);
-      await end(context, { record, trace, stored: undefined, outcome: UNEXPECTED, live, decided: [], secrecy, earlier });
+      const cancelled = cancelledOutcome(context.signal);
+      if (context.signal.aborted && (!cancelled || isStoreAway(error))) throw error;
+      if (!cancelled) world.telemetry.log.error("A run failed unexpectedly", { runId }, error);
+      const outcome = cancelled ?? UNEXPECTED;
+      await end(context, { record, trace, stored: undefined, outcome, live, decided: [], secrecy, earlier });
       isOver = true;
     } finally {
       trace.end();
@@ -242,9 +250,9 @@ export function createRunWork(given: RunWorkGiven) {
         const error = { code: "process_restart", message: thrown.message, nodeId: thrown.nodeId };
         return { status: "interrupted", error };
       }
-      const { signal } = context;
-      if (!(signal.aborted && signal.reason instanceof ports.WorkCancelled)) throw thrown;
-      return { status: "cancelled", error: { code: "cancelled", message: signal.reason.message } };
+      const cancelled = cancelledOutcome(context.signal);
+      if (!cancelled) throw thrown;
+      return cancelled;
     }
   }
 
