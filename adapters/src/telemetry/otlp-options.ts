@@ -6,7 +6,7 @@ export type OtlpSignal = "traces" | "metrics" | "logs";
 /** All kinds of signals. */
 export const OTLP_SIGNALS: readonly OtlpSignal[] = ["traces", "metrics", "logs"];
 
-/** Export over OTLP/HTTP. Names and defaults are those of OpenTelemetry's variables `OTEL_EXPORTER_OTLP_*`. */
+/** Export over OTLP/HTTP. Names and defaults are those of OpenTelemetry's variables, such as `OTEL_EXPORTER_OTLP_*`. */
 export interface OtlpOptions {
   /** Base address of the receiver. `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. */
   readonly endpoint?: string | undefined;
@@ -26,6 +26,10 @@ export interface OtlpOptions {
   readonly ca?: Secret | undefined;
   /** Time between two exports of metrics. Default: one minute. */
   readonly metricsEveryMs?: number;
+  /** Milliseconds for which spans wait for their export. Default: 5 s. */
+  readonly spansEveryMs?: number;
+  /** Milliseconds for which log lines wait for their export. Default: 1 s. */
+  readonly logsEveryMs?: number;
   /** Share of the traces that is exported, 0 to 1. Default 1. Traces that the caller does not record are not exported. */
   readonly sampleRatio?: number;
   /** Default `portico`. */

@@ -75,6 +75,17 @@ const otlpSchema = v.strictObject({
     fromEnv("OTEL_METRIC_EXPORT_INTERVAL", v.pipe(milliseconds(100), v.description("Time between two exports of metrics."))),
     60_000,
   ),
+  spansEveryMs: v.optional(
+    fromEnv("OTEL_BSP_SCHEDULE_DELAY", v.pipe(milliseconds(1), v.description("Time for which spans wait for their export."))),
+    5_000,
+  ),
+  logsEveryMs: v.optional(
+    fromEnv(
+      "OTEL_BLRP_SCHEDULE_DELAY",
+      v.pipe(milliseconds(1), v.description("Time for which log lines wait for their export.")),
+    ),
+    1_000,
+  ),
   sampleRatio: v.optional(
     fromEnv(
       "OTEL_TRACES_SAMPLER_ARG",

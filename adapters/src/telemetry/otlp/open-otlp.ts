@@ -36,6 +36,8 @@ export interface Otlp extends Instruments {
 
 const CLOSE_MS = 2_000;
 const METRICS_EVERY_MS = 60_000;
+const SPANS_EVERY_MS = 5_000;
+const LOGS_EVERY_MS = 1_000;
 
 const MOST_WAITING = 2048;
 const SEVERITIES = {
@@ -102,7 +104,13 @@ function openTraces(url: string | undefined, resource: Resource, options: OtlpOp
     resource,
     // A caller may leave a trace out, and cannot have more traces recorded than the ratio allows.
     sampler: new ParentBasedSampler({ root: ratio, remoteParentSampled: ratio }),
-    spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize: MOST_WAITING })],
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        maxQueueSize: MOST_WAITING,
+        scheduledDelayMillis: options.spansEveryMs ?? SPANS_EVERY_MS,
+      }),
+    ],
   });
 }
 
@@ -126,7 +134,9 @@ function openLogs(url: string | undefined, resource: Resource, options: OtlpOpti
     serializer: options.protocol === "http/json" ? JsonLogsSerializer : ProtobufLogsSerializer,
     helper: LogsExporterMetricsHelper,
   });
-  return new LoggerProvider({ resource, processors: [new BatchLogRecordProcessor({ exporter, maxQueueSize: MOST_WAITING })] });
+  const scheduledDelayMillis = options.logsEveryMs ?? LOGS_EVERY_MS;
+  const processor = new BatchLogRecordProcessor({ exporter, maxQueueSize: MOST_WAITING, scheduledDelayMillis });
+  return new LoggerProvider({ resource, processors: [processor] });
 }
 
 /** Read at each export, with the names of the semantic conventions. */
