@@ -82,7 +82,15 @@ export { hasMoreLevels } from "./json-levels.ts";
 
 // Answers: long JSON, files and parts of files
 export { acceptedCoding } from "./http/accepted-coding.ts";
-export { allowsRange, type ConditionOutcome, checkConditions, httpDate, type Validators } from "./http/conditional.ts";
+export {
+  allowsRange,
+  type ConditionOutcome,
+  checkConditions,
+  checkReplacement,
+  httpDate,
+  type ReplacementOutcome,
+  type Validators,
+} from "./http/conditional.ts";
 export { contentDisposition, dispositionName } from "./http/content-disposition.ts";
 export { cleanFileName, cleanMediaType, isTextMediaType } from "./http/file-name.ts";
 export { jsonList } from "./http/json-list.ts";

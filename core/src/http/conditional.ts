@@ -33,6 +33,21 @@ export function checkConditions(head: Pick<RequestHead, "method" | "header">, va
   return isRead && isModifiedSince(head.header("if-modified-since"), validators) === false ? "not_modified" : "proceed";
 }
 
+/** The outcome of the conditions of a request that writes a resource: write it, 428, or 412. */
+export type ReplacementOutcome = "proceed" | "precondition_required" | "precondition_failed";
+
+/**
+ * Evaluates the conditions of a request that must name the state that it replaces (RFC 6585, 3): `If-Match` with a tag of the current
+ * resource, or `If-None-Match: *` for a resource that does not exist yet. `etag` is that of the current resource; undefined if it does not
+ * exist.
+ */
+export function checkReplacement(head: Pick<RequestHead, "method" | "header">, etag: string | undefined): ReplacementOutcome {
+  const [ifMatch, ifNoneMatch] = [head.header("if-match"), head.header("if-none-match")];
+  if (ifMatch === undefined && ifNoneMatch?.trim() !== "*") return "precondition_required";
+  const isMet = etag === undefined ? ifMatch === undefined : checkConditions(head, { etag }) === "proceed";
+  return isMet ? "proceed" : "precondition_failed";
+}
+
 /**
  * Whether `If-Range` allows a `Range` (RFC 9110, 13.1.5): it does if it is absent, or if it names exactly the current resource,
  * by a strong tag or by the date. Otherwise the whole resource must be sent.

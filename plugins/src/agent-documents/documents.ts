@@ -3,6 +3,7 @@ import {
   auditActor,
   type AuditWriter,
   checkConditions,
+  checkReplacement,
   type Guard,
   type Handlers,
   ports,
@@ -80,10 +81,9 @@ export function documentHandlers({
 
 /** Throws unless the request names the state that it replaces. */
 function assertCondition(head: RequestHead, document: ports.Document | undefined): void {
-  const [ifMatch, ifNoneMatch] = [head.header("if-match"), head.header("if-none-match")];
-  if (ifMatch === undefined && ifNoneMatch?.trim() !== "*") throw agentDocumentErrors.precondition_required();
-  const isMet = document ? checkConditions(head, { etag: etagOf(document) }) === "proceed" : ifMatch === undefined;
-  if (!isMet) throw changed(document);
+  const outcome = checkReplacement(head, document && etagOf(document));
+  if (outcome === "precondition_required") throw agentDocumentErrors.precondition_required();
+  if (outcome === "precondition_failed") throw changed(document);
 }
 
 /** A strong entity tag: it changes with every byte of the text. */

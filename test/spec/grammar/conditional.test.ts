@@ -1,4 +1,4 @@
-import { allowsRange, checkConditions, httpDate, type Validators } from "@portico/core";
+import { allowsRange, checkConditions, checkReplacement, httpDate, type Validators } from "@portico/core";
 import { describe, expect, it } from "vitest";
 
 const NOW = Date.UTC(1994, 10, 6, 8, 49, 37, 500);
@@ -105,6 +105,24 @@ describe("If-Range: the Range applies", () => {
     expect(allowsRange(asking("GET", { "if-range": 'W/"a"' }), { etag: 'W/"a"' })).toBe(false);
     expect(allowsRange(asking("GET", { "if-range": '"a"' }), {})).toBe(false);
     expect(allowsRange(asking("GET", { "if-range": DATE }), {})).toBe(false);
+  });
+});
+
+describe("a write must name the state that it replaces", () => {
+  it.each([
+    ["a resource, without a condition", {}, '"a"', "precondition_required"],
+    ["a resource, with If-None-Match and a tag alone", { "if-none-match": '"b"' }, '"a"', "precondition_required"],
+    ["a resource, with its tag", { "if-match": '"a"' }, '"a"', "proceed"],
+    ["a resource, with any tag", { "if-match": "*" }, '"a"', "proceed"],
+    ["a resource, with another tag", { "if-match": '"b"' }, '"a"', "precondition_failed"],
+    ["a resource, as a new one", { "if-none-match": "*" }, '"a"', "precondition_failed"],
+    ["a resource, with its tag and as a new one", { "if-match": '"a"', "if-none-match": "*" }, '"a"', "precondition_failed"],
+    ["nothing, without a condition", {}, undefined, "precondition_required"],
+    ["nothing, as a new one", { "if-none-match": " * " }, undefined, "proceed"],
+    ["nothing, with any tag", { "if-match": "*" }, undefined, "precondition_failed"],
+    ["nothing, with a tag and as a new one", { "if-match": '"a"', "if-none-match": "*" }, undefined, "precondition_failed"],
+  ] as const)("%s", (_what, headers, etag, outcome) => {
+    expect(checkReplacement(asking("PUT", headers), etag)).toBe(outcome);
   });
 });
 

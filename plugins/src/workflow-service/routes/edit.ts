@@ -1,4 +1,12 @@
-import { auditActor, checkConditions, type Handlers, ports, type RequestHead, ServiceError } from "@portico/core";
+import {
+  auditActor,
+  checkConditions,
+  checkReplacement,
+  type Handlers,
+  ports,
+  type RequestHead,
+  ServiceError,
+} from "@portico/core";
 import { definitionJsonSchema } from "../definition/definition-json-schema.ts";
 import type { Definition } from "../definition/definition.ts";
 import { definitionPage } from "../definition-page.ts";
@@ -45,7 +53,7 @@ export function saveDefinition(services: WorkflowServices): EditingHandlers["sav
     if (!editor.isEditable) throw fail.definitions_not_editable();
     const who = await editorOf(services, id, head);
     const before = await editor.find(id).catch(toEditingError);
-    assertConditions(head, before);
+    assertCondition(head, before);
     const { hash: version } = usable(await editor.check(id, text, signal).catch(toEditingError));
     if (before?.text === text) return savedPage(id, before, { version, created: false });
     const save = () => editor.write(id, text, before);
@@ -109,11 +117,10 @@ async function editorOf({ grants, clock }: WorkflowServices, id: string, head: R
 }
 
 /** Throws unless the request names the state that it replaces. */
-function assertConditions(head: RequestHead, file: DefinitionFile | undefined): void {
-  const [ifMatch, ifNoneMatch] = [head.header("if-match"), head.header("if-none-match")];
-  if (ifMatch === undefined && ifNoneMatch?.trim() !== "*") throw workflowErrors.precondition_required();
-  const isMet = file ? checkConditions(head, { etag: file.etag }) === "proceed" : ifMatch === undefined;
-  if (!isMet) throw changed(file);
+function assertCondition(head: RequestHead, file: DefinitionFile | undefined): void {
+  const outcome = checkReplacement(head, file?.etag);
+  if (outcome === "precondition_required") throw workflowErrors.precondition_required();
+  if (outcome === "precondition_failed") throw changed(file);
 }
 
 function usable({ definition, problems }: CheckedDefinition): Definition {
