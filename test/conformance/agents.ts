@@ -180,6 +180,13 @@ export function agentsConformance(name: string, make: () => AgentsUnderTest | Pr
         );
       });
 
+      it("are in folders that are listed, whether the agent names them or not", async (test) => {
+        if (!agents.skillPaths) return test.skip();
+        await made.writeFile!("clerk", "SKILL.md", "Not a folder of its own.");
+        await soon(async () => expect(await agents.skillPaths!("clerk")).toEqual(["skills/other", "skills/read-bills"]));
+        expect([await agents.skillPaths("nobody"), await agents.skillPaths("..")]).toEqual([[], []]);
+      });
+
       it("of up to 1 MiB are read whole; larger ones throw AgentsUnavailable", async () => {
         const text = "x".repeat(ports.SKILL_FILE_BYTES);
         await made.writeFile!("clerk", "skills/read-bills/large.md", text);

@@ -4,6 +4,7 @@ import { defineAdapter, optional, ports } from "@portico/core";
 import { type AgentText, readAgentText, unreadAgent } from "./agent-file.ts";
 import { agentTexts } from "./agent-texts.ts";
 import { readSkillFile } from "./skill-file.ts";
+import { findSkillPaths } from "./skill-paths.ts";
 import { GitStates } from "./git-state.ts";
 
 /** Options of `documentAgents`. */
@@ -84,6 +85,7 @@ export const documentAgents = defineAdapter({
     return {
       find: (id) => find(id),
       skillFile: (...place) => readSkillFile({ documents, directory }, place),
+      skillPaths: (id) => findSkillPaths({ documents, directory }, id),
       texts: agentTexts({ documents, directory, file: FILE }),
       async list({ withGit } = {}) {
         const folders = directory === undefined ? [] : await foldersOf(directory);

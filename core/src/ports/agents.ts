@@ -18,6 +18,12 @@ export interface Agents {
    * UTF-8 text, or exceeds SKILL_FILE_BYTES. Absent: these agents have no skills.
    */
   skillFile?(id: string, skill: string, file: string): Promise<string | undefined>;
+  /**
+   * Paths below the agent's folder of the folders with a `SKILL.md`, in the byte order of the paths, at most 200, whether its `agent.json`
+   * names them or not. For editors. Empty if the folder does not exist, or if the ID does not match AGENT_ID. Throws AgentsUnavailable. Absent: as for
+   * `skillFile`, or not known.
+   */
+  skillPaths?(id: string): Promise<readonly string[]>;
   /** The texts of the agents, for editors. Absent: these agents are defined elsewhere, for example by a program. */
   readonly texts?: AgentTexts | undefined;
 }

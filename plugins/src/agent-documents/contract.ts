@@ -37,6 +37,24 @@ const problem = v.object({
 /** The errors and then the warnings: 100 at most. */
 const problems = v.array(problem);
 
+/** What a text can name. */
+const choices = v.object({
+  /** IDs of the agent engines. */
+  engines: v.array(text),
+  /** The tools of all sources that can be reached now. Tools of an MCP server are `server/tool`. */
+  tools: v.array(
+    v.object({
+      id: text,
+      name: text,
+      description: text,
+      riskLevel: v.picklist(["low", "medium", "high", "critical"]),
+      requiresConfirmation: v.boolean(),
+    }),
+  ),
+  /** Paths of the folders with a `SKILL.md`, below the agent's folder. */
+  skills: v.array(text),
+});
+
 /** The texts of agents, for the instance's owner: an extension of the specification (open points 14). */
 export const agentDocumentsContract = defineContract(
   {
@@ -98,6 +116,14 @@ export const agentDocumentsContract = defineContract(
       bodyLimit: AGENT_BODY_BYTES,
       success: reply.json(v.object({ problems })),
       errors: { ...ofOwner, body_too_large, store_unavailable },
+    },
+    choices: {
+      method: "GET",
+      path: "/api/agents/:id/document/choices",
+      summary: "List the engines, tools and skills that an agent's agent.json can name (an extension)",
+      params: byId,
+      success: reply.json(choices),
+      errors: { ...ofOwner, store_unavailable },
     },
     schema: {
       method: "GET",

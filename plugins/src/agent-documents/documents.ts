@@ -20,9 +20,13 @@ type DocumentHandlers = Handlers<typeof agentDocumentsContract, { readonly owner
 export function documentHandlers({
   agents,
   audit,
+  engines,
+  turns,
 }: {
   readonly agents: ports.Agents;
   readonly audit: AuditWriter;
+  readonly engines: readonly ports.AgentEngine[];
+  readonly turns: ports.BackgroundTurns | undefined;
 }): DocumentHandlers {
   const textsOf = (): ports.AgentTexts => {
     if (!agents.texts) throw agentDocumentErrors.agents_not_editable();
@@ -74,6 +78,23 @@ export function documentHandlers({
     async check({ params: { id }, body: { text }, who }) {
       const before = await find(id);
       return { problems: checkText(textsOf(), { text, before: before?.text, userId: who.userId }) };
+    },
+    async choices({ params: { id }, signal }) {
+      textsOf();
+      const [tools = [], skills = []] = await Promise.all([
+        turns?.tools(signal),
+        agents.skillPaths?.(id).catch((error: unknown) => {
+          if (!(error instanceof ports.AgentsUnavailable)) throw error;
+          throw agentDocumentErrors.store_unavailable(undefined, undefined, error);
+        }),
+      ]);
+      return {
+        engines: engines.map((engine) => engine.id).toSorted(),
+        tools: tools.map(({ id: toolId, name, description, riskLevel, requiresConfirmation }) => ({
+          ...{ id: toolId, name, description, riskLevel, requiresConfirmation },
+        })),
+        skills: [...skills],
+      };
     },
     schema: async () => ({ ...textsOf().schema() }),
   };

@@ -9,7 +9,14 @@ export const agentDocuments = definePlugin({
   name: "agent-documents",
   summary: "The texts of the agents: read, check, write and remove them.",
   config: agentDocumentsConfig,
-  needs: { agents: ports.agents, identity: ports.identity, records: ports.records, audit: optional(ports.audit) },
+  needs: {
+    agents: ports.agents,
+    engines: ports.agentEngines,
+    turns: optional(ports.backgroundTurns),
+    identity: ports.identity,
+    records: ports.records,
+    audit: optional(ports.audit),
+  },
   contract: agentDocumentsContract,
   security: { owner: ownerScheme },
   capabilities: () => ["agentDocuments"],
@@ -21,5 +28,5 @@ export const agentDocuments = definePlugin({
       return caller;
     },
   }),
-  setup: ({ agents, audit, records }) => documentHandlers({ agents, audit: auditWriter(audit, records) }),
+  setup: ({ audit, records, ...given }) => documentHandlers({ ...given, audit: auditWriter(audit, records) }),
 });

@@ -76,6 +76,20 @@ describe("GET /api/agents/:id/document", () => {
   });
 });
 
+describe("GET /api/agents/:id/document/choices", () => {
+  it("lists the engines, the tools with their risk, and the folders with a SKILL.md, also of an agent that is not written yet", async () => {
+    mkdirSync(join(folder.path, "helper/skills/read-bills"), { recursive: true });
+    writeFileSync(join(folder.path, "helper/skills/read-bills/SKILL.md"), "Read them.");
+    const { status, body } = await service.call("owner", "GET", "/api/agents/helper/document/choices");
+    expect([status, body.engines, body.skills]).toEqual([200, ["loop", "scripted"], ["skills/read-bills"]]);
+    expect(body.tools).toContainEqual({
+      ...{ id: "SendUserMessage", name: "SendUserMessage", description: expect.stringMatching(/\w/) },
+      ...{ riskLevel: "low", requiresConfirmation: false },
+    });
+    expect((await service.call("owner", "GET", "/api/agents/fresh/document/choices")).body).toEqual({ ...body, skills: [] });
+  });
+});
+
 describe("every call of the texts of agents", () => {
   it.each(["helper", "unknown"])("is refused for members and services in the same way, whether %s exists or not", async (id) => {
     const document = `/api/agents/${id}/document`;
