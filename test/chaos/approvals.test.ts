@@ -13,7 +13,7 @@ import { temporaryFolder } from "../harness/portico-process.ts";
 import { events } from "../harness/upstream-answers.ts";
 import type { Answer } from "../harness/upstream-exchange.ts";
 
-const LIVES = process.env.PORTICO_LONG ? 40 : 3;
+const LIVES = process.env.PORTICO_LONG ? 40 : 2;
 /** New turns of one life: of queries, and of the background. */
 const TURNS = 6;
 const CALLS = 3;

@@ -4,7 +4,7 @@ import { connectAgent } from "@portico/client";
 import { afterAll, expect, it } from "vitest";
 import { runPortico, startPortico, temporaryFolder, type PorticoProcess } from "../harness/portico-process.ts";
 
-const KILLS = process.env.PORTICO_LONG ? 40 : 4;
+const KILLS = process.env.PORTICO_LONG ? 40 : 2;
 const COUNT = 100;
 const QUOTA = 256;
 const DAYS = 10;

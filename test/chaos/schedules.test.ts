@@ -8,7 +8,7 @@ import { keyedIdSuffix } from "../../plugins/src/conversations-runs/background/b
 import { TOKENS } from "../harness/agent-app.ts";
 import { temporaryFolder } from "../harness/portico-process.ts";
 
-const LIVES = process.env.PORTICO_LONG ? 50 : 3;
+const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 const EVERY_MS = 1000;
 /** Schedules that catch up all that they missed. */
 const WHOLE = ["all", "spread"];

@@ -7,7 +7,7 @@ import { connectAgent } from "@portico/client";
 import { afterAll, expect, it } from "vitest";
 import { openCommand, type PorticoProcess, runPortico, startPortico, temporaryFolder } from "../harness/portico-process.ts";
 
-const KILLS = process.env.PORTICO_LONG ? 40 : 4;
+const KILLS = process.env.PORTICO_LONG ? 40 : 2;
 const TURNS = 30;
 const WORDS = "Secret words of ada";
 const OWNERS_WORDS = "Secret words of the owner";

@@ -12,7 +12,7 @@ const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 const WRITERS = 8;
 /** Maximum number of events in one life, so that the last life ends. */
 const PER_LIFE = 150;
-const BURST = process.env.PORTICO_LONG ? 10_000 : 600;
+const BURST = process.env.PORTICO_LONG ? 10_000 : 300;
 const CONCURRENCY = 64;
 const MEGABYTE = 1024 * 1024;
 

@@ -9,7 +9,7 @@ import { afterAll, expect, it } from "vitest";
 import { runCommand } from "../harness/portico-process.ts";
 import { workflowFolder } from "../harness/workflow-process.ts";
 
-const KILLS = process.env.PORTICO_LONG ? 30 : 3;
+const KILLS = process.env.PORTICO_LONG ? 30 : 2;
 /** Runs of each life. */
 const RUNS = 8;
 const folder = workflowFolder();

@@ -8,7 +8,7 @@ import { scheduledRunId } from "../../plugins/src/workflow-service/runs/run-id.t
 import { temporaryFolder } from "../harness/portico-process.ts";
 import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
 
-const LIVES = process.env.PORTICO_LONG ? 50 : 3;
+const LIVES = process.env.PORTICO_LONG ? 50 : 2;
 const EVERY_MS = 1000;
 const WORKFLOW = "marks";
 /** Schedules that catch up all that they missed. */
