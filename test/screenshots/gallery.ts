@@ -17,6 +17,14 @@ export interface View {
   readonly path?: string;
   /** Resolves when the view is complete. */
   readonly ready?: (page: Page) => Promise<unknown>;
+  /** Undoes what `ready` has done. */
+  readonly after?: (page: Page) => Promise<unknown>;
+}
+
+/** Closes the dialog that is open. */
+export async function closeDialog(page: Page): Promise<void> {
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
 }
 
 const LOOKS = [
@@ -68,6 +76,7 @@ export class Gallery {
         );
       }
       this.#taken.push(view);
+      await view.after?.(page);
     } catch (error) {
       this.#problems.push(`${view.name}: ${error instanceof Error ? error.message : String(error)}`);
     } finally {

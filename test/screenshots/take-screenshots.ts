@@ -6,7 +6,8 @@ import type { Page } from "playwright-core";
 import { findChromium, startChromium } from "../harness/chromium.ts";
 import { DESKTOP, openConsole, PHONE } from "../harness/console.ts";
 import { takeAgents } from "./agent-conversation.ts";
-import { Gallery, type View } from "./gallery.ts";
+import { takeEditors } from "./editors-and-dialogs.ts";
+import { closeDialog, Gallery, type View } from "./gallery.ts";
 import { takeMeasurements } from "./measurements-of-a-day.ts";
 import { takePlayground } from "./playground-conversation.ts";
 import { takeWorkflowEditor } from "./workflow-editor.ts";
@@ -157,6 +158,7 @@ try {
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
   await page.getByText("has no price").first().waitFor();
+  const failedRun = await page.evaluate(() => location.hash.replace("#/workflows", ""));
   await page.getByRole("region", { name: "Timeline" }).evaluate((shown) => shown.scrollIntoView());
   await page.screenshot({ path: resolve(images, "console-workflow-trace.png") });
   await page.setViewportSize(DESKTOP);
@@ -173,6 +175,8 @@ try {
   await show("#/approvals", "Expires");
   await page.screenshot({ path: resolve(images, "console-approvals.png") });
   const shown = (text: string) => (opened: Page) => opened.getByText(text).first().waitFor();
+  const press = (name: string) => (opened: Page) => opened.getByRole("button", { name, exact: true }).click();
+  const other = (await client.submit({ agentId: "release-notes", prompt: "What is in the release of last week?" }).started)!;
   await show("#/log?kind=message", "A workflow run waits for a person");
   await page.screenshot({ path: resolve(images, "console-log.png") });
   const views: readonly View[] = [
@@ -185,8 +189,29 @@ try {
     { name: "webhook", about: "the webhook of an agent", page: "webhooks", path: "/release-notes", ready: shown("1 to 1 of 1") },
     { name: "workflows", about: "the list of workflows", page: "workflows", path: "", ready: shown("Check orders") },
     { name: "workflow", about: "a workflow and its runs", page: "workflows", path: "/triage", ready: shown("Triage a ticket") },
-    { name: "runs", about: "the runs of agents", page: "runs", path: "", ready: shown("All that there are") },
+    {
+      ...{ name: "workflow-run-failed", about: "a run of a workflow that failed", page: "workflows", path: failedRun },
+      ready: shown("has no price"),
+    },
+    {
+      ...{ name: "workflow-run-as-test", about: "a run of a workflow as a test", page: "workflows" },
+      ready: press("Open as a test"),
+      after: closeDialog,
+    },
+    { ...{ name: "runs", about: "the runs of agents", page: "runs", path: "" }, ready: shown("runs on this page") },
+    {
+      ...{ name: "runs-of-workflows", about: "the runs of workflows", page: "runs", path: "?of=workflows" },
+      ready: (opened) => opened.getByRole("cell", { name: "Failed" }).first().waitFor(),
+    },
     { name: "run", about: "a run of an agent", page: "runs", path: `/${runId}`, ready: shown("The tool answered") },
+    {
+      ...{ name: "run-comparison", about: "two turns of agents side by side", page: "runs" },
+      ready: compareWith(other.runId!, "Compared parts"),
+    },
+    {
+      ...{ name: "webhook-event", about: "an event of a webhook", page: "webhooks", path: "/release-notes" },
+      ready: (opened) => opened.getByRole("table", { name: "Events" }).getByRole("link", { name: "deploy.finished" }).click(),
+    },
   ];
   for (const view of views) await gallery.take(page, view);
   waiting.abort();
@@ -196,6 +221,7 @@ try {
   await takeMeasurements(browser, save, gallery);
   await takePlayground(browser, save, gallery);
   await takeWorkflowEditor(browser, save, gallery);
+  await takeEditors(browser, gallery);
   await gallery.takeOthers(page);
   await page.reload();
   await page.getByLabel("Instance token").waitFor();
@@ -203,4 +229,13 @@ try {
   await gallery.write();
 } finally {
   await browser.close();
+}
+
+/** Opens the comparison of the run that is shown, and chooses the other run. */
+function compareWith(otherId: string, table: string): (page: Page) => Promise<void> {
+  return async (page) => {
+    await page.getByRole("link", { name: "Compare" }).click();
+    await page.getByLabel("The other run").selectOption(otherId);
+    await page.getByRole("table", { name: table }).waitFor();
+  };
 }
