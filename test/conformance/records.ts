@@ -485,6 +485,29 @@ export function recordsConformance(
         expect(await ids({ after: { value: null, id: "r3" } })).toEqual(["r3.5", "r3b", "r5", "text"]);
       });
 
+      it("answers the places of a query, from which its pages continue: of texts, numbers, booleans, missing values and huge numbers", async () => {
+        const ranks = [3, 3, 0.1, 2 ** 60, -1e21, true, false, "text", "", null];
+        await putAll(Object.fromEntries(ranks.map((rank, at) => [`r${at}`, { owner: "a", rank }])));
+        await putAll({ none: { owner: "a" }, other: { owner: "b", rank: 1 } });
+        const asNumber = (rank: Task["rank"]) => (typeof rank === "boolean" ? Number(rank) : (rank ?? null));
+        for (const direction of ["ascending", "descending"] as const) {
+          const query: ports.Query = { where: { owner: "a" }, order: { by: "rank", direction } };
+          const expected = (await tasks.query(query)).items.map(({ id, value }) => ({ id, value: asNumber(value.rank) }));
+          expect(expected).toHaveLength(ranks.length + 1);
+          expect(await tasks.places(query)).toEqual({ places: expected, isLast: true });
+          const walked: ports.Place[] = [];
+          for (let isEnd = false; !isEnd;) {
+            const { places, isLast } = await tasks.places({ ...query, limit: 2, after: walked.at(-1) });
+            walked.push(...places);
+            isEnd = isLast;
+          }
+          expect(walked).toEqual(expected);
+        }
+        expect(await tasks.places({ limit: 1 })).toEqual({ places: [{ id: "none", value: null }], isLast: false });
+        expect(await tasks.places({ where: { owner: "nobody" } })).toEqual({ places: [], isLast: true });
+        await expect(tasks.places({ where: { title: "t", rank: 1 } })).rejects.toThrow(ports.RecordsUnindexed);
+      });
+
       it("refuses what can be no place", async () => {
         const order = { by: "rank", direction: "ascending" } as const;
         for (const place of [

@@ -1,6 +1,7 @@
 import { ports } from "@portico/core";
 import { type CollectionShape, checkCollection } from "./collection-shape.ts";
-import { planQuery, type QueryPlan } from "./query-plan.ts";
+import type { Scalar } from "./field-path.ts";
+import { orderValue, planQuery, type QueryPlan } from "./query-plan.ts";
 import { isRecordId, toRecordText, toText } from "./record-text.ts";
 
 /**
@@ -17,6 +18,11 @@ export interface RecordsBackend {
   /** Up to one row more than the plan's limit: the extra row only shows that there are more. */
   page(collection: string, plan: QueryPlan): readonly Row[] | Promise<readonly Row[]>;
   /**
+   * The same page without values: the order values as JSON, in which booleans may be 0 and 1. Default: taken from `page`, which reads more than an
+   * index.
+   */
+  places?(collection: string, plan: QueryPlan): readonly PlaceRow[] | Promise<readonly PlaceRow[]>;
+  /**
    * Writes that succeed or fail together, in order. Returns the version of each write, 0 for a remove of a missing record.
    * Rejects with RecordConflict or RecordsUnavailable.
    */
@@ -30,6 +36,13 @@ export interface Row {
   readonly id: string;
   readonly version: number;
   readonly text: string;
+}
+
+/** A record of a page without its value. */
+export interface PlaceRow {
+  readonly id: string;
+  /** The order value as JSON. */
+  readonly order: string;
 }
 
 /** One checked write. Its text is JSON that may be stored. */
@@ -92,6 +105,14 @@ export function createCheckedRecords(backend: RecordsBackend): CheckedRecords {
 
 function createCollection<T extends object>(backend: RecordsBackend, shape: CollectionShape): ports.Collection<T> {
   const { name } = shape;
+  const placesOf = async (plan: QueryPlan): Promise<readonly ports.Place[]> => {
+    if (backend.places)
+      return (await backend.places(name, plan)).map(({ id, order }) => ({ id, value: JSON.parse(order) as Scalar }));
+    return (await backend.page(name, plan)).map((row) => {
+      const value = orderValue(toStored<T>(name, row).value, plan.by);
+      return { id: row.id, value: typeof value === "boolean" ? Number(value) : value };
+    });
+  };
   return {
     name,
     async get(id) {
@@ -115,6 +136,11 @@ function createCollection<T extends object>(backend: RecordsBackend, shape: Coll
       const items = rows.slice(0, plan.limit).map((row) => toStored<T>(name, row));
       const last = items.at(-1);
       return { items, next: last && rows.length > plan.limit ? plan.cursorAt(last.id, last.value) : undefined };
+    },
+    async places(query = {}) {
+      const plan = planQuery(shape, query);
+      const rows = plan.empty ? [] : await placesOf(plan);
+      return { places: rows.slice(0, plan.limit), isLast: rows.length <= plan.limit };
     },
     write: {
       put: (id, value, expected) => ({ collection: name, id, value, expected }),

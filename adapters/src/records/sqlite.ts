@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { defineAdapter, ports, type Scope } from "@portico/core";
 import { type CheckedWrite, createCheckedRecords, type RecordsBackend } from "./create-records.ts";
+import { gatherReads } from "./gathered-reads.ts";
 import { BUSY_ATTEMPTS, patiently } from "./sqlite/busy.ts";
 import { readMark } from "./sqlite/durable-mark.ts";
 import { noteLoss } from "./sqlite/note-loss.ts";
@@ -87,6 +88,15 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
     }
   };
 
+  const readOne = gatherReads(async (collection, ids) =>
+    reading(() => {
+      const table = tableOf(collection);
+      if (ids.length > 1) return table.getAll(ids);
+      const found = table.get(ids[0]!);
+      return found ? [found] : [];
+    }),
+  );
+
   return {
     database,
     read: reading,
@@ -99,8 +109,9 @@ export function createSqliteBackend(database: DatabaseSync, attempts = BUSY_ATTE
         shape.name,
         reading(() => openTable(database, shape)),
       ),
-    get: (collection, id) => reading(() => tableOf(collection).get(id)),
+    get: readOne,
     page: (collection, plan) => reading(() => tableOf(collection).page(plan)),
+    places: (collection, plan) => reading(() => tableOf(collection).places(plan)),
     commit: writer.commit,
     close() {
       try {

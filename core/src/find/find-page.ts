@@ -4,6 +4,12 @@ export interface FindPlace {
   readonly id: string;
 }
 
+/** A place of a source. */
+export interface SourcePlace extends FindPlace {
+  /** Whether the source knows that the subject does not match the search, so that it is not loaded. */
+  readonly isOther?: boolean | undefined;
+}
+
 /** The order in which a source is read: towards older subjects, or towards newer ones. */
 export type FindOrder = "descending" | "ascending";
 
@@ -14,9 +20,9 @@ export interface FindSource {
     after: FindPlace | undefined,
     limit: number,
     order: FindOrder,
-  ): Promise<{ readonly places: readonly FindPlace[]; readonly isLast: boolean }>;
-  /** Whether a subject is in the list. */
-  has(id: string): Promise<boolean>;
+  ): Promise<{ readonly places: readonly SourcePlace[]; readonly isLast: boolean }>;
+  /** Those of these subjects that are in the list. */
+  having(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 /** Results, newest first, and the places from which the pages beside them begin. */
@@ -32,7 +38,7 @@ export interface FoundPage<T> {
 }
 
 /** Subjects that one page looks at, besides those that it shows. */
-const EXAMINED = 100;
+const EXAMINED = 80;
 /** Each round reads this many times as much as the one before, up to what the page may still look at: most searches need one round. */
 const GROWTH = 4;
 /** Before and behind all times of subjects. */
@@ -66,11 +72,11 @@ export async function findPage<T>({
   const oldest = { at: notBefore ?? BEGINNING, id: "" };
   const newest = { at: until ?? END, id: "" };
   if (before) {
-    const isWithin = ({ at }: FindPlace) => until === undefined || at < until;
+    const isWithin = (place: FindPlace) => until === undefined || place.at < until;
     const { items, first, last } = await findAlong(search, { order: "ascending", from: before, isWithin });
     return { items: items.reverse(), next: first ?? last ?? newest, previous: last };
   }
-  const isWithin = ({ at }: FindPlace) => notBefore === undefined || at >= notBefore;
+  const isWithin = (place: FindPlace) => notBefore === undefined || place.at >= notBefore;
   const from = after ?? (until === undefined ? undefined : newest);
   const { items, first, last } = await findAlong(search, { order: "descending", from, isWithin });
   return { items, next: last, previous: after && (first ?? last ?? oldest) };
@@ -105,30 +111,40 @@ async function findAlong<T>(
     const pieces = await Promise.all((lead ? [lead] : sources).map((source) => source.read(place, size, order)));
     const rarest = pieces.reduce((one, other) => (isRarer(other, one, order) ? other : one));
     lead ??= sources[pieces.indexOf(rarest)]!;
-    const others = sources.filter((source) => source !== lead);
     const candidates = rarest.places.filter(isWithin);
-    const loaded = await Promise.all(
-      candidates.map(async (candidate) => {
-        const isLikely = isFirst
-          ? pieces.every((piece) => mayContain(piece, candidate, order))
-          : (await Promise.all(others.map((source) => source.has(candidate.id)))).every(Boolean);
-        return isLikely ? load(candidate.id) : undefined;
-      }),
-    );
-    for (const [index, found] of loaded.entries()) {
-      place = candidates[index]!;
+    const likely = isFirst
+      ? candidates.filter((candidate) => !candidate.isOther && pieces.every((piece) => mayContain(piece, candidate, order)))
+      : await inAll(
+          sources.filter((source) => source !== lead),
+          candidates.filter(({ isOther }) => !isOther),
+        );
+    const loaded = new Map(await Promise.all(likely.map(async ({ id }) => [id, await load(id)] as const)));
+    for (const [index, candidate] of candidates.entries()) {
+      place = candidate;
+      const found = loaded.get(candidate.id);
       if (found !== undefined && matches(found)) {
         items.push(found);
         first ??= place;
       }
       if (items.length < limit) continue;
-      const isEnd = rarest.isLast && index === loaded.length - 1;
+      const isEnd = rarest.isLast && index === candidates.length - 1;
       return { items, first, last: isEnd ? undefined : place };
     }
     if (rarest.isLast || candidates.length < rarest.places.length) return { items, first, last: undefined };
     left -= candidates.length;
   }
   return { items, first, last: place };
+}
+
+/** The candidates that all sources have. */
+async function inAll(sources: readonly FindSource[], candidates: readonly SourcePlace[]): Promise<readonly SourcePlace[]> {
+  let left = candidates;
+  for (const source of sources) {
+    if (left.length === 0) return left;
+    const had = await source.having(left.map(({ id }) => id));
+    left = left.filter(({ id }) => had.has(id));
+  }
+  return left;
 }
 
 type Piece = Awaited<ReturnType<FindSource["read"]>>;

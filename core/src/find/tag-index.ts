@@ -47,22 +47,35 @@ export function createTagIndex(records: Records, name: string): TagIndex {
     },
     list: (tag, owner) => ({
       async read(after: FindPlace | undefined, limit: number, direction: FindOrder) {
-        const { items, next } = await collection.query({
+        const { places, isLast } = await collection.places({
           where: owner === undefined ? { tag } : { tag, owner },
           order: { by: "at", direction },
           limit,
           ...(after && { after: { value: Date.parse(after.at), id: recordId(tag, after.id) } }),
         });
         // A tag contains no space.
-        return {
-          places: items.map(({ id, value }) => ({ at: new Date(value.at).toISOString(), id: id.slice(tag.length + 1) })),
-          isLast: next === undefined,
-        };
+        return { places: places.map(({ id, value }) => new TagPlace(Number(value), id.slice(tag.length + 1))), isLast };
       },
-      async has(id) {
-        const found = await collection.get(recordId(tag, id));
-        return found !== undefined && (owner === undefined || found.value.owner === owner);
+      async having(ids) {
+        const found = await Promise.all(ids.map((id) => collection.get(recordId(tag, id))));
+        return new Set(ids.filter((_, at) => found[at] && (owner === undefined || found[at].value.owner === owner)));
       },
     }),
   };
+}
+
+/** Most places of a list are only read for their IDs, and writing a time takes longer than reading it. */
+class TagPlace implements FindPlace {
+  readonly #at: number;
+  #text: string | undefined;
+  readonly id: string;
+
+  constructor(at: number, id: string) {
+    this.#at = at;
+    this.id = id;
+  }
+
+  get at(): string {
+    return (this.#text ??= new Date(this.#at).toISOString());
+  }
 }

@@ -3,6 +3,8 @@ const WORD_CHARACTERS = 40;
 /** Characters of a text that are looked at, for each word that is wanted. */
 const TEXT_CHARACTERS = 200;
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+const ASCII = /^[\0-\x7f]*$/;
+const ASCII_WORD = /[a-z0-9]+/g;
 /** Scripts that write no spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
@@ -12,18 +14,25 @@ const UNSPACED =
  * form of their characters (NFKC). In scripts that write no spaces, each pair of neighbouring characters is a word.
  */
 export function wordsOf(text: string, most: number): readonly string[] {
+  const begin = text.slice(0, most * TEXT_CHARACTERS);
+  // The same words in a fraction of the time. Searches ask for the words of each run that they look at.
+  if (ASCII.test(begin)) return asciiWords(begin.toLowerCase(), most);
   const words = new Set<string>();
-  const normal = text
-    .slice(0, most * TEXT_CHARACTERS)
-    .toWellFormed()
-    .normalize("NFKC")
-    .toLowerCase()
-    .normalize("NFKC");
+  const normal = begin.toWellFormed().normalize("NFKC").toLowerCase().normalize("NFKC");
   for (const [found] of normal.matchAll(WORD)) {
     for (const word of split(found)) {
       if (words.size >= most) return [...words];
       words.add(word);
     }
+  }
+  return [...words];
+}
+
+function asciiWords(normal: string, most: number): readonly string[] {
+  const words = new Set<string>();
+  for (const word of normal.match(ASCII_WORD) ?? []) {
+    if (words.size >= most) break;
+    words.add(word.slice(0, WORD_CHARACTERS));
   }
   return [...words];
 }

@@ -133,6 +133,7 @@ export {
   type Expected,
   type Page,
   type Place,
+  type Places,
   type Query,
   RecordConflict,
   RecordCursorInvalid,

@@ -53,6 +53,11 @@ export interface Collection<T extends object> {
    * everything.
    */
   query(query?: Query): Promise<Page<T>>;
+  /**
+   * The places of the records that `query` would return, in this order, without their values. Much faster where the store reads only an index.
+   * Throws the same errors.
+   */
+  places(query?: Query): Promise<Places>;
   /** The same writes as values, for `records.batch`. */
   readonly write: {
     put(id: string, value: T, expected?: Expected): Write;
@@ -94,6 +99,14 @@ export interface Query {
   readonly after?: string | Place;
   /** 1-1000; default 100. */
   readonly limit?: number;
+}
+
+/** The places of one page. */
+export interface Places {
+  /** The order value of a boolean is a number: 0 or 1. */
+  readonly places: readonly Place[];
+  /** Whether this was the last page at that moment. */
+  readonly isLast: boolean;
 }
 
 /** A place in the order of a query: its page begins with the first record behind it, in the direction of the order. */

@@ -206,7 +206,7 @@ describe("GET /api/runs/search", () => {
     expect(first.runs).toEqual([]);
     expect(first.next).toEqual(expect.any(String));
     const { ids, pages } = await walk(query);
-    expect([ids, pages]).toEqual([[], 6]);
+    expect([ids, pages]).toEqual([[], 7]);
   });
 
   it("a member sees its own runs only, a token without a user none (open points 10)", async () => {
@@ -334,6 +334,14 @@ describe("words of a text", () => {
           expect(word.isWellFormed() && word.length <= 40 && !word.includes(" ")).toBe(true);
           expect(wordsOf(word, 20)).toEqual([word]);
         }
+      }),
+    );
+  });
+
+  it("of ASCII are the same beside other characters", () => {
+    assert(
+      property(string({ unit: "binary-ascii", maxLength: 300 }), (text) => {
+        expect(wordsOf(`${text} \u00e9`, 300)).toEqual([...new Set([...wordsOf(text, 300), "\u00e9"])]);
       }),
     );
   });

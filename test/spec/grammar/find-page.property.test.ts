@@ -10,7 +10,7 @@ interface Subject extends FindPlace {
 
 const TAGS = 3;
 /** Places that one call may read of one source, besides those of a page. */
-const EXAMINED = 100;
+const EXAMINED = 80;
 const newestFirst = (one: FindPlace, other: FindPlace): number =>
   other.at.localeCompare(one.at) || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0);
 const timeOf = (at: number): string => new Date(Date.UTC(2026, 0, 1) + at).toISOString();
@@ -26,7 +26,12 @@ const subjects = fc
 /** The subjects with a tag as a source, which counts the places that were read of it. */
 function sourceOf(all: () => readonly Subject[], tag: number, noteRead: (tag: number, places: number) => void): FindSource {
   return {
-    has: async (id) => all().some((each) => each.id === id && each.tags.includes(tag)),
+    having: async (ids) =>
+      new Set(
+        all()
+          .filter(({ id, tags }) => ids.includes(id) && tags.includes(tag))
+          .map(({ id }) => id),
+      ),
     async read(after, limit, order) {
       const direction = order === "descending" ? 1 : -1;
       const behind = all()
@@ -179,5 +184,26 @@ describe("pages of a search", () => {
     const back = await page({ before: oldest.previous! });
     expect([newest, oldest, back].map(({ items }) => items.map(({ id }) => id))).toEqual([["run-399"], ["run-0"], ["run-399"]]);
     expect([oldest.next, back.previous]).toEqual([undefined, undefined]);
+  });
+
+  it("load no subject that its source knows not to match, in the first round and in later ones", async () => {
+    const places = Array.from({ length: 60 }, (_, at) => ({ at: timeOf(100 - at), id: `run-${at}`, isOther: at % 2 === 1 }));
+    const source: FindSource = {
+      having: async (ids) => new Set(ids),
+      async read(after, limit) {
+        const from = after ? places.findIndex(({ id }) => id === after.id) + 1 : 0;
+        return { places: places.slice(from, from + limit), isLast: from + limit >= places.length };
+      },
+    };
+    const loaded: string[] = [];
+    const { items, next } = await findPage({
+      sources: [source],
+      load: async (id) => (loaded.push(id), id),
+      matches: () => true,
+      limit: 20,
+    });
+    const matching = places.filter(({ isOther }) => !isOther).map(({ id }) => id);
+    expect([items, next?.id]).toEqual([matching.slice(0, 20), "run-38"]);
+    expect(loaded).toEqual(matching);
   });
 });

@@ -223,6 +223,15 @@ describe("GET /api/workflow/runs/search", () => {
     expect((await search({ workflowId, version: "c".repeat(64) })).body).toEqual({ runs: [] });
   });
 
+  it("finds a run of a workflow and a version in one call, behind many runs of another workflow with this version", async () => {
+    const records = service.app.port(ports.records);
+    const [older] = bulk;
+    const run = { ...older!, runId: "wrun_aaaa", workflowId: "plain", startedAt: "2019-12-31T00:00:00.000Z" };
+    await records.batch(createRunRecords(records).begin(run));
+    const { body } = await search({ workflowId: "plain", version: "a".repeat(64), limit: "1" });
+    expect(body.runs).toMatchObject([{ runId: "wrun_aaaa" }]);
+  });
+
   it("pages back to the newest, each run once, also with runs that begin meanwhile", async () => {
     const asked = { workflowId: "bulk", q: "always", limit: "90", startedFrom: "2020-01-01T01:00Z" };
     const wanted = bulkIds(({ startedAt, error }) => startedAt >= "2020-01-01T01:00" && error!.message.includes("always"));
@@ -262,7 +271,7 @@ describe("GET /api/workflow/runs/search", () => {
     const first = (await search(asked)).body;
     expect([first.runs, first.next]).toEqual([[], expect.any(String)]);
     const { found, pages } = await walk(asked);
-    expect([found, pages]).toEqual([[], 6]);
+    expect([found, pages]).toEqual([[], 7]);
   });
 
   it("shows runs of a binding only to its readers, as lists do (4.2)", async () => {

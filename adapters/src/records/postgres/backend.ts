@@ -3,7 +3,7 @@ import type { CollectionShape } from "../collection-shape.ts";
 import type { CheckedWrite, RecordsBackend, Row } from "../create-records.ts";
 import type { QueryPlan } from "../query-plan.ts";
 import type { Client, Connections, PoolClient } from "./connections.ts";
-import { gatherReads } from "./gathered-reads.ts";
+import { gatherReads } from "../gathered-reads.ts";
 import { createGroupWriter, type GroupWriter, type PartChanges } from "./group-writer.ts";
 import { createLocks } from "./locks.ts";
 import { tableName } from "./names.ts";

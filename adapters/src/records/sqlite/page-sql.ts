@@ -26,6 +26,16 @@ export function fieldSql(field: string): string {
  * an index: the rest of its ties, the following values, and the records without the field, which SQL compares with no value.
  */
 export function pageSql(collection: string, plan: QueryPlan): readonly PageStatement[] {
+  return statements(collection, plan, "id, version, value AS text");
+}
+
+/** The same for a page without values: the index alone has the IDs and the order values. */
+export function placesSql(collection: string, plan: QueryPlan): readonly PageStatement[] {
+  // JSON, because Node.js refuses to read integers above 2^53.
+  return statements(collection, plan, `id, ${plan.by === undefined ? "'null'" : `json_quote(${fieldSql(plan.by)})`} AS "order"`);
+}
+
+function statements(collection: string, plan: QueryPlan, columns: string): readonly PageStatement[] {
   const where = plan.where.flatMap(([field, value]) => equals(field, value));
   return ranges(plan).map(({ conditions, order }) => {
     const all = [...where, ...conditions];
@@ -33,7 +43,7 @@ export function pageSql(collection: string, plan: QueryPlan): readonly PageState
     const terms = order.map((term) => `${term} ${direction}`).join();
     const filter = all.length > 0 ? ` WHERE ${all.map((condition) => condition.sql).join(" AND ")}` : "";
     return {
-      sql: `SELECT id, version, value AS text FROM "${collection}"${filter} ORDER BY ${terms} LIMIT ?`,
+      sql: `SELECT ${columns} FROM "${collection}"${filter} ORDER BY ${terms} LIMIT ?`,
       values: all.flatMap((condition) => condition.values),
     };
   });

@@ -1,15 +1,18 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { ports } from "@portico/core";
 import type { CollectionShape } from "../collection-shape.ts";
-import type { CheckedWrite, Row } from "../create-records.ts";
+import type { CheckedWrite, PlaceRow, Row } from "../create-records.ts";
 import type { QueryPlan } from "../query-plan.ts";
 import { inOneCommit } from "./in-one-commit.ts";
-import { fieldSql, type PageStatement, pageSql } from "./page-sql.ts";
+import { fieldSql, type PageStatement, pageSql, placesSql } from "./page-sql.ts";
 
 /** One collection: its table and its prepared statements. */
 export interface Table {
   get(id: string): Row | undefined;
+  /** The records that exist, in any order. */
+  getAll(ids: readonly string[]): readonly Row[];
   page(plan: QueryPlan): readonly Row[];
+  places(plan: QueryPlan): readonly PlaceRow[];
   /**
    * One write inside the running transaction. Returns `version`, or 0 if there was no record to remove. Throws RecordConflict.
    */
@@ -20,7 +23,9 @@ export interface Table {
 export function openTable(database: DatabaseSync, shape: CollectionShape): Table {
   makeTable(database, shape);
   const table = `"${shape.name}"`;
-  const get = database.prepare(`SELECT id, version, value AS text FROM ${table} WHERE id = ?`);
+  const columns = `SELECT id, version, value AS text FROM ${table}`;
+  const get = database.prepare(`${columns} WHERE id = ?`);
+  const getAll = database.prepare(`${columns} WHERE id IN (SELECT value FROM json_each(?))`);
   const replaceAny = database.prepare(
     `INSERT INTO ${table} (id, version, value) VALUES (?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET version = excluded.version, value = excluded.value`,
@@ -32,11 +37,20 @@ export function openTable(database: DatabaseSync, shape: CollectionShape): Table
   // One per query shape; the declared indexes limit their number.
   const pages = new Map<string, StatementSync>();
 
-  const readPart = ({ sql, values }: PageStatement, limit: number): readonly Row[] => {
+  const readPart = <T>({ sql, values }: PageStatement, limit: number): readonly T[] => {
     const statement = pages.get(sql) ?? database.prepare(sql);
     pages.set(sql, statement);
-    return statement.all(...values, limit) as unknown as readonly Row[];
+    return statement.all(...values, limit) as unknown as readonly T[];
   };
+  const readParts = <T>(parts: readonly PageStatement[], limit: number): readonly T[] =>
+    inOneSnapshot(database, parts.length > 1, () => {
+      const rows: T[] = [];
+      for (const part of parts) {
+        const wanted = limit + 1 - rows.length;
+        if (wanted > 0) rows.push(...readPart<T>(part, wanted));
+      }
+      return rows;
+    });
 
   const changes = ({ id, text, expected }: CheckedWrite, version: number): number | bigint => {
     if (text === undefined) return (expected === undefined ? removeAny.run(id) : remove.run(id, expected)).changes;
@@ -47,17 +61,9 @@ export function openTable(database: DatabaseSync, shape: CollectionShape): Table
 
   return {
     get: (id) => get.get(id) as Row | undefined,
-    page(plan) {
-      const parts = pageSql(shape.name, plan);
-      return inOneSnapshot(database, parts.length > 1, () => {
-        const rows: Row[] = [];
-        for (const part of parts) {
-          const wanted = plan.limit + 1 - rows.length;
-          if (wanted > 0) rows.push(...readPart(part, wanted));
-        }
-        return rows;
-      });
-    },
+    getAll: (ids) => getAll.all(JSON.stringify(ids)) as unknown as readonly Row[],
+    page: (plan) => readParts<Row>(pageSql(shape.name, plan), plan.limit),
+    places: (plan) => readParts<PlaceRow>(placesSql(shape.name, plan), plan.limit),
     apply(write, version) {
       if (changes(write, version) > 0) return version;
       if (write.expected !== undefined) throw new ports.RecordConflict(write.collection, write.id);

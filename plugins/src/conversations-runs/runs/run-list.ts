@@ -36,19 +36,18 @@ export function createRunList(records: ports.Records) {
     /** The runs that have all these values, to be found. */
     source: (filters: RunFilters): FindSource => ({
       async read(after, limit, direction) {
-        const { items, next } = await collection.query({
+        const { places, isLast } = await collection.places({
           where: filters as Readonly<Record<string, string>>,
           order: { by: "started_at", direction },
           limit,
           ...(after && { after: { value: after.at, id: after.id } }),
         });
-        return { places: items.map(({ id, value }) => ({ at: value.started_at, id })), isLast: next === undefined };
+        return { places: places.map(({ id, value }) => ({ at: String(value), id })), isLast };
       },
-      async has(id) {
-        const found = await collection.get(id);
-        return (
-          found !== undefined && Object.entries(filters).every(([name, value]) => found.value[name as keyof RunKey] === value)
-        );
+      async having(ids) {
+        const found = await Promise.all(ids.map((id) => collection.get(id)));
+        const isWanted = (key: RunKey) => Object.entries(filters).every(([name, value]) => key[name as keyof RunKey] === value);
+        return new Set(ids.filter((_, at) => found[at] && isWanted(found[at].value)));
       },
     }),
     /** Ids of the newest runs that have all these values; pages of at most 1,000, until `limit` or the end. */

@@ -22,6 +22,8 @@ const REMOVED_AT_ONCE = 50;
 const NEWEST = { by: "startedAt", direction: "descending" } as const;
 const OLDEST = { by: "startedAt", direction: "ascending" } as const;
 
+type KeyValues = Readonly<Partial<Record<"workflowId" | "definition", string>>>;
+
 export type RunRecords = ReturnType<typeof createRunRecords>;
 
 /**
@@ -60,22 +62,39 @@ export function createRunRecords(records: ports.Records) {
     }
   }
 
-  /** The keys of runs that have these values. */
-  const keysOf = (where: Readonly<Record<string, string>>): FindSource => ({
-    async read(after, limit, direction) {
-      const { items, next } = await list.query({
-        where,
-        order: { by: "startedAt", direction },
-        limit,
-        ...(after && { after: { value: after.at, id: after.id } }),
-      });
-      return { places: items.map(({ id, value }) => ({ at: value.startedAt, id })), isLast: next === undefined };
-    },
-    async has(id) {
-      const found = await list.get(id);
-      return found !== undefined && Object.entries(where).every(([name, value]) => found.value[name as keyof RunKey] === value);
-    },
-  });
+  /** The keys of all runs with one value. The subjects that lack the other values of the search are known without being loaded. */
+  const keysWith = (where: KeyValues, wanted: KeyValues): FindSource => {
+    const isOther = (key: RunKey): boolean => Object.entries(wanted).some(([name, value]) => key[name as keyof RunKey] !== value);
+    return {
+      async read(after, limit, direction) {
+        const asked: ports.Query = {
+          where,
+          order: { by: "startedAt", direction },
+          limit,
+          ...(after && { after: { value: after.at, id: after.id } }),
+        };
+        if (Object.keys(wanted).every((name) => Object.hasOwn(where, name))) {
+          const { places, isLast } = await list.places(asked);
+          return { places: places.map(({ id, value }) => ({ at: String(value), id })), isLast };
+        }
+        const { items, next } = await list.query(asked);
+        const places = items.map(({ id, value }) => ({ at: value.startedAt, id, isOther: isOther(value) }));
+        return { places, isLast: next === undefined };
+      },
+      async having(ids) {
+        const found = await Promise.all(ids.map((id) => list.get(id)));
+        return new Set(ids.filter((_, at) => found[at] && !isOther(found[at].value)));
+      },
+    };
+  };
+
+  /** Which of the lists is shorter is not known before: that of the version, and, unless the lists of tags are the workflow's, that of the workflow. */
+  const keysOf = ({ workflowId, version }: RunSearch, isTagged: boolean): readonly FindSource[] => {
+    const [workflow, definition] = [workflowId !== undefined && { workflowId }, version !== undefined && { definition: version }];
+    const lists = [...(definition ? [definition] : []), ...(workflow && !isTagged ? [workflow] : [])];
+    if (lists.length === 0 && !isTagged) return [keysWith({}, {})];
+    return lists.map((where) => keysWith(where, { ...workflow, ...definition }));
+  };
 
   return {
     find: (runId: string): Promise<ports.Stored<RunRecord> | undefined> => runs.get(runId),
@@ -128,12 +147,11 @@ export function createRunRecords(records: ports.Records) {
         isReadable(run: RunRecord): boolean;
       },
     ): Promise<FoundPage<RunRecord>> {
-      const { workflowId, version, from, before } = search;
+      const { workflowId, from, before } = search;
+      // The lists of tags are lists of the workflow.
       const tagged = tagsOfSearch(search).map((tag) => tags.list(tag, workflowId));
-      const listed: Readonly<Record<string, string>> =
-        version !== undefined ? { definition: version } : workflowId !== undefined ? { workflowId } : {};
       return findPage({
-        sources: [...tagged, ...(tagged.length === 0 || version !== undefined ? [keysOf(listed)] : [])],
+        sources: [...tagged, ...keysOf(search, tagged.length > 0)],
         load: async (runId) => (await runs.get(runId))?.value,
         matches: (run) => isSought(run, search) && isReadable(run),
         ...page,
