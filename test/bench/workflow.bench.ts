@@ -31,6 +31,7 @@ const FIVE_NODES = [
 const COSTLY = [
   ["costly", "1,000 of one node"],
   ["costly-map", "320 items of a map, 64 at a time"],
+  ["trivial-map", "5,000 items of a map with one step each"],
 ] as const;
 const CONTESTANTS: readonly { name: ContestantName; on: string; runs: number }[] = [
   { name: "bullmq", on: "Redis", runs: 4_000 },

@@ -62,6 +62,18 @@ const definitions = {
       },
     },
   },
+  "trivial-map.json": {
+    nodes: {
+      m: {
+        type: "map",
+        with: {
+          items: "lists.range(5000)",
+          nodes: { n: { type: "transform", with: { value: "${{ item }}" } } },
+          result: "${{ nodes.n.output }}",
+        },
+      },
+    },
+  },
 };
 
 let service: WorkflowService | undefined;

@@ -52,6 +52,9 @@ export const mapKind: NodeKind = {
     const inner = innerGraph(play, over.signal);
     const results: unknown[] = Array.from({ length: items.length }, () => null);
     let next = 0;
+    // All workers share a turn: if one waited for the next turn alone, the others would go on without a pause.
+    let startedInTurn = 0;
+    let turn: Promise<void> | undefined;
     let failure: AttemptsFailed | undefined;
     // If another item has failed, its failure is the node's.
     const unlessOver = (error: unknown): void => {
@@ -59,8 +62,15 @@ export const mapKind: NodeKind = {
     };
     const work = async (): Promise<void> => {
       while (next < items.length && !over.signal.aborted) {
+        if (startedInTurn === ITEMS_PER_TURN) {
+          await (turn ??= nextTurn().then(() => {
+            startedInTurn = 0;
+            turn = undefined;
+          }));
+          continue;
+        }
+        startedInTurn++;
         const index = next++;
-        if (index % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) await nextTurn();
         const { frame: played, outcome } = await inner({ item: items[index], index });
         if (outcome.type === "completed") results[index] = await innerResult(play, played).catch(unlessOver);
         else if (outcome.type === "failed") {
