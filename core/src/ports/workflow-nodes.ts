@@ -175,8 +175,13 @@ export interface NodeFailedOptions extends ErrorOptions {
 /** What a service answered to a node that failed. */
 export interface FailedAnswer {
   readonly status: number;
-  /** JSON, or a text. It is kept up to FAILED_BODY_BYTES as JSON. Undefined without one, and if it is too long. */
+  /**
+   * JSON, or a text. If it is larger than FAILED_BODY_BYTES as JSON, only the beginning of its text is kept. A node may give a longer beginning:
+   * the service looks for secrets before it cuts. Undefined without a body.
+   */
   readonly body?: unknown;
+  /** Whether `body` is only the beginning of the text of a longer body. */
+  readonly bodyTruncated?: boolean | undefined;
 }
 
 /** Maximum size of a failed answer's body that is kept, as JSON in bytes. */

@@ -118,6 +118,8 @@ const nodeResult = v.object({
       /** What the service answered, of an `http` node. */
       status: v.optional(v.number()),
       body: v.optional(json),
+      /** Whether `body` is only the beginning of the text of a longer body. */
+      bodyTruncated: v.optional(v.boolean()),
       /** The node inside of a `map` or `loop` that failed. */
       nodeId: v.optional(text),
     }),

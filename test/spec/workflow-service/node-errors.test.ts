@@ -88,7 +88,6 @@ describe("a failed node that lets the run continue", () => {
     ["JSON that is broken", send(500, "{"), "{"],
     ["bytes", send(500, Buffer.from([1, 2, 255]), { "content-type": "image/png" }), undefined],
     ["no body", send(500, ""), undefined],
-    ["16 KiB and more", send(500, JSON.stringify("x".repeat(17_000))), undefined],
     [
       "a body that breaks off",
       (_request, response) => void response.writeHead(500, { "content-length": "9" }).write("x", () => response.destroy()),
@@ -101,6 +100,42 @@ describe("a failed node that lets the run continue", () => {
       ...{ code: "http_status", message: `${url} answered with status 500`, status: 500 },
       ...(body !== undefined && { body }),
     });
+  });
+
+  const long = JSON.stringify({ long: "x".repeat(17_000) });
+  const rocket = `${"z".repeat(16_382)}\u{1f680}`;
+  it.each<[string, RequestListener, string]>([
+    ["JSON", send(500, long), long],
+    ["a text", send(500, "y".repeat(100_000), { "content-type": "text/plain" }), "y".repeat(100_000)],
+    ["a text that is longer as JSON", send(500, '"'.repeat(10_000), { "content-type": "text/plain" }), '"'.repeat(10_000)],
+    [
+      "a text whose first piece ends within a character",
+      (_request, response) =>
+        void response.writeHead(500, { "content-type": "text/plain" }).write(Buffer.from(rocket).subarray(0, -1)),
+      rocket,
+    ],
+  ])("keeps the beginning of the text of a longer body, and says so: %s", async (_what, listener, text) => {
+    answer = listener;
+    const { nodeResults, finalOutputs } = await play({ a: call() }, { isTruncated: "${{ nodes.a.error.bodyTruncated }}" });
+    const { error } = nodeResults.a;
+    expect(error).toMatchObject({ code: "http_status", status: 500, bodyTruncated: true });
+    expect(text.startsWith(error.body)).toBe(true);
+    const bytes = Buffer.byteLength(JSON.stringify(error.body));
+    expect(bytes > 16_000 && bytes <= 16_384).toBe(true);
+    expect(finalOutputs).toEqual({ isTruncated: true });
+  });
+
+  it("shows no part of a secret at the end of the beginning of a longer body, and none within it", async () => {
+    // The rest of the body never comes, so the piece that is kept ends within the secret.
+    answer = (_request, response) =>
+      void response
+        .writeHead(500, { "content-type": "text/plain" })
+        .write(`Bearer ${SECRET} ${"x".repeat(16_386 - 20 - SECRET.length)}${SECRET.slice(0, 12)}`);
+    const { nodeResults } = await play({ a: call() });
+    const { body, bodyTruncated } = nodeResults.a.error;
+    expect([body.slice(0, 12), bodyTruncated]).toEqual(["Bearer *** x", true]);
+    expect(body).not.toContain(SECRET.slice(0, 4));
+    expect(body.length).toBeGreaterThan(16_000);
   });
 
   it("shows no secret of the answer, and no body at all if its output is sensitive", async () => {

@@ -80,11 +80,11 @@ export function createHttpClient(allow: readonly string[], timeouts: HttpTimeout
             return await readAnswer(answer, { url, hasBody: hasBody(request.method, answer.status), saving: first.saving });
           }
           if (typeof location !== "string") {
-            const body = hasBody(request.method, answer.status) ? await readFailedBody(answer, signal) : undefined;
+            const kept = hasBody(request.method, answer.status) ? await readFailedBody(answer, signal) : {};
             discard(answer);
             throw unexpectedStatus(origin, {
               status: answer.status,
-              body,
+              ...kept,
               retryAfterMs: retryAfter(answer.headers["retry-after"]),
             });
           }

@@ -10,11 +10,11 @@ export function addressRefused(message: string, cause?: unknown): ports.NodeFail
 
 export function unexpectedStatus(
   origin: string,
-  { status, body, retryAfterMs }: ports.FailedAnswer & { readonly retryAfterMs?: number | undefined },
+  { status, retryAfterMs, ...kept }: ports.FailedAnswer & { readonly retryAfterMs?: number | undefined },
   detail = "",
 ): ports.NodeFailed {
   const retryable = PASSING.has(status) || status >= 500;
-  const answer = { status, ...(body !== undefined && { body }) };
+  const answer = { status, ...kept };
   return new ports.NodeFailed("http_status", `${origin} answered with status ${status}${detail}`, {
     ...{ retryable, answer, retryAfterMs },
   });

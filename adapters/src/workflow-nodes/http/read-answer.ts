@@ -96,26 +96,35 @@ function nameIn({ pathname }: URL): string {
 const FAILED_BODY_MS = 5000;
 
 /**
- * The body of an answer with an unexpected status: JSON or a text. Undefined for an answer without a body, for bytes, and for a body that is too long or late, or breaks off:
- * the failure counts, and not its body. Throws the signal's reason.
+ * The body of an answer with an unexpected status: JSON or a text, or the beginning of a text that is too long to be kept. Without a body for an
+ * answer without one, for bytes, and for a body that is late or breaks off: the failure counts, and not its body. Throws the signal's reason.
  */
 export async function readFailedBody(
   { headers, body }: { readonly headers: Readonly<Record<string, string | string[] | undefined>>; readonly body: Readable },
   signal: AbortSignal,
-): Promise<unknown> {
+): Promise<Pick<ports.FailedAnswer, "body" | "bodyTruncated">> {
   const late = AbortSignal.any([signal, AbortSignal.timeout(FAILED_BODY_MS)]);
   const stop = () => body.destroy();
   late.addEventListener("abort", stop, { once: true });
   try {
     const begun = new Beginning();
+    const type = String(headers["content-type"] ?? "");
+    let isWhole = true;
     await readThrough(body, decoderOf(headers["content-encoding"]), async (source) => {
-      if (!(await begun.fill(source, ports.FAILED_BODY_BYTES))) throw new RangeError("The body is too long to be kept");
+      isWhole = await begun.fill(source, ports.FAILED_BODY_BYTES);
+      if (!isWhole) throw new RangeError("The rest is not read");
+    }).catch((error: unknown) => {
+      if (isWhole) throw error;
     });
-    const read = readBody(begun.bytes(), String(headers["content-type"] ?? ""));
-    return read.encoding || read.body === null ? undefined : read.body;
+    if (!isWhole) {
+      const text = decodeText(begun.bytes(), type, { isWhole });
+      return text === undefined ? {} : { body: text, bodyTruncated: true };
+    }
+    const read = readBody(begun.bytes(), type);
+    return read.encoding || read.body === null ? {} : { body: read.body };
   } catch {
     signal.throwIfAborted();
-    return undefined;
+    return {};
   } finally {
     late.removeEventListener("abort", stop);
   }
@@ -179,10 +188,9 @@ async function* everythingOf(source: AsyncIterator<Buffer>): AsyncGenerator<Buff
 
 function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" | "encoding"> {
   if (bytes.length === 0) return { body: null };
-  const [type = ""] = contentType.toLowerCase().split(";", 1);
-  const text = decodeText(bytes, type.trim(), contentType);
+  const text = decodeText(bytes, contentType, { isWhole: true });
   if (text === undefined) return { body: bytes.toString("base64"), encoding: "base64" };
-  if (!/^application\/json$|\+json$/.test(type.trim())) return { body: text };
+  if (!/^application\/json$|\+json$/.test(mediaTypeOf(contentType))) return { body: text };
   try {
     return { body: JSON.parse(text) as unknown };
   } catch {
@@ -190,15 +198,20 @@ function readBody(bytes: Buffer, contentType: string): Pick<HttpAnswer, "body" |
   }
 }
 
-/** Undefined for a body that is not text: invalid bytes for its encoding, and types without an encoding. */
-function decodeText(bytes: Buffer, type: string, contentType: string): string | undefined {
+/** Undefined for a body that is not text: invalid bytes for its encoding, and types without an encoding. The beginning of a body may end within a character. */
+function decodeText(bytes: Buffer, contentType: string, { isWhole }: { readonly isWhole: boolean }): string | undefined {
+  const type = mediaTypeOf(contentType);
   if (type !== "" && !isTextMediaType(type)) return undefined;
   const charset = /charset="?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
   try {
-    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+    return new TextDecoder(charset, { fatal: true }).decode(bytes, { stream: !isWhole });
   } catch {
     return undefined;
   }
+}
+
+function mediaTypeOf(contentType: string): string {
+  return contentType.toLowerCase().split(";", 1)[0]!.trim();
 }
 
 function toText(name: string, value: string | string[] | undefined): string | readonly string[] {

@@ -102,7 +102,7 @@ async function attemptOnce(
     if (isNodeFailed(thrown)) {
       const { code, retryable, retryAfterMs } = thrown;
       // The answer may repeat what the node hides.
-      const answer = node.sensitive ? undefined : keptAnswer(thrown.answer, secrecy.mask);
+      const answer = node.sensitive ? undefined : keptAnswer(thrown.answer, secrecy);
       return { isOk: false, code, message: secrecy.mask(thrown.message), isFinal: !retryable, answer, retryAfterMs, usage };
     }
     telemetry.log.error("A node failed unexpectedly", { runId, nodeId }, thrown);

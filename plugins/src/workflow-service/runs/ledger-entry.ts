@@ -91,6 +91,8 @@ export interface NodeError {
   /** The status and the body that a service answered with. */
   readonly status?: number | undefined;
   readonly body?: unknown;
+  /** Whether `body` is only the beginning of the text of a longer body. */
+  readonly bodyTruncated?: boolean | undefined;
   /** The node inside of a `map` or `loop` that failed: `m[2].f`. */
   readonly nodeId?: string | undefined;
 }

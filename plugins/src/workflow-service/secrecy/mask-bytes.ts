@@ -1,11 +1,9 @@
 import { Buffer } from "node:buffer";
-import { joined, MASKED } from "./mask.ts";
+import { BORDERS, joined, MASKED } from "./mask.ts";
 import type { SecretFinder } from "./secret-finder.ts";
 
 /** Bytes that are searched at once, at least. */
 const PIECE = 64 * 1024;
-/** Characters that a secret's form may have around it: one before and one after it, and two of padding. */
-const BORDERS = 4;
 
 /**
  * Masks the secrets in the bytes of a text, also across pieces of the source. Its memory grows with the longest secret, and not with the

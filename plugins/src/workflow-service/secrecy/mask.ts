@@ -23,6 +23,23 @@ export function maskText(text: string, finder: SecretFinder): string {
   return shown + text.slice(from);
 }
 
+/** Characters that a secret's form may have around it: one before and one after it, and two of padding. */
+export const BORDERS = 4;
+
+/** Masks the secrets in the beginning of a longer text. Its end is removed where it may have the first part of a secret. */
+export function maskBeginning(text: string, finder: SecretFinder): string {
+  if (finder.isEmpty) return text;
+  const end = text.length - finder.longest - BORDERS;
+  let shown = "";
+  let from = 0;
+  for (const place of joined(finder.find(text))) {
+    if (place.start >= end) break;
+    shown += text.slice(from, place.start) + MASKED;
+    from = place.end;
+  }
+  return from < end ? shown + text.slice(from, end) : shown;
+}
+
 /** Merges overlapping findings into one place. */
 export function* joined(findings: Iterable<Finding>): Generator<{ readonly start: number; readonly end: number }, void> {
   let place: { start: number; end: number } | undefined;

@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import type { SensitivePaths } from "../definition/sensitive-paths.ts";
 import { SENSITIVE_CHARACTERS, SENSITIVE_TEXTS } from "../limits.ts";
 import { placesOf, textsIn, valueAt, withValuesAt } from "./json-places.ts";
-import { type Mask, MASKED, maskJson } from "./mask.ts";
+import { type Mask, maskBeginning, MASKED, maskJson } from "./mask.ts";
 import { maskBytes } from "./mask-bytes.ts";
 import { SecretFinder, SHORTEST_SECRET } from "./secret-finder.ts";
 import { type Kept, runContext, type SecretKeeper } from "./secret-keeper.ts";
@@ -30,6 +30,11 @@ export class RunSecrecy {
 
   /** Masks the secrets in a value that is shown. */
   readonly mask: Mask = (value) => maskJson(value, this.#finder);
+
+  /** Masks the secrets in the beginning of a longer text, whose end may have a part of a secret. */
+  maskBeginning(text: string): string {
+    return maskBeginning(text, this.#finder);
+  }
 
   /** Masks the secrets in the bytes of a text. */
   maskBytes(source: ports.BlobSource): ports.BlobSource {
