@@ -333,6 +333,95 @@ export function usageConformance(name: string, make: () => UsageSubjectUnderTest
       expect(await series(usage, { until: subject.now() })).toMatchObject({ steps: [], series: [] });
     });
 
+    it("gives series only the calls with the wanted values", async () => {
+      const { usage } = await open();
+      usage.note(agent({ userId: "ada", model: "x" })).end(used(1, 0));
+      usage.note(agent({ userId: "bob", model: "x" })).end(used(1, 0));
+      usage.note(agent({ userId: "bob", model: "y" })).end(used(1, 0));
+      const found = async (query: Partial<ports.UsageSeriesQuery>) =>
+        (await series(usage, query)).series.map(({ value, points }) => [value, points[0]?.sums.calls]);
+      expect(await found({ by: "userId", where: { model: "y" } })).toEqual([["bob", 1]]);
+      expect(await found({ where: { model: "x", userId: "bob" } })).toEqual([[undefined, 1]]);
+      expect(await found({ where: { model: "z" } })).toEqual([]);
+      expect(await found({ where: { model: undefined } })).toEqual([[undefined, 3]]);
+    });
+
+    const work = async (usage: ports.Usage, query: Partial<ports.EndedWorkQuery> = {}) =>
+      usage.work({ since: subject.now(), until: subject.now() + 1, step: "hour", top: 10, ...query });
+    const outcomesOf = ({ series: found }: ports.EndedWorkReport) =>
+      found.map(({ value, points }) => [
+        value,
+        points.map(({ counts }) => Object.values(counts).reduce((sum, each) => sum + each)),
+      ]);
+
+    it("counts ended work by kind or by name, by how it ended, with durations of completed work", async () => {
+      const { usage } = await open();
+      usage.ended({ kind: "turn", name: "helper", outcome: "completed", durationMs: 100 });
+      usage.ended({ kind: "turn", name: "helper", outcome: "failed", durationMs: 9_000_000 });
+      usage.ended({ kind: "turn", name: "other", outcome: "cancelled" });
+      usage.ended({ kind: "run", name: "helper", outcome: "interrupted", durationMs: Number.NaN });
+      const found = await work(usage);
+      expect(found.series.map(({ value, isRest, points }) => [value, isRest, points[0]?.counts])).toEqual([
+        ["turn", false, { completed: 1, failed: 1, cancelled: 1, interrupted: 0 }],
+        ["run", false, { completed: 0, failed: 0, cancelled: 0, interrupted: 1 }],
+      ]);
+      expect(Math.abs(found.series[0]!.points[0]!.duration.p95! / 100 - 1)).toBeLessThan(0.19);
+      expect(found.series[1]?.points[0]?.duration).toEqual({ p50: undefined, p95: undefined });
+      expect(outcomesOf(await work(usage, { kind: "turn" }))).toEqual([
+        ["helper", [2]],
+        ["other", [1]],
+      ]);
+      expect((await work(usage, { kind: "webhook" })).series).toEqual([]);
+    });
+
+    it("adds ended work of several processes, also of those that have ended, in the minute, hour and day of its end", async () => {
+      const start = subject.now();
+      const [one, two] = [await open(), await open()];
+      one.usage.ended({ kind: "turn", name: "helper", outcome: "completed" });
+      two.usage.ended({ kind: "turn", name: "helper", outcome: "failed" });
+      await two.close();
+      await subject.pass(2 * HOUR_MS);
+      one.usage.ended({ kind: "turn", name: "helper", outcome: "completed" });
+      await one.close();
+      const { usage } = await open();
+      const over = async (step: "minute" | "hour" | "day", ms: number) =>
+        outcomesOf(await work(usage, { since: start, until: start + ms, step }));
+      expect(await over("minute", 2 * MINUTE_MS)).toEqual([["turn", [2, 0]]]);
+      expect(await over("hour", 3 * HOUR_MS)).toEqual([["turn", [2, 0, 1]]]);
+      expect(await over("day", DAY_MS + 1)).toEqual([["turn", [3, 0]]]);
+    });
+
+    it("stores ended work within ten seconds, without a read of its process", async () => {
+      const [one, other] = [await open(), await open()];
+      one.usage.ended({ kind: "request", name: "probes", outcome: "completed" });
+      await subject.pass(10_000);
+      await expect.poll(async () => outcomesOf(await work(other.usage))).toEqual([["request", [1]]]);
+    });
+
+    it("removes ended work of minutes after 25 hours, and keeps that of its day", async () => {
+      const { usage } = await open();
+      const start = subject.now();
+      usage.ended({ kind: "run", name: "w", outcome: "completed" });
+      const within = { since: start, until: start + MINUTE_MS };
+      expect((await work(usage, { ...within, step: "minute" })).series).toHaveLength(1);
+      await subject.pass(27 * HOUR_MS);
+      await expect.poll(async () => (await work(usage, { ...within, step: "minute" })).series).toEqual([]);
+      expect(outcomesOf(await work(usage, { ...within, step: "day" }))).toEqual([["run", [1]]]);
+    });
+
+    it("bounds the names and the steps of ended work", async () => {
+      const { usage } = await open();
+      for (let at = 0; at < 1500; at++) usage.ended({ kind: "turn", name: `agent-${at}`, outcome: "completed" });
+      for (const name of ["", "\0", "\ud800", "x".repeat(10_000)]) usage.ended({ kind: "turn", name, outcome: "completed" });
+      const { series: found } = await work(usage, { kind: "turn", top: 5 });
+      expect(found.map(({ isRest }) => isRest)).toEqual([false, false, false, false, false, true]);
+      expect(found.reduce((sum, { points }) => sum + points[0]!.counts.completed, 0)).toBe(1504);
+      const until = subject.now() + 2001 * MINUTE_MS;
+      await expect(work(usage, { until, step: "minute" })).rejects.toThrow(expect.objectContaining({ name: "UsageTooWide" }));
+      await expect(work(usage, { since: Number.NaN })).rejects.toThrow(RangeError);
+      expect(await work(usage, { until: subject.now() })).toMatchObject({ steps: [], series: [] });
+    });
+
     it("takes any text as a name", async () => {
       const { usage } = await open();
       for (const model of ["", "\0", "\ud800", "x".repeat(10_000)]) (await usage.begin(agent({ model }), alive)).end(used(1, 0));

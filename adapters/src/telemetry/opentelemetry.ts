@@ -8,6 +8,7 @@ import { Gauges } from "./gauges.ts";
 import { hostInstruments, type Instruments } from "./opentelemetry/instruments.ts";
 import { ExportHealth } from "./otlp/export-health.ts";
 import { addressesOf, type OtlpOptions } from "./otlp-options.ts";
+import type { EndedRequests } from "./ended-requests.ts";
 import type { PrometheusMetrics } from "./prometheus.ts";
 import type { RecentLines } from "./recent-lines.ts";
 import { createRequestSpans } from "./opentelemetry/request-span.ts";
@@ -25,6 +26,8 @@ export interface OpenTelemetryOptions {
   readonly destination?: LogDestination;
   /** Also gets every request: the result of `createPrometheusMetrics()`, whose text the host serves. */
   readonly prometheus?: PrometheusMetrics;
+  /** Also gets the end of every request: the result of `createEndedRequests()`, which the adapter `usage/records` counts. */
+  readonly endedRequests?: EndedRequests;
   /** Also gets every line: the result of `createRecentLines()`, which the plugin `log` sends to readers. */
   readonly recentLines?: RecentLines;
   /** Adds the prompts and answers of turns, and the arguments and results of tools, to spans. Default: false. */
@@ -87,6 +90,7 @@ function openWith(instruments: Instruments, options: Others, scope: Scope): port
         span.end(ended, call);
         measures.record(ended);
         options.prometheus?.record(ended);
+        options.endedRequests?.record(ended);
         if (call) tellCall(call);
       });
     },

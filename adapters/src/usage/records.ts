@@ -1,10 +1,14 @@
 import { defineAdapter, ports, retryWhileStoreAway, type Scope } from "@portico/core";
+import type { EndedRequests } from "../telemetry/ended-requests.ts";
 import { daysOf } from "./records/day.ts";
+import { GroupedWrites } from "./records/grouped-writes.ts";
 import { addDuration, type Latency, noLatency } from "./records/latency.ts";
 import { createPriceOf, type PriceTable } from "./records/prices.ts";
 import { readSeries } from "./records/read-series.ts";
 import { addSums, countsOf, noSums, readUsage, type StoredUsage, storedBetween } from "./records/read-usage.ts";
+import { sweepHourly } from "./records/sweep-hourly.ts";
 import { Bucket, keyOf, noCounts, type Tally } from "./records/tally.ts";
+import { WorkCounts } from "./records/work-counts.ts";
 
 export { type ModelPrice, type PriceTable, pricesAt } from "./records/prices.ts";
 
@@ -14,6 +18,8 @@ export interface RecordUsageOptions {
   readonly timeZone?: string | undefined;
   /** Default: no prices, and so no costs. */
   readonly prices?: PriceTable | undefined;
+  /** Counts these requests, too: the result of `createEndedRequests()`, which the adapter `telemetry/opentelemetry` feeds. Default: none. */
+  readonly requests?: EndedRequests | undefined;
 }
 
 const MINUTE_MS = 60_000;
@@ -21,13 +27,10 @@ const HOUR_MS = 60 * MINUTE_MS;
 const FLUSH_MS = 1000;
 /** How old the counts of other processes may be that limits see, in addition to the second in which they write them. */
 const OTHERS_MS = 4000;
-const KEEP_MS = { minute: 25 * HOUR_MS, hour: 400 * 24 * HOUR_MS, day: 400 * 24 * HOUR_MS };
 /** Subjects per bucket in one process. */
 const MOST_SUBJECTS = 1000;
 /** The same of the current day. Limits of a day need more of them. */
 const MOST_SUBJECTS_OF_DAY = 10_000;
-const WRITES_AT_ONCE = 500;
-const SWEPT_AT_ONCE = 500;
 const LONGEST = 256;
 
 interface Row extends Tally {
@@ -35,6 +38,7 @@ interface Row extends Tally {
   readonly kind: StoredUsage["kind"];
   readonly at: number;
   readonly latency: Latency;
+  write(): ports.Write;
 }
 
 /**
@@ -63,19 +67,15 @@ class RecordedUsage implements ports.Usage {
   readonly #days: ReturnType<typeof daysOf>;
   readonly #priceOf: ReturnType<typeof createPriceOf>;
   readonly #currency: string | undefined;
-  readonly #changed = new Set<Row>();
+  readonly #writes: GroupedWrites;
+  readonly #work: WorkCounts;
   #rows = 0;
   #minute: Bucket<Row>;
   #hour: Bucket<Row>;
   #day: Bucket<Row>;
-  #timer: ports.Timer | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #next: Promise<void> | undefined;
-  #hasFailed = false;
-  #isClosed = false;
   #others: { readonly since: number; readonly readAt: number; readonly tallies: Promise<ports.UsageDay["groups"]> } | undefined;
 
-  constructor(given: Given, { timeZone = "UTC", prices }: RecordUsageOptions, scope: Scope) {
+  constructor(given: Given, { timeZone = "UTC", prices, requests }: RecordUsageOptions, scope: Scope) {
     this.#given = given;
     this.#stored = given.records.collection<StoredUsage>({ name: "usage", indexes: { byTime: ["kind", "at"] } });
     this.#life = given.ids.id("");
@@ -87,17 +87,23 @@ class RecordedUsage implements ports.Usage {
     this.#minute = this.#bucket("minute", now - (now % MINUTE_MS));
     this.#hour = this.#bucket("hour", now - (now % HOUR_MS));
     this.#day = this.#bucket("day", this.#days.startOf(now), MOST_SUBJECTS_OF_DAY);
-    scope.onClose(async () => {
-      this.#isClosed = true;
-      this.#timer?.cancel();
-      await this.#write().catch((error: unknown) => this.#tell(error));
+    const failed = (what: string) => (error: unknown) => given.telemetry.log.warn(what, {}, error);
+    const own = { ...given, life: this.#life, days: this.#days };
+    this.#writes = new GroupedWrites({
+      ...given,
+      flushMs: FLUSH_MS,
+      failed: failed("The usage of model calls could not be stored"),
     });
-    this.#sweepHourly(scope);
+    scope.onClose(() => this.#writes.close());
+    this.#work = new WorkCounts({ ...own, failed: failed("The counts of ended work could not be stored") });
+    scope.onClose(() => this.#work.close());
+    if (requests) scope.onClose(requests.listen((ended) => this.#work.add({ kind: "request", ...ended })));
+    sweepHourly(given, [this.#stored, this.#work.stored], scope);
   }
 
   async begin(subject: ports.UsageSubject, signal: AbortSignal): Promise<ports.UsageCall> {
     const call = this.note(subject);
-    await retryWhileStoreAway({ clock: this.#given.clock, signal }, () => this.#write());
+    await retryWhileStoreAway({ clock: this.#given.clock, signal }, () => this.#writes.write());
     return call;
   }
 
@@ -110,7 +116,7 @@ class RecordedUsage implements ports.Usage {
       count.calls++;
       count.unknown++;
     }
-    this.#mark(rows);
+    this.#writes.mark(rows);
     const at = this.#given.clock.now();
     let hasEnded = false;
     return {
@@ -136,7 +142,7 @@ class RecordedUsage implements ports.Usage {
           if (!isFailed) addDuration(latency.durations, more.durationMs);
           addDuration(latency.firstTokens, more.firstTokenMs);
         }
-        this.#mark(rows);
+        this.#writes.mark(rows);
         if (!isReported || this.#currency === undefined) return undefined;
         const { cost, unpriced } = this.#priceOf(subject, at, { ...noCounts(), ...tokens, calls: 1 });
         return unpriced > 0 ? undefined : { cost, currency: this.#currency };
@@ -145,15 +151,23 @@ class RecordedUsage implements ports.Usage {
   }
 
   async read(query: ports.UsageQuery): Promise<ports.UsageReport> {
-    await this.#write();
+    await this.#writes.write();
     const groups = await readUsage(this.#stored, query, { days: this.#days, priceOf: this.#priceOf });
     return { groups, currency: this.#currency };
   }
 
   async series(query: ports.UsageSeriesQuery): Promise<ports.UsageSeriesReport> {
-    await this.#write();
+    await this.#writes.write();
     const found = await readSeries(this.#stored, query, { days: this.#days, priceOf: this.#priceOf });
     return { ...found, timeZone: this.#timeZone, currency: this.#currency };
+  }
+
+  ended(work: ports.EndedWork): void {
+    this.#work.add(work);
+  }
+
+  async work(query: ports.EndedWorkQuery): Promise<ports.EndedWorkReport> {
+    return { ...(await this.#work.read(query)), timeZone: this.#timeZone };
   }
 
   async today(): Promise<ports.UsageDay> {
@@ -210,99 +224,13 @@ class RecordedUsage implements ports.Usage {
   }
 
   #bucket(kind: Row["kind"], at: number, most = MOST_SUBJECTS): Bucket<Row> {
-    return new Bucket(at, most, (tally) => ({
-      ...tally,
-      kind,
-      at,
-      latency: noLatency(),
-      id: `${kind}-${at}-${this.#life}-${++this.#rows}`,
-    }));
-  }
-
-  #mark(rows: readonly Row[]): void {
-    for (const row of rows) this.#changed.add(row);
-    if (this.#isClosed) return;
-    this.#timer ??= this.#given.clock.after(FLUSH_MS, () => {
-      this.#timer = undefined;
-      this.#write().catch((error: unknown) => {
-        this.#tell(error);
-        this.#mark([]);
-      });
+    return new Bucket(at, most, ({ subject, counts }) => {
+      const id = `${kind}-${at}-${this.#life}-${++this.#rows}`;
+      const latency = noLatency();
+      const write = () =>
+        this.#stored.write.put(id, { kind, at, life: this.#life, subject, counts: { ...counts }, ...told(latency) });
+      return { id, kind, at, subject, counts, latency, write };
     });
-  }
-
-  /** Resolves when all present counts are durable. Calls of one moment share a commit; a commit that has begun may lack the present. */
-  #write(): Promise<void> {
-    this.#next ??= this.#writing
-      .catch(() => {})
-      .then(() => {
-        this.#next = undefined;
-        this.#writing = this.#writeChanged();
-        return this.#writing;
-      });
-    return this.#next;
-  }
-
-  /** Writes what has changed until now. What changes meanwhile is the next write's: under load, this one would never end. */
-  async #writeChanged(): Promise<void> {
-    const changed = [...this.#changed];
-    this.#changed.clear();
-    for (let from = 0; from < changed.length; from += WRITES_AT_ONCE) {
-      const rows = changed.slice(from, from + WRITES_AT_ONCE);
-      const writes = rows.map(({ id, kind, at, subject, counts, latency }) =>
-        this.#stored.write.put(id, { kind, at, life: this.#life, subject, counts: { ...counts }, ...told(latency) }),
-      );
-      try {
-        await this.#given.records.batch(writes);
-        this.#hasFailed = false;
-      } catch (error) {
-        for (const row of changed.slice(from)) this.#changed.add(row);
-        throw error;
-      }
-    }
-  }
-
-  #tell(error: unknown): void {
-    if (this.#hasFailed) return;
-    this.#hasFailed = true;
-    this.#given.telemetry.log.warn("The usage of model calls could not be stored", {}, error);
-  }
-
-  #sweepHourly(scope: Scope): void {
-    const { clock, telemetry } = this.#given;
-    const closing = new AbortController();
-    let sweeping: Promise<void> = Promise.resolve();
-    const sweep = async () => {
-      try {
-        for (const [kind, keepMs] of Object.entries(KEEP_MS) as [Row["kind"], number][])
-          while (!closing.signal.aborted && (await this.#removeBefore(kind, clock.now() - keepMs)));
-      } catch (error) {
-        if (!closing.signal.aborted) telemetry.log.warn("Old counts of usage could not be removed", {}, error);
-      }
-    };
-    const next = (ms: number): ports.Timer =>
-      clock.after(ms, () => {
-        sweeping = sweep();
-        timer = next(HOUR_MS);
-      });
-    let timer = next(MINUTE_MS);
-    scope.onClose(async () => {
-      closing.abort();
-      timer.cancel();
-      await sweeping;
-    });
-  }
-
-  /** Returns whether there may be more. Several processes may do this at the same time. */
-  async #removeBefore(kind: StoredUsage["kind"], before: number): Promise<boolean> {
-    const { items } = await this.#stored.query({
-      where: { kind },
-      order: { by: "at", direction: "ascending" },
-      limit: SWEPT_AT_ONCE,
-    });
-    const old = items.filter(({ value }) => value.at < before);
-    await this.#given.records.batch(old.map(({ id }) => this.#stored.write.remove(id)));
-    return old.length === SWEPT_AT_ONCE;
   }
 }
 

@@ -190,6 +190,13 @@ export {
 export {
   USAGE_GROUPS,
   USAGE_STEPS,
+  type EndedWork,
+  type EndedWorkKind,
+  type EndedWorkOutcome,
+  type EndedWorkPoint,
+  type EndedWorkQuery,
+  type EndedWorkReport,
+  type EndedWorkSeries,
   type ModelUsage,
   type Usage,
   type UsageCall,

@@ -1,7 +1,7 @@
 import { definePort, type Port } from "../port.ts";
 
 /**
- * Counts and latencies of model calls, by who made them and what they called. They are kept by minute for 25 hours, and by hour and day for 400
+ * Counts and latencies of model calls, by who made them and what they called, and of other work by how it ended. They are kept by minute for 25 hours, and by hour and day for 400
  * days. A call belongs to the minute in which it began. Counts have ids and names, and never a prompt, an answer or a credential.
  */
 export interface Usage {
@@ -24,6 +24,16 @@ export interface Usage {
    * late.
    */
   today(): Promise<UsageDay>;
+  /**
+   * Count work that has ended, with calls of models or without. Durable within ten seconds, so that a kill may lose the counts of ten seconds. It
+   * belongs to the minute in which it ended.
+   */
+  ended(work: EndedWork): void;
+  /**
+   * Ended work over time, for charts. Processes see each other's work after ten seconds. Throws UsageTooWide for more than `USAGE_STEPS`
+   * steps, and RangeError for a query without time.
+   */
+  work(query: EndedWorkQuery): Promise<EndedWorkReport>;
 }
 
 /** A call that was noted. */
@@ -132,6 +142,55 @@ export interface UsageReport {
   readonly currency: string | undefined;
 }
 
+/** Work that has ended: a turn of an agent, a run of a workflow, an event of a webhook, or an HTTP request. */
+export interface EndedWork {
+  readonly kind: EndedWorkKind;
+  /** Id of the agent, of the workflow, of the agent with the webhook, or the area of the request. Never a text that a caller can invent. */
+  readonly name: string;
+  readonly outcome: EndedWorkOutcome;
+  /** Milliseconds from its beginning to its end. Only those of completed work are kept. */
+  readonly durationMs?: number | undefined;
+}
+
+/** What kind of work has ended. */
+export type EndedWorkKind = "turn" | "run" | "webhook" | "request";
+
+/**
+ * How work ended. A webhook event is completed if it was accepted, and failed if it was refused. A request is failed with status 500 or higher or
+ * if its answer broke, cancelled if its caller left, and completed otherwise. `cancelled`: a user or caller stopped it. `interrupted`: anything
+ * else stopped it.
+ */
+export type EndedWorkOutcome = "completed" | "failed" | "cancelled" | "interrupted";
+
+/** Which ended work to show over time. */
+export interface EndedWorkQuery extends Pick<UsageSeriesQuery, "since" | "until" | "step" | "top"> {
+  /** A series for each name of this kind. Default: a series for each kind. */
+  readonly kind?: EndedWorkKind | undefined;
+}
+
+/** The answer to a query of ended work. */
+export interface EndedWorkReport extends Pick<UsageSeriesReport, "steps" | "timeZone"> {
+  /** Those with the most work first, and the shared one last. Empty without work. */
+  readonly series: readonly EndedWorkSeries[];
+}
+
+/** The ended work of one kind, or of one name, over time. */
+export interface EndedWorkSeries {
+  /** The kind, or the name if the query has a kind. Undefined if `isRest`. */
+  readonly value: string | undefined;
+  /** The series of all names that have none of their own. */
+  readonly isRest: boolean;
+  /** One for each step. */
+  readonly points: readonly EndedWorkPoint[];
+}
+
+/** The ended work of one step. */
+export interface EndedWorkPoint {
+  readonly counts: Readonly<Record<EndedWorkOutcome, number>>;
+  /** Of completed work. */
+  readonly duration: UsageLatency;
+}
+
 /** Which calls to show over time. */
 export interface UsageSeriesQuery {
   /** Milliseconds since 1970, in the first step. */
@@ -142,6 +201,8 @@ export interface UsageSeriesQuery {
   readonly step: "minute" | "hour" | "day";
   /** A series for each value of this field. Default: one series for all calls. */
   readonly by?: UsageField | undefined;
+  /** Only calls with these values. */
+  readonly where?: Partial<UsageSubject> | undefined;
   /** The values with the most calls have series of their own, at most this number. All others share one. */
   readonly top: number;
 }

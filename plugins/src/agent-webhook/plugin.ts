@@ -28,6 +28,7 @@ export const agentWebhook = definePlugin({
     turns: ports.backgroundTurns,
     audit: optional(ports.audit),
     telemetry: ports.telemetry,
+    usage: optional(ports.usage),
   },
   contract: agentWebhookContract,
   security: { owner: ownerScheme },
@@ -35,13 +36,13 @@ export const agentWebhook = definePlugin({
   capabilities: ({ management }) => (management ? ["webhookManagement"] : []),
   guards: ({ identity, agents }, settings) => ({ owner: ownerGuard(identity, settings), agent: agentGuard(agents) }),
   setup(given, { mode }) {
-    const { agents, identity, turns, telemetry } = given;
+    const { agents, identity, turns, telemetry, usage } = given;
     const documents = given.documents.find(({ id }) => id === SOURCE);
     if (!documents) throw new TypeError(`No source of documents is called ${SOURCE}`);
     const audit = auditWriter(given.audit, given.records);
     const secrets = createWebhookSecrets({ ...given, audit });
     const document = createWebhookDocument({ documents });
-    const services: WebhookServices = { agents, identity, turns, document, secrets, audit, telemetry, mode };
+    const services: WebhookServices = { agents, identity, turns, document, secrets, audit, telemetry, usage, mode };
     return {
       configuration: readConfiguration(services),
       saveEvent: saveEvent(services),

@@ -1,4 +1,4 @@
-import { defineAdapter, ports } from "@portico/core";
+import { defineAdapter, optional, ports } from "@portico/core";
 import * as v from "valibot";
 import { agentRuntimePort } from "./agent-runtime.ts";
 import { createBackgroundRecords } from "./background/background-records.ts";
@@ -31,6 +31,7 @@ export const backgroundTurns = defineAdapter({
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
+    usage: optional(ports.usage),
   },
   open(given, options: BackgroundTurnsOptions): ports.BackgroundTurns {
     const { runtime, engine, tools, clock, ids, telemetry } = given;

@@ -4,11 +4,18 @@ import { measurementsErrors } from "./errors.ts";
 
 /** Fields of model calls that have a series for each value. */
 export const SERIES_FIELDS = ["source", "provider", "model", "userId", "agentId", "workflowId", "tokenId"] as const;
+/** Areas that call models. */
+const SOURCES = ["agent", "workflow", "proxy"] as const;
 /** How long a step may be. */
 export const STEPS = ["minute", "hour", "day"] as const;
 
+/** Kinds of ended work. */
+export const WORK_KINDS = ["turn", "run", "webhook", "request"] as const;
+
 /** ISO 8601 with a zone: others would mean the time of the machine. */
 const time = v.pipe(v.string(), v.isoTimestamp(), v.toDate());
+const name = v.optional(v.pipe(v.string(), v.maxLength(256)));
+const top = v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d?$/), v.transform(Number), v.maxValue(20)), "8");
 const count = v.number();
 const counts = v.array(count);
 /** Milliseconds. Null in a step without a measured call. */
@@ -36,6 +43,20 @@ const series = v.object({
   firstTokenP95: latencies,
 });
 
+const workSeries = v.object({
+  /** The kind, or the name if the query has a kind. Absent if `isRest`. */
+  value: v.optional(v.string()),
+  /** All names that have no series of their own. */
+  isRest: v.boolean(),
+  completed: counts,
+  failed: counts,
+  cancelled: counts,
+  interrupted: counts,
+  /** Milliseconds of completed work. */
+  durationP50: latencies,
+  durationP95: latencies,
+});
+
 /** What the instance measures, on the agent service: an extension of the specification. */
 export const measurementsContract = defineContract(
   {
@@ -55,7 +76,14 @@ export const measurementsContract = defineContract(
         to: v.optional(time),
         step: v.optional(v.picklist(STEPS), "hour"),
         by: v.optional(v.picklist(SERIES_FIELDS)),
-        top: v.optional(v.pipe(v.string(), v.regex(/^[1-9]\d?$/), v.transform(Number), v.maxValue(20)), "8"),
+        top,
+        source: v.optional(v.picklist(SOURCES)),
+        provider: name,
+        model: name,
+        userId: name,
+        agentId: name,
+        workflowId: name,
+        tokenId: name,
       }),
       success: reply.json(
         v.object({
@@ -66,6 +94,29 @@ export const measurementsContract = defineContract(
           /** ISO 8601 of the beginning of each step. The lists of a series have one number for each. */
           steps: v.array(v.string()),
           series: v.array(series),
+        }),
+      ),
+      errors: { unauthorized, owner_required, too_many_steps },
+    },
+    workOverTime: {
+      method: "GET",
+      path: "/api/measurements/work",
+      auth: "owner",
+      summary: "Read how turns, workflow runs, webhook events and requests ended over time (an extension)",
+      query: v.strictObject({
+        from: v.optional(time),
+        to: v.optional(time),
+        step: v.optional(v.picklist(STEPS), "hour"),
+        kind: v.optional(v.picklist(WORK_KINDS)),
+        top,
+      }),
+      success: reply.json(
+        v.object({
+          /** IANA time zone of steps of a day. */
+          timeZone: v.string(),
+          /** ISO 8601 of the beginning of each step. The lists of a series have one number for each. */
+          steps: v.array(v.string()),
+          series: v.array(workSeries),
         }),
       ),
       errors: { unauthorized, owner_required, too_many_steps },

@@ -1,4 +1,5 @@
 import { callerOf, definePlugin, instanceScheme, ownerScheme, ports, type RequestHead } from "@portico/core";
+import { toColumns, toWorkColumns } from "./columns.ts";
 import { measurementsConfig } from "./config.ts";
 import { measurementsContract } from "./contract.ts";
 import { measurementsErrors } from "./errors.ts";
@@ -7,10 +8,13 @@ export type { Counted, Counters } from "./config.ts";
 
 const DEFAULT_MS = 24 * 60 * 60_000;
 
-/** `GET /api/measurements` and `GET /api/counters` on surface `agent`: model calls over time, and counts since the start of the process. */
+/**
+ * `GET /api/measurements`, `GET /api/measurements/work` and `GET /api/counters` on surface `agent`: model calls and ended work over time, and counts
+ * since the start of the process.
+ */
 export const measurements = definePlugin({
   name: "measurements",
-  summary: "Calls of models over time, with latencies, failures and costs, and counts of this process.",
+  summary: "Calls of models and ended work over time, with latencies, failures and costs, and counts of this process.",
   config: measurementsConfig,
   needs: { usage: ports.usage, identity: ports.identity, clock: ports.clock },
   contract: measurementsContract,
@@ -31,11 +35,10 @@ export const measurements = definePlugin({
     };
   },
   setup: ({ usage, clock }, { counted }) => ({
-    async overTime({ query: { from, to, step, by, top }, fail }) {
-      const until = to?.getTime() ?? clock.now() + 1;
-      const since = from?.getTime() ?? until - DEFAULT_MS;
+    async overTime({ query: { from, to, step, by, top, ...where }, fail }) {
       try {
-        const { steps, series, currency, timeZone } = await usage.series({ since, until, step, by, top });
+        const asked = { ...timeOf(from, to, clock), step, by, top, where };
+        const { steps, series, currency, timeZone } = await usage.series(asked);
         return {
           ...(currency !== undefined && { currency }),
           timeZone,
@@ -46,27 +49,20 @@ export const measurements = definePlugin({
         throw error instanceof ports.UsageTooWide ? fail.too_many_steps(undefined, undefined, error) : error;
       }
     },
+    async workOverTime({ query: { from, to, ...asked }, fail }) {
+      try {
+        const { steps, series, timeZone } = await usage.work({ ...timeOf(from, to, clock), ...asked });
+        return { timeZone, steps: steps.map((at) => new Date(at).toISOString()), series: series.map(toWorkColumns) };
+      } catch (error) {
+        throw error instanceof ports.UsageTooWide ? fail.too_many_steps(undefined, undefined, error) : error;
+      }
+    },
     counters: () => counted.counters(),
   }),
 });
 
-/** One list per number, which is what charts draw. */
-function toColumns({ value, isRest, points }: ports.UsageSeries, hasPrices: boolean) {
-  const sums = (name: keyof ports.UsageSums) => points.map((point) => point.sums[name]);
-  const latency = (name: "duration" | "firstToken", share: keyof ports.UsageLatency) =>
-    points.map((point) => point[name][share] ?? null);
-  return {
-    ...(value !== undefined && { value }),
-    isRest,
-    calls: sums("calls"),
-    failed: sums("failed"),
-    unknown: sums("unknown"),
-    inputTokens: sums("inputTokens"),
-    outputTokens: sums("outputTokens"),
-    ...(hasPrices && { cost: sums("cost"), unpriced: sums("unpriced") }),
-    durationP50: latency("duration", "p50"),
-    durationP95: latency("duration", "p95"),
-    firstTokenP50: latency("firstToken", "p50"),
-    firstTokenP95: latency("firstToken", "p95"),
-  };
+/** Without a beginning, a day. */
+function timeOf(from: Date | undefined, to: Date | undefined, clock: ports.Clock) {
+  const until = to?.getTime() ?? clock.now() + 1;
+  return { since: from?.getTime() ?? until - DEFAULT_MS, until };
 }

@@ -103,6 +103,7 @@ export const workflowServiceRuntime = defineAdapter({
     clock: ports.clock,
     ids: ports.ids,
     telemetry: ports.telemetry,
+    usage: optional(ports.usage),
     // Set if several processes share the runs.
     bus: optional(ports.bus),
     presence: optional(ports.presence),
@@ -172,7 +173,7 @@ export const workflowServiceRuntime = defineAdapter({
     const files = given.blobs && createRunFiles({ records, blobs: given.blobs, clock, log: telemetry.log });
     const world: World = {
       approvals: { links: approvalLinks, publicUrl: settings.publicUrl },
-      ...{ clock, gates, telemetry, kinds: table.kinds, nodes: table.nodes, turns },
+      ...{ clock, gates, telemetry, usage: given.usage, kinds: table.kinds, nodes: table.nodes, turns },
       evaluateBeside: evaluateInThread(clock, scope),
       owner: async (signal) => identity?.instanceOwner(signal),
       startChild: createStartChild({ catalogue, startRun, runs, definitions }),

@@ -1,3 +1,4 @@
+import { createEndedRequests } from "@portico/adapters/telemetry/ended-requests";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
 import { definePreset } from "@portico/core";
@@ -14,7 +15,7 @@ export { type AgentConfig, agentSchema } from "./config.ts";
 /** Only the agent service: surface `agent`. */
 export const agent = definePreset((options: PlatformOptions) => {
   const prometheus = createPrometheusMetrics();
-  const observed = { prometheus, recentLines: createRecentLines() };
+  const observed = { prometheus, endedRequests: createEndedRequests(), recentLines: createRecentLines() };
   const agents = agentService(options, observed, { hasConsole: options.settings.agent.console ?? false });
   return {
     name: "agent",

@@ -40,7 +40,7 @@ interface AgentServiceParts {
 /** The parts of the agent service, in addition to `serviceAdapters`: everything of surface `agent`. */
 export function agentService(
   options: PlatformOptions,
-  { prometheus, recentLines }: Required<Observed>,
+  { prometheus, recentLines }: Required<Pick<Observed, "prometheus" | "recentLines">>,
   { hasConsole, documents, addresses }: AgentServiceParts,
 ): Required<Pick<Preset, "adapters" | "plugins" | "surfaces">> {
   const { settings, providers } = options;

@@ -1,4 +1,5 @@
 import { recordAudit } from "@portico/adapters/audit/records";
+import type { EndedRequests } from "@portico/adapters/telemetry/ended-requests";
 import { recordUsage } from "@portico/adapters/usage/records";
 import type { Adapter } from "@portico/core";
 import { keepingMs } from "../settings/keeping.ts";
@@ -9,7 +10,10 @@ export function instanceAudit({ audit: { keep, trustedProxies } }: Pick<Platform
   return recordAudit({ keepMs: keepingMs(keep), trustedProxies });
 }
 
-/** The usage of an instance, in its records. */
-export function instanceUsage({ usage: { timeZone }, prices }: Pick<PlatformSettings, "usage" | "prices">): Adapter {
-  return recordUsage({ timeZone, prices });
+/** The usage of an instance, in its records. With `requests`, also counts the requests of the process. */
+export function instanceUsage(
+  { usage: { timeZone }, prices }: Pick<PlatformSettings, "usage" | "prices">,
+  requests?: EndedRequests,
+): Adapter {
+  return recordUsage({ timeZone, prices, requests });
 }

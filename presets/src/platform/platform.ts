@@ -1,3 +1,4 @@
+import { createEndedRequests } from "@portico/adapters/telemetry/ended-requests";
 import { createPrometheusMetrics } from "@portico/adapters/telemetry/prometheus";
 import { createRecentLines } from "@portico/adapters/telemetry/recent-lines";
 import type { Adapter, Preset } from "@portico/core";
@@ -28,6 +29,7 @@ export interface PlatformStores {
 export function platform(options: PlatformOptions, stores: PlatformStores): Omit<Preset, "name"> {
   const prometheus = createPrometheusMetrics();
   const recentLines = createRecentLines();
+  const endedRequests = createEndedRequests();
   const { settings, listeners } = options;
   const hasConsole = settings.agent.console ?? true;
   const workflows = workflowService(options, prometheus, stores.workflows);
@@ -41,7 +43,11 @@ export function platform(options: PlatformOptions, stores: PlatformStores): Omit
     },
   );
   return {
-    adapters: [...serviceAdapters(options, { prometheus, recentLines }, stores.store), ...workflows.adapters, ...agents.adapters],
+    adapters: [
+      ...serviceAdapters(options, { prometheus, endedRequests, recentLines }, stores.store),
+      ...workflows.adapters,
+      ...agents.adapters,
+    ],
     plugins: [
       proxyService(options),
       ...workflows.plugins,

@@ -24,7 +24,7 @@ export function serviceAdapters(
     telemetry(settings, observed),
     ...store,
     instanceAudit(settings),
-    instanceUsage(settings),
+    instanceUsage(settings, observed.endedRequests),
     recordSchedules({}),
     ...providers.map((provider) => provider.adapter),
     ...mcpToolSources(settings, rotationOf(options)),
@@ -34,7 +34,7 @@ export function serviceAdapters(
 /** Logs to standard error. `auto` writes text on a terminal, and JSON otherwise. Exports over OTLP if the settings have an endpoint. */
 export function telemetry(
   { log, telemetry: exported }: Pick<PlatformSettings, "log" | "telemetry">,
-  { prometheus, recentLines }: Observed,
+  { prometheus, endedRequests, recentLines }: Observed,
 ): Adapter {
   const { level, format } = log;
   const chosen = format === "auto" ? (process.stderr.isTTY ? "text" : "json") : format;
@@ -43,6 +43,7 @@ export function telemetry(
   return openTelemetry({
     ...{ level, format: chosen, content },
     ...(prometheus && { prometheus }),
+    ...(endedRequests && { endedRequests }),
     ...(recentLines && { recentLines }),
     otlp: {
       ...options,

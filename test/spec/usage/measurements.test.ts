@@ -146,17 +146,34 @@ describe("GET /api/measurements", () => {
     for (const list of lists) expect(list).toHaveLength(day.steps.length);
   });
 
+  it("shows only the calls with the wanted values, by any field", async () => {
+    const whole = await seriesOf("agentId", "talker");
+    const { body } = await read("by=userId&agentId=talker&model=echo-large&top=20", "owner");
+    expect(
+      body.series.map(({ value, calls }: any) => [value, calls.reduce((sum: number, each: number) => sum + each, 0)]),
+    ).toEqual([["owner", whole!["calls"]]]);
+    expect((await read("by=userId&agentId=talker&source=proxy", "owner")).body.series).toEqual([]);
+  });
+
   it("is for the owner alone", async () => {
     const asked = [await read("", "member"), await read("", "service"), await read("")];
     expect(asked.map(({ status }) => status)).toEqual([403, 403, 401]);
   });
 
-  it.each(["by=prompt", "by=model,provider", "step=week", "from=yesterday", "top=0", "top=21", "top=x", "source=agent"])(
-    "refuses %s",
-    async (query) => {
-      expect(await read(query, "owner")).toMatchObject({ status: 400, body: { code: "invalid_request" } });
-    },
-  );
+  it.each([
+    "by=prompt",
+    "by=model,provider",
+    "step=week",
+    "from=yesterday",
+    "top=0",
+    "top=21",
+    "top=x",
+    "source=agents",
+    "prompt=x",
+    `model=${"x".repeat(257)}`,
+  ])("refuses %s", async (query) => {
+    expect(await read(query, "owner")).toMatchObject({ status: 400, body: { code: "invalid_request" } });
+  });
 
   it("refuses a time with too many steps", async () => {
     const { status, body } = await read("step=minute&from=2020-01-01T00:00:00Z", "owner");

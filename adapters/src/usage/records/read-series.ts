@@ -2,7 +2,7 @@ import { ports } from "@portico/core";
 import type { Days } from "./day.ts";
 import { addLatencies, type Latency, noLatency, percentilesOf } from "./latency.ts";
 import type { createPriceOf } from "./prices.ts";
-import { addSums, countsOf, noSums, type StoredUsage, storedBetween } from "./read-usage.ts";
+import { addSums, countsOf, noSums, type StoredUsage, storedBetween, wantedOf } from "./read-usage.ts";
 
 const HOUR_MS = 60 * 60_000;
 /** Values that are compared by their calls. Later ones belong to the rest. */
@@ -16,15 +16,18 @@ interface Point {
 /** The steps and series of a query. Throws UsageTooWide. */
 export async function readSeries(
   usage: ports.Collection<StoredUsage>,
-  { since, until, step, by, top }: ports.UsageSeriesQuery,
+  { since, until, step, by, where, top }: ports.UsageSeriesQuery,
   { days, priceOf }: { readonly days: Days; readonly priceOf: ReturnType<typeof createPriceOf> },
 ): Promise<Pick<ports.UsageSeriesReport, "steps" | "series">> {
   const steps = stepsOf(since, until, step, days);
   const [first] = steps;
   if (first === undefined) return { steps, series: [] };
   const firstDay = step === "day" ? await firstWholeDay(usage, days) : undefined;
-  const stored = () =>
-    firstDay === undefined ? storedBetween(usage, step, first, until) : storedDays(usage, { first, firstDay, until });
+  const isWanted = wantedOf(where);
+  const stored = async function* () {
+    const all = firstDay === undefined ? storedBetween(usage, step, first, until) : storedDays(usage, { first, firstDay, until });
+    for await (const row of all) if (isWanted(row)) yield row;
+  };
 
   // Read twice, so that the memory holds the points of the chosen values alone.
   const own = await valuesWithMostCalls(stored(), by, top);
@@ -81,7 +84,8 @@ async function valuesWithMostCalls(
     .map(([value]) => value);
 }
 
-function stepsOf(since: number, until: number, step: ports.UsageSeriesQuery["step"], days: Days): readonly number[] {
+/** When each step of a query begins. Throws UsageTooWide, and RangeError. */
+export function stepsOf(since: number, until: number, step: ports.UsageSeriesQuery["step"], days: Days): readonly number[] {
   if (!Number.isFinite(since) || !Number.isFinite(until)) throw new RangeError("A query of usage has a beginning and an end");
   const length = step === "minute" ? 60_000 : HOUR_MS;
   const steps: number[] = [];

@@ -21,15 +21,15 @@ export interface StoredUsage {
 const PAGE = 1000;
 
 /** Stored counts of a time, the oldest first. */
-export async function* storedBetween(
-  usage: ports.Collection<StoredUsage>,
+export async function* storedBetween<T extends Pick<StoredUsage, "kind" | "at">>(
+  usage: ports.Collection<T>,
   kind: StoredUsage["kind"],
   since: number,
   until: number,
-): AsyncIterable<StoredUsage> {
+): AsyncIterable<T> {
   let after: string | ports.Place | undefined = { value: since, id: "" };
   while (after !== undefined) {
-    const page: ports.Page<StoredUsage> = await usage.query({
+    const page: ports.Page<T> = await usage.query({
       where: { kind },
       order: { by: "at", direction: "ascending" },
       after,
@@ -51,10 +51,10 @@ export async function readUsage(
 ): Promise<readonly ports.UsageGroup[]> {
   if (!Number.isFinite(since) || !Number.isFinite(until)) throw new RangeError("A query of usage has a beginning and an end");
   const groups = new Map<string, { at: number; subject: Partial<ports.UsageSubject>; sums: Sums }>();
-  const wanted = Object.entries(where).filter(([, value]) => value !== undefined) as [ports.UsageField, string][];
+  const isWanted = wantedOf(where);
   for await (const row of storedBetween(usage, step === "minute" ? "minute" : "hour", since, until)) {
     const { at, subject } = row;
-    if (wanted.some(([field, value]) => subject[field] !== value)) continue;
+    if (!isWanted(row)) continue;
     const begins = step === undefined ? since : step === "day" ? days.startOf(at) : at;
     const named = Object.fromEntries(by.flatMap((field) => (subject[field] === undefined ? [] : [[field, subject[field]]])));
     const key = JSON.stringify([begins, by.map((field) => named[field])]);
@@ -67,6 +67,12 @@ export async function readUsage(
     addSums(group.sums, { ...counts, ...priceOf(subject, at, counts) });
   }
   return [...groups.values()].sort((one, other) => one.at - other.at);
+}
+
+/** Whether the calls of a record have the values of `where`. */
+export function wantedOf(where: Partial<ports.UsageSubject> = {}): (row: Pick<StoredUsage, "subject">) => boolean {
+  const wanted = Object.entries(where).filter(([, value]) => value !== undefined) as [ports.UsageField, string][];
+  return ({ subject }) => wanted.every(([field, value]) => subject[field] === value);
 }
 
 type Sums = { -readonly [K in keyof ports.UsageSums]: number };

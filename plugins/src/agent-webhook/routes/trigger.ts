@@ -10,8 +10,8 @@ const ORIGIN = "webhook";
 
 /** Accepts an event: the agent works on it in the background (specification 4.4). */
 export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
-  const { identity, turns, telemetry } = services;
-  return async ({ who: agent, body: text, head, signal, fail }) => {
+  const { identity, turns, telemetry, usage } = services;
+  const accept: WebhookHandlers["trigger"] = async ({ who: agent, body: text, head, signal, fail }) => {
     await authenticate(services, agent.id, head, signal);
     const { definition, metadataError } = agent;
     // The trigger also fails if another part of the definition is invalid: turns could not run. The sender of the event retries.
@@ -38,6 +38,17 @@ export function trigger(services: WebhookServices): WebhookHandlers["trigger"] {
       throw toTriggerError(error);
     }
     return { accepted: true, agentId: agent.id, event: name };
+  };
+  return async (asked) => {
+    const count = (outcome: ports.EndedWorkOutcome) => usage?.ended({ kind: "webhook", name: asked.who.id, outcome });
+    try {
+      const accepted = await accept(asked);
+      count("completed");
+      return accepted;
+    } catch (error) {
+      count("failed");
+      throw error;
+    }
   };
 }
 

@@ -14,6 +14,7 @@ export interface WebhookServices {
   readonly secrets: WebhookSecrets;
   readonly audit: AuditWriter;
   readonly telemetry: ports.Telemetry;
+  readonly usage: ports.Usage | undefined;
   readonly mode: AgentWebhookSettings["mode"];
 }
 

@@ -8,6 +8,7 @@ import { lastReceipt, receiptStream } from "../runs/receipts.ts";
 import { isPlanned, type Run, type Runs, withEvent } from "../runs/runs.ts";
 import { boundedText } from "../turns/bounds.ts";
 import { notBefore } from "../turns/not-before.ts";
+import { endedTurn } from "../turns/ended-turn.ts";
 import { endRun, nothing, toReceipt, type TurnEnd, withSpent } from "../turns/turn-end.ts";
 import { type HeldCondition, writeWhileHeld } from "../turns/while-held.ts";
 import { TurnStopped } from "../turns/turn-failed.ts";
@@ -55,8 +56,9 @@ export function createBackgroundRecords(given: {
   readonly clock: ports.Clock;
   readonly ids: ports.Ids;
   readonly waits: TurnWaits;
+  readonly usage?: ports.Usage | undefined;
 }) {
-  const { log, runs, clock, ids, waits } = given;
+  const { log, runs, clock, ids, waits, usage } = given;
   const open = given.records.collection<OpenTurn>(openTurns);
   const now = () => new Date(clock.now()).toISOString();
   const begun = (turn: AcceptedTurn, at: string): Run =>
@@ -101,6 +103,7 @@ export function createBackgroundRecords(given: {
         ...(end.status === "failed" ? failedTurnWrites(given.records, turn) : []),
       ],
     });
+    usage?.ended(endedTurn(turn, end, run, endedAt));
   };
 
   /** Nothing is open about a turn that had ended when its key was accepted again. */

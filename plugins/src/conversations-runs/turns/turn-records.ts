@@ -16,6 +16,7 @@ import type { Turn, TurnFile } from "./turn.ts";
 import { TurnStopped } from "./turn-failed.ts";
 import { type HeldCondition, writeWhileHeld } from "./while-held.ts";
 import { storedParts } from "./shown-files.ts";
+import { endedTurn } from "./ended-turn.ts";
 import { endRun, toReceipt, type TurnEnd } from "./turn-end.ts";
 
 export type TurnRecords = ReturnType<typeof createTurnRecords>;
@@ -53,8 +54,9 @@ export function createTurnRecords(given: {
   readonly files: ports.UserFiles | undefined;
   readonly serverInstanceId: string;
   readonly waits: TurnWaits;
+  readonly usage?: ports.Usage | undefined;
 }) {
-  const { log, requests, runs, conversations, clock, ids, files, serverInstanceId, waits } = given;
+  const { log, requests, runs, conversations, clock, ids, files, serverInstanceId, waits, usage } = given;
 
   const read = async (turn: Turn): Promise<StoredTurn> => {
     const key = requestKey(turn.userId, turn.clientRequestId);
@@ -265,6 +267,7 @@ export function createTurnRecords(given: {
             ],
           },
         );
+        usage?.ended(endedTurn(turn, end, run, now));
         return sequences.at(-1);
       }),
 

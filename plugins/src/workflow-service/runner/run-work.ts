@@ -330,6 +330,9 @@ export function createRunWork(given: RunWorkGiven) {
       });
       const writes = [...runs.end(read, ended), ...decided.map((nodeId) => world.gates.forget(runId, nodeId))];
       await live.ledger.end(writes, outputs === undefined ? undefined : secrecy.show(outputs, parent?.sensitive));
+      const { startedAt, completedAt } = ended;
+      const durationMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined;
+      world.usage?.ended({ kind: "run", name: record.workflowId, outcome: status, durationMs });
     });
     const code = status === "completed" ? undefined : (error?.code ?? status);
     trace.end({ error: code });

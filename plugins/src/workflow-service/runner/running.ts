@@ -42,6 +42,7 @@ export interface Running {
 export interface World {
   readonly clock: ports.Clock;
   readonly telemetry: ports.Telemetry;
+  readonly usage: ports.Usage | undefined;
   readonly gates: Gates;
   /** The links of gates. Without a public address, no gate has one. */
   readonly approvals: { readonly links: ApprovalLinks; readonly publicUrl: string | undefined };
