@@ -1,6 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hmacSigning } from "@portico/adapters/signing/hmac";
@@ -14,6 +17,7 @@ import { SERVICE_TOKEN } from "../harness/workflow-app.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const WAITING = process.env.PORTICO_LONG ? 1_000 : 150;
+const FILE_BYTES = 200 * MEBIBYTE;
 const ITEMS = process.env.PORTICO_LONG ? 10_000 : 1_500;
 
 const folders: ReturnType<typeof temporaryFolder>[] = [];
@@ -45,6 +49,10 @@ const definitions = {
       },
     },
     outputs: { size: "${{ size(nodes.all.output) }}" },
+  },
+  "fetch.json": {
+    parameters: { type: "object", properties: { url: { type: "string" } } },
+    nodes: { a: { type: "http", with: { url: "${{ parameters.url }}", response: "file" } } },
   },
   "wide.json": {
     nodes: Object.fromEntries(
@@ -102,7 +110,7 @@ it(`a map over ${ITEMS} items and a definition of 500 nodes run with flat memory
       const { status } = (await call(url, "GET", `/api/workflow/${workflowId}/runs`)).runs.find(
         (run: any) => run.runId === runId,
       );
-      most = Math.max(most, await heapOf(child));
+      most = Math.max(most, await memoryOf(child));
       if (status === "completed") break;
       expect(status).toBe("running");
       await sleep(100);
@@ -122,6 +130,42 @@ it(`a map over ${ITEMS} items and a definition of 500 nodes run with flat memory
   expect((wide.most - before) / MEBIBYTE).toBeLessThan(24);
 }, 120_000);
 
+it(`a file of ${FILE_BYTES / MEBIBYTE} MiB goes from an answer into the files of a run, and out through a call, in flat memory`, async () => {
+  const piece = randomBytes(MEBIBYTE);
+  const server = createServer(async ({ url = "" }, response) => {
+    const bytes = Number(url.slice(1));
+    response.writeHead(200, { "content-type": "application/octet-stream", "content-length": bytes });
+    for (let sent = 0; sent < bytes; sent += MEBIBYTE) if (!response.write(piece)) await once(response, "drain");
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { url, child } = await begin(newFolder(), origin);
+    const fetchFile = async (bytes: number): Promise<void> => {
+      const { runId } = await call(url, "POST", "/api/workflow/webhook?id=fetch", { url: `${origin}/${bytes}` });
+      let detail: any;
+      do {
+        await sleep(100);
+        detail = await call(url, "GET", `/api/workflow/fetch/runs/${runId}`);
+      } while (detail.status === "running");
+      expect([detail.status, detail.files?.[0].size]).toEqual(["completed", bytes]);
+      const path = `/api/workflow/fetch/runs/${runId}/files/${detail.files[0].file}`;
+      const answer = await fetch(`${url}${path}`, { headers: { "x-workflow-service-token": SERVICE_TOKEN } });
+      const digest = createHash("sha256");
+      for await (const read of answer.body!) digest.update(read);
+      expect(digest.digest("hex")).toBe(detail.files[0].sha256);
+    };
+    await fetchFile(8 * MEBIBYTE);
+    const before = await memoryOf(child, "most");
+    await fetchFile(FILE_BYTES);
+    expect(((await memoryOf(child, "most")) - before) / MEBIBYTE).toBeLessThan(100);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}, 120_000);
+
 function newFolder(): string {
   const folder = temporaryFolder();
   folders.push(folder);
@@ -131,14 +175,10 @@ function newFolder(): string {
   return folder.path;
 }
 
-async function begin(dataDir: string) {
-  const child = fork(
-    join(import.meta.dirname, "processes/workflow-service.ts"),
-    [dataDir, join(dataDir, "happened"), "http://127.0.0.1:1"],
-    {
-      execArgv: ["--expose-gc"],
-    },
-  );
+async function begin(dataDir: string, effects = "http://127.0.0.1:1") {
+  const child = fork(join(import.meta.dirname, "processes/workflow-service.ts"), [dataDir, join(dataDir, "happened"), effects], {
+    execArgv: ["--expose-gc"],
+  });
   children.push(child);
   const [url] = (await once(child, "message")) as [string];
   return { child, url };
@@ -170,18 +210,19 @@ async function waiting(url: string, count: number): Promise<void> {
 
 /** Resolves when no memory is being freed any more. */
 async function settledHeap(child: ChildProcess): Promise<number> {
-  let heap = await heapOf(child);
+  let heap = await memoryOf(child);
   for (let quiet = 0; quiet < 3;) {
     await sleep(300);
-    const now = await heapOf(child);
+    const now = await memoryOf(child);
     quiet = now < heap - MEBIBYTE / 8 ? 0 : quiet + 1;
     heap = Math.min(heap, now);
   }
   return heap;
 }
 
-async function heapOf(child: ChildProcess): Promise<number> {
-  child.send("heap");
+/** `most`: the most memory that the process has had, with everything. */
+async function memoryOf(child: ChildProcess, asked: "heap" | "most" = "heap"): Promise<number> {
+  child.send(asked);
   return ((await once(child, "message")) as [number])[0];
 }
 

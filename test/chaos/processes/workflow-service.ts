@@ -40,9 +40,11 @@ const { url } = await startWorkflowService({
   engine: { parkAfterMs: 5 },
   adapters: [modelNode(), toolNode(), codeNode({}), httpNode({ allow: [new URL(effects).host] })],
   agents: { engine, adapters: [mark], background: { concurrencyPerAgent: 16 } },
+  runtime: { files: { maxBytes: 2 ** 30, maxRunBytes: 2 ** 30 } },
 });
-process.on("message", () => {
+process.on("message", (asked) => {
   globalThis.gc?.();
-  process.send?.(process.memoryUsage().heapUsed);
+  // `maxRSS` is in KiB.
+  process.send?.(asked === "most" ? process.resourceUsage().maxRSS * 1024 : process.memoryUsage().heapUsed);
 });
 process.send?.(url);
