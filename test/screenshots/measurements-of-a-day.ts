@@ -51,6 +51,10 @@ async function countCalls(path: string): Promise<void> {
     for (const { model, share, ms, tokens } of MODELS)
       for (let call = 0; call < Math.round(220 * work * share * (0.8 + 0.4 * chance())); call++)
         port.note({ source: "agent", provider: "main", model, agentId: "helper" }).end(endOf({ chance, ms, tokens }));
+    for (let turn = 0; turn < Math.round(160 * work * (0.8 + 0.4 * chance())); turn++)
+      port.ended({ kind: "turn", name: "helper", ...outcomeOf({ chance, ms: 5200, failing: 0.02 }) });
+    for (let run = 0; run < Math.round(30 * work * (0.8 + 0.4 * chance())); run++)
+      port.ended({ kind: "run", name: "digest", ...outcomeOf({ chance, ms: 21_000, failing: 0.06 }) });
     await clock.advance(hour === 24 ? 0 : HOUR_MS);
   }
   await close();
@@ -73,6 +77,20 @@ function endOf({
     durationMs: ms * slow,
     firstTokenMs: 0.25 * ms * slow,
   };
+}
+
+function outcomeOf({
+  chance,
+  ms,
+  failing,
+}: {
+  readonly chance: () => number;
+  readonly ms: number;
+  readonly failing: number;
+}): Pick<ports.EndedWork, "outcome" | "durationMs"> {
+  const sample = chance();
+  if (sample < failing) return { outcome: "failed" };
+  return sample < 2 * failing ? { outcome: "cancelled" } : { outcome: "completed", durationMs: ms * (0.5 + chance()) };
 }
 
 /** The same numbers for every picture. */

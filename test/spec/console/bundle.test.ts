@@ -61,6 +61,7 @@ describe("what is built of the web console", () => {
     const drawing = "src/blocks/chart/draw-chart.ts";
     const page = "src/pages/Measurements.svelte";
     expect(filesOf(chunks, page)).not.toContain(chunks[drawing]!.file);
+    expect(filesOf(chunks, "src/pages/overview/LastDay.svelte")).not.toContain(chunks[drawing]!.file);
     const loaded = [...filesOf(chunks, page)];
     const loading = Object.values(chunks).filter(({ file, dynamicImports }) => loaded.includes(file) && dynamicImports);
     expect(loading.flatMap(({ dynamicImports }) => dynamicImports)).toContain(drawing);

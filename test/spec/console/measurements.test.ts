@@ -11,7 +11,10 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
   beforeAll(async () => {
     opened = await openConsole({
       browser: browser(),
-      files: { "agents/helper/agent.json": { name: "Helper" } },
+      files: {
+        "agents/helper/agent.json": { name: "Helper" },
+        "agents/broken/agent.json": { name: "Broken", provider: "nobody", model: "none" },
+      },
       config: {
         agent: {
           tokens: [
@@ -94,7 +97,8 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
   it("is used with the keyboard: the time, the field and the tables", async () => {
     const { page } = opened;
     await page.getByLabel("Show by").focus();
-    await page.keyboard.press("Tab");
+    // The field and the value of a filter come before the time.
+    for (let tab = 0; tab < 3; tab++) await page.keyboard.press("Tab");
     await page.keyboard.press("ArrowRight");
     await expect.poll(() => page.getByRole("tab", { name: "Day" }).getAttribute("aria-selected")).toBe("true");
     await chart("Calls").waitFor();
@@ -108,9 +112,110 @@ describe.skipIf(findChromium() === undefined)("the measurements of the web conso
     expect(await sumOf("Calls", 2)).toBe(3);
   });
 
+  it("shows calls that have a value of one field by another field, and says which filter is active", async () => {
+    const { page } = opened;
+    await page.evaluate(() => (location.hash = "#/measurements?by=userId"));
+    await page.getByLabel("Filter by").selectOption("Area");
+    await page.getByLabel("Only this area").selectOption("Agents");
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/measurements?by=userId&source=agent");
+    const columns = async () => {
+      const toggle = page.getByRole("button", { name: "Calls as a table" });
+      if ((await toggle.getAttribute("aria-expanded")) !== "true") await toggle.click();
+      return table("Calls").locator("thead th").allTextContents();
+    };
+    await expect.poll(columns).toEqual(["Time", "owner"]);
+    await expect.poll(() => sumOf("Calls", 2)).toBe(1);
+    await page.getByRole("button", { name: "Remove the filter Area: Agents" }).click();
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/measurements?by=userId");
+    await expect.poll(columns).toEqual(["Time", "No user", "owner"]);
+  });
+
+  it("opens a shared address with filters, also with values that have no calls or are unknown", async () => {
+    const { page } = opened;
+    await page.evaluate(() => (location.hash = "#/measurements?by=model&agentId=helper&source=agent&prompt=x"));
+    const filters = page.getByRole("list", { name: "Filters" }).getByRole("listitem");
+    await expect
+      .poll(() => filters.allInnerTexts())
+      .toEqual([expect.stringMatching(/Area\s*Agents/), expect.stringMatching(/Agent\s*helper/)]);
+    await chart("Calls").waitFor();
+    await page.evaluate(() => (location.hash = "#/measurements?agentId=gone&source=nothing"));
+    await page.getByText("No calls match in this time").waitFor();
+    await expect.poll(() => filters.allInnerTexts()).toEqual([expect.stringMatching(/Agent\s*gone/)]);
+    await page.getByLabel("Filter by").selectOption("Agent");
+    expect(await page.getByLabel("Only this agent").inputValue()).toBe("gone");
+  });
+
+  it("shows how turns and requests ended, by name, and the failures of all work together", async () => {
+    const { page } = opened;
+    await using client = connectAgent({ baseURL: opened.service.url("agent"), token: OWNER });
+    expect((await client.submit({ agentId: "broken", prompt: "Hello" }).ended).status).toBe("failed");
+    await page.getByLabel("Show", { exact: true }).selectOption("Turns of agents");
+    await expect.poll(() => new URL(page.url()).hash).toBe("#/measurements?show=turn");
+    await page.getByRole("button", { name: "Failures as a table" }).click();
+    const heads = (name: string) => table(name).locator("thead th").allTextContents();
+    await expect.poll(async () => (await heads("Failures")).toSorted()).toEqual(["Time", "broken", "helper"]);
+    await expect.poll(async () => (await sumOf("Failures", 2)) + (await sumOf("Failures", 3))).toBe(1);
+    await chart("Duration, median").waitFor();
+    await page.getByLabel("Show", { exact: true }).selectOption("All work");
+    await page.getByRole("button", { name: "Failures as a table" }).click();
+    await expect.poll(async () => (await heads("Failures")).toSorted()).toEqual(["Requests", "Time", "Turns"]);
+    expect(await page.getByLabel("Filter by").count()).toBe(0);
+    expect(await findingsInEveryLook(page)).toEqual([]);
+  });
+
+  it("draws a single busy minute as wide as its step, and its latency as a point", async () => {
+    const { page } = opened;
+    const at = Date.now() - (Date.now() % 60_000) - 59 * 60_000;
+    const only = <T>(value: T, rest: T) => Array.from({ length: 60 }, (_, step) => (step === 30 ? value : rest));
+    const zeros = only(0, 0);
+    const latency = only<number | null>(900, null);
+    await page.route("**/api/measurements?*", (route) =>
+      route.fulfill({
+        json: {
+          timeZone: "UTC",
+          steps: only("", "").map((_, step) => new Date(at + step * 60_000).toISOString()),
+          series: [
+            {
+              ...{ isRest: false, calls: only(7, 0), failed: zeros, unknown: zeros, inputTokens: zeros, outputTokens: zeros },
+              ...{
+                durationP50: latency,
+                durationP95: only<number | null>(1500, null),
+                firstTokenP50: latency,
+                firstTokenP95: latency,
+              },
+            },
+          ],
+        },
+      }),
+    );
+    await page.evaluate(() => (location.hash = "#/measurements?range=hour&model=any"));
+    /** The longest horizontal run of pixels in the line's colour above the middle, in CSS pixels. */
+    const widest = (name: string) =>
+      chart(name)
+        .locator("canvas")
+        .evaluate((canvas: HTMLCanvasElement) => {
+          const { data, width, height } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+          let longest = 0;
+          for (let y = 0; y < height / 2; y++)
+            for (let x = 0, run = 0; x < width; x++) {
+              const from = (y * width + x) * 4;
+              run = data.subarray(from, from + 4).join(" ") === "58 78 208 255" ? run + 1 : 0;
+              longest = Math.max(longest, run);
+            }
+          return (longest / width) * canvas.clientWidth;
+        });
+    const plot = await chart("Calls")
+      .locator(".u-over")
+      .evaluate(({ clientWidth }) => clientWidth);
+    await expect.poll(() => widest("Calls")).toBeGreaterThan(plot / 60 - 2);
+    await expect.poll(() => widest("Latency")).toBeGreaterThan(2);
+    await page.unroute("**/api/measurements?*");
+  });
+
   it("keeps what was chosen in its address", async () => {
     const { page } = opened;
-    expect(new URL(page.url()).hash).toBe("#/measurements?range=month&by=source");
+    await page.evaluate(() => (location.hash = "#/measurements?range=month&by=source"));
+    await expect.poll(() => page.getByLabel("Show by").inputValue()).toBe("source");
     await page.evaluate(() => (location.hash = "#/measurements?range=day&by=model"));
     await expect.poll(() => page.getByLabel("Show by").inputValue()).toBe("model");
     expect(await page.getByRole("tab", { name: "Day" }).getAttribute("aria-selected")).toBe("true");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectAgent } from "@portico/client";
 import { findChromium, useChromium } from "../../harness/chromium.ts";
-import { type OpenConsole, openConsole } from "../../harness/console.ts";
+import { findingsInEveryLook, type OpenConsole, openConsole } from "../../harness/console.ts";
 
 describe.skipIf(findChromium() === undefined)("the overview of the web console", () => {
   const browser = useChromium();
@@ -83,6 +83,42 @@ describe.skipIf(findChromium() === undefined)("the overview of the web console",
   });
 
   // The last: nothing answers after it.
+  it("shows the owner small charts of the last day, whose titles lead to the measurements", async () => {
+    const { page } = opened;
+    // A visit loads the numbers at once.
+    await opened.goTo("Runs");
+    await opened.goTo("Overview");
+    const day = page.getByRole("region", { name: "The last day" });
+    for (const title of ["Calls", "Failures", "Tokens", "Latency"])
+      await day.getByRole("img", { name: new RegExp(`^${title} over the last day`) }).waitFor();
+    await expect.poll(() => day.locator('[data-drawn="true"]').count()).toBe(4);
+    // Those of the agent's turn, whose provider does not exist, and of the workflow run above.
+    await expect.poll(() => day.getByText(/^\d+ in all$/).textContent()).not.toBe("0 in all");
+    expect(await findingsInEveryLook(page)).toEqual([]);
+    await day.getByRole("link", { name: "Failures" }).click();
+    await page.getByRole("heading", { level: 1, name: "Measurements" }).waitFor();
+    expect(new URL(page.url()).hash).toBe("#/measurements?show=all&range=day");
+    expect(await page.getByLabel("Show", { exact: true }).inputValue()).toBe("all");
+    await page.goBack();
+    await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  });
+
+  it("shows users who are not owners no charts", async () => {
+    const token = "member-token-0123456789abcdef012345678";
+    await using other = await openConsole({
+      browser: browser(),
+      config: { agent: { tokens: [{ token, userId: "mia", role: "member" }] } },
+      isSignedIn: false,
+    });
+    const asked: string[] = [];
+    other.page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await other.signIn(token);
+    await other.page.getByRole("heading", { level: 2, name: "Since the start" }).waitFor();
+    await expect.poll(() => asked).toContain("/api/counters");
+    expect(await other.page.getByRole("region", { name: "The last day" }).count()).toBe(0);
+    expect(asked.filter((path) => path.startsWith("/api/measurements"))).toEqual([]);
+  });
+
   it("says of every area that nothing answers once the process has died, the model proxy included", async () => {
     opened.service.signal("SIGKILL");
     for (const title of ["Agent service", "Workflow service", "Model proxy"])

@@ -22,6 +22,10 @@ export interface ChartLook {
   textColour(): string;
   gridColour(): string;
   readonly font: string;
+  /** Pixels, with the axes. */
+  readonly height: number;
+  /** Each value is that of its whole time until the next one, such as a count. Otherwise it is a point on a line. */
+  readonly isStepped: boolean;
   /** The values are whole numbers, and so are those of the axis. */
   readonly isWhole: boolean;
   /** IANA time zone in which the axis has its round times. Default: the reader's. */

@@ -2,20 +2,21 @@ import "uplot/dist/uPlot.min.css";
 import UPlot from "uplot";
 import type { ChartContent, ChartLook, DrawnChart } from "./chart.ts";
 
-const HEIGHT = 200;
 const AXIS_WIDTH = 58;
 const AXIS_HEIGHT = 28;
 const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 /** Each line has another pattern, so that colour alone does not tell lines apart, and a line below another one is seen in its gaps. */
 const DASHES = [[], [8, 5], [2, 4], [10, 4, 2, 4]] as const;
 /** Of a point: the first line's is seen around another one. */
-const POINTS = [9, 5] as const;
+const POINTS = [7, 4] as const;
+/** With less space, only values between two gaps have a point: without it, they would not be seen. */
+const SPACE_OF_POINT = 8;
 
 /** Draws a chart into an element. uPlot styles its elements by script, which the page's policy allows. */
 export function drawChart(into: HTMLElement, content: ChartContent, look: ChartLook, width: number): DrawnChart {
   const options = (lines: ChartContent["lines"]): UPlot.Options => ({
     width,
-    height: HEIGHT,
+    height: look.height,
     padding: [8, 8, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 7 } },
@@ -47,16 +48,22 @@ export function drawChart(into: HTMLElement, content: ChartContent, look: ChartL
         label: line.label,
         stroke: () => look.lineColour(at),
         width: 2,
-        // A value between two gaps has no line.
-        points: { size: POINTS[at === 0 ? 0 : 1], show: true, filter: (chart: UPlot, of: number) => alone(chart.data[of]!) },
+        ...(look.isStepped
+          ? {
+              paths: UPlot.paths.stepped!({ align: 1 }),
+              points: { show: false },
+              ...(lines.length === 1 && { fill: () => translucent(look.lineColour(at)) }),
+            }
+          : { points: { size: POINTS[at === 0 ? 0 : 1], show: true, filter: pointsOf, fill: () => look.lineColour(at) } }),
         dash: [...DASHES[at % DASHES.length]!],
       })),
     ],
     hooks: {
-      setCursor: [({ cursor: { idx } }) => look.pointed(idx ?? undefined)],
+      setCursor: [({ cursor: { idx } }) => look.pointed(idx == null ? undefined : Math.min(idx, shown.times.length - 1))],
     },
   });
   let shown = content;
+  const dataOf = look.isStepped ? steppedDataOf : pointDataOf;
   let chart = new UPlot(options(content.lines), dataOf(content), into);
   return {
     show(next) {
@@ -68,19 +75,38 @@ export function drawChart(into: HTMLElement, content: ChartContent, look: ChartL
     },
     resize(next) {
       width = next;
-      chart.setSize({ width, height: HEIGHT });
+      chart.setSize({ width, height: look.height });
     },
     redraw: () => chart.redraw(false, true),
     close: () => chart.destroy(),
   };
 }
 
-function alone(values: UPlot.AlignedData[number]): number[] {
+/** The values with a point. */
+function pointsOf(chart: UPlot, line: number): number[] {
+  const values = chart.data[line]!;
   const isKnown = (at: number) => values[at] !== null && values[at] !== undefined;
-  return Array.from(values.keys()).filter((at) => isKnown(at) && !isKnown(at - 1) && !isKnown(at + 1));
+  const isWide = chart.bbox.width / devicePixelRatio >= values.length * SPACE_OF_POINT;
+  return Array.from(values.keys()).filter((at) => isKnown(at) && (isWide || (!isKnown(at - 1) && !isKnown(at + 1))));
 }
 
-function dataOf({ times, lines }: ChartContent): UPlot.AlignedData {
+/** A computed colour, as the area below a line. */
+function translucent(colour: string): string {
+  return colour.replace(/^rgb\((.*)\)$/, "rgba($1, 0.16)");
+}
+
+/** The last value lasts as long as the one before it. */
+function steppedDataOf({ times, lines }: ChartContent): UPlot.AlignedData {
+  const last = times.at(-1);
+  if (last === undefined) return pointDataOf({ times, lines });
+  const end = last + (last - (times.at(-2) ?? last - 1));
+  return pointDataOf({
+    times: [...times, end],
+    lines: lines.map((line) => ({ ...line, values: [...line.values, line.values.at(-1) ?? null] })),
+  });
+}
+
+function pointDataOf({ times, lines }: ChartContent): UPlot.AlignedData {
   return [times.map((at) => at / 1000), ...lines.map(({ values }) => [...values])];
 }
 

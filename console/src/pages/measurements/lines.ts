@@ -1,7 +1,7 @@
 import type { CallResult } from "@portico/core/client";
 import type { measurementsContract } from "@portico/plugins/measurements/contract";
 import type { ChartLine } from "../../blocks/chart/chart.ts";
-import type { Choice } from "./choice.ts";
+import { type Choice, type Field, nameOfValue } from "./choice.ts";
 
 export type Report = CallResult<typeof measurementsContract.overTime>;
 type Series = Report["series"][number];
@@ -23,7 +23,6 @@ const NONE: Readonly<Record<string, string>> = {
   workflowId: "No workflow",
   tokenId: "No safe token",
 };
-const AREAS: Readonly<Record<string, string>> = { agent: "Agents", workflow: "Workflows", proxy: "Model proxy" };
 
 /** The charts of a report: a line for all calls, or one for each value. */
 export function chartsOf(report: Report, by: Choice["by"]): readonly ChartOf[] {
@@ -74,12 +73,13 @@ function columnOf(id: string, series: Series): readonly number[] {
   return series.inputTokens.map((tokens, at) => tokens + series.outputTokens[at]!);
 }
 
-function nameOf({ value, isRest }: Series, by: string): string {
+function nameOf({ value, isRest }: Series, by: Field): string {
   if (isRest) return "All others";
   if (value === undefined) return NONE[by] ?? "None";
-  return by === "source" ? (AREAS[value] ?? value) : value;
+  return nameOfValue(by, value);
 }
 
-function line(label: string, values: readonly (number | null)[], isRest = false): ChartLine {
+/** A line of a chart. */
+export function line(label: string, values: readonly (number | null)[], isRest = false): ChartLine {
   return { label, values, isRest };
 }
